@@ -1,0 +1,409 @@
+"""The life of a run, decided without doing: `apply(record, event, now)` gives the new record and the effects to perform.
+
+            Submitted                Locked              Admitted                 Started (all nodes)
+  ACCEPTED ───────────▶ LOCKING ───────────▶ QUEUED ───────────▶ PROVISIONING ▶ PREPARING ───────────▶ RUNNING
+                                                                                                         │ Exited (all nodes)
+                                                                      ENDED ◀─────────── FINALIZING ◀────┘
+                                                                          Done (all nodes)
+
+The outcome is decided by the first event that decides it (a failed rank, a cancel, a lost node, a time limit, the last
+rank that ended well) and is never changed after that. A run ends when its outcome is decided and every node is over.
+Effects are idempotent; `resume(record)` gives those that a restarted server must perform again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+
+from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunRecord, Stage, Waiting
+from footplate.errors import InvalidTransition
+
+# ── Events ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Submitted:
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class Locked:
+    lock: str
+    warnings: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Waits:
+    reason: str
+    position: int
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """The queue gave the run its nodes."""
+
+
+@dataclass(frozen=True)
+class Launched:
+    """The engine has taken the run; `handle` is its own word for the whole group of agents."""
+
+    handle: str
+
+
+@dataclass(frozen=True)
+class Joined:
+    node: int
+    host: str
+    address: str
+    info: Dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Prepares:
+    node: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Started:
+    node: int
+
+
+@dataclass(frozen=True)
+class Exited:
+    """All ranks of a node have ended; `cause` is None when every one of them ended well."""
+
+    node: int
+    cause: Optional[Cause] = None
+
+
+@dataclass(frozen=True)
+class Done:
+    """A node has shipped everything and is going."""
+
+    node: int
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A node is gone without having said Done."""
+
+    node: int
+    cause: Cause
+
+
+@dataclass(frozen=True)
+class Fails:
+    """Something outside the nodes makes the run fail: the lock, the launch, the time limit, the user's own word."""
+
+    cause: Cause
+
+
+@dataclass(frozen=True)
+class CancelAsked:
+    by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Completes:
+    """The client ends its interactive run."""
+
+
+@dataclass(frozen=True)
+class Warned:
+    message: str
+
+
+Event = Union[
+    Submitted, Locked, Waits, Admitted, Launched, Joined, Prepares, Started, Exited, Done, Lost, Fails, CancelAsked,
+    Completes, Warned,
+]  # fmt: skip
+
+# ── Effects ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class ResolveLock:
+    """Resolve the environment, then answer with Locked or Fails."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Look at the queue of the run's target again: a run came, went, or freed its nodes."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Have the engine start the run's agents, then answer with Launched or Fails."""
+
+
+@dataclass(frozen=True)
+class StopNodes:
+    """Have these nodes end their ranks, by force after the grace period. A node that only ships goes on shipping."""
+
+    nodes: Tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Conclude:
+    """The run is over: nothing more will happen to it."""
+
+
+Effect = Union[ResolveLock, Schedule, Launch, StopNodes, Conclude]
+Decision = Tuple[RunRecord, Tuple[Effect, ...]]
+
+# ── Status ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_STATUS_OF_STAGE = {
+    Stage.ACCEPTED: "Starting",
+    Stage.LOCKING: "Preparing",
+    Stage.QUEUED: "Queued",
+    Stage.PROVISIONING: "Provisioning",
+    Stage.PREPARING: "Preparing",
+    Stage.RUNNING: "Running",
+    Stage.FINALIZING: "Finalizing",
+}
+_STATUS_OF_OUTCOME = {"completed": "Completed", "failed": "Failed", "canceled": "Canceled"}
+TERMINAL = ("Completed", "Failed", "Canceled")
+_OVER = (NodeState.DONE, NodeState.LOST)
+_HOLDS_NODES = (Stage.PROVISIONING, Stage.PREPARING, Stage.RUNNING, Stage.FINALIZING)
+
+
+def status(record: RunRecord) -> str:
+    """The one word that people and Azure's API see."""
+    if record.stage is Stage.ENDED and record.outcome is not None:
+        return _STATUS_OF_OUTCOME[record.outcome.kind]
+    if record.outcome is not None and record.outcome.kind == "canceled":
+        return "CancelRequested"
+    return _STATUS_OF_STAGE[record.stage]
+
+
+def holds_nodes(record: RunRecord) -> bool:
+    """Whether the run counts against its target's `max_nodes`."""
+    return record.stage in _HOLDS_NODES and record.spec.kind == "job"
+
+
+# ── The decision ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def apply(record: RunRecord, event: Event, now: float) -> Decision:
+    """The record after `event`, one version on, and what is to be done about it.
+
+    An event that says what is known already gives the same record, same version and no effects: agents may repeat
+    themselves. An event that the stage does not admit raises InvalidTransition.
+    """
+    if record.stage is Stage.ENDED and not _repeats_the_end(record, event):
+        raise InvalidTransition(
+            f"run {record.id} has ended ({status(record)}) and takes no {type(event).__name__}",
+            f"see what happened to it with: footplate runs show {record.id}",
+        )
+    after, effects = _HANDLERS[type(event)](record, event, now)
+    return (record, ()) if after is record else (replace(after, version=record.version + 1), effects)
+
+
+def resume(record: RunRecord) -> Tuple[Effect, ...]:
+    """What a server that has just started must do for a run that it finds in this state."""
+    if record.stage is Stage.ENDED or record.spec.kind != "job":
+        return ()
+    if record.outcome is not None:
+        return (StopNodes(_alive(record)),)
+    if record.stage in (Stage.ACCEPTED, Stage.LOCKING):
+        return (ResolveLock(),)
+    if record.stage is Stage.QUEUED:
+        return (Schedule(),)
+    return (Launch(),) if record.handle is None else ()
+
+
+def _repeats_the_end(record: RunRecord, event: Event) -> bool:
+    """Cancelling what is over, or a node repeating that it is done, is not an error."""
+    if isinstance(event, (CancelAsked, Warned)):
+        return True
+    if isinstance(event, Completes):
+        return record.outcome is not None and record.outcome.kind == "completed"
+    if isinstance(event, Launched):
+        return True
+    return isinstance(event, (Done, Exited, Lost)) and event.node < len(record.nodes)
+
+
+def _submitted(record: RunRecord, event: Submitted, now: float) -> Decision:
+    if record.spec.kind == "interactive":
+        return replace(record, stage=Stage.RUNNING, started=now), ()
+    return replace(record, stage=Stage.LOCKING), (ResolveLock(),)
+
+
+def _locked(record: RunRecord, event: Locked, now: float) -> Decision:
+    if record.stage not in (Stage.ACCEPTED, Stage.LOCKING) or record.outcome is not None:
+        return record, ()
+    warnings = record.warnings + event.warnings
+    return replace(record, stage=Stage.QUEUED, lock=event.lock, warnings=warnings), (Schedule(),)
+
+
+def _waits(record: RunRecord, event: Waits, now: float) -> Decision:
+    waiting = Waiting(event.reason, event.position)
+    if record.stage is not Stage.QUEUED or record.waiting == waiting:
+        return record, ()
+    return replace(record, waiting=waiting), ()
+
+
+def _admitted(record: RunRecord, event: Admitted, now: float) -> Decision:
+    if record.stage is not Stage.QUEUED:
+        return record, ()
+    count = record.spec.distribution.node_count
+    nodes = tuple(NodeRecord(i, NodeState.LAUNCHED) for i in range(count))
+    return replace(record, stage=Stage.PROVISIONING, waiting=None, nodes=nodes), (Launch(),)
+
+
+def _launched(record: RunRecord, event: Launched, now: float) -> Decision:
+    if record.handle == event.handle:
+        return record, ()
+    # A cancel may have come while the engine was starting the agents.
+    late = _alive(record) if record.outcome is not None and record.stage is not Stage.ENDED else ()
+    return replace(record, handle=event.handle), (StopNodes(late),) if late else ()
+
+
+def _joined(record: RunRecord, event: Joined, now: float) -> Decision:
+    node = record.nodes[event.node]
+    if node.state is not NodeState.LAUNCHED:
+        return record, ()
+    after = _with_node(
+        record, event.node, state=NodeState.JOINED, host=event.host, address=event.address, info=event.info
+    )
+    return after, ()
+
+
+def _prepares(record: RunRecord, event: Prepares, now: float) -> Decision:
+    node = record.nodes[event.node]
+    if node.state not in (NodeState.JOINED, NodeState.PREPARING) or node.message == event.message:
+        return record, ()
+    after = _with_node(record, event.node, state=NodeState.PREPARING, message=event.message)
+    return replace(after, stage=Stage.PREPARING), ()
+
+
+def _started(record: RunRecord, event: Started, now: float) -> Decision:
+    if record.nodes[event.node].state not in (NodeState.JOINED, NodeState.PREPARING):
+        return record, ()
+    after = _with_node(record, event.node, state=NodeState.RUNNING, message=None)
+    if all(n.state is NodeState.RUNNING for n in after.nodes):
+        return replace(after, stage=Stage.RUNNING, started=now), ()
+    return replace(after, stage=Stage.PREPARING), ()
+
+
+def _exited(record: RunRecord, event: Exited, now: float) -> Decision:
+    if record.stage is Stage.ENDED or record.nodes[event.node].state in (NodeState.EXITED, *_OVER):
+        return record, ()
+    after = _with_node(record, event.node, state=NodeState.EXITED, message="shipping what is left")
+    if event.cause is not None:
+        return _decide(after, Outcome("failed", event.cause), now)
+    if all(n.state in (NodeState.EXITED, *_OVER) for n in after.nodes):
+        return _decide(after, Outcome("completed"), now)
+    return after, ()
+
+
+def _done(record: RunRecord, event: Done, now: float) -> Decision:
+    if record.stage is Stage.ENDED or record.nodes[event.node].state in _OVER:
+        return record, ()
+    after = _with_node(record, event.node, state=NodeState.DONE, message=None)
+    if after.outcome is None and all(n.state in _OVER for n in after.nodes):
+        after = replace(after, outcome=Outcome("completed"))
+    return _settle(after, now, ())
+
+
+def _lost(record: RunRecord, event: Lost, now: float) -> Decision:
+    if record.stage is Stage.ENDED or record.nodes[event.node].state in _OVER:
+        return record, ()
+    after = _with_node(record, event.node, state=NodeState.LOST, message=event.cause.message)
+    return _decide(after, Outcome("failed", event.cause), now)
+
+
+def _fails(record: RunRecord, event: Fails, now: float) -> Decision:
+    if record.outcome is not None:
+        return record, ()
+    return _decide(record, Outcome("failed", event.cause), now)
+
+
+def _cancel_asked(record: RunRecord, event: CancelAsked, now: float) -> Decision:
+    if record.outcome is not None or record.stage is Stage.ENDED:
+        return record, ()
+    words = f"canceled by {event.by or 'the user'}" + (f": {event.reason}" if event.reason else "")
+    return _decide(record, Outcome("canceled", Cause("canceled", words)), now)
+
+
+def _completes(record: RunRecord, event: Completes, now: float) -> Decision:
+    if record.stage is Stage.ENDED:
+        return record, ()
+    if record.spec.kind != "interactive":
+        raise InvalidTransition(
+            f"the status of run {record.id} is managed by Footplate: it completes when its script ends",
+            f"end it early with: footplate runs cancel {record.id}",
+        )
+    return _decide(record, Outcome("completed"), now)
+
+
+def _warned(record: RunRecord, event: Warned, now: float) -> Decision:
+    if event.message in record.warnings:
+        return record, ()
+    return replace(record, warnings=(*record.warnings, event.message)), ()
+
+
+def _decide(record: RunRecord, outcome: Outcome, now: float) -> Decision:
+    """Fix the outcome if it is still open, have the nodes that still run stopped, and end if none is left."""
+    first = record.outcome is None
+    after = replace(record, outcome=outcome) if first else record
+    working = tuple(n.index for n in after.nodes if n.state not in (NodeState.EXITED, *_OVER))
+    effects: Tuple[Effect, ...] = (StopNodes(working),) if first and working else ()
+    return _settle(after, now, effects)
+
+
+def _settle(record: RunRecord, now: float, effects: Tuple[Effect, ...]) -> Decision:
+    """Move on to FINALIZING when all ranks have ended, and to ENDED when all nodes are over."""
+    if record.outcome is not None and all(n.state in _OVER for n in record.nodes):
+        ended = replace(record, stage=Stage.ENDED, ended=now, waiting=None)
+        return ended, (*effects, Conclude(), *((Schedule(),) if record.spec.kind == "job" else ()))
+    if record.outcome is not None and all(n.state in (NodeState.EXITED, *_OVER) for n in record.nodes):
+        return replace(record, stage=Stage.FINALIZING), effects
+    return record, effects
+
+
+def _alive(record: RunRecord) -> Tuple[int, ...]:
+    return tuple(n.index for n in record.nodes if n.state not in _OVER)
+
+
+def _with_node(record: RunRecord, index: int, **changes: Any) -> RunRecord:
+    nodes: List[NodeRecord] = list(record.nodes)
+    nodes[index] = replace(nodes[index], **changes)
+    return replace(record, nodes=tuple(nodes))
+
+
+_HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
+    Submitted: _submitted, Locked: _locked, Waits: _waits, Admitted: _admitted, Launched: _launched, Joined: _joined,
+    Prepares: _prepares, Started: _started, Exited: _exited, Done: _done, Lost: _lost, Fails: _fails,
+    CancelAsked: _cancel_asked, Completes: _completes, Warned: _warned,
+}  # fmt: skip
+
+
+# ── The story, in words ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tell(event: Event) -> str:
+    """One sentence for the run's story."""
+    node = f"node {getattr(event, 'node', 0)}"
+    sentences: Dict[type, Callable[[Any], str]] = {
+        Submitted: lambda e: "submitted" + (f" by {e.by}" if e.by else ""),
+        Locked: lambda e: f"environment resolved ({e.lock[:12]})",
+        Waits: lambda e: f"waits in position {e.position}: {e.reason}",
+        Admitted: lambda e: "got its nodes",
+        Launched: lambda e: "the engine started its agents",
+        Joined: lambda e: f"{node}: agent on {e.host} reported",
+        Prepares: lambda e: f"{node}: {e.message}",
+        Started: lambda e: f"{node}: the script runs",
+        Exited: lambda e: f"{node}: " + (e.cause.message if e.cause else "all processes ended well"),
+        Done: lambda e: f"{node}: everything is stored",
+        Lost: lambda e: f"{node}: {e.cause.message}",
+        Fails: lambda e: e.cause.message,
+        CancelAsked: lambda e: f"cancel asked by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else ""),
+        Completes: lambda e: "completed by its client",
+        Warned: lambda e: f"warning: {e.message}",
+    }
+    return sentences[type(event)](event)

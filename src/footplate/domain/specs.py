@@ -1,0 +1,145 @@
+"""What is asked for: the frozen value that a client sends and that a run keeps for ever, word for word."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Dict, Optional, Tuple
+
+from footplate.errors import InvalidInput
+
+LOCAL = "local"
+"""The compute target that always exists: the machine of the server itself."""
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,254}")
+_EXPERIMENT = re.compile(r"[a-zA-Z0-9][\w\-]{0,254}", re.ASCII)
+_ENV_NAME = re.compile(r"[^=\0]+")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What each rank runs. Either `script` with `arguments`, or `command`, which goes through `sh -c`.
+
+    Arguments keep `$NAME` as written: each rank expands them against its own environment just before the start.
+    """
+
+    script: Optional[str] = None
+    arguments: Tuple[str, ...] = ()
+    command: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How many processes of which kind on how many nodes. `kind`: none, mpi, torch or tensorflow."""
+
+    kind: str = "none"
+    node_count: int = 1
+    process_count: Optional[int] = None  # torch: the total over all nodes
+    processes_per_node: int = 1  # mpi
+    worker_count: int = 1  # tensorflow
+    parameter_server_count: int = 0  # tensorflow
+    backend: Optional[str] = None  # torch: nccl or gloo
+
+
+@dataclass(frozen=True)
+class EnvironmentSpec:
+    """The interpreter that ranks run under.
+
+    `builder`: existing (use `interpreter` as it is, install nothing) or venv (build from `requirements`); further
+    builders read their own keys from `options`.
+    """
+
+    name: str = "default-environment"
+    version: Optional[str] = None
+    builder: str = "existing"
+    interpreter: Optional[str] = None
+    python: Optional[str] = None  # a version such as "3.11", for builders that choose an interpreter
+    requirements: Tuple[str, ...] = ()
+    variables: Dict[str, str] = field(default_factory=dict)
+    options: Dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything that `experiment.submit` or `experiment.start_logging` asks for.
+
+    `kind`: job (an engine starts it) or interactive (the client's own process is the run).
+    `definition` is the run as the client's own API words it; the core keeps it and never looks inside.
+    """
+
+    experiment: str
+    kind: str = "job"
+    type: Optional[str] = None  # what the client's API calls this sort of run, e.g. azureml.scriptrun
+    program: Optional[Program] = None
+    target: str = LOCAL
+    environment: EnvironmentSpec = EnvironmentSpec()
+    environment_variables: Dict[str, str] = field(default_factory=dict)
+    distribution: Distribution = Distribution()
+    snapshot: Optional[str] = None
+    max_seconds: Optional[float] = None
+    priority: int = 0
+    parent: Optional[str] = None
+    name: Optional[str] = None
+    display_name: Optional[str] = None
+    description: Optional[str] = None
+    tags: Dict[str, Optional[str]] = field(default_factory=dict)
+    properties: Dict[str, str] = field(default_factory=dict)
+    collect: Tuple[str, ...] = ("outputs",)  # folders under the working folder kept when the ranks have ended
+    watch: Tuple[str, ...] = ("logs",)  # folders under the working folder shipped while they grow
+    definition: Dict[str, Any] = field(default_factory=dict)
+
+
+def check_run_id(run_id: str) -> None:
+    if not _RUN_ID.fullmatch(run_id) or ".." in run_id:
+        raise InvalidInput(
+            f"{run_id!r} is not a run id",
+            "use letters, digits, '_', '-' and single dots, starting with a letter or digit, at most 255 in all",
+        )
+
+
+def check_experiment_name(name: str) -> None:
+    if not _EXPERIMENT.fullmatch(name):
+        raise InvalidInput(
+            f"{name!r} is not an experiment name",
+            "use letters, digits, '_' and '-', starting with a letter or digit, at most 255 in all",
+        )
+
+
+def check_spec(spec: RunSpec) -> None:
+    """Refuse, naming the field, whatever can be known to be wrong before anything is started."""
+    check_experiment_name(spec.experiment)
+    if spec.kind not in ("job", "interactive"):
+        raise InvalidInput(f"run kind {spec.kind!r} is unknown", "use 'job' or 'interactive'")
+    for name in list(spec.environment_variables) + list(spec.environment.variables):
+        if not _ENV_NAME.fullmatch(name):
+            raise InvalidInput(f"{name!r} cannot be an environment variable's name", "remove '=' and NUL from it")
+    if spec.max_seconds is not None and spec.max_seconds <= 0:
+        raise InvalidInput(f"max_seconds is {spec.max_seconds:g}", "give a positive number of seconds, or none at all")
+    if spec.kind == "job":
+        _check_program(spec.program)
+        _check_distribution(spec.distribution)
+
+
+def _check_program(program: Optional[Program]) -> None:
+    if program is None or bool(program.script) == bool(program.command):
+        raise InvalidInput("a run needs either a script or a command", "give exactly one of the two")
+    if program.script and (program.script.startswith("/") or ".." in program.script.split("/")):
+        raise InvalidInput(
+            f"script {program.script!r} is outside the source folder", "give a path relative to the source folder"
+        )
+
+
+def _check_distribution(wanted: Distribution) -> None:
+    if wanted.kind not in ("none", "mpi", "torch", "tensorflow"):
+        raise InvalidInput(f"distribution {wanted.kind!r} is unknown", "use none, mpi, torch or tensorflow")
+    counts = {
+        "node_count": wanted.node_count,
+        "processes_per_node": wanted.processes_per_node,
+        "worker_count": wanted.worker_count,
+        "process_count": 1 if wanted.process_count is None else wanted.process_count,
+    }
+    for name, count in counts.items():
+        if count < 1:
+            raise InvalidInput(f"{name} is {count}", "give at least 1")
+    if wanted.parameter_server_count < 0:
+        raise InvalidInput(f"parameter_server_count is {wanted.parameter_server_count}", "give 0 or more")
