@@ -80,5 +80,6 @@ def from_wire(error: Dict[str, Any]) -> FootplateError:
     """The error that `to_wire` described; a code that this version does not know becomes a plain FootplateError."""
     kinds = {kind.code: kind for kind in _tree(FootplateError)}
     kind = kinds.get(str(error.get("code")), FootplateError)
-    details: Dict[str, Any] = {str(k): v for k, v in (error.get("details") or {}).items() if k not in ("message", "hint")}
-    return kind(str(error.get("message", "unknown error")), error.get("hint"), **details)
+    details: Dict[str, Any] = error.get("details") or {}
+    rest = {str(k): v for k, v in details.items() if k not in ("message", "hint")}
+    return kind(str(error.get("message", "unknown error")), error.get("hint"), **rest)

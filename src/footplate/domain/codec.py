@@ -16,6 +16,7 @@ from typing import Any, Dict, Mapping, Tuple, Type, TypeVar, Union, cast
 from footplate.errors import InvalidInput
 
 T = TypeVar("T")
+_WORDS: Dict[Any, str] = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 _hints: Dict[type, Dict[str, Any]] = {}
 
 
@@ -59,7 +60,7 @@ def _decode(kind: Any, data: Any, where: str, strict: bool) -> Any:
         item = typing.get_args(kind)[0]
         values = [_decode(item, v, f"{where}[{i}]", strict) for i, v in enumerate(cast("Tuple[Any, ...]", data))]
         return tuple(values) if origin is tuple else values
-    if origin in (dict, Mapping):
+    if origin is dict:
         if not isinstance(data, Mapping):
             raise _wrong(where, data, "an object")
         value_kind = typing.get_args(kind)[1]
@@ -80,23 +81,23 @@ def _decode_dataclass(kind: type, data: Any, where: str, strict: bool) -> Any:
         if strict and key not in known:
             near = difflib.get_close_matches(key, known, 1)
             raise InvalidInput(
-                f"{where} has no field {key!r}", f"did you mean {near[0]!r}?" if near else f"the fields are {sorted(known)}"
+                f"{where} has no field {key!r}",
+                f"did you mean {near[0]!r}?" if near else f"the fields are {sorted(known)}",
             )
     arguments = {k: _decode(hints[k], values[k], f"{where}.{k}", strict) for k in known if k in values}
     try:
         return kind(**arguments)
     except TypeError:
-        missing = [f.name for f in fields if f.name not in values and f.default is dataclasses.MISSING]
-        missing = [n for n in missing if n not in arguments]
+        bare = [f.name for f in fields if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING]
+        missing = [name for name in bare if name not in values]
         raise InvalidInput(f"{where} lacks {', '.join(missing)}", "send every field that has no default") from None
 
 
 def _decode_scalar(kind: Any, data: Any, where: str) -> Any:
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
-    if kind in (str, int, float, bool):
-        if not isinstance(data, kind) or (kind is not bool and isinstance(data, bool)):
-            raise _wrong(where, data, {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}[kind])
+    if kind in _WORDS and (not isinstance(data, kind) or (kind is not bool and isinstance(data, bool))):
+        raise _wrong(where, data, _WORDS[kind])
     return data
 
 

@@ -1,4 +1,4 @@
-"""Who starts what where: (spec, addresses of the nodes) in, one plan per rank out. Pure, so every launch has a golden copy."""
+"""Who starts what where: (spec, addresses of the nodes) in, one plan per rank out. Pure: a launch has a golden copy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RankPlan:
     local_rank: int
     node: int
     log: str  # where its stdout and stderr go, as a file of the run
-    variables: Dict[str, str] = field(default_factory=dict)
+    variables: Dict[str, str] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class NodeOrders:
     max_seconds: Optional[float] = None
     collect: Tuple[str, ...] = ()
     watch: Tuple[str, ...] = ()
-    shipped: Dict[str, Any] = field(default_factory=dict)
+    shipped: Dict[str, Any] = field(default_factory=lambda: {})
 
 
 def plan(spec: RunSpec, addresses: Sequence[str]) -> Tuple[RankPlan, ...]:

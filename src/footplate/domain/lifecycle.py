@@ -1,10 +1,10 @@
-"""The life of a run, decided without doing: `apply(record, event, now)` gives the new record and the effects to perform.
+"""The life of a run, decided without doing: `apply(record, event, now)` gives the new record and the effects.
 
-            Submitted                Locked              Admitted                 Started (all nodes)
-  ACCEPTED ───────────▶ LOCKING ───────────▶ QUEUED ───────────▶ PROVISIONING ▶ PREPARING ───────────▶ RUNNING
-                                                                                                         │ Exited (all nodes)
-                                                                      ENDED ◀─────────── FINALIZING ◀────┘
-                                                                          Done (all nodes)
+         Submitted           Locked          Admitted                             Started (all nodes)
+  ACCEPTED ──────▶ LOCKING ────────▶ QUEUED ────────▶ PROVISIONING ▶ PREPARING ──────────▶ RUNNING
+                                                                                              │ Exited (all nodes)
+                                                         ENDED ◀─────────── FINALIZING ◀──────┘
+                                                             Done (all nodes)
 
 The outcome is decided by the first event that decides it (a failed rank, a cancel, a lost node, a time limit, the last
 rank that ended well) and is never changed after that. A run ends when its outcome is decided and every node is over.
@@ -194,6 +194,7 @@ def apply(record: RunRecord, event: Event, now: float) -> Decision:
     An event that says what is known already gives the same record, same version and no effects: agents may repeat
     themselves. An event that the stage does not admit raises InvalidTransition.
     """
+    _check_node(record, event)
     if record.stage is Stage.ENDED and not _repeats_the_end(record, event):
         raise InvalidTransition(
             f"run {record.id} has ended ({status(record)}) and takes no {type(event).__name__}",
@@ -224,10 +225,22 @@ def _repeats_the_end(record: RunRecord, event: Event) -> bool:
         return record.outcome is not None and record.outcome.kind == "completed"
     if isinstance(event, Launched):
         return True
-    return isinstance(event, (Done, Exited, Lost)) and event.node < len(record.nodes)
+    return isinstance(event, (Done, Exited, Lost))
+
+
+def _check_node(record: RunRecord, event: Event) -> None:
+    node = getattr(event, "node", None)
+    if node is not None and not 0 <= node < len(record.nodes):
+        has = f"{len(record.nodes)} node{'' if len(record.nodes) == 1 else 's'}"
+        raise InvalidTransition(
+            f"run {record.id} has {has} and takes no {type(event).__name__} of node {node}",
+            f"see what happened to it with: footplate runs show {record.id}",
+        )
 
 
 def _submitted(record: RunRecord, event: Submitted, now: float) -> Decision:
+    if record.stage is not Stage.ACCEPTED:
+        return record, ()
     if record.spec.kind == "interactive":
         return replace(record, stage=Stage.RUNNING, started=now), ()
     return replace(record, stage=Stage.LOCKING), (ResolveLock(),)
@@ -285,7 +298,8 @@ def _started(record: RunRecord, event: Started, now: float) -> Decision:
     if record.nodes[event.node].state not in (NodeState.JOINED, NodeState.PREPARING):
         return record, ()
     after = _with_node(record, event.node, state=NodeState.RUNNING, message=None)
-    if all(n.state is NodeState.RUNNING for n in after.nodes):
+    # A node may have ended already when the last one starts: the run has run nevertheless.
+    if all(n.state in (NodeState.RUNNING, NodeState.EXITED, *_OVER) for n in after.nodes):
         return replace(after, stage=Stage.RUNNING, started=now), ()
     return replace(after, stage=Stage.PREPARING), ()
 

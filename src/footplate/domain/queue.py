@@ -24,15 +24,22 @@ class Wait:
 
 
 def admit(waiting: Sequence[Ticket], busy: int, max_nodes: int, target: str) -> Tuple[List[str], List[Wait]]:
-    """The runs to start now, in order, and for each of the others its position and the reason, in words."""
-    free, started, waits = max_nodes - busy, [], []  # type: int, List[str], List[Wait]
+    """The runs to start now, in order, and for each of the others its position and the reason, in words.
+
+    Nobody overtakes: a small run waits behind a large one, or the large one would wait for ever. Only a run that cannot
+    fit at all (its target has been made smaller) holds up nobody.
+    """
+    started: List[str] = []
+    waits: List[Wait] = []
+    free, ahead = max_nodes - busy, 0
     line = sorted(waiting, key=lambda t: (-t.priority, t.arrived, t.run))
     for ticket in line:
-        if not waits and ticket.nodes <= free:
+        if not ahead and ticket.nodes <= free:
             started.append(ticket.run)
             free -= ticket.nodes
             continue
-        waits.append(Wait(ticket.run, len(waits) + 1, _reason(ticket, free, max_nodes, target, len(waits))))
+        waits.append(Wait(ticket.run, len(waits) + 1, _reason(ticket, free, max_nodes, target, ahead)))
+        ahead += ticket.nodes <= max_nodes
     return started, waits
 
 

@@ -75,7 +75,7 @@ class NodeRecord:
     host: Optional[str] = None
     address: Optional[str] = None
     message: Optional[str] = None  # what it is doing now, in words
-    info: Dict[str, Any] = field(default_factory=dict)  # cpus, memory, gpus, python, …
+    info: Dict[str, Any] = field(default_factory=lambda: {})  # cpus, memory, gpus, python, …
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class StoryLine:
     event: str
     status: str  # the status after the event
     text: str
-    data: Dict[str, Any] = field(default_factory=dict)
+    data: Dict[str, Any] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ class RunView:
     outcome: Optional[Outcome] = None
     warnings: Tuple[str, ...] = ()
     nodes: Tuple[NodeRecord, ...] = ()
-    tags: Dict[str, Optional[str]] = field(default_factory=dict)
-    properties: Dict[str, str] = field(default_factory=dict)
+    tags: Dict[str, Optional[str]] = field(default_factory=lambda: {})
+    properties: Dict[str, str] = field(default_factory=lambda: {})
     created_by: str = ""
     spec: Optional[RunSpec] = None
 
@@ -155,7 +155,7 @@ class WorkspaceView:
     location: str
     created: float
     friendly_name: Optional[str] = None
-    tags: Dict[str, Optional[str]] = field(default_factory=dict)
+    tags: Dict[str, Optional[str]] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class ExperimentView:
     name: str
     created: float
     archived: Optional[float] = None
-    tags: Dict[str, Optional[str]] = field(default_factory=dict)
+    tags: Dict[str, Optional[str]] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class ComputeView:
     min_nodes: int = 0
     idle_seconds: float = 1800.0
     state: str = "Succeeded"
-    options: Dict[str, Any] = field(default_factory=dict)
+    options: Dict[str, Any] = field(default_factory=lambda: {})
     busy_nodes: int = 0
     waiting_runs: int = 0
 
@@ -211,10 +211,10 @@ class ModelView:
     framework_version: Optional[str] = None
     run: Optional[str] = None
     experiment: Optional[str] = None
-    tags: Dict[str, Optional[str]] = field(default_factory=dict)
-    properties: Dict[str, str] = field(default_factory=dict)
-    resources: Dict[str, Any] = field(default_factory=dict)
-    options: Dict[str, Any] = field(default_factory=dict)
+    tags: Dict[str, Optional[str]] = field(default_factory=lambda: {})
+    properties: Dict[str, str] = field(default_factory=lambda: {})
+    resources: Dict[str, Any] = field(default_factory=lambda: {})
+    options: Dict[str, Any] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class EnvironmentView:
     name: str
     version: str
     created: float
-    definition: Dict[str, Any] = field(default_factory=dict)
+    definition: Dict[str, Any] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)

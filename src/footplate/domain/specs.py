@@ -55,8 +55,8 @@ class EnvironmentSpec:
     interpreter: Optional[str] = None
     python: Optional[str] = None  # a version such as "3.11", for builders that choose an interpreter
     requirements: Tuple[str, ...] = ()
-    variables: Dict[str, str] = field(default_factory=dict)
-    options: Dict[str, Any] = field(default_factory=dict)
+    variables: Dict[str, str] = field(default_factory=lambda: {})
+    options: Dict[str, Any] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class RunSpec:
     program: Optional[Program] = None
     target: str = LOCAL
     environment: EnvironmentSpec = EnvironmentSpec()
-    environment_variables: Dict[str, str] = field(default_factory=dict)
+    environment_variables: Dict[str, str] = field(default_factory=lambda: {})
     distribution: Distribution = Distribution()
     snapshot: Optional[str] = None
     max_seconds: Optional[float] = None
@@ -82,11 +82,11 @@ class RunSpec:
     name: Optional[str] = None
     display_name: Optional[str] = None
     description: Optional[str] = None
-    tags: Dict[str, Optional[str]] = field(default_factory=dict)
-    properties: Dict[str, str] = field(default_factory=dict)
+    tags: Dict[str, Optional[str]] = field(default_factory=lambda: {})
+    properties: Dict[str, str] = field(default_factory=lambda: {})
     collect: Tuple[str, ...] = ("outputs",)  # folders under the working folder kept when the ranks have ended
     watch: Tuple[str, ...] = ("logs",)  # folders under the working folder shipped while they grow
-    definition: Dict[str, Any] = field(default_factory=dict)
+    definition: Dict[str, Any] = field(default_factory=lambda: {})
 
 
 def check_run_id(run_id: str) -> None:
@@ -110,10 +110,14 @@ def check_spec(spec: RunSpec) -> None:
     check_experiment_name(spec.experiment)
     if spec.kind not in ("job", "interactive"):
         raise InvalidInput(f"run kind {spec.kind!r} is unknown", "use 'job' or 'interactive'")
-    for name in list(spec.environment_variables) + list(spec.environment.variables):
+    for name, value in [*spec.environment_variables.items(), *spec.environment.variables.items()]:
         if not _ENV_NAME.fullmatch(name):
             raise InvalidInput(f"{name!r} cannot be an environment variable's name", "remove '=' and NUL from it")
-    if spec.max_seconds is not None and spec.max_seconds <= 0:
+        _check_passable(f"environment variable {name}", value)
+    for folder in spec.collect + spec.watch:
+        if _leaves(folder):
+            raise InvalidInput(f"folder {folder!r} is outside the working folder", "give a path relative to it")
+    if spec.max_seconds is not None and not spec.max_seconds > 0:
         raise InvalidInput(f"max_seconds is {spec.max_seconds:g}", "give a positive number of seconds, or none at all")
     if spec.kind == "job":
         _check_program(spec.program)
@@ -123,10 +127,21 @@ def check_spec(spec: RunSpec) -> None:
 def _check_program(program: Optional[Program]) -> None:
     if program is None or bool(program.script) == bool(program.command):
         raise InvalidInput("a run needs either a script or a command", "give exactly one of the two")
-    if program.script and (program.script.startswith("/") or ".." in program.script.split("/")):
+    for text in (program.script, program.command, *program.arguments):
+        _check_passable("the program", text or "")
+    if program.script and _leaves(program.script):
         raise InvalidInput(
             f"script {program.script!r} is outside the source folder", "give a path relative to the source folder"
         )
+
+
+def _leaves(path: str) -> bool:
+    return path.startswith("/") or ".." in path.split("/")
+
+
+def _check_passable(what: str, text: str) -> None:
+    if "\0" in text:
+        raise InvalidInput(f"{what} has a NUL character in {text!r}", "remove it: no process can be given one")
 
 
 def _check_distribution(wanted: Distribution) -> None:
@@ -143,3 +158,8 @@ def _check_distribution(wanted: Distribution) -> None:
             raise InvalidInput(f"{name} is {count}", "give at least 1")
     if wanted.parameter_server_count < 0:
         raise InvalidInput(f"parameter_server_count is {wanted.parameter_server_count}", "give 0 or more")
+    if wanted.kind == "torch" and (wanted.process_count or wanted.node_count) < wanted.node_count:
+        raise InvalidInput(
+            f"process_count is {wanted.process_count}, less than node_count, which is {wanted.node_count}",
+            "give at least one process for each node: process_count is the total over all of them",
+        )

@@ -36,7 +36,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Observation:
-    """`state`: queued, running, exited (every agent has ended; `codes` by node) or gone (the engine knows no such handle).
+    """`state`: queued, running, exited (every agent has ended; `codes` by node) or gone (no such handle is known).
 
     `lost` names nodes whose agent is known to have died without an exit code while others still run.
     """
@@ -65,5 +65,5 @@ class Engine(Protocol):
         ...
 
     def cancel(self, handle: str, grace: float) -> None:
-        """Ask the whole group to end now and see that it has ended after `grace` seconds. Returns at once; idempotent."""
+        """Ask the whole group to end, and see that it has after `grace` seconds. Returns at once; idempotent."""
         ...

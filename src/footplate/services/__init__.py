@@ -1,0 +1,68 @@
+"""VERBS: what can be done to the things that the server keeps, one module per noun.
+
+A service validates, calls storage, and tells the orchestrator what happened. Only the orchestrator performs effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from footplate import engines
+from footplate.engines.base import Engine
+from footplate.services.computes import ComputeService
+from footplate.services.environments import EnvironmentService
+from footplate.services.files import FileService
+from footplate.services.metrics import MetricService
+from footplate.services.models import ModelService
+from footplate.services.nodes import NodeService
+from footplate.services.orchestrator import Orchestrator
+from footplate.services.runs import RunService
+from footplate.services.tokens import TokenService
+from footplate.services.workspaces import WorkspaceService
+from footplate.storage import Store
+
+
+class Bulletin(Protocol):
+    """Where services say that something changed; the server's long polls listen."""
+
+    def publish(self, topic: str) -> None: ...
+
+
+class Services:
+    """All nouns, wired together. One per server process."""
+
+    def __init__(
+        self,
+        store: Store,
+        hub: Bulletin,
+        endpoint: str,
+        home: Path,
+        load_engine: Callable[[str], Engine] = engines.load,
+        watch_seconds: float = 1.0,
+    ) -> None:
+        self.store = store
+        self.home = home
+        self.tokens = TokenService(store.tokens)
+        self.orchestrator = Orchestrator(store, hub.publish, endpoint, home, load_engine, watch_seconds)
+        self.workspaces = WorkspaceService(store)
+        self.computes = ComputeService(store, self.orchestrator)
+        self.runs = RunService(store, self.orchestrator, self.computes, hub.publish)
+        self.files = FileService(store, hub.publish)
+        self.metrics = MetricService(store, hub.publish)
+        self.models = ModelService(store)
+        self.environments = EnvironmentService(store)
+        self.nodes = NodeService(store, self.orchestrator, self.tokens, endpoint)
+
+    def start(self) -> None:
+        """Take up what an earlier server left: every active run gets the effects that its state asks for."""
+        self.orchestrator.start()
+
+    def stop(self) -> None:
+        """Stop deciding. Agents and ranks go on; nothing is cancelled."""
+        self.orchestrator.stop()
+
+    def active_runs(self) -> int:
+        """How many runs an engine is, or soon will be, busy with."""
+        return self.orchestrator.active_runs()

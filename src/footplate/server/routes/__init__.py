@@ -1,0 +1,23 @@
+"""The endpoints: each one parses, makes one service call, and returns."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from footplate.server.routes import (
+    blobs,
+    computes,
+    environments,
+    experiments,
+    files,
+    metrics,
+    models,
+    nodes,
+    runs,
+    workspaces,
+)
+
+
+def routers() -> list[APIRouter]:
+    nouns = (workspaces, experiments, runs, files, metrics, blobs, nodes, computes, models, environments)
+    return [noun.router for noun in nouns]

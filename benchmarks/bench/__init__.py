@@ -1,0 +1,1 @@
+"""Footplate beside its peers, in one run. `python -m bench --help` says how; README.md says what is measured."""

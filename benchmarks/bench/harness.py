@@ -1,0 +1,170 @@
+"""What every benchmark hands back, and how samples become figures."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Options:
+    quick: bool = False
+
+    def pick(self, full: int, quick: int) -> int:
+        """How often, how many: the full number, or the one of `--quick`."""
+        return quick if self.quick else full
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contestant's figures. `samples` are in the report's unit."""
+
+    who: str
+    samples: tuple[float, ...]
+    note: str = ""
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.samples)
+
+    @property
+    def p95(self) -> float:
+        return percentile(self.samples, 95)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A figure the issue asks for. `at_most` and `at_least` are limits; exactly one is given."""
+
+    what: str
+    value: float
+    unit: str
+    at_most: float | None = None
+    at_least: float | None = None
+
+    @property
+    def met(self) -> bool:
+        if self.at_most is not None:
+            return self.value <= self.at_most
+        return self.value >= (self.at_least or 0.0)
+
+    @property
+    def wanted(self) -> str:
+        sign, limit = ("≤", self.at_most) if self.at_most is not None else ("≥", self.at_least)
+        return f"{sign} {number(limit or 0.0)}{unit_suffix(self.unit)}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something that must be true of the results, or the figures mean nothing."""
+
+    what: str
+    ok: bool
+    seen: str = ""
+
+
+@dataclass
+class Report:
+    """What one benchmark found. `ours` is the row that the others are compared with."""
+
+    name: str
+    title: str
+    unit: str
+    ours: str
+    caveats: tuple[str, ...]
+    rows: list[Row] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    more_is_better: bool = False
+
+    def row(self, who: str) -> Row:
+        return next(row for row in self.rows if row.who == who)
+
+    def ratio(self, who: str) -> float:
+        """How many times better we are than `who`, at the median."""
+        ours, theirs = self.row(self.ours).median, self.row(who).median
+        return ours / theirs if self.more_is_better else theirs / ours
+
+    def check(self, what: str, ok: bool, seen: object = "") -> None:
+        self.checks.append(Check(what, bool(ok), str(seen)))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "title": self.title,
+            "unit": self.unit,
+            "caveats": list(self.caveats),
+            "rows": [
+                {
+                    "who": row.who,
+                    "median": row.median,
+                    "p95": row.p95,
+                    "n": len(row.samples),
+                    "ratio": self.ratio(row.who),
+                    "note": row.note,
+                    "samples": list(row.samples),
+                }
+                for row in self.rows
+            ],
+            "targets": [
+                {"what": t.what, "value": t.value, "unit": t.unit, "wanted": t.wanted, "met": t.met}
+                for t in self.targets
+            ],
+            "checks": [{"what": c.what, "ok": c.ok, "seen": c.seen} for c in self.checks],
+        }
+
+
+def percentile(samples: Sequence[float], percent: float) -> float:
+    """The nearest rank: a value that was really measured."""
+    ordered = sorted(samples)
+    return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
+
+
+def seconds(action: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    action()
+    return time.perf_counter() - begin
+
+
+def interleave(
+    rounds: int, contestants: dict[str, Callable[[], float]], every: dict[str, int] | None = None
+) -> dict[str, tuple[float, ...]]:
+    """Let all contestants run in turn, so that whatever else the machine does hits them alike.
+
+    `every` makes a slow one take part in each n-th round only.
+    """
+    samples: dict[str, list[float]] = {who: [] for who in contestants}
+    for turn in range(rounds):
+        for who, measure in contestants.items():
+            if turn % (every or {}).get(who, 1) == 0:
+                samples[who].append(measure())
+    return {who: tuple(values) for who, values in samples.items()}
+
+
+def wait_for(what: str, probe: Callable[[], Any], limit: float = 60.0, pause: float = 0.002) -> Any:
+    """The first answer of `probe` that is not None."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        answer = probe()
+        if answer is not None:
+            return answer
+        time.sleep(pause)
+    raise TimeoutError(f"{what} did not come within {limit:g} s")
+
+
+def number(value: float) -> str:
+    """Three digits that matter, with thin groups for large numbers."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{digits}f}"
+
+
+def unit_suffix(unit: str) -> str:
+    return unit if unit in ("", "×") else f" {unit}"

@@ -1,0 +1,1 @@
+"""The others: how each is started, used and ended."""

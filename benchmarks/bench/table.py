@@ -1,0 +1,42 @@
+"""Reports as text: caveats first, then the figures, then what was asked for, then whether the results were right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.harness import Report, number, unit_suffix
+
+
+def render(report: Report) -> str:
+    lines = [f"── {report.name}: {report.title} ".ljust(110, "─")]
+    lines += [f"  ! {caveat}" for caveat in report.caveats]
+    lines += ["", *_rows(report), ""]
+    for target in report.targets:
+        word = "reached" if target.met else "MISSED "
+        lines.append(
+            f"  {word}  {target.what}: {number(target.value)}{unit_suffix(target.unit)} (asked: {target.wanted})"
+        )
+    for check in report.checks:
+        seen = f" ({check.seen})" if check.seen else ""
+        lines.append(f"  {'right  ' if check.ok else 'WRONG  '}  {check.what}{seen}")
+    return "\n".join(lines) + "\n"
+
+
+def _rows(report: Report) -> list[str]:
+    better = "slower than us" if not report.more_is_better else "less than us"
+    table = [("", f"median, {report.unit}", "p95", "n", f"× {better}", "")]
+    for row in report.rows:
+        ratio = "" if row.who == report.ours else number(report.ratio(row.who))
+        table.append((row.who, number(row.median), number(row.p95), str(len(row.samples)), ratio, row.note))
+    return align(table)
+
+
+def align(table: Sequence[Sequence[str]]) -> list[str]:
+    """Columns of the same width: the first and last to the left, numbers to the right."""
+    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
+    lines: list[str] = []
+    for line in table:
+        cells = [line[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(line[1:-1], widths[1:-1], strict=True)]
+        lines.append(("  " + "   ".join([*cells, line[-1]])).rstrip())
+    return lines

@@ -1,0 +1,22 @@
+#!/bin/sh
+# What the tests need from the system: git, and PostgreSQL's server programs. Installed when this is root on Debian.
+set -eu
+
+missing=""
+command -v git >/dev/null || missing="$missing git"
+if ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
+    missing="$missing postgresql"
+fi
+[ -z "$missing" ] && exit 0
+
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "installing for the tests:$missing" >&2
+    export DEBIAN_FRONTEND=noninteractive
+    # shellcheck disable=SC2086  # a list of names
+    apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 \
+        || { apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing; } >/dev/null \
+        || echo "warning: could not install:$missing; the tests that need them are skipped" >&2
+else
+    echo "warning: missing:$missing; the tests that need them are skipped" >&2
+    echo "hint: on Debian and Ubuntu: sudo apt-get install$missing" >&2
+fi

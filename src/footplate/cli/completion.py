@@ -1,0 +1,24 @@
+"""Shell completion."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+# How each shell is told to read the script at every start.
+_INSTALL = {
+    "bash": 'eval "$(footplate completion bash)"     # in ~/.bashrc',
+    "zsh": 'eval "$(footplate completion zsh)"      # in ~/.zshrc',
+    "fish": "footplate completion fish | source      # in ~/.config/fish/config.fish",
+}
+
+
+@click.command(epilog="\b\n" + "\n".join(_INSTALL.values()))
+@click.argument("shell", type=click.Choice(sorted(_INSTALL)))
+def completion(shell: str) -> None:
+    """Print the completion script of your shell."""
+    from footplate.cli.main import cli  # lazy: the root loads this module
+
+    kind = get_completion_class(shell)
+    assert kind is not None, "click knows all shells of the list above"
+    click.echo(kind(cli, {}, "footplate", "_FOOTPLATE_COMPLETE").source())

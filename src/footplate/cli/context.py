@@ -1,0 +1,118 @@
+"""What commands are about: the workspace of this folder, and the run that a few letters name."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+
+from footplate.domain.codec import from_json
+from footplate.domain.records import RunView
+from footplate.errors import NotFound
+from footplate.sdk import config
+from footplate.sdk.exceptions import AzureMLException, UserErrorException
+from footplate.sdk.run import Run
+from footplate.sdk.session import Session
+from footplate.sdk.workspace import Workspace
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+NEWEST = "latest"
+ABBREVIATED_AMONG = 5000
+"""An abbreviated id is looked for among this many of the newest runs; a whole id always finds its run."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+workspace_option = click.option(
+    "-w", "--workspace", "workspace_name", metavar="NAME", help="The workspace, if not the one of this folder."
+)
+run_argument = click.argument("run_id", metavar="RUN")
+
+
+def open_workspace(name: str | None = None) -> Workspace:
+    """The workspace of this name; else the one that this folder's configuration names; else the home's only one."""
+    if name is not None:
+        return Workspace.get(name)
+    try:
+        path = config.find()
+    except UserErrorException as missing:
+        return _only_workspace(missing)
+    return Workspace.from_config(path)
+
+
+def _only_workspace(missing: UserErrorException) -> Workspace:
+    found = [workspace for same_name in Workspace.list().values() for workspace in same_name]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise missing
+    names = ", ".join(sorted(workspace.name for workspace in found))
+    raise UserErrorException(
+        f"this folder belongs to no workspace, and there are {len(found)} of them: {names}",
+        hint="name one with --workspace, or choose one for this folder with: footplate init --name NAME",
+    )
+
+
+def find_run(run_id: str, workspace_name: str | None = None) -> tuple[Run, RunView]:
+    """The run that an id, the unique beginning of one, or `latest` names."""
+    workspace = open_workspace(workspace_name)
+    view = _view(workspace, run_id)
+    return workspace.get_run(view.id), view
+
+
+def find_view(run_id: str, workspace_name: str | None = None) -> tuple[Session, RunView]:
+    """As `find_run`, for commands that only read."""
+    workspace = open_workspace(workspace_name)
+    return workspace.session, _view(workspace, run_id)
+
+
+def _view(workspace: Workspace, run_id: str) -> RunView:
+    try:
+        return read_run(workspace.session, run_id)
+    except AzureMLException as error:
+        if not isinstance(error.inner_exception, NotFound):
+            raise
+        return read_run(workspace.session, _whole_id(workspace, run_id, error))
+
+
+def read_run(session: Session, run_id: str) -> RunView:
+    return from_json(RunView, session.get(f"/runs/{run_id}"))
+
+
+def _whole_id(workspace: Workspace, start: str, unknown: AzureMLException) -> str:
+    newest = newest_runs(workspace, ABBREVIATED_AMONG)
+    if start == NEWEST:
+        found = [view.id for view in itertools.islice(newest, 1)]
+    else:
+        found = [view.id for view in newest if view.id.startswith(start)]
+    if not found:
+        raise UserErrorException(
+            f"workspace {workspace.name} has no run whose id is or begins with {start!r}",
+            unknown,
+            hint="see which there are with: footplate runs list",
+        )
+    if len(found) > 1:
+        shown = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
+        raise UserErrorException(
+            f"{start!r} begins the ids of {len(found)} runs: {shown}", hint="give a few more letters"
+        )
+    return found[0]
+
+
+def newest_runs(workspace: Workspace, limit: int, **query: Any) -> Iterable[RunView]:
+    """Runs of any level, newest first unless `order` says otherwise, read page by page."""
+    asked = {"parent": "any", **query, "limit": min(limit, 1000)}
+    items = workspace.session.items(f"/workspaces/{workspace.id}/runs", asked)
+    return (from_json(RunView, item) for item in itertools.islice(items, limit))
+
+
+def parse_pairs(values: Iterable[str], option: str) -> dict[str, str]:
+    """`KEY=VALUE` options as a dictionary."""
+    made: dict[str, str] = {}
+    for text in values:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
+        made[key] = value
+    return made

@@ -1,0 +1,60 @@
+"""`footplate init`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from footplate.cli.console import emit, say
+from footplate.cli.context import json_option
+
+
+@click.command()
+@click.option("--name", metavar="NAME", help="The workspace's name.  [default: made from the folder's name]")
+@click.option("--subscription-id", metavar="ID", help="Azure's word for who pays; any text.  [default: local]")
+@click.option("--resource-group", metavar="NAME", help="Groups workspaces; any text.  [default: local]")
+@click.option("--server", metavar="URL", help="A team server (https://…); its token is read from FOOTPLATE_TOKEN.")
+@click.option("--path", type=click.Path(file_okay=False), default=".", show_default="this folder", help="The folder.")
+@json_option
+def init(
+    name: str | None,
+    subscription_id: str | None,
+    resource_group: str | None,
+    server: str | None,
+    path: str,
+    as_json: bool,
+) -> None:
+    """Make this folder a project of a workspace.
+
+    Makes the workspace if there is none of that name, and writes .azureml/config.json, which Workspace.from_config() and
+    all commands find from this folder and every folder below it. Running it again changes nothing.
+    """
+    from footplate.sdk.workspace import Workspace  # lazy: --help needs no SDK
+
+    folder = Path(path).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = name or workspace_name(folder.name)
+    workspace = Workspace.create(
+        wanted,
+        subscription_id=subscription_id,
+        resource_group=resource_group,
+        server=server,
+        exist_ok=True,
+        show_output=False,
+    )
+    written = workspace.write_config(str(folder))
+    where = server or workspace.session.info["home"]
+    if as_json:
+        emit({"workspace": workspace.name, "id": workspace.id, "config": written, "server": server, "home": where})
+        return
+    say(f"workspace {workspace.name} is ready ({where})")
+    say(f"wrote {written}")
+    say("next: footplate run SCRIPT --wait, or in Python: Workspace.from_config()")
+
+
+def workspace_name(folder: str) -> str:
+    """The nearest name that Azure's rule allows: 3 to 33 letters, digits, '_' and '-', beginning with no sign."""
+    cleaned = re.sub(r"[^\w-]+", "-", folder, flags=re.ASCII).strip("-_")[:33]
+    return cleaned if len(cleaned) >= 3 else f"{cleaned or 'my'}-workspace"

@@ -1,0 +1,140 @@
+"""`footplate`: the table of its commands, and what becomes of errors."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+from typing import NoReturn, cast
+
+import click
+
+from footplate.errors import FootplateError
+
+# name → (module:attribute, its one line). The line stands here so that `--help` loads no command's module.
+COMMANDS = {
+    "init": ("footplate.cli.init:init", "Make this folder a project of a workspace."),
+    "run": ("footplate.cli.run:run", "Run a script, here or on a compute target."),
+    "runs": ("footplate.cli.runs:runs", "Look at runs: logs, metrics, files, story; cancel them."),
+    "experiments": ("footplate.cli.experiments:experiments", "List and archive experiments."),
+    "models": ("footplate.cli.models:models", "List, register, download and delete models."),
+    "compute": ("footplate.cli.compute:compute", "List, make and delete compute targets."),
+    "server": ("footplate.cli.server:server", "Start, stop and look at the server."),
+    "doctor": ("footplate.cli.doctor:doctor", "Check that everything Footplate needs is in order."),
+    "completion": ("footplate.cli.completion:completion", "Print the completion script of your shell."),
+}
+
+INTERRUPTED = 130
+
+
+class Noun(click.Group):
+    """A group that answers an unknown command with the near ones."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(name, self.list_commands(ctx), 3)
+            suggestion = f"did you mean {' or '.join(near)}? " if near else ""
+            raise Unusable(f"{ctx.command_path} has no command {name!r}", f"{suggestion}see: {ctx.command_path} --help")
+        return super().resolve_command(ctx, args)
+
+
+class Unusable(click.UsageError):
+    """A usage error with a hint of its own."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Lazy(Noun):
+    """The root: its commands are loaded when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        return cast(click.Command, getattr(importlib.import_module(module), attribute))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from importlib.metadata import version  # lazy: 20 ms that only this option costs
+
+        click.echo(f"footplate {version('footplate')}")
+        ctx.exit()
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version."
+)
+def cli() -> None:
+    """Train on your own machines, the way Azure ML SDK v1 taught you.
+
+    \b
+      footplate init                     make this folder a project
+      footplate run train.py -- --lr 0.1 submit a script and watch it
+      footplate runs list                see what has run
+
+    Data goes to stdout and talk to stderr; every command that prints data takes --json.
+    """
+
+
+def main() -> NoReturn:
+    """The entry point: errors become `error:` and `hint:` lines, never a traceback (unless FOOTPLATE_DEBUG=1)."""
+    try:
+        outcome = cli.main(prog_name="footplate", standalone_mode=False)
+        code = outcome if isinstance(outcome, int) else 0
+        sys.stdout.flush()
+    except click.UsageError as error:
+        _fail(error.format_message().rstrip("."), _usage_hint(error))
+        code = 2
+    except click.ClickException as error:
+        _fail(error.format_message(), None)
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has enough (`… | head`). Nothing may be written at exit, or Python complains.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception as error:
+        if os.environ.get("FOOTPLATE_DEBUG") or not _is_ours(error):
+            raise
+        _fail(str(getattr(error, "message", error)), getattr(error, "hint", None))
+        code = 1
+    sys.exit(code)
+
+
+def _is_ours(error: Exception) -> bool:
+    if isinstance(error, FootplateError):
+        return True
+    from footplate.sdk.exceptions import AzureMLException  # lazy: an error may afford it
+
+    return isinstance(error, AzureMLException)
+
+
+def _usage_hint(error: click.UsageError) -> str | None:
+    if isinstance(error, Unusable):
+        return error.hint
+    near = getattr(error, "possibilities", None)
+    see = f"see: {error.ctx.command_path} --help" if error.ctx else "see: footplate --help"
+    return f"did you mean {' or '.join(near)}? {see}" if near else see
+
+
+def _fail(message: str, hint: str | None) -> None:
+    red = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    click.echo((click.style("error:", fg="red", bold=True) if red else "error:") + f" {message}", err=True)
+    if hint:
+        click.echo((click.style("hint:", fg="cyan", bold=True) if red else "hint:") + f" {hint}", err=True)

@@ -1,0 +1,134 @@
+"""The home folder: where it is, what its files are called, and what the server left there about itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from typing import Any, Dict, Optional, cast
+
+from footplate.errors import InvalidInput, NotAllowed
+
+RECORD = "server.json"
+SOCKET = "server.sock"
+SERVER_LOCK = "server.lock"
+START_LOCK = "start.lock"
+LOG = os.path.join("logs", "server.log")
+TOKEN = "token"
+
+LONGEST_SOCKET_PATH = 96
+"""A Unix socket's path ends at 103 bytes on the strictest kernel, and the server first binds a slightly longer name."""
+
+_CONTENTS = frozenset(
+    [RECORD, SOCKET, SERVER_LOCK, START_LOCK, TOKEN, "logs", "footplate.db", "footplate.db-wal", "footplate.db-shm",
+     "blobs", "runs", "work", "spool", "environments", "cache", "runtime"]
+)  # fmt: skip
+
+
+def home_folder(path: Optional[str] = None) -> str:
+    """The absolute path of the home folder, made with mode 0700 if it is not there yet.
+
+    `path`, else FOOTPLATE_HOME, else `~/.footplate`.
+    """
+    home = os.path.abspath(os.path.expanduser(path or os.environ.get("FOOTPLATE_HOME") or "~/.footplate"))
+    try:
+        os.makedirs(home, 0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise InvalidInput(
+            f"the home folder {home} cannot be made: {error.strerror}", "set FOOTPLATE_HOME to a folder of your own"
+        ) from None
+    _make_private(home)
+    return home
+
+
+def _make_private(home: str) -> None:
+    info = os.stat(home)
+    if not stat.S_ISDIR(info.st_mode):
+        raise InvalidInput(f"the home {home} is not a folder", "set FOOTPLATE_HOME to a folder of your own")
+    if info.st_uid != os.geteuid():
+        raise NotAllowed(
+            f"the home folder {home} belongs to user {info.st_uid}, not to you ({os.geteuid()})",
+            "set FOOTPLATE_HOME to a folder of your own",
+        )
+    if not info.st_mode & 0o077:
+        return
+    # A folder that holds other things was named by mistake (think of FOOTPLATE_HOME=/tmp): never take it from others.
+    strange = next((name for name in sorted(os.listdir(home)) if name not in _CONTENTS), None)
+    if strange is not None:
+        raise NotAllowed(
+            f"the home folder {home} is open to other users, and {strange!r} in it is not of Footplate",
+            f"choose another FOOTPLATE_HOME, or close this one with: chmod 700 {home}",
+        )
+    os.chmod(home, 0o700)
+
+
+def socket_path(home: str) -> str:
+    """Where the server of this home is to listen. Clients find it in the record instead."""
+    path = os.path.join(home, SOCKET)
+    if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH:
+        return path
+    root = os.environ.get("TMPDIR") or "/tmp"
+    if len(os.fsencode(root)) > LONGEST_SOCKET_PATH - 48:
+        root = "/tmp"
+    import hashlib  # lazy: only the server of a home with a long name ever comes here
+
+    mine = os.path.join(root, f"footplate-{os.geteuid()}")
+    folder = os.path.join(mine, hashlib.sha256(os.fsencode(home)).hexdigest()[:24])
+    for step in (mine, folder):
+        _make_own(step)
+    _write_aside(os.path.join(folder, "home"), home)
+    return os.path.join(folder, SOCKET)
+
+
+def _make_own(folder: str) -> None:
+    """A folder of mode 0700 in a place where anybody may write: what is there already must be ours, and no link."""
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
+    info = os.lstat(folder)
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o077:
+        raise NotAllowed(
+            f"{folder} is not a private folder of yours, so the server's socket cannot be put there",
+            f"remove it, or set FOOTPLATE_HOME to a path of at most {LONGEST_SOCKET_PATH - len(SOCKET) - 1} bytes",
+        )
+
+
+def home_of_socket(path: str) -> Optional[str]:
+    """The home whose server listens on this socket, None when that cannot be told."""
+    folder = os.path.dirname(path)
+    if os.path.exists(os.path.join(folder, RECORD)):
+        return folder
+    try:
+        with open(os.path.join(folder, "home"), encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def read_record(home: str) -> Dict[str, Any]:
+    """What the last server of this home wrote about itself; empty when there was none. It may be long gone.
+
+    pid, version, python, pythonpath, socket, url (None without TCP), managed, started.
+    """
+    try:
+        with open(os.path.join(home, RECORD), encoding="utf-8") as file:
+            record = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return cast("Dict[str, Any]", record) if isinstance(record, dict) else {}
+
+
+def write_record(home: str, record: Dict[str, Any]) -> None:
+    _write_aside(os.path.join(home, RECORD), json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def _write_aside(path: str, text: str) -> None:
+    aside = f"{path}.{os.getpid()}"
+    with open(aside, "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(aside, path)

@@ -1,0 +1,325 @@
+"""The server of a home, on demand: find it, start it, replace one of another version, stop it.
+
+Two locks make it exactly one. `server.lock` is held by a server for as long as it lives; `start.lock` by whoever is
+starting one. Both are flocks, so they end with their owner, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import sys
+import time
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Generator, List, Optional
+
+from footplate import __version__
+from footplate.client import home as homes
+from footplate.client.transport import Transport
+from footplate.client.wire import unix_endpoint
+from footplate.errors import Conflict, FootplateError, Unavailable
+
+START_SECONDS = 60.0
+"""How long a server may take until it answers: a migration of a large database, or a busy machine."""
+
+POLITE_SECONDS = 15.0
+"""How long a server may take to end after it was asked; then it gets SIGTERM, and after the same time SIGKILL."""
+
+IDLE_SECONDS = 900.0
+_POLL = 0.01
+_OF_A_JOB = ("FOOTPLATE_RUN_", "AZUREML_")
+_OF_A_RANK = ("FOOTPLATE_ENDPOINT", "FOOTPLATE_TOKEN", "FOOTPLATE_RANK", "FOOTPLATE_JOURNALS", "FOOTPLATE_EXITS")
+
+
+def ensure_server(home: str) -> str:
+    """The endpoint of this home's server, which is of our own version; started if need be.
+
+    Inside a job any version will do: a job must not replace the server of the people who upgraded while it ran.
+    """
+    return _ensure(home, None if os.environ.get("FOOTPLATE_RUN_ID") else __version__)
+
+
+def revive_server(home: str) -> str:
+    """As `ensure_server`, but content with any version: for agents and jobs, which outlive upgrades."""
+    return _ensure(home, None)
+
+
+def start_server(home: str) -> str:
+    """As `ensure_server`, also where the last server was one that somebody started by hand."""
+    return _ensure(home, __version__, by_hand=True)
+
+
+def stop_server(home: str) -> bool:
+    """End the server of this home and wait until it is gone; False when there was none. Active runs go on."""
+    if not _is_held(os.path.join(home, homes.SERVER_LOCK)):
+        return False
+    _end_server(home)
+    return True
+
+
+def server_status(home: str) -> Dict[str, Any]:
+    """What the server says about itself, with `running`; of one that is not there, what it left behind."""
+    record = homes.read_record(home)
+    status: Dict[str, Any] = {"running": _is_held(os.path.join(home, homes.SERVER_LOCK)), "home": home}
+    status.update({key: record.get(key) for key in ("pid", "version", "python", "started", "socket", "url")})
+    if status["running"] and _answers(record):
+        try:
+            status.update(_transport(record).get("/server", timeout=5))
+        except FootplateError as error:
+            status["problem"] = error.message
+    return status
+
+
+# ── Finding ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _usable(home: str, version: Optional[str]) -> Optional[str]:
+    """The endpoint of a server that listens and is of this version, without a single request."""
+    record = homes.read_record(home)
+    if (version is None or record.get("version") == version) and _answers(record):
+        return unix_endpoint(record["socket"])
+    return None
+
+
+def _answers(record: Dict[str, Any]) -> bool:
+    if "socket" not in record:
+        return False
+    probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        probe.settimeout(5)
+        probe.connect(record["socket"])
+    except BlockingIOError:  # it listens, but more callers wait than the kernel queues
+        return True
+    except OSError:
+        return False
+    finally:
+        probe.close()
+    return True
+
+
+def _transport(record: Dict[str, Any]) -> Transport:
+    return Transport(unix_endpoint(record["socket"]), patience=0)
+
+
+# ── Starting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ensure(home: str, version: Optional[str], by_hand: bool = False) -> str:
+    endpoint = _usable(home, version)
+    if endpoint is not None:
+        return endpoint
+    _refuse_to_replace(homes.read_record(home), by_hand)
+    deadline = time.monotonic() + START_SECONDS + 2 * POLITE_SECONDS
+    with _held(os.path.join(home, homes.START_LOCK)) as attempt:
+        while not attempt():
+            endpoint = _usable(home, version)
+            if endpoint is not None:
+                return endpoint
+            if time.monotonic() > deadline:
+                raise Unavailable(
+                    f"another process has been starting the server of {home} for too long",
+                    "see what happened with: footplate server logs",
+                )
+            time.sleep(_POLL)
+        return _start(home, version)
+
+
+def _refuse_to_replace(record: Dict[str, Any], by_hand: bool) -> None:
+    """A server that somebody started by hand has settings that we do not know: an address, a token, a database."""
+    if not record or record.get("managed", True) or by_hand:
+        return
+    where = record.get("url") or record.get("socket")
+    if _answers(record):
+        raise Conflict(
+            f"the server at {where} is of version {record.get('version')}, this is version {__version__}",
+            "install the same version on both sides, then restart the server the way it was started",
+        )
+    raise Unavailable(
+        f"the server at {where} was started by hand and does not run any more",
+        "start it again the same way, or start one for this machine alone with: footplate server start",
+    )
+
+
+def _start(home: str, version: Optional[str]) -> str:
+    """Called with the start lock held."""
+    lock = os.path.join(home, homes.SERVER_LOCK)
+    deadline = time.monotonic() + START_SECONDS
+    spawned: Optional[_Spawned] = None
+    while True:
+        endpoint = _usable(home, version)
+        if endpoint is not None:
+            return endpoint
+        if spawned is None and not _is_held(lock):
+            spawned = _Spawned(home)
+        elif spawned is None and version is not None and _is_of_another_version(home, version):
+            _end_server(home)
+        elif spawned is not None and not spawned.is_alive() and not _is_held(lock):
+            raise Unavailable(f"the server of {home} ended while it started:\n{spawned.words()}", _LOGS)
+        if time.monotonic() > deadline:
+            words = spawned.words() if spawned else "another one holds its lock and does not answer"
+            raise Unavailable(f"the server of {home} does not answer after {START_SECONDS:g} s:\n{words}", _LOGS)
+        time.sleep(_POLL)
+
+
+_LOGS = "see what happened with: footplate server logs"
+
+
+def _is_of_another_version(home: str, version: str) -> bool:
+    record = homes.read_record(home)
+    return record.get("version") != version and _answers(record)
+
+
+class _Spawned:
+    """A server process that was just started. It is nobody's child, so that it leaves no zombie behind."""
+
+    def __init__(self, home: str) -> None:
+        import subprocess  # lazy: 5 ms that only the one who starts a server pays
+
+        record = homes.read_record(home)
+        self._log = os.path.join(home, homes.LOG)
+        os.makedirs(os.path.dirname(self._log), 0o700, exist_ok=True)
+        idle = os.environ.get("FOOTPLATE_IDLE_SECONDS") or str(IDLE_SECONDS)
+        argv = [_python(record), "-m", "footplate.server", "--home", home, "--idle", idle, "--detach"]
+        with open(self._log, "ab") as log:
+            os.fchmod(log.fileno(), 0o600)
+            self._from = log.tell()
+            done = subprocess.run(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd="/",
+                env=_variables(home, record),
+                start_new_session=True,
+                check=False,
+            )
+        self._pid = int(done.stdout) if done.stdout.strip().isdigit() else 0
+
+    def is_alive(self) -> bool:
+        return bool(self._pid) and _is_alive(self._pid)
+
+    def words(self) -> str:
+        """What it wrote, the last lines of it."""
+        with open(self._log, "rb") as log:
+            log.seek(self._from)
+            lines = log.read().decode("utf-8", "replace").splitlines()
+        return "\n".join(lines[-12:]) or "it wrote nothing"
+
+
+def _python(record: Dict[str, Any]) -> str:
+    """Ours; inside a job, where nothing of ours is installed, the one that the last server ran under."""
+    recorded = record.get("python")
+    if recorded and os.access(recorded, os.X_OK) and (os.environ.get("FOOTPLATE_RUN_ID") or not sys.executable):
+        return str(recorded)
+    return sys.executable
+
+
+def _variables(home: str, record: Dict[str, Any]) -> Dict[str, str]:
+    """The caller's environment without what belongs to a job, and what would make every start slow."""
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_OF_A_JOB) and name not in _OF_A_RANK and name != "PYTHONDONTWRITEBYTECODE"
+    }
+    if os.environ.get("FOOTPLATE_RUN_ID"):  # a job's path holds the user's modules, made for another interpreter
+        variables.pop("PYTHONPATH", None)
+        variables.pop("PYTHONHOME", None)
+        if record.get("pythonpath"):
+            variables["PYTHONPATH"] = record["pythonpath"]
+    variables["FOOTPLATE_HOME"] = home
+    return variables
+
+
+# ── Stopping ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _end_server(home: str) -> None:
+    """Ask, then insist, then force: nothing that a server does is harmed by its sudden end."""
+    lock = os.path.join(home, homes.SERVER_LOCK)
+    for step in (_ask_to_stop, _terminate, _kill):
+        step(home)
+        deadline = time.monotonic() + POLITE_SECONDS
+        while time.monotonic() < deadline:
+            if not _is_held(lock):
+                return
+            time.sleep(_POLL)
+    raise Unavailable(f"the server of {home} does not end, not even when it is killed", "look at its process")
+
+
+def _ask_to_stop(home: str) -> None:
+    record = homes.read_record(home)
+    if _answers(record):
+        try:
+            _transport(record).post("/server/stop", timeout=POLITE_SECONDS)
+        except FootplateError:
+            pass  # the lock tells whether it ends
+
+
+def _terminate(home: str) -> None:
+    _signal(home, signal.SIGTERM)
+
+
+def _kill(home: str) -> None:
+    _signal(home, signal.SIGKILL)
+
+
+def _signal(home: str, number: int) -> None:
+    """To the process that wrote its pid into the lock which it holds, never to one that merely has that pid."""
+    lock = os.path.join(home, homes.SERVER_LOCK)
+    try:
+        with open(lock, encoding="ascii") as file:
+            pid = int(file.read())
+        if pid > 1 and _is_held(lock):
+            os.kill(pid, number)
+    except (OSError, ValueError):
+        pass
+
+
+# ── Locks and processes ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def _held(path: str) -> Generator[Callable[[], bool], None, None]:
+    """Gives a function that tries to take the lock and tells whether it has it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def attempt() -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    try:
+        yield attempt
+    finally:
+        os.close(descriptor)
+
+
+def _is_held(path: str) -> bool:
+    """Whether a server holds its lock. Asked with a shared lock, which other askers do not mind."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state: List[bytes] = file.read().rpartition(b")")[2].split()
+    except ProcessLookupError:
+        return False
+    except OSError:  # a system without /proc, or somebody else's process
+        return True
+    return state[:1] != [b"Z"]  # where no init process collects orphans, a dead one stays

@@ -1,0 +1,376 @@
+"""Requests to a server: JSON and bytes over HTTP, repeated until they are answered.
+
+Every request of the API is idempotent, so one that broke is simply sent again: at once when a connection that was kept
+alive turned out to be closed, later and later when the server does not answer.
+"""
+
+from __future__ import annotations
+
+import errno
+import json as json_module
+import os
+import random
+import threading
+import time
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union, cast
+from urllib.parse import quote
+
+from footplate.client.wire import Body, Connection, Endpoint, Response, WireError, parse_endpoint
+from footplate.errors import Broken, FootplateError, InvalidInput, NotAllowed, Unavailable, from_wire
+
+API = "/api/v1"
+Query = Mapping[str, Union[str, int, float, bool, Sequence[Any], None]]
+
+TIMEOUT = 60.0
+"""Seconds of silence after which an answer is given up; a long poll's `wait` comes on top."""
+
+PATIENCE = 30.0
+"""Seconds for which a server that does not answer is called again, counted from the first failure."""
+
+_GONE = (errno.ENOENT, errno.ECONNREFUSED, errno.ENOTSOCK)
+
+
+class Answer:
+    def __init__(self, status: int, headers: Dict[str, str], body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+    def json(self) -> Any:
+        return json_module.loads(self.body) if self.body else None
+
+
+class _Lost(Exception):
+    """No answer came. `now` when it is worth another try at once; `gone` when nobody listens there any more."""
+
+    def __init__(self, reason: str, now: bool = False, gone: bool = False) -> None:
+        super().__init__(reason)
+        self.now = now
+        self.gone = gone
+
+
+class _Retry:
+    """How one request goes on after failures: when to try again, and when to give up."""
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._deadline: Optional[float] = None
+        self._pause = 0.01
+
+    def exhausted(self) -> bool:
+        now = time.monotonic()
+        if self._deadline is None:
+            self._deadline = now + self._patience
+        return now >= self._deadline
+
+    def pause(self) -> None:
+        """Twice as long each time, up to a second, and never in step with other callers."""
+        time.sleep(self._pause * (0.5 + random.random()))
+        self._pause = min(self._pause * 2, 1.0)
+
+
+class Transport:
+    """A door to one server. Threads may share it, and it may be carried over a fork: each gets its own connection.
+
+    `starter` brings the server back when nobody listens, and returns its endpoint. Paths are those of the API as people
+    read them (`/runs/x/files/a b.txt`): they are put behind `/api/v1` and quoted here.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        token: Optional[str] = None,
+        starter: Optional[Callable[[], str]] = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._target = parse_endpoint(endpoint)
+        self._starter = starter
+        self._patience = patience
+        self._local = threading.local()
+        self._token = _checked_token(token)
+
+    @property
+    def endpoint(self) -> str:
+        return self._target.url
+
+    @property
+    def token(self) -> Optional[str]:
+        return self._token
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the server is on this machine and trusts us by the socket's file mode."""
+        return bool(self._target.socket)
+
+    # ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get(self, path: str, query: Optional[Query] = None, *, timeout: Optional[float] = None) -> Any:
+        return self.request("GET", path, query=query, timeout=timeout).json()
+
+    def post(
+        self, path: str, json: Any = None, *, query: Optional[Query] = None, timeout: Optional[float] = None
+    ) -> Any:
+        return self.request("POST", path, query=query, json=json, timeout=timeout).json()
+
+    def put(
+        self,
+        path: str,
+        json: Any = None,
+        *,
+        query: Optional[Query] = None,
+        body: Optional[Body] = None,
+        length: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> Any:
+        return self.request("PUT", path, query=query, json=json, body=body, length=length, timeout=timeout).json()
+
+    def patch(self, path: str, json: Any = None, *, timeout: Optional[float] = None) -> Any:
+        return self.request("PATCH", path, json=json, timeout=timeout).json()
+
+    def delete(self, path: str, query: Optional[Query] = None, *, timeout: Optional[float] = None) -> Any:
+        return self.request("DELETE", path, query=query, timeout=timeout).json()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Optional[Query] = None,
+        json: Any = None,
+        body: Optional[Body] = None,
+        length: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> Answer:
+        """Send, wait for the whole answer, and raise what the server says went wrong.
+
+        `body`: bytes, an open binary file (from where it stands), or an iterable of bytes with its `length`.
+        `timeout`: seconds of silence to bear; the query's `wait` is added when none is given.
+        """
+        content = _Content(json, body, length)
+        target = _target(path, query)
+        patience = _timeout(query, timeout)
+        retry = _Retry(self._patience)
+        while True:
+            try:
+                return self._exchange(method, target, content, patience)
+            except _Lost as lost:
+                self._recover(lost, retry)
+                content.rewind(lost)
+
+    def stream(self, path: str, query: Optional[Query] = None, *, timeout: Optional[float] = None) -> Iterator[bytes]:
+        """The bytes of a file, piece by piece, over a connection of its own.
+
+        What is downloaded never changes (it may only grow), so a broken download goes on where it stopped.
+        """
+        target, patience, retry, given = _target(path, query), _timeout(query, timeout), _Retry(self._patience), 0
+        while True:
+            try:
+                skip = given
+                for piece in self._download(target, patience):
+                    fresh = piece[skip:]
+                    skip = max(0, skip - len(piece))
+                    if fresh:
+                        given += len(fresh)
+                        yield fresh
+                        retry = _Retry(self._patience)
+                return
+            except _Lost as lost:
+                self._recover(lost, retry)
+
+    def close(self) -> None:
+        """Close this thread's connection; the next request opens another."""
+        connection: Optional[Connection] = getattr(self._local, "connection", None)
+        self._local.connection = None
+        if connection is not None:
+            connection.close()
+
+    # ── One try ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _exchange(self, method: str, target: str, content: _Content, timeout: float) -> Answer:
+        connection = self._connection(timeout)
+        try:
+            response = self._ask(connection, method, target, content, timeout)
+            answer = Answer(response.status, response.headers, response.read())
+        except (OSError, WireError) as error:
+            self.close()
+            raise _Lost(_words(error), now=connection.used) from None
+        except BaseException:  # e.g. Ctrl-C: half an answer must not greet the next request
+            self.close()
+            raise
+        connection.used = True
+        if not response.keeps_alive:
+            self.close()
+        _refuse(answer, self._target)
+        return answer
+
+    def _download(self, target: str, timeout: float) -> Iterator[bytes]:
+        connection = self._dial(timeout)
+        try:
+            response = self._ask(connection, "GET", target, _Content(None, None, None), timeout)
+            if response.status >= 400:
+                _refuse(Answer(response.status, response.headers, response.read()), self._target)
+            yield from response.pieces()
+        except (OSError, WireError) as error:
+            raise _Lost(_words(error)) from None
+        finally:
+            connection.close()
+
+    def _ask(self, connection: Connection, method: str, target: str, content: _Content, timeout: float) -> Response:
+        head = self._head(method, target, content)
+        try:
+            connection.send(head, content.body, content.length, timeout)
+        except (BrokenPipeError, ConnectionResetError):
+            # A server that refuses an upload answers and hangs up without having read it: the answer is there.
+            return connection.receive()
+        return connection.receive()
+
+    def _head(self, method: str, target: str, content: _Content) -> bytes:
+        lines = [
+            f"{method} {self._target.base}{target} HTTP/1.1",
+            f"Host: {self._target.host_header}",
+        ]
+        if self._token:
+            lines.append(f"Authorization: Bearer {self._token}")
+        if content.body is not None:
+            lines.append(f"Content-Type: {content.type}")
+        if content.body is not None or method in ("POST", "PUT", "PATCH"):
+            lines.append(f"Content-Length: {content.length}")
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")
+
+    def _connection(self, timeout: float) -> Connection:
+        connection: Optional[Connection] = getattr(self._local, "connection", None)
+        if connection is not None:
+            # After a fork both processes hold the same connection; only the one that opened it may go on with it.
+            if connection.pid == os.getpid() and connection.endpoint == self._target and not connection.is_stale():
+                return connection
+            self.close()
+        connection = self._local.connection = self._dial(timeout)
+        return connection
+
+    def _dial(self, timeout: float) -> Connection:
+        try:
+            return Connection(self._target, min(timeout, TIMEOUT))
+        except OSError as error:
+            raise _Lost(_words(error), gone=error.errno in _GONE) from None
+
+    # ── After a failure ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _recover(self, lost: _Lost, retry: _Retry) -> None:
+        if lost.now:
+            return
+        if retry.exhausted():
+            raise Unavailable(f"the server at {self.endpoint} does not answer: {lost}", self._hint()) from None
+        retry.pause()
+        if lost.gone and self._starter is not None:
+            self._target = parse_endpoint(self._starter())
+
+    def _hint(self) -> str:
+        if self.is_local:
+            return "see what it says with: footplate server logs; start it with: footplate server start"
+        return "check the address and that the server runs there (footplate server --host … --port …)"
+
+
+class _Content:
+    """The body of a request, ready to be sent more than once."""
+
+    def __init__(self, json: Any, body: Optional[Body], length: Optional[int]) -> None:
+        self.type = "application/octet-stream"
+        self.body: Optional[Body] = body
+        self._start: Optional[int] = None
+        if json is not None:
+            self.type = "application/json"
+            self.body = _encode(json)
+        self.length = self._measure(length)
+
+    def _measure(self, length: Optional[int]) -> int:
+        body = self.body
+        if body is None:
+            return 0
+        if isinstance(body, (bytes, bytearray, memoryview)):
+            return memoryview(body).nbytes
+        if hasattr(body, "seek"):
+            file = cast(BinaryIO, body)
+            self._start = file.tell()
+            if length is None:
+                length = file.seek(0, os.SEEK_END) - self._start
+                file.seek(self._start)
+        if length is None:
+            raise InvalidInput("a body that is neither bytes nor a file has no length of its own", "give length=…")
+        return length
+
+    def rewind(self, lost: _Lost) -> None:
+        """Make ready for another try; what can be read only once cannot be sent twice."""
+        if self.body is None or isinstance(self.body, (bytes, bytearray, memoryview, list, tuple)):
+            return
+        if self._start is None:
+            raise Unavailable(
+                f"the server did not answer ({lost}), and the body of the request can be read only once",
+                "send bytes or a file, which can be sent again",
+            ) from None
+        cast(BinaryIO, self.body).seek(self._start)
+
+
+def _encode(value: Any) -> bytes:
+    try:
+        return json_module.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"this cannot be sent as JSON: {error}", "send finite numbers, strings, lists and objects"
+        ) from None
+
+
+def _target(path: str, query: Optional[Query]) -> str:
+    target = API + quote(path, safe="/:@!$'()*+,;=~", errors="surrogateescape")
+    pairs = list(_pairs(query or {}))
+    return target + ("?" + "&".join(pairs) if pairs else "")
+
+
+def _pairs(query: Query) -> Iterator[str]:
+    """None is left out, a list repeats its key."""
+    for key, value in query.items():
+        values: List[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
+        for item in values:
+            if item is not None:
+                text = ("false", "true")[item] if isinstance(item, bool) else str(item)
+                yield f"{quote(key, safe='')}={quote(text, safe='', errors='surrogateescape')}"
+
+
+def _timeout(query: Optional[Query], timeout: Optional[float]) -> float:
+    wait = (query or {}).get("wait")
+    return timeout if timeout is not None else TIMEOUT + (float(wait) if isinstance(wait, (int, float)) else 0.0)
+
+
+def _checked_token(token: Optional[str]) -> Optional[str]:
+    if token is not None and (not token.isascii() or not token.isprintable() or " " in token):
+        raise NotAllowed(
+            "the token holds characters that no token has", "look at FOOTPLATE_TOKEN: is it cut or quoted?"
+        )
+    return token or None
+
+
+def _refuse(answer: Answer, endpoint: Endpoint) -> None:
+    """Raise what an answer of 400 and more says; a server that is about to stop counts as one that does not answer."""
+    if answer.status < 400:
+        return
+    error = _error_of(answer)
+    if error is None:
+        kind = Unavailable if answer.status in (502, 503, 504) else Broken
+        text = answer.body[:200].decode("utf-8", "replace").strip()
+        raise kind(
+            f"{endpoint.url} answered {answer.status} and not as a Footplate server does: {text!r}",
+            "check the address, and what stands between you and the server",
+        )
+    if error.details.get("stopping"):
+        raise _Lost(error.message)
+    raise error
+
+
+def _error_of(answer: Answer) -> Optional[FootplateError]:
+    try:
+        return from_wire(answer.json()["error"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _words(error: BaseException) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

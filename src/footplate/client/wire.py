@@ -1,0 +1,233 @@
+"""HTTP/1.1 over one socket, as much of it as a client of our own server needs.
+
+The standard library's `http.client` would do, but it imports `ssl` and the e-mail package, which every job would feel,
+and takes longer for a small exchange.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from typing import Any, BinaryIO, Dict, Iterable, Iterator, NamedTuple, Optional, Union, cast
+from urllib.parse import quote, unquote, urlsplit
+
+from footplate.errors import InvalidInput
+
+Body = Union[bytes, bytearray, memoryview, BinaryIO, Iterable[bytes]]
+
+_MAX_LINE = 65536
+_MAX_HEADERS = 256
+CHUNK = 1 << 18
+
+
+class WireError(Exception):
+    """The connection broke, or what came over it was not HTTP."""
+
+
+class Endpoint(NamedTuple):
+    """Where a server is: a Unix socket (`host` is empty), or a host and port."""
+
+    url: str
+    socket: str = ""
+    host: str = ""
+    port: int = 0
+    tls: bool = False
+    base: str = ""  # what every path is put behind
+
+    @property
+    def host_header(self) -> str:
+        if self.socket:
+            return "localhost"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.tls else 80) else f"{host}:{self.port}"
+
+
+def unix_endpoint(path: str) -> str:
+    return "unix://" + quote(path, errors="surrogateescape")
+
+
+def parse_endpoint(url: str) -> Endpoint:
+    """`unix:///path`, `http://host:port` or `https://host`, with a path to be put before every request's if any."""
+    hint = "use unix:///path/to/server.sock, http://host:port or https://host"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise InvalidInput(f"{url!r} is not a server's address: {error}", hint) from None
+    if parts.scheme == "unix" and parts.path.startswith("/") and not parts.netloc:
+        return Endpoint(url, socket=unquote(url[len("unix://") :], errors="surrogateescape"))
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InvalidInput(f"{url!r} is not a server's address", hint)
+    tls = parts.scheme == "https"
+    return Endpoint(url, "", parts.hostname, port or (443 if tls else 80), tls, parts.path.rstrip("/"))
+
+
+class Connection:
+    """One connection, kept alive between requests. One request at a time; belongs to one thread of one process."""
+
+    def __init__(self, endpoint: Endpoint, timeout: float) -> None:
+        self.endpoint = endpoint
+        self.pid = os.getpid()
+        self.used = False  # a request has been answered over it
+        self._socket = _dial(endpoint, timeout)
+        self._reader = cast(BinaryIO, self._socket.makefile("rb", CHUNK))
+
+    def is_stale(self) -> bool:
+        """Whether the other side has hung up, or said something nobody asked for, since the last answer."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def close(self) -> None:
+        self._reader.close()
+        self._socket.close()
+
+    def send(self, head: bytes, body: Optional[Body], length: int, timeout: float) -> None:
+        self._socket.settimeout(timeout)
+        if body is None:
+            self._socket.sendall(head)
+        elif isinstance(body, (bytes, bytearray, memoryview)):
+            if length <= CHUNK:
+                self._socket.sendall(head + bytes(body))
+            else:
+                self._socket.sendall(head)
+                self._socket.sendall(body)
+        else:
+            self._socket.sendall(head)
+            self._send_pieces(body, length)
+
+    def _send_pieces(self, body: Union[BinaryIO, Iterable[bytes]], length: int) -> None:
+        left = length
+        for piece in _pieces(body, length):
+            left -= len(piece)
+            if left < 0:
+                break
+            self._socket.sendall(piece)
+        if left:
+            raise InvalidInput(
+                f"what was to be sent is not {length} bytes long: it changed while it was read",
+                "send it again when nobody writes to it",
+            )
+
+    def receive(self) -> Response:
+        """The head of the answer; the body is read through it."""
+        while True:
+            status = self._status()
+            headers = self._headers()
+            if status >= 200:  # 100 Continue and its like say nothing
+                return Response(self._reader, status, headers)
+
+    def _status(self) -> int:
+        line = self._line()
+        parts = line.split(None, 2)
+        if len(parts) < 2 or not parts[0].startswith(b"HTTP/1.") or not parts[1].isdigit():
+            raise WireError("the connection was closed" if not line else f"this is not HTTP: {line[:80]!r}")
+        return int(parts[1])
+
+    def _headers(self) -> Dict[str, str]:
+        headers: Dict[str, str] = {}
+        for _ in range(_MAX_HEADERS):
+            line = self._line()
+            if line in (b"\r\n", b"\n"):
+                return headers
+            name, colon, value = line.partition(b":")
+            if not colon:
+                raise WireError("the connection was closed inside the headers")
+            headers[name.decode("latin-1").lower()] = value.strip().decode("latin-1")
+        raise WireError(f"more than {_MAX_HEADERS} headers")
+
+    def _line(self) -> bytes:
+        line = self._reader.readline(_MAX_LINE)
+        if len(line) == _MAX_LINE:
+            raise WireError(f"a header of more than {_MAX_LINE} bytes")
+        return line
+
+
+class Response:
+    def __init__(self, reader: BinaryIO, status: int, headers: Dict[str, str]) -> None:
+        self.status = status
+        self.headers = headers
+        self._reader = reader
+
+    @property
+    def keeps_alive(self) -> bool:
+        """Whether the connection can carry another request after the body has been read to its end."""
+        framed = "content-length" in self.headers or "transfer-encoding" in self.headers or self.status in (204, 304)
+        return framed and self.headers.get("connection", "").lower() != "close"
+
+    def pieces(self) -> Iterator[bytes]:
+        """The body as it comes. A body that ends before its announced length is a WireError."""
+        if self.status in (204, 304):
+            return iter(())
+        if self.headers.get("transfer-encoding", "").lower() == "chunked":
+            return self._chunked()
+        length = self.headers.get("content-length")
+        if length is None:
+            return iter(lambda: self._reader.read(CHUNK), b"")
+        if not length.isdigit():
+            raise WireError(f"content-length is {length!r}")
+        return self._exactly(int(length))
+
+    def read(self) -> bytes:
+        return b"".join(self.pieces())
+
+    def _exactly(self, length: int) -> Iterator[bytes]:
+        while length:
+            piece = self._reader.read(min(CHUNK, length))
+            if not piece:
+                raise WireError(f"the connection was closed {length} bytes before the end of the answer")
+            length -= len(piece)
+            yield piece
+
+    def _chunked(self) -> Iterator[bytes]:
+        while True:
+            line = self._reader.readline(_MAX_LINE)
+            try:
+                size = int(line.split(b";", 1)[0], 16)
+            except ValueError:
+                raise WireError("the connection was closed before the end of the answer") from None
+            if size == 0:
+                break
+            yield from self._exactly(size)
+            self._reader.readline(_MAX_LINE)
+        while self._reader.readline(_MAX_LINE) not in (b"\r\n", b"\n", b""):
+            pass  # trailers
+
+
+def _dial(endpoint: Endpoint, timeout: float) -> socket.socket:
+    if endpoint.socket:
+        plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            plain.settimeout(timeout)
+            plain.connect(endpoint.socket)
+        except BaseException:
+            plain.close()
+            raise
+        return plain
+    plain = socket.create_connection((endpoint.host, endpoint.port), timeout)
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if not endpoint.tls:
+        return plain
+    import ssl  # lazy: 10 ms that only a team server behind TLS costs
+
+    try:
+        return ssl.create_default_context().wrap_socket(plain, server_hostname=endpoint.host)
+    except BaseException:
+        plain.close()
+        raise
+
+
+def _pieces(body: Any, length: int) -> Iterator[bytes]:
+    """The first `length` bytes of a file, however much it grows meanwhile, or all that an iterable gives."""
+    if not hasattr(body, "read"):
+        yield from body
+        return
+    left = length
+    while left:
+        piece = body.read(min(CHUNK, left))
+        if not piece:
+            return
+        left -= len(piece)
+        yield piece

@@ -1,0 +1,90 @@
+"""An interpreter that is there already (`user_managed_dependencies`): nothing is installed, nothing is changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments.base import Interpreter
+from footplate.errors import Broken, InvalidInput
+
+OLDEST = (3, 8)
+_PROBE = "import sys; print('%d.%d' % sys.version_info[:2])"
+_HINT = "set the environment's interpreter_path to a Python on the machine where the run is to run"
+
+
+class ExistingBuilder:
+    name = "existing"
+
+    def lock(self, spec: EnvironmentSpec, say: Callable[[str], None]) -> Lock:
+        """Resolves nothing: whether the interpreter is there is for the node to say, it may be another machine."""
+        interpreter = spec.interpreter or sys.executable
+        content = {"interpreter": interpreter}
+        digest = hashlib.sha256(json.dumps([self.name, content], sort_keys=True).encode()).hexdigest()
+        return Lock(digest, self.name, content)
+
+    def build(self, lock: Lock, root: Path, say: Callable[[str], None]) -> Interpreter:
+        wanted = str(lock.content["interpreter"])
+        path = _find(wanted)
+        if path is None:
+            raise InvalidInput(f"there is no Python interpreter {wanted!r} on this machine ({_host()})", _HINT)
+        if not os.path.isfile(path) or not os.access(path, os.X_OK):
+            raise InvalidInput(f"{path} is not a program that can be executed", _HINT)
+        _see_it_run(path, root)
+        return Interpreter((path,))
+
+
+def _find(wanted: str) -> str | None:
+    """A path as it is (a virtual environment is known by its path, so links are kept), a bare name through PATH."""
+    if os.sep in wanted:
+        path = os.path.abspath(os.path.expanduser(wanted))
+        return path if os.path.exists(path) else None
+    import shutil  # a bare name is rare, and this import is not cheap
+
+    return shutil.which(wanted)
+
+
+def _host() -> str:
+    return os.uname().nodename
+
+
+def _see_it_run(path: str, root: Path) -> None:
+    """Once per interpreter, not once per run: a start costs more than all else here. The proof lies beside the builds."""
+    info = os.stat(path)
+    key = hashlib.sha256(f"{path}\0{info.st_dev}\0{info.st_ino}\0{info.st_mtime_ns}\0{info.st_size}".encode())
+    proof = os.path.join(root, ".existing", key.hexdigest())
+    if os.path.exists(proof):
+        return
+    version = _ask_version(path)
+    if version < OLDEST:
+        raise InvalidInput(
+            f"{path} is Python {version[0]}.{version[1]}, and jobs need at least {OLDEST[0]}.{OLDEST[1]}", _HINT
+        )
+    os.makedirs(os.path.dirname(proof), exist_ok=True)
+    with open(proof, "w") as file:
+        file.write(path)
+
+
+def _ask_version(path: str) -> tuple[int, int]:
+    import subprocess  # only for an interpreter that was never seen before
+
+    try:
+        done = subprocess.run(
+            [path, "-I", "-S", "-c", _PROBE], capture_output=True, text=True, timeout=60, check=False, errors="replace"
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InvalidInput(f"{path} does not run: {error}", _HINT) from None
+    if done.returncode != 0:
+        words = (done.stderr.strip() or done.stdout.strip())[-500:] or f"it ended with {done.returncode}"
+        raise InvalidInput(f"{path} is not a Python interpreter that works: {words}", _HINT)
+    try:
+        major, minor = done.stdout.strip().split(".")
+        return int(major), int(minor)
+    except ValueError:
+        raise Broken(f"{path} was asked for its version and said {done.stdout[:80]!r}", _HINT) from None

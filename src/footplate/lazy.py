@@ -1,0 +1,24 @@
+"""Modules whose names are loaded when they are first asked for: `import` stays quick however much there is."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def lazily(module: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` for `module`; `names` tells where each public name is defined."""
+
+    def load(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(names[name]), name)
+        setattr(sys.modules[module], name, value)
+        return value
+
+    def listing() -> list[str]:
+        return sorted({*vars(sys.modules[module]), *names})
+
+    return load, listing

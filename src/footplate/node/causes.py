@@ -1,0 +1,118 @@
+"""Why a rank ended, in words: from its exit status, what its bootstrap wrote, the kernel's counters and its last lines."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from footplate.domain.records import Cause
+
+LAST_LINES = 20
+_LONGEST_LINE = 2000
+_TAIL = 64 * 1024
+
+_SIGNALS = {
+    signal.SIGSEGV: "crashed with a segmentation fault (SIGSEGV)",
+    signal.SIGBUS: "crashed with a bus error (SIGBUS): it reached memory that is not there, or a mapped file was cut",
+    signal.SIGABRT: "aborted itself (SIGABRT): a library met something that it could not go on with",
+    signal.SIGFPE: "crashed with an arithmetic error (SIGFPE)",
+    signal.SIGILL: "crashed with an illegal instruction (SIGILL): a library was built for another processor",
+    signal.SIGXCPU: "used more processor time than its limit allows (SIGXCPU)",
+    signal.SIGXFSZ: "wrote a file larger than its limit allows (SIGXFSZ)",
+}
+
+
+def of_rank(
+    rank: int, node: int, code: int | None, note: Mapping[str, Any], log: str, peak: int | None, out_of_memory: bool
+) -> Cause | None:
+    """The cause for a rank that ended by itself; None when it ended well.
+
+    `note` is what its bootstrap wrote (empty when it could not), `code` its exit code, minus the signal, or None when
+    nobody was there to see it.
+    """
+    exception = note.get("exception")
+    if code is None:
+        code = note.get("exit_code")
+    if code == 0:
+        return None
+    common: dict[str, Any] = {"node": node, "rank": rank, "last_lines": last_lines(log)}
+    if exception:
+        message = str(note.get("message") or "")
+        return Cause(
+            "user_exception",
+            f"{exception}: {message}" if message else str(exception),
+            "the traceback is in the run's error and at the end of its log",
+            exit_code=code,
+            exception=str(exception),
+            exception_message=message,
+            traceback=note.get("traceback"),
+            **common,
+        )
+    if code is None:
+        hint = "its last lines may tell more; the node agent was killed while it ran"
+        return Cause("unknown_exit", "ended while no agent watched it; its exit status is unknown", hint, **common)
+    if code < 0:
+        return _of_signal(-code, peak, out_of_memory, common)
+    hint = "its last lines may tell why"
+    if code in (126, 127):
+        hint = "the shell could not find or execute a program of the command: see its last lines"
+    return Cause("exit_code", f"ended with exit code {code}", hint, exit_code=code, **common)
+
+
+def _of_signal(number: int, peak: int | None, out_of_memory: bool, common: dict[str, Any]) -> Cause:
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    if number == signal.SIGKILL and out_of_memory:
+        size = f" (the largest size of one of its processes was {peak / 2**30:.1f} GiB)" if peak else ""
+        hint = "use smaller batches, fewer data loader workers, or a machine with more memory"
+        words = f"killed by the kernel's out-of-memory killer{size}"
+        return Cause("out_of_memory", words, hint, signal=name, **common)
+    words = _SIGNALS.get(signal.Signals(number)) if name.startswith("SIG") else None
+    hint = "Footplate did not send it: look for who did, on this machine" if words is None else "see its last lines"
+    return Cause("signal", words or f"ended by {name}, which Footplate did not send", hint, signal=name, **common)
+
+
+def last_lines(log: str) -> tuple[str, ...]:
+    """The last lines of a log file, in readable length."""
+    try:
+        with open(log, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL))
+            text = file.read(_TAIL)
+    except OSError:
+        return ()
+    lines = text.decode("utf-8", "replace").splitlines()
+    return tuple(line[:_LONGEST_LINE] for line in lines[-LAST_LINES:])
+
+
+def oom_kills() -> int:
+    """How often the kernel has killed for want of memory so far: on this machine, and in our own control groups."""
+    return _counter("/proc/vmstat", "oom_kill") + sum(_counter(path, "oom_kill") for path in _group_files())
+
+
+def _group_files() -> list[str]:
+    try:
+        with open("/proc/self/cgroup") as file:
+            rows = [line.rstrip("\n").split(":", 2) for line in file]
+    except OSError:
+        return []
+    found: list[str] = []
+    for _, controllers, path in (row for row in rows if len(row) == 3):
+        if not controllers:
+            found.append(f"/sys/fs/cgroup{path}/memory.events")
+        elif "memory" in controllers.split(","):
+            found.append(f"/sys/fs/cgroup/memory{path}/memory.oom_control")
+    return found
+
+
+def _counter(path: str, name: str) -> int:
+    try:
+        with open(path) as file:
+            rows: Sequence[list[str]] = [line.split() for line in file]
+    except OSError:
+        return 0
+    return next((int(row[1]) for row in rows if len(row) == 2 and row[0] == name), 0)

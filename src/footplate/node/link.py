@@ -1,0 +1,93 @@
+"""The part of the HTTP API that a node agent uses, with the agent's patience: a server that is away comes back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO, TypeVar
+
+from footplate.client.transport import Transport
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.launch import NodeOrders
+from footplate.domain.records import Cause, FileView
+from footplate.errors import Unavailable
+
+T = TypeVar("T")
+
+SHORT_PATIENCE = 2.0
+"""How long one call waits for the server. Short, because every caller here knows how to come back to it."""
+
+_LONGEST_PAUSE = 15.0
+
+
+class Abandoned(Exception):
+    """There is nothing left to work for: the agent's folder is gone, or the server knows no such run."""
+
+
+class Link:
+    def __init__(self, transport: Transport, run: str, node: int, wanted: Callable[[], bool]) -> None:
+        """`wanted` says whether it still makes sense to wait for a server that is away."""
+        self._transport = transport
+        self._run = f"/runs/{run}"
+        self._node = f"/runs/{run}/nodes/{node}"
+        self._wanted = wanted
+
+    def insist(self, call: Callable[[], T]) -> T:
+        """Repeat until the server answers, however long it is away."""
+        pause = 0.2
+        while True:
+            try:
+                return call()
+            except Unavailable:
+                if not self._wanted():
+                    raise Abandoned("the work folder is gone, and so is the server") from None
+                time.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+
+    # ── The life of the node ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def join(self, attempt: int, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
+        body = {"attempt": attempt, "host": host, "address": address, "info": info}
+        return from_json(NodeOrders, self._transport.post(f"{self._node}/join", body))
+
+    def orders(self, wait: float) -> NodeOrders:
+        return from_json(NodeOrders, self._transport.get(f"{self._node}/orders", {"wait": wait}))
+
+    def tell(self, event: str, message: str | None = None, cause: Cause | None = None) -> bool:
+        """Report an event; the answer says whether the ranks are to be stopped."""
+        body = {"event": event, "message": message, "cause": to_json(cause)}
+        return bool(self._transport.post(f"{self._node}/events", body)["stop"])
+
+    def beat(self) -> bool:
+        return bool(self._transport.post(f"{self._node}/heartbeat")["stop"])
+
+    def warn(self, message: str) -> None:
+        self._transport.post(f"{self._run}/warnings", {"message": message})
+
+    # ── What grows ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def append_log(self, path: str, offset: int, data: bytes, replace: bool) -> int:
+        query = {"offset": offset, "replace": replace or None}
+        return int(self._transport.put(f"{self._run}/logs/{path}", query=query, body=data)["size"])
+
+    def append_journal(self, run: str, writer: str, part: str, offset: int, data: bytes, system: bool) -> int:
+        query = {"offset": offset, "system": system or None}
+        path = f"/runs/{run}/journals/{writer}/{part}"
+        return int(self._transport.put(path, query=query, body=data)["size"])
+
+    # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def add_files(self, files: Sequence[FileView]) -> list[str]:
+        """Name blobs that are in the store as files of the run; returns the names that it had already."""
+        body = {"files": [to_json(file) for file in files], "automatic": True}
+        return list(self._transport.post(f"{self._run}/files", body)["skipped"])
+
+    def missing(self, digests: Sequence[str]) -> set[str]:
+        return set(self._transport.post("/blobs/missing", {"digests": list(digests)})["missing"])
+
+    def put_blob(self, digest: str, file: BinaryIO) -> None:
+        self._transport.put(f"/blobs/{digest}", body=file)
+
+    def get_blob(self, digest: str) -> Any:
+        """The blob's bytes, piece by piece."""
+        return self._transport.stream(f"/blobs/{digest}")

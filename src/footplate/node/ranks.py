@@ -1,0 +1,193 @@
+"""The user's processes on this node: how they are started, watched and, after the death of an agent, found again.
+
+A rank writes to files and reads nothing, so it needs nobody: the agent may die and come back without it noticing.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from footplate.domain.launch import NodeOrders, RankPlan
+from footplate.domain.specs import Program
+from footplate.environments.base import Interpreter
+from footplate.node import tree
+from footplate.node.workdir import NodeFolder
+
+_PRIVATE = ("FOOTPLATE_", "AZUREML_", "AZ_BATCHAI_")
+_POLL_SECONDS = 0.05
+# Python ignores these, and what is ignored stays so across exec: the user's program expects the defaults.
+_DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@dataclass
+class Rank:
+    """One process of the user. `code` as `os.waitstatus_to_exitcode` gives it (negative: the signal), None if unknown."""
+
+    number: int
+    pid: int
+    identity: str | None
+    log: str
+    child: bool = True  # False when it was started by an earlier agent
+    ended: float | None = None
+    code: int | None = None
+    peak: int | None = None  # the largest resident size in bytes
+    watch: int | None = None  # a pidfd
+
+    def to_state(self) -> dict[str, Any]:
+        return {"rank": self.number, "pid": self.pid, "identity": self.identity, "log": self.log}
+
+
+class StartFailed(Exception):
+    """The process could not be started; the text says why, in words."""
+
+    def __init__(self, message: str, hint: str, rank: int) -> None:
+        super().__init__(message)
+        self.message, self.hint, self.rank = message, hint, rank
+
+
+# ── What a rank is started with ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def rank_argv(program: Program, interpreter: Interpreter, runtime: str) -> list[str]:
+    if program.command is not None:
+        return ["/bin/sh", "-c", program.command]
+    bootstrap = os.path.join(runtime, "footplate", "job", "bootstrap.py")
+    return [*interpreter.argv, bootstrap, program.script or "", *program.arguments]
+
+
+def rank_variables(
+    inherited: Mapping[str, str],
+    orders: NodeOrders,
+    plan: RankPlan,
+    interpreter: Interpreter,
+    ours: Mapping[str, str],
+    runtime: str,
+    python_folder: str,
+) -> dict[str, str]:
+    """The environment of one rank: the machine's, then Footplate's, the user's, the environment's, the rank's own."""
+    machine = {name: value for name, value in inherited.items() if not name.startswith(_PRIVATE)}
+    variables = {**machine, "PYTHONUNBUFFERED": "1", **ours, **orders.variables, **interpreter.variables, **plan.variables}
+    variables.update(tree.marker(orders.run, orders.node))
+    variables["FOOTPLATE_RANK"] = str(plan.rank)
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [runtime, variables.get("PYTHONPATH")]))
+    variables["PATH"] = os.pathsep.join(filter(None, [python_folder, variables.get("PATH") or os.defpath]))
+    return variables
+
+
+def python_folder(interpreter: Interpreter, folder: NodeFolder) -> str:
+    """A folder in which `python` is the environment's interpreter, for commands that call it by that name."""
+    program = interpreter.argv[0]
+    beside = os.path.dirname(program)
+    if len(interpreter.argv) == 1 and os.path.exists(os.path.join(beside, "python")):
+        if os.path.basename(program) == "python" or os.path.samefile(program, os.path.join(beside, "python")):
+            return beside
+    # A link would not do: a virtual environment is recognised by the path that its interpreter is called by.
+    own = os.path.join(folder.path, "bin")
+    os.makedirs(own, exist_ok=True)
+    words = " ".join("'" + word.replace("'", "'\\''") + "'" for word in interpreter.argv)
+    for name in ("python", "python3"):
+        with open(os.open(os.path.join(own, name), os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o755), "w") as file:
+            file.write(f'#!/bin/sh\nexec {words} "$@"\n')
+    return own
+
+
+def start(plan: RankPlan, argv: Sequence[str], variables: Mapping[str, str], folder: NodeFolder) -> Rank:
+    """Start one rank in the current folder: a session of its own, both outputs straight into one file."""
+    log = os.path.join(folder.logs, plan.log)
+    os.makedirs(os.path.dirname(log), exist_ok=True)
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    try:
+        pid = os.posix_spawn(
+            argv[0], list(argv), variables, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_DEFAULTS
+        )
+    except (OSError, ValueError) as error:
+        words = getattr(error, "strerror", None) or str(error)
+        hint = "check that the interpreter exists on this machine and can be executed"
+        raise StartFailed(f"{argv[0]} could not be started: {words}", hint, plan.rank) from None
+    rank = Rank(plan.rank, pid, tree.identity(pid), plan.log)
+    rank.watch = _watch(pid)
+    return rank
+
+
+def _watch(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except (OSError, AttributeError):  # an old kernel, or not Linux: then we ask from time to time
+        return None
+
+
+# ── After the death of an agent ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def adopt(state: Mapping[str, Any], plans: Sequence[RankPlan]) -> list[Rank]:
+    """The ranks that an earlier agent has started, as far as can be known; empty when it had not started any.
+
+    The state is written before the first start and again after the last: when only the first was written, the
+    processes themselves are asked, by their marker.
+    """
+    if "ranks" in state:
+        found = [Rank(r["rank"], r["pid"], r["identity"], r["log"], child=False) for r in state["ranks"]]
+    else:
+        found = [_find(plan, state) for plan in plans]
+    for rank in found:
+        if rank.identity is not None and tree.alive(rank.pid, rank.identity):
+            rank.watch = _watch(rank.pid)
+        else:
+            rank.ended = time.time()
+    return found
+
+
+def _find(plan: RankPlan, state: Mapping[str, Any]) -> Rank:
+    marks = {**tree.marker(state["run"], plan.node), "FOOTPLATE_RANK": str(plan.rank)}
+    pids = tree.members(marks)
+    leaders = [pid for pid in pids if os.getsid(pid) == pid]
+    pid = min(leaders or pids, default=0)
+    return Rank(plan.rank, pid, tree.identity(pid) if pid else None, plan.log, child=False)
+
+
+# ── Watching ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def reap(ranks: Sequence[Rank]) -> None:
+    """Note the end of every rank that has ended, and bury what else died as our child."""
+    for rank in ranks:
+        if rank.ended is None:
+            _note_end(rank)
+    tree.reap_strays(rank.pid for rank in ranks if rank.child and rank.ended is None)
+
+
+def _note_end(rank: Rank) -> None:
+    if rank.child:
+        pid, status, usage = os.wait4(rank.pid, os.WNOHANG)
+        if pid == 0:
+            return
+        rank.code, rank.peak = os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
+    elif rank.identity is not None and tree.alive(rank.pid, rank.identity):
+        return
+    rank.ended = time.time()
+    if rank.watch is not None:
+        os.close(rank.watch)
+        rank.watch = None
+
+
+def wait(ranks: Sequence[Rank], wake: int, timeout: float | None) -> None:
+    """Sleep until a rank ends, `wake` can be read, or `timeout` seconds have passed."""
+    living = [rank for rank in ranks if rank.ended is None]
+    poll = select.poll()
+    poll.register(wake, select.POLLIN)
+    for rank in living:
+        if rank.watch is not None:
+            poll.register(rank.watch, select.POLLIN)
+    if any(rank.watch is None for rank in living):
+        timeout = _POLL_SECONDS if timeout is None else min(timeout, _POLL_SECONDS)
+    poll.poll(None if timeout is None else max(0.0, timeout) * 1000)

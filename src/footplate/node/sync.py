@@ -1,0 +1,160 @@
+"""Ship what grows: logs and metric journals, by byte offset, so that a repeated or interrupted request changes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from footplate.domain.launch import NodeOrders
+from footplate.errors import Conflict, FootplateError, OutOfSpace, Unavailable
+from footplate.job import slots
+from footplate.node.link import Link
+from footplate.node.workdir import NodeFolder, regular_files
+
+PIECE = 1 << 20
+"""The most that one request carries."""
+
+_GLANCE = 32 * slots.SLOT
+_TAIL = 256
+
+
+@dataclass
+class _Log:
+    """How much of a file the server has, and how the file looked then."""
+
+    offset: int
+    file: tuple[int, int] | None = None  # device and inode
+    seen: tuple[int, int] | None = None  # size and time of the last change
+    tail: bytes = b""  # the last bytes shipped: when they differ now, the file was written anew
+
+
+class Shipper:
+    """Knows what the server has. `ship` sends at most one piece of each file, so that no file starves another."""
+
+    def __init__(self, link: Link, folder: NodeFolder, orders: NodeOrders, say: Callable[[str], None]) -> None:
+        self._link = link
+        self._folder = folder
+        self._run = orders.run
+        self._system = f"node_{orders.node}"
+        self._agent_log = f"system_logs/node_{orders.node}.txt"
+        self._watch = orders.watch
+        self._say = say
+        self._shipped_logs: dict[str, Any] = orders.shipped.get("logs") or {}
+        self._logs: dict[str, _Log] = {}
+        self._journals: dict[str, int] = dict(orders.shipped.get("journals") or {})
+        self._refused: set[str] = set()
+
+    def ship(self, writers_are_dead: bool = False) -> bool:
+        """One pass over everything; says whether anything was sent."""
+        sent = False
+        for name, path in self._log_files():
+            sent = self._unless_refused(name, lambda n=name, p=path: self._ship_log(n, p)) or sent
+        for run, writer in self._writers():
+            read = slots.everything if writers_are_dead else _finished
+            key = f"{run}/{writer}"
+            sent = self._unless_refused(key, lambda r=run, w=writer, f=read: self._ship_journal(r, w, f)) or sent
+        return sent
+
+    def _unless_refused(self, name: str, send: Callable[[], bool]) -> bool:
+        """A file that the server will never take must not hold up the others, nor the end of the run."""
+        if name in self._refused:
+            return False
+        try:
+            return send()
+        except (Unavailable, OutOfSpace):  # both pass: the file is kept and tried again
+            raise
+        except FootplateError as error:
+            self._refused.add(name)
+            self._say(f"the server does not take {name}: {error.message}")
+            return False
+        except FileNotFoundError:
+            return False
+
+    # ── Logs ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _log_files(self) -> list[tuple[str, str]]:
+        found = list(regular_files(self._folder.logs, self._folder.path))
+        for name in self._watch:
+            root = os.path.join(self._folder.wd, name)
+            found += [(f"{name}/{path}", real) for path, real in regular_files(root, self._folder.wd)]
+        return [*found, (self._agent_log, self._folder.agent_log)]
+
+    def _ship_log(self, name: str, path: str) -> bool:
+        info = os.stat(path)
+        log = self._logs.setdefault(name, _Log(int(self._shipped_logs.get(name, 0))))
+        seen = (info.st_size, info.st_mtime_ns)
+        if seen == log.seen and log.offset == info.st_size:
+            return False
+        with open(path, "rb") as file:
+            replaced = self._was_replaced(log, info, file.fileno())
+            if replaced:
+                log.offset, log.tail = 0, b""
+            data = os.pread(file.fileno(), PIECE, log.offset)
+        log.file, log.seen = (info.st_dev, info.st_ino), seen
+        if not data and not replaced:
+            return False
+        return self._send_log(name, log, data, replaced)
+
+    @staticmethod
+    def _was_replaced(log: _Log, info: os.stat_result, file: int) -> bool:
+        if log.file is not None and log.file != (info.st_dev, info.st_ino):
+            return True
+        if info.st_size < log.offset:
+            return True
+        return bool(log.tail) and os.pread(file, len(log.tail), log.offset - len(log.tail)) != log.tail
+
+    def _send_log(self, name: str, log: _Log, data: bytes, replace: bool) -> bool:
+        try:
+            self._link.append_log(name, log.offset, data, replace)
+        except Conflict as error:
+            log.offset, log.tail, log.seen = _agreed(error, log.offset), b"", None
+            return True
+        log.offset += len(data)
+        log.tail = (log.tail + data)[-_TAIL:]
+        return True
+
+    # ── Journals ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _writers(self) -> list[tuple[str, str]]:
+        runs = sorted(os.listdir(self._folder.journals))
+        return [(run, writer) for run in runs for writer in slots.writers(os.path.join(self._folder.journals, run))]
+
+    def _ship_journal(self, run: str, writer: str, read: Callable[[str, int, int], bytes]) -> bool:
+        base, key = os.path.join(self._folder.journals, run, writer), f"{run}/{writer}"
+        data = read(base + ".slots", self._journals.get(key + ".slots", 0), PIECE)
+        if not data:
+            return False
+        # Read after the slots and sent before them: whoever has a slot has its text.
+        while text := slots.read_text(base + ".text", self._journals.get(key + ".text", 0), PIECE):
+            if not self._send_journal(run, writer, "text", text):
+                return True
+        self._send_journal(run, writer, "slots", data)
+        return True
+
+    def _send_journal(self, run: str, writer: str, part: str, data: bytes) -> bool:
+        key = f"{run}/{writer}.{part}"
+        offset = self._journals.get(key, 0)
+        system = run == self._run and writer.startswith(self._system)
+        try:
+            self._link.append_journal(run, writer, part, offset, data, system)
+        except Conflict as error:
+            self._journals[key] = _agreed(error, offset)
+            return False
+        self._journals[key] = offset + len(data)
+        return True
+
+
+def _finished(path: str, offset: int, limit: int) -> bytes:
+    """As `slots.finished_prefix`, but with a glance first: an idle journal is a long row of zeros."""
+    glance = slots.finished_prefix(path, offset, _GLANCE)
+    return glance if len(glance) < _GLANCE else slots.finished_prefix(path, offset, limit)
+
+
+def _agreed(error: Conflict, ours: int) -> int:
+    """Where the server wants us to go on. A refusal that says nothing new is no gap, but a refusal."""
+    size = error.details.get("size")
+    if not isinstance(size, int) or size == ours:
+        raise error
+    return size

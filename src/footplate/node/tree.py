@@ -1,0 +1,192 @@
+"""Processes of this machine: who is who, who belongs to a run, and how all of them are ended.
+
+A process is known by its pid *and* its start time, so a pid that was used again is never mistaken for the old one. A
+process belongs to a node of a run when it descends from the agent (daemons that called `setsid` come back to it, because
+it is a subreaper) or when it was started with the run's marker in its environment (so those of a killed agent are found).
+
+Footplate's own machinery may well descend from an agent: a server that had to be started again, and the agents that this
+server started. It carries `FOOTPLATE_AGENT`, or is named by the caller, and is left alone with all that it started.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+MACHINERY = "FOOTPLATE_AGENT"
+"""In the environment of agents and of what they start for themselves; never in that of a rank."""
+
+_MACHINERY = MACHINERY.encode() + b"="
+_PR_SET_CHILD_SUBREAPER = 36
+_FORCE_SECONDS = 10.0
+
+
+class Process(NamedTuple):
+    pid: int
+    parent: int
+    started: str  # opaque; only ever compared
+    zombie: bool
+
+
+def marker(run: str, node: int | None = None) -> dict[str, str]:
+    """The variables that every rank of a run carries, of one node or of all."""
+    return {"FOOTPLATE_RUN_ID": run, **({} if node is None else {"FOOTPLATE_NODE": str(node)})}
+
+
+def look(pid: int) -> Process | None:
+    """The process with this pid, None when there is none (or none that could be seen)."""
+    if not os.path.exists("/proc/self/stat"):
+        return _look_with_psutil(pid)
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            text = file.read(4096)
+    except OSError:
+        return None
+    fields = text[text.rfind(b")") + 2 :].split()  # the command's name may hold spaces and brackets
+    if len(fields) < 20:
+        return None
+    return Process(pid, int(fields[1]), fields[19].decode(), fields[0] in (b"Z", b"X"))
+
+
+def _look_with_psutil(pid: int) -> Process | None:
+    import psutil  # only where there is no /proc; never on the way to the first line of a script
+
+    try:
+        process = psutil.Process(pid)
+        zombie = process.status() == psutil.STATUS_ZOMBIE
+        return Process(pid, process.ppid(), repr(process.create_time()), zombie)
+    except psutil.Error:
+        return None
+
+
+def identity(pid: int) -> str | None:
+    """A word for this very process, which no later process with the same pid will have; None when it is dead."""
+    process = look(pid)
+    return None if process is None or process.zombie else f"{process.started}@{_boot()}"
+
+
+def alive(pid: int, known: str) -> bool:
+    return identity(pid) == known
+
+
+def _boot() -> str:
+    # Start times count from boot, so they say nothing across boots.
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read(8)
+    except OSError:
+        return "?"
+
+
+def everyone() -> dict[int, Process]:
+    found = (look(pid) for pid in _pids())
+    return {process.pid: process for process in found if process is not None}
+
+
+def _pids() -> list[int]:
+    if os.path.exists("/proc/self/stat"):
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    import psutil  # as above
+
+    return psutil.pids()
+
+
+def variables(pid: int) -> frozenset[bytes]:
+    """The environment that a process was started with, as NAME=value; empty when it cannot be read."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+            return frozenset(file.read().split(b"\0"))
+    except OSError:
+        return frozenset()
+
+
+def members(wanted: dict[str, str], root: int | None = None, spared: Iterable[int] = ()) -> list[int]:
+    """The living processes of a node: those below `root`, and those with the marker `wanted` and what they started.
+
+    Without this process itself, without machinery, and without anything below the pids `spared`.
+    """
+    table = everyone()
+    children: dict[int, list[int]] = {}
+    for process in table.values():
+        children.setdefault(process.parent, []).append(process.pid)
+    marks = {os.fsencode(f"{name}={value}") for name, value in wanted.items()}
+    spared, found = set(spared), list[int]()
+    waiting = [(process.pid, False, False) for process in table.values() if process.parent not in table]
+    while waiting:
+        pid, descends, sheltered = waiting.pop()
+        if pid == root:
+            waiting += [(child, True, False) for child in children.get(pid, ())]
+            continue
+        environment = variables(pid)
+        sheltered = sheltered or pid in spared
+        machinery = any(value.startswith(_MACHINERY) for value in environment)
+        ours = not sheltered and not machinery and (descends or marks <= environment)
+        if ours and pid != os.getpid() and not table[pid].zombie:
+            found.append(pid)
+        waiting += [(child, ours, sheltered) for child in children.get(pid, ())]
+    return found
+
+
+def send(pids: Iterable[int], number: int) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
+def end(find: Callable[[], list[int]], grace: float, reap: Callable[[], None]) -> list[int]:
+    """Ask all that `find` gives to end, wait `grace` seconds, then kill until it gives nothing; returns who was killed.
+
+    `reap` is called between looks, so that dead children of this process do not count as living.
+    """
+    asked = find()
+    send(asked, signal.SIGTERM)
+    send(asked, signal.SIGCONT)  # a stopped process would never hear of it
+    deadline, pause, left = time.monotonic() + grace, 0.005, asked
+    while left and time.monotonic() < deadline:
+        time.sleep(min(pause, max(deadline - time.monotonic(), 0.0)))
+        pause = min(pause * 1.5, 0.1)
+        reap()
+        left = [pid for pid in left if _lives(pid)] or find()
+    killed = list[int]()
+    give_up = time.monotonic() + _FORCE_SECONDS
+    while left and time.monotonic() < give_up:
+        killed += [pid for pid in left if pid not in killed]
+        send(left, signal.SIGKILL)
+        time.sleep(0.01)
+        reap()
+        left = find()
+    return killed
+
+
+def _lives(pid: int) -> bool:
+    process = look(pid)
+    return process is not None and not process.zombie
+
+
+def become_subreaper() -> bool:
+    """Have orphans among our descendants come to us instead of to init. Says whether this system can do that."""
+    import ctypes  # costs milliseconds: called when the ranks are already on their way
+
+    try:
+        return ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    except (OSError, AttributeError):
+        return False
+
+
+def reap_strays(except_for: Iterable[int]) -> None:
+    """Bury dead children that nobody waits for: orphans that came to us as their subreaper."""
+    expected = set(except_for)
+    while True:
+        try:
+            # Looked at before it is taken, so that the exit status of a rank is never lost here.
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return
+        if found is None or found.si_pid in expected:
+            return
+        os.waitpid(found.si_pid, 0)

@@ -1,0 +1,234 @@
+"""The folder of one agent, `work/<run>/node_<n>/`, and the folder that jobs import Footplate from.
+
+    agent.lock    flock'ed as long as the agent lives; holds {"pid", "identity", "attempt"} of the one that holds it
+    agent.log     stdout and stderr of the agent
+    agent.exit    exit code, written as the last act of an agent that did not get to the end of its work
+    state.json    how far the agent has come, so that the next one can go on
+    wd/           the working folder of the ranks
+    logs/         what the ranks print, and the log of the environment's build; named as in the run
+    journals/     metrics, `<run id>/<writer>.slots` and `.text`
+    exits/        what the bootstrap of each rank says about its end
+
+An agent that has finished removes the whole folder: that it is gone *is* its exit code 0. FOOTPLATE_KEEP_WORK=1 keeps it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import footplate
+
+PACKAGE = os.path.dirname(os.path.abspath(footplate.__file__))
+_LATIN = "surrogateescape"
+
+
+class NodeFolder:
+    """Paths, and the few small files that are read and written whole."""
+
+    def __init__(self, home: str, run: str, node: int) -> None:
+        self.home = home
+        self.path = os.path.join(home, "work", run, f"node_{node}")
+        self.wd = os.path.join(self.path, "wd")
+        self.logs = os.path.join(self.path, "logs")
+        self.journals = os.path.join(self.path, "journals")
+        self.exits = os.path.join(self.path, "exits")
+        self.tmp = os.path.join(self.path, "tmp")
+        self.agent_log = os.path.join(self.path, "agent.log")
+        self._lock = os.path.join(self.path, "agent.lock")
+        self._exit = os.path.join(self.path, "agent.exit")
+        self._state = os.path.join(self.path, "state.json")
+
+    def make(self) -> None:
+        for folder in (self.path, self.wd, self.logs, self.journals, self.exits, self.tmp):
+            os.makedirs(folder, exist_ok=True)
+
+    def exists(self) -> bool:
+        return os.path.isdir(self.path)
+
+    # ── The lock ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def take_lock(self) -> int | None:
+        """The lock as an open file, which may be handed to a child; None when a living agent has it."""
+        os.makedirs(self.path, exist_ok=True)
+        # Above the standard streams and the number that `engines.local` hands it over with.
+        plain = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        held = fcntl.fcntl(plain, fcntl.F_DUPFD_CLOEXEC, 10)
+        os.close(plain)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(held)
+            return None
+        return held
+
+    def read_holder(self) -> dict[str, Any] | None:
+        """Who wrote itself into the lock last; it may be dead."""
+        return _read_json(self._lock)
+
+    @staticmethod
+    def write_holder(held: int, pid: int, identity: str, attempt: int) -> None:
+        line = json.dumps({"pid": pid, "identity": identity, "attempt": attempt}).encode()
+        # Padded and written at once: a reader sees the old line or the new one, never a mixture.
+        os.pwrite(held, line.ljust(200) + b"\n", 0)
+
+    # ── Small files ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def read_exit(self) -> int | None:
+        try:
+            with open(self._exit) as file:
+                return int(file.read())
+        except (OSError, ValueError):
+            return None
+
+    def write_exit(self, code: int) -> None:
+        _write_aside(self._exit, str(code))
+
+    def forget_exit(self) -> None:
+        _remove(self._exit)
+
+    def read_state(self) -> dict[str, Any]:
+        return _read_json(self._state) or {}
+
+    def write_state(self, state: dict[str, Any]) -> None:
+        """Not fsynced: it matters after the death of the agent; the death of the machine takes the ranks along."""
+        _write_aside(self._state, json.dumps(state))
+
+    def read_rank_exit(self, rank: int) -> dict[str, Any]:
+        return _read_json(os.path.join(self.exits, f"rank_{rank}.json")) or {}
+
+    def remove(self) -> None:
+        """Everything, also what a job made unreadable; the run's own folder goes with its last node."""
+        import shutil  # only at the very end: 15 ms that the start does not need
+
+        def make_removable(_function: Any, path: str, _error: Any) -> None:
+            try:
+                os.chmod(os.path.dirname(path), 0o700)
+                os.chmod(path, 0o700, follow_symlinks=False) if os.path.isdir(path) else None
+                shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+            except (OSError, NotImplementedError):
+                pass
+
+        shutil.rmtree(self.path, onerror=make_removable)
+        try:
+            os.rmdir(os.path.dirname(self.path))
+        except OSError:
+            pass
+
+
+def _read_json(path: str) -> dict[str, Any] | None:
+    try:
+        with open(path, encoding="utf-8", errors=_LATIN) as file:
+            value = json.load(file)
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _write_aside(path: str, text: str) -> None:
+    with open(f"{path}.tmp", "w", encoding="utf-8", errors=_LATIN) as file:
+        file.write(text)
+    os.replace(f"{path}.tmp", path)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def regular_files(
+    root: str, inside: str, refuse: Callable[[str, str], None] | None = None
+) -> Iterator[tuple[str, str]]:
+    """(path below `root`, real path) of every file there, in order.
+
+    Links are followed as long as they stay `inside`; what leads out, round in a circle, or is no file at all is told to
+    `refuse` with the reason, in words.
+    """
+    fence = os.path.realpath(inside)
+    start = os.path.realpath(root)
+    waiting: list[tuple[str, str, tuple[str, ...]]] = [("", start, (start,))]
+    while waiting:
+        below, folder, above = waiting.pop()
+        try:
+            names = sorted(os.listdir(folder), reverse=True)
+        except OSError:
+            continue
+        for name in names:
+            path, shown = os.path.join(folder, name), below + name
+            kind, real = _resolve(path, fence)
+            if kind == "file":
+                yield shown, real
+            elif kind == "folder" and real not in above:
+                waiting.append((shown + "/", real, (*above, real)))
+            elif refuse is not None:
+                refuse(shown, "leads in a circle" if kind == "folder" else kind)
+
+
+def _resolve(path: str, fence: str) -> tuple[str, str]:
+    """What lies there, "file", "folder" or why it is neither, and where it really is."""
+    try:
+        info = os.lstat(path)
+        if stat.S_ISLNK(info.st_mode):
+            path = os.path.realpath(path)
+            if path != fence and not path.startswith(fence + os.sep):
+                return "is a link that leaves the working folder", path
+            info = os.stat(path)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}", path
+    if stat.S_ISREG(info.st_mode):
+        return "file", path
+    return ("folder" if stat.S_ISDIR(info.st_mode) else "is neither a file nor a folder"), path
+
+
+# ── What jobs import Footplate from ───────────────────────────────────────────────────────────────────────────────────
+
+
+def runtime_folder(home: str, version: str) -> str:
+    """`runtime/<version>/` with `footplate` and, when it is installed here, `azureml`, as links and nothing else."""
+    folder = os.path.join(home, "runtime", version)
+    ours, azure = os.path.join(folder, "footplate"), os.path.join(folder, "azureml")
+    if _target(ours) == PACKAGE and os.path.isdir(os.path.join(azure, "core")):
+        return folder
+    os.makedirs(folder, exist_ok=True)
+    _point(ours, PACKAGE)
+    found = _find_azureml()
+    if found:
+        _point(azure, found)
+    return folder
+
+
+def _find_azureml() -> str | None:
+    """Where the `azureml` names of this installation lie: a namespace package, so it is known by its `core`."""
+    import importlib.util  # once per version and home
+    import site
+
+    site.main()  # the agent starts without site-packages
+    try:
+        spec = importlib.util.find_spec("azureml")
+    except (ImportError, ValueError):
+        return None
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    return next((place for place in places if os.path.isfile(os.path.join(place, "core", "__init__.py"))), None)
+
+
+def _target(link: str) -> str | None:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return None
+
+
+def _point(link: str, target: str) -> None:
+    """Make or change a link so that others, who may do the same at the same time, always find one."""
+    if _target(link) == target:
+        return
+    aside = f"{link}.{os.getpid()}"
+    _remove(aside)
+    os.symlink(target, aside)
+    os.replace(aside, link)

@@ -1,0 +1,47 @@
+"""Configuration objects whose attributes are checked: a misspelled one is an AttributeError, not silence."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, Dict, Mapping, cast
+
+
+class Checked:
+    """Base of the configuration classes. The attributes that exist when `_seal` is called are all there will be."""
+
+    _sealed = False
+
+    def _seal(self) -> None:
+        self._sealed = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._sealed and not name.startswith("_") and not hasattr(self, name):
+            known = public_attributes(self)
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"its attributes are {', '.join(sorted(known))}"
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}\nhint: {hint}")
+        super().__setattr__(name, value)
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{key}={value!r}" for key, value in public_attributes(self).items())
+        return f"{type(self).__name__}({values})"
+
+
+def public_attributes(thing: object) -> Dict[str, Any]:
+    return {key: value for key, value in vars(thing).items() if not key.startswith("_")}
+
+
+def camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+def to_camel(value: Any) -> Any:
+    """A configuration object as plain data with camelCase keys. The keys of users' own dictionaries stay as they are."""
+    if isinstance(value, Checked):
+        return {camel(key): to_camel(inner) for key, inner in public_attributes(value).items()}
+    if isinstance(value, Mapping):
+        return {str(key): to_camel(inner) for key, inner in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [to_camel(inner) for inner in cast("Any", value)]
+    return value

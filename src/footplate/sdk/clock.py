@@ -1,0 +1,28 @@
+"""Times as the Azure API words them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Optional
+
+
+def utc_text(seconds: Optional[float]) -> Optional[str]:
+    """`2024-05-06T07:08:09.123456Z`"""
+    if seconds is None:
+        return None
+    return utc_time(seconds).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def utc_time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def duration_text(seconds: float) -> str:
+    """`0.4 s`, `42 s`, `3 min 5 s`, `2 h 5 min`"""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes_left = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes_left} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

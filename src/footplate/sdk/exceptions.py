@@ -1,0 +1,175 @@
+"""The exceptions that Azure ML code catches, and the one place where the server's errors become them.
+
+    AzureMLException                       .message .inner_exception .hint
+    ├── UserErrorException                 what was asked for cannot be
+    │   └── AuthenticationException
+    ├── ServiceException                   .status_code; what the server refuses and no class below names
+    ├── WorkspaceException · ProjectSystemException · SnapshotException · RunEnvironmentException
+    ├── ComputeTargetException · RunConfigurationException · TrainingException · ExperimentExecutionException
+    ├── ActivityFailedException · ActivityCanceledException
+    ├── WebserviceException                .status_code
+    ├── ModelNotFoundException · ModelPathNotFoundException · DiscoveryUrlNotFoundException
+    └── DatasetTimestampMissingError · ParallelRunException · AzureMLAggregatedException
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional, Type
+
+from footplate.errors import FootplateError
+
+
+class AzureMLException(Exception):
+    """Base of all. `str(error)` is the message followed by its hint, ready to be shown."""
+
+    def __init__(
+        self,
+        exception_message: str = "",
+        inner_exception: Optional[BaseException] = None,
+        *,
+        hint: Optional[str] = None,
+        **_ignored: Any,
+    ) -> None:
+        super().__init__(exception_message)
+        self.message = exception_message
+        self.inner_exception = inner_exception
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.message!r})"
+
+
+class UserErrorException(AzureMLException):
+    pass
+
+
+class AuthenticationException(UserErrorException):
+    pass
+
+
+class _WithStatus(AzureMLException):
+    def __init__(
+        self,
+        exception_message: str = "",
+        inner_exception: Optional[BaseException] = None,
+        *,
+        status_code: Optional[int] = None,
+        hint: Optional[str] = None,
+        **ignored: Any,
+    ) -> None:
+        super().__init__(exception_message, inner_exception, hint=hint, **ignored)
+        self.status_code = status_code
+
+
+class ServiceException(_WithStatus):
+    pass
+
+
+class WebserviceException(_WithStatus):
+    pass
+
+
+class TrainingException(AzureMLException):
+    pass
+
+
+class ExperimentExecutionException(AzureMLException):
+    pass
+
+
+class ProjectSystemException(AzureMLException):
+    pass
+
+
+class SnapshotException(AzureMLException):
+    pass
+
+
+class RunEnvironmentException(AzureMLException):
+    pass
+
+
+class WorkspaceException(AzureMLException):
+    pass
+
+
+class ComputeTargetException(AzureMLException):
+    pass
+
+
+class RunConfigurationException(AzureMLException):
+    pass
+
+
+class ModelNotFoundException(AzureMLException):
+    pass
+
+
+class ModelPathNotFoundException(AzureMLException):
+    pass
+
+
+class DiscoveryUrlNotFoundException(AzureMLException):
+    pass
+
+
+class ActivityFailedException(AzureMLException):
+    """A run failed. `error_details` is the `error` entry of its details."""
+
+    def __init__(
+        self,
+        exception_message: str = "",
+        inner_exception: Optional[BaseException] = None,
+        *,
+        error_details: Any = None,
+        hint: Optional[str] = None,
+        **ignored: Any,
+    ) -> None:
+        super().__init__(exception_message, inner_exception, hint=hint, **ignored)
+        self.error_details = error_details
+
+
+class ActivityCanceledException(AzureMLException):
+    pass
+
+
+class DatasetTimestampMissingError(AzureMLException):
+    pass
+
+
+class ParallelRunException(AzureMLException):
+    pass
+
+
+class AzureMLAggregatedException(AzureMLException):
+    pass
+
+
+Kinds = Mapping[str, Type[AzureMLException]]
+"""For one sort of request: the class for each code of `footplate.errors`. What is not named falls to the default."""
+
+DEFAULT: Kinds = {
+    "error": ServiceException,
+    "invalid": UserErrorException,
+    "not_allowed": AuthenticationException,
+}
+_NOTHING_SPECIAL: Kinds = {}
+
+
+def translate(error: FootplateError, kinds: Kinds = _NOTHING_SPECIAL) -> AzureMLException:
+    """The Azure exception for `error`, with its message and hint; the original is the `inner_exception`."""
+    codes = [kind.code for kind in type(error).__mro__ if issubclass(kind, FootplateError)]
+    for table in (kinds, DEFAULT):
+        for code in codes:
+            if code in table:
+                return _make(table[code], error)
+    return _make(ServiceException, error)
+
+
+def _make(kind: Type[AzureMLException], error: FootplateError) -> AzureMLException:
+    if issubclass(kind, _WithStatus):
+        return kind(error.message, error, status_code=error.status, hint=error.hint)
+    return kind(error.message, error, hint=error.hint)

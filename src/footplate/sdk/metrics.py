@@ -1,0 +1,178 @@
+"""What may be logged, and the shapes in which `get_metrics` gives it back."""
+
+from __future__ import annotations
+
+import json
+import logging
+import numbers
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union, cast
+
+from footplate.sdk.exceptions import AzureMLException, UserErrorException
+
+Scalar = Union[float, int, str, bool, None]
+_log = logging.getLogger(__name__)
+
+# ── What may be logged ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def scalar(value: Any, name: str) -> Scalar:
+    """`value` as a plain scalar. Numbers of other libraries become plain numbers; any other object its repr."""
+    plain = _plain(value)
+    if plain is not _NOT_PLAIN:
+        return plain
+    if isinstance(value, (list, range)) or hasattr(value, "__next__"):
+        raise UserErrorException(
+            f"metric {name!r} is {_kind_of(value)}, and log takes one value", hint="log several values with log_list"
+        )
+    _log.warning("metric %r is %s; its repr is logged", name, _kind_of(value))
+    return repr(value)
+
+
+def scalars(values: Any, name: str) -> List[Scalar]:
+    """The elements of any iterable, each of which must be a scalar."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise AzureMLException(f"metric {name!r} is {_kind_of(values)}", hint="log_list takes a list")
+    return [_cell(value, name) for value in cast("Iterable[Any]", values)]
+
+
+def row(columns: Mapping[str, Any], name: str) -> Dict[str, Scalar]:
+    if not columns:
+        raise AzureMLException(f"the row for {name!r} has no columns", hint=f"log_row({name!r}, x=1, y=2)")
+    return {str(key): _cell(value, f"{name}.{key}") for key, value in columns.items()}
+
+
+def table(columns: Any, name: str) -> Dict[str, List[Scalar]]:
+    """A dictionary of lists of one length; a bare scalar counts as a list of one."""
+    if not isinstance(columns, Mapping):
+        raise AzureMLException(f"table {name!r} is {_kind_of(columns)}", hint="log_table takes a dict of lists")
+    made: Dict[str, List[Scalar]] = {}
+    for key, value in cast("Mapping[Any, Any]", columns).items():
+        plain = _plain(value)
+        made[str(key)] = scalars(value, f"{name}.{key}") if plain is _NOT_PLAIN else [cast("Scalar", plain)]
+    lengths = {key: len(values) for key, values in made.items()}
+    if len(set(lengths.values())) > 1:
+        raise AzureMLException(f"the columns of table {name!r} differ in length: {lengths}", hint="make them equal")
+    return made
+
+
+def json_document(value: Any, name: str) -> str:
+    """The text of a JSON metric, given as a dict or as JSON text already."""
+    if isinstance(value, str):
+        try:
+            json.loads(value)
+        except ValueError as error:
+            raise UserErrorException(f"metric {name!r} is not valid JSON: {error}", error) from error
+        return value
+    try:
+        return json.dumps(value, default=_json_default)
+    except (TypeError, ValueError) as error:
+        raise UserErrorException(f"metric {name!r} cannot be written as JSON: {error}", error) from error
+
+
+_NOT_PLAIN: Any = object()
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (float, int, str)):
+        # Subclasses (numpy's float64 is a float) are cut down to the plain type, so that nothing odd is written.
+        for kind in (bool, int, float, str):
+            if isinstance(value, kind):
+                return kind(value)
+        return None
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "size", 1) in (1, ()) or callable(item) and _elements(value) == 1:
+        found = item()
+        return _plain(found) if isinstance(found, (bool, int, float, str)) else _NOT_PLAIN
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real) or type(value).__name__ == "Decimal":
+        return float(value)
+    return _NOT_PLAIN
+
+
+def _elements(value: Any) -> Optional[int]:
+    count = getattr(value, "numel", None)
+    return int(count()) if callable(count) else None  # pyright: ignore[reportArgumentType]
+
+
+def _cell(value: Any, name: str) -> Scalar:
+    plain = _plain(value)
+    if plain is _NOT_PLAIN:
+        raise AzureMLException(
+            f"metric {name!r} holds {value!r}, which is {_kind_of(value)}", hint="use numbers, strings, booleans or None"
+        )
+    return plain
+
+
+def _json_default(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{_kind_of(value)} is not JSON")
+
+
+def _kind_of(value: Any) -> str:
+    noun = type(value).__name__
+    return f"an {noun}" if noun[:1].lower() in "aeiou" else f"a {noun}"
+
+
+# ── What get_metrics gives back ───────────────────────────────────────────────────────────────────────────────────────
+
+_FAMILY = {
+    1: "scalar", 2: "scalar", 3: "scalar", 4: "list", 5: "table", 6: "table", 7: "artifact",
+    "float": "scalar", "int": "scalar", "scalar": "scalar", "json": "scalar", "list": "list", "row": "table",
+    "table": "table", "artifact": "artifact",
+}  # fmt: skip
+_NON_FINITE = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+Point = Tuple[float, Optional[float], Any]
+
+
+def artifact_uri(run_id: str, path: str) -> str:
+    return f"aml://artifactId/ExperimentRun/dcid.{run_id}/{path}"
+
+
+def shapes(series: Sequence[Mapping[str, Any]], run_id: str) -> Dict[str, Any]:
+    """`{name: value}` from what the server answers: once logged, a bare value; more often, a list."""
+    return {name: _shape(name, family, points, run_id) for name, (family, points) in _by_name(series).items()}
+
+
+def _by_name(series: Sequence[Mapping[str, Any]]) -> Dict[str, Tuple[str, List[Any]]]:
+    """One family of values per name, in the order logged; values of another family under the name are dropped."""
+    grouped: Dict[str, Tuple[str, List[Point]]] = {}
+    for one in series:
+        name, family = str(one["name"]), _FAMILY[one["kind"]]
+        points: List[Point] = [_point(p, one["kind"]) for p in one["points"]]
+        if name not in grouped:
+            grouped[name] = (family, points)
+        elif grouped[name][0] == family:
+            grouped[name] = (family, sorted(grouped[name][1] + points, key=lambda point: point[0]))
+        else:
+            _log.warning("metric %r was logged as %s and as %s; the latter is left out", name, grouped[name][0], family)
+    return {name: (family, [point[2] for point in points]) for name, (family, points) in grouped.items()}
+
+
+def _point(raw: Sequence[Any], kind: Union[int, str]) -> Point:
+    time, step, value = raw
+    return time, step, _NON_FINITE.get(value, value) if kind in (1, "float") and isinstance(value, str) else value
+
+
+def _shape(name: str, family: str, values: List[Any], run_id: str) -> Any:
+    if family == "list":
+        values = [_finite(element) for each in values for element in each]
+    elif family == "table":
+        return _table_shape(values)
+    elif family == "artifact":
+        values = [artifact_uri(run_id, str(value["path"])) for value in values]
+    return values[0] if len(values) == 1 else values
+
+
+def _table_shape(values: List[Mapping[str, Any]]) -> Dict[str, Any]:
+    columns: Dict[str, List[Any]] = {}
+    for part in values:
+        for column, cell in part.items():
+            cells = cast("List[Any]", cell) if isinstance(cell, list) else [cell]
+            columns.setdefault(column, []).extend(_finite(c) for c in cells)
+    return {column: cells[0] if len(cells) == 1 else cells for column, cells in columns.items()}
+
+
+def _finite(value: Any) -> Any:
+    return _NON_FINITE.get(value, value) if isinstance(value, str) else value

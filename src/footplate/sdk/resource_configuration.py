@@ -1,0 +1,31 @@
+"""What a model needs of a machine when it is served."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional
+
+from footplate.sdk.exceptions import UserErrorException
+
+
+class ResourceConfiguration:
+    def __init__(
+        self, cpu: Optional[float] = None, memory_in_gb: Optional[float] = None, gpu: Optional[int] = None
+    ) -> None:
+        for name, value in (("cpu", cpu), ("memory_in_gb", memory_in_gb), ("gpu", gpu)):
+            if value is not None and value < 0:
+                raise UserErrorException(f"{name} is {value!r}", hint="give 0 or more")
+        self.cpu = cpu
+        self.memory_in_gb = memory_in_gb
+        self.gpu = gpu
+
+    def serialize(self) -> Dict[str, Any]:
+        return {"cpu": self.cpu, "memoryInGB": self.memory_in_gb, "gpu": self.gpu}
+
+    @staticmethod
+    def deserialize(payload: Optional[Dict[str, Any]]) -> Optional[ResourceConfiguration]:
+        if not payload:
+            return None
+        return ResourceConfiguration(payload.get("cpu"), payload.get("memoryInGB"), payload.get("gpu"))
+
+    def __repr__(self) -> str:
+        return f"ResourceConfiguration(cpu={self.cpu!r}, memory_in_gb={self.memory_in_gb!r}, gpu={self.gpu!r})"

@@ -1,0 +1,197 @@
+"""How a script is run: target, environment, distribution. What users edit before they submit."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+from footplate.domain.specs import Distribution
+from footplate.sdk.checked import Checked, to_camel
+from footplate.sdk.conda_dependencies import CondaDependencies
+from footplate.sdk.environment import DEFAULT_NAME, Environment, definition
+from footplate.sdk.exceptions import RunConfigurationException
+
+DEFAULT_MAX_SECONDS = 2592000
+"""Thirty days, as in Azure."""
+
+FRAMEWORKS = ("Python", "PySpark", "CNTK", "TensorFlow", "PyTorch")
+_MPI = ("openmpi", "intelmpi", "mpi")
+_TORCH = ("nccl", "gloo")
+
+
+class MpiConfiguration(Checked):
+    """`process_count_per_node` is per node."""
+
+    def __init__(self, process_count_per_node: int = 1, node_count: int = 1) -> None:
+        self.process_count_per_node = process_count_per_node
+        self.node_count = node_count
+        self._seal()
+
+
+class TensorflowConfiguration(Checked):
+    """One node per worker: the run's node count becomes `worker_count`."""
+
+    def __init__(self, worker_count: int = 1, parameter_server_count: int = 1) -> None:
+        self.worker_count = worker_count
+        self.parameter_server_count = parameter_server_count
+        self._seal()
+
+
+class PyTorchConfiguration(Checked):
+    """`process_count` is the total over all nodes; None means one process per node."""
+
+    def __init__(
+        self, communication_backend: str = "Nccl", process_count: Optional[int] = None, node_count: int = 1
+    ) -> None:
+        if str(communication_backend).lower() not in _TORCH:
+            raise RunConfigurationException(
+                f"communication_backend is {communication_backend!r}", hint="use 'Nccl' or 'Gloo'"
+            )
+        self.communication_backend = communication_backend
+        self.process_count = process_count
+        self.node_count = node_count
+        self._seal()
+
+
+class DockerConfiguration(Checked):
+    """Accepted and kept with the run; this version runs without containers."""
+
+    def __init__(
+        self,
+        use_docker: bool = False,
+        shared_volumes: bool = True,
+        arguments: Optional[Sequence[str]] = None,
+        shm_size: str = "2g",
+    ) -> None:
+        self.use_docker = use_docker
+        self.shared_volumes = shared_volumes
+        self.arguments = list(arguments or ())
+        self.shm_size = shm_size
+        self._seal()
+
+
+class HistoryConfiguration(Checked):
+    """What is kept of a run: `./outputs` (`output_collection`), the source folder, and folders shipped as they grow."""
+
+    def __init__(self) -> None:
+        self.output_collection = True
+        self.snapshot_project = True
+        self.directories_to_watch: List[str] = ["logs"]
+        self._seal()
+
+
+class AmlComputeConfiguration(Checked):
+    """Names a machine size. Footplate's machines are your own, so it is kept with the run and nothing more."""
+
+    def __init__(self) -> None:
+        self.vm_size: Optional[str] = None
+        self.vm_priority: Optional[str] = None
+        self._seal()
+
+
+DistributedJob = Union[MpiConfiguration, TensorflowConfiguration, PyTorchConfiguration]
+
+
+class RunConfiguration(Checked):
+    """Everything about a run except its source folder. An attribute that does not exist cannot be set."""
+
+    def __init__(
+        self,
+        script: Optional[str] = None,
+        arguments: Optional[Sequence[Any]] = None,
+        framework: Optional[str] = None,
+        communicator: Optional[str] = None,
+        conda_dependencies: Optional[CondaDependencies] = None,
+        _history_enabled: Optional[bool] = None,
+        _path: Optional[str] = None,
+        _name: Optional[str] = None,
+        command: Union[str, Sequence[Any], None] = None,
+    ) -> None:
+        self.script = script
+        self.arguments: List[Any] = list(arguments or ())
+        self.command = command
+        self.target: Any = "local"
+        self.framework = framework or "Python"
+        self.communicator = communicator or "None"
+        self.max_run_duration_seconds: Optional[float] = None
+        self.node_count = 1
+        self.priority: Optional[int] = None
+        self.environment = Environment(DEFAULT_NAME)
+        if conda_dependencies is not None:
+            self.environment.python.conda_dependencies = conda_dependencies
+        self.environment_variables: Dict[str, str] = {}
+        self.history = HistoryConfiguration()
+        self.docker = DockerConfiguration()
+        self.mpi = MpiConfiguration()
+        self.tensorflow = TensorflowConfiguration()
+        self.pytorch = PyTorchConfiguration()
+        self.amlcompute = AmlComputeConfiguration()
+        self.data_references: Dict[str, Any] = {}
+        self.data: Dict[str, Any] = {}
+        self.output_data: Dict[str, Any] = {}
+        self.source_directory_data_store: Optional[str] = None
+        self.credential_passthrough = False
+        self.auto_prepare_environment = True
+        self._seal()
+
+
+def distribute(run_config: RunConfiguration, job: Any) -> None:
+    """Set framework, communicator and node count as the distributed job wants them."""
+    if isinstance(job, MpiConfiguration):
+        run_config.framework, run_config.communicator = "Python", "IntelMpi"
+        run_config.mpi, run_config.node_count = job, job.node_count
+    elif isinstance(job, TensorflowConfiguration):
+        run_config.framework, run_config.communicator = "TensorFlow", "ParameterServer"
+        run_config.tensorflow, run_config.node_count = job, job.worker_count
+    elif isinstance(job, PyTorchConfiguration):
+        run_config.framework, run_config.communicator = "PyTorch", job.communication_backend.lower()
+        run_config.pytorch, run_config.node_count = job, job.node_count
+    else:
+        raise RunConfigurationException(
+            f"distributed_job_config is {job!r}",
+            hint="use MpiConfiguration, TensorflowConfiguration or PyTorchConfiguration",
+        )
+
+
+def distribution(run_config: RunConfiguration) -> Distribution:
+    """The processes and nodes that the configuration asks for, whichever way it was written."""
+    if run_config.framework not in FRAMEWORKS:
+        raise RunConfigurationException(
+            f"framework is {run_config.framework!r}", hint=f"use one of {', '.join(FRAMEWORKS)}"
+        )
+    wanted, nodes = str(run_config.communicator).lower(), run_config.node_count
+    if wanted in _MPI:
+        return Distribution("mpi", nodes, processes_per_node=run_config.mpi.process_count_per_node)
+    if wanted == "parameterserver":
+        tensorflow = run_config.tensorflow
+        return Distribution(
+            "tensorflow",
+            nodes,
+            worker_count=tensorflow.worker_count,
+            parameter_server_count=tensorflow.parameter_server_count,
+        )
+    if wanted in _TORCH:
+        return Distribution("torch", nodes, run_config.pytorch.process_count, backend=wanted)
+    if wanted == "none":
+        return Distribution("none", nodes)
+    raise RunConfigurationException(
+        f"communicator is {run_config.communicator!r}",
+        hint="use None, ParameterServer, OpenMpi, IntelMpi, Nccl or Gloo",
+    )
+
+
+def target_name(target: Any) -> str:
+    """A compute target may be given as the object or as its name."""
+    return str(getattr(target, "name", target) or "local")
+
+
+_RENAMED = {"amlcompute": "amlCompute", "pytorch": "pyTorch"}
+
+
+def run_definition(run_config: RunConfiguration) -> Dict[str, Any]:
+    """The configuration in camelCase, as `get_details()['runDefinition']` shows it."""
+    data: Dict[str, Any] = to_camel(copy.deepcopy(run_config))
+    data["target"] = target_name(run_config.target)
+    data["environment"] = definition(run_config.environment)
+    data["environmentVariables"] = {str(k): str(v) for k, v in run_config.environment_variables.items()}
+    return {_RENAMED.get(key, key): value for key, value in data.items()}

@@ -1,0 +1,149 @@
+"""A script or command and how to run it: what `experiment.submit` takes, and the specification made of it."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+import posixpath
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+from footplate.domain.specs import Program, RunSpec
+from footplate.sdk.environment import Environment, to_spec
+from footplate.sdk.exceptions import ExperimentExecutionException, UserErrorException
+from footplate.sdk.run_configuration import (
+    DEFAULT_MAX_SECONDS,
+    DistributedJob,
+    DockerConfiguration,
+    RunConfiguration,
+    distribute,
+    distribution,
+    run_definition,
+    target_name,
+)
+
+SCRIPT_RUN = "azureml.scriptrun"
+_log = logging.getLogger(__name__)
+
+
+class ScriptRunConfig:
+    """A source folder with a script (or a command) in it. `run_config` stays editable until it is submitted."""
+
+    def __init__(
+        self,
+        source_directory: Optional[str] = None,
+        script: Optional[str] = None,
+        arguments: Optional[Sequence[Any]] = None,
+        run_config: Optional[RunConfiguration] = None,
+        _telemetry_values: Optional[Dict[str, Any]] = None,
+        compute_target: Any = None,
+        environment: Optional[Environment] = None,
+        distributed_job_config: Optional[DistributedJob] = None,
+        resume_from: Any = None,
+        max_run_duration_seconds: Optional[float] = DEFAULT_MAX_SECONDS,
+        command: Union[str, Sequence[Any], None] = None,
+        docker_runtime_config: Optional[DockerConfiguration] = None,
+    ) -> None:
+        if resume_from is not None:
+            raise UserErrorException(
+                "resume_from needs a DataPath, which this version does not have",
+                hint="hand the folder to the script as an argument",
+            )
+        self.source_directory = os.fspath(source_directory or ".")
+        if run_config is None:
+            run_config = RunConfiguration()
+            run_config.target = compute_target or "local"
+            run_config.max_run_duration_seconds = max_run_duration_seconds
+            if environment is not None:
+                run_config.environment = environment
+            if distributed_job_config is not None:
+                distribute(run_config, distributed_job_config)
+            if docker_runtime_config is not None:
+                run_config.docker = docker_runtime_config
+        else:
+            _warn_ignored(compute_target, environment, distributed_job_config, docker_runtime_config)
+        self.run_config = run_config
+        self.script = script if script is not None else run_config.script
+        self.arguments: List[Any] = list(arguments) if arguments is not None else list(run_config.arguments)
+        self.command = command if command is not None else run_config.command
+
+
+def _warn_ignored(*given: Any) -> None:
+    names = ("compute_target", "environment", "distributed_job_config", "docker_runtime_config")
+    ignored = [name for name, value in zip(names, given) if value is not None]
+    if ignored:
+        _log.warning("run_config was given, so %s is ignored; set it on run_config instead", ", ".join(ignored))
+
+
+def to_run_spec(config: ScriptRunConfig, experiment: str) -> RunSpec:
+    """What the configuration asks for, as a value. The configuration is not changed and may be edited on."""
+    run_config = copy.deepcopy(config.run_config)
+    _refuse_data(run_config)
+    program = _program(config)
+    run_config.script, run_config.command = program.script, program.command
+    run_config.arguments = list(program.arguments)
+    history = run_config.history
+    return RunSpec(
+        experiment=experiment,
+        type=SCRIPT_RUN,
+        program=program,
+        target=target_name(run_config.target),
+        environment=to_spec(run_config.environment),
+        environment_variables={str(k): str(v) for k, v in run_config.environment_variables.items()},
+        distribution=distribution(run_config),
+        max_seconds=_seconds(run_config.max_run_duration_seconds),
+        priority=run_config.priority or 0,
+        collect=("outputs",) if history.output_collection else (),
+        watch=tuple(str(folder) for folder in history.directories_to_watch),
+        definition=run_definition(run_config),
+    )
+
+
+def _program(config: ScriptRunConfig) -> Program:
+    if config.command:
+        if config.script or config.arguments:
+            raise UserErrorException(
+                "both command and script or arguments were given", hint="give either script and arguments, or command"
+            )
+        command = config.command
+        return Program(command=command if isinstance(command, str) else " ".join(str(part) for part in command))
+    if not config.script:
+        raise UserErrorException("neither script nor command was given", hint="ScriptRunConfig(script='train.py', …)")
+    return Program(_script(config.source_directory, config.script), tuple(_argument(a) for a in config.arguments))
+
+
+def _script(folder: str, script: str) -> str:
+    """The script's path inside the source folder, with slashes."""
+    inside = posixpath.normpath(os.path.relpath(os.path.join(folder, script), folder).replace(os.sep, "/"))
+    if inside.startswith("../") or not os.path.isfile(os.path.join(folder, inside)):
+        raise ExperimentExecutionException(
+            f"script {script!r} was not found in the source directory {os.path.abspath(folder)}",
+            hint="script is a path relative to source_directory",
+        )
+    return inside
+
+
+def _argument(value: Any) -> str:
+    if isinstance(value, (str, int, float, os.PathLike)):
+        return os.fspath(value) if isinstance(value, os.PathLike) else str(value)  # pyright: ignore
+    raise UserErrorException(
+        f"argument {value!r} is {_article(type(value).__name__)}", hint="arguments are strings and numbers"
+    )
+
+
+def _article(noun: str) -> str:
+    return f"an {noun}" if noun[:1].lower() in "aeiou" else f"a {noun}"
+
+
+def _seconds(value: Optional[float]) -> Optional[float]:
+    return None if value is None else float(value)
+
+
+def _refuse_data(run_config: RunConfiguration) -> None:
+    for name in ("data", "data_references", "output_data"):
+        if getattr(run_config, name):
+            raise UserErrorException(
+                f"run_config.{name} names {', '.join(map(str, getattr(run_config, name)))}, "
+                "and this version cannot bring data to a run",
+                hint="hand the path to the script as an argument",
+            )

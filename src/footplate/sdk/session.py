@@ -1,0 +1,121 @@
+"""The SDK's one way to the server. What the server refuses becomes an Azure exception here and nowhere else."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import threading
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Generator, Iterator, Mapping, Optional, Tuple, TypeVar
+
+from footplate.client import connect
+from footplate.client.transport import Transport
+from footplate.content.blobs import BlobFolder
+from footplate.errors import FootplateError
+from footplate.sdk.exceptions import Kinds, translate
+
+T = TypeVar("T")
+Query = Mapping[str, Any]
+_NO_KINDS: Kinds = {}
+LONG_POLL = 30.0
+"""Seconds for which one request waits for something new; the server allows no more."""
+
+
+class Session:
+    """A server as this process knows it. Threads may share one."""
+
+    def __init__(self, transport: Transport, server: Optional[str] = None) -> None:
+        self._transport = transport
+        self._info: Optional[Dict[str, Any]] = None
+        self.server = server
+        """The address as the user gave it; None for the server of the home folder."""
+
+    @property
+    def endpoint(self) -> str:
+        return self._transport.endpoint
+
+    @property
+    def is_local(self) -> bool:
+        return self._transport.is_local
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """What the server says about itself. Asked once: what is used of it does not change while it lives."""
+        known = self._info
+        if known is None:
+            known = self._info = dict(self.get("/server"))
+        return known
+
+    @property
+    def blobs(self) -> Optional[BlobFolder]:
+        """The server's store of blobs when it is on this machine."""
+        folder = self.info.get("blobs") if self.is_local else None
+        return BlobFolder(folder) if folder else None
+
+    def get(self, path: str, query: Optional[Query] = None, kinds: Kinds = _NO_KINDS) -> Any:
+        return self._ask(lambda: self._transport.get(path, query), kinds)
+
+    def items(self, path: str, query: Optional[Query] = None, kinds: Kinds = _NO_KINDS) -> Iterator[Any]:
+        """The items of a list, page after page, each page asked for when it is needed."""
+        cursor: Optional[str] = None
+        while True:
+            page = self.get(path, dict(query or {}, cursor=cursor), kinds)
+            yield from page["items"]
+            cursor = page["next"]
+            if cursor is None:
+                return
+
+    def post(self, path: str, body: Any = None, kinds: Kinds = _NO_KINDS) -> Any:
+        return self._ask(lambda: self._transport.post(path, body), kinds)
+
+    def put(self, path: str, body: Any = None, kinds: Kinds = _NO_KINDS) -> Any:
+        return self._ask(lambda: self._transport.put(path, body), kinds)
+
+    def patch(self, path: str, body: Any, kinds: Kinds = _NO_KINDS) -> Any:
+        return self._ask(lambda: self._transport.patch(path, body), kinds)
+
+    def delete(self, path: str, kinds: Kinds = _NO_KINDS) -> Any:
+        return self._ask(lambda: self._transport.delete(path), kinds)
+
+    def send(self, path: str, content: Any, query: Optional[Query] = None, kinds: Kinds = _NO_KINDS) -> Any:
+        """PUT bytes, or an open binary file."""
+        return self._ask(lambda: self._transport.put(path, query=query, body=content), kinds)
+
+    def stream(self, path: str, query: Optional[Query] = None, kinds: Kinds = _NO_KINDS) -> Iterator[bytes]:
+        with translating(kinds):
+            yield from self._transport.stream(path, query)
+
+    def _ask(self, request: Callable[[], T], kinds: Kinds) -> T:
+        with translating(kinds):
+            return request()
+
+
+@contextmanager
+def translating(kinds: Kinds = _NO_KINDS) -> Generator[None, None, None]:
+    """For rooms below the SDK that raise FootplateError: what passes through leaves as an Azure exception."""
+    try:
+        yield
+    except FootplateError as error:
+        raise translate(error, kinds) from error
+
+
+_sessions: Dict[Tuple[Optional[str], ...], Session] = {}
+_guard = threading.Lock()
+
+
+def open_session(server: Optional[str] = None) -> Session:
+    """The session with `server`, or with the one that the environment and the home folder name. One per process."""
+    key = (server, *(os.environ.get(name) for name in ("FOOTPLATE_ENDPOINT", "FOOTPLATE_HOME", "FOOTPLATE_TOKEN")))
+    with _guard:
+        if key not in _sessions:
+            with translating():
+                _sessions[key] = Session(connect(endpoint=server), server)
+        return _sessions[key]
+
+
+def user_name() -> str:
+    """Who submits, for people to read."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # no such user in this container
+        return ""

@@ -1,0 +1,261 @@
+"""The workspace: the name under which experiments, models, computes and environments are kept."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional
+
+from footplate.domain.codec import from_json
+from footplate.domain.records import RunView, WorkspaceView
+from footplate.sdk import config as config_file
+from footplate.sdk.clock import utc_text
+from footplate.sdk.compute import ComputeTarget
+from footplate.sdk.config import WorkspaceConfig
+from footplate.sdk.environment import Environment
+from footplate.sdk.exceptions import Kinds, UserErrorException, WorkspaceException
+from footplate.sdk.experiment import Experiment, run_of_view
+from footplate.sdk.model import Model
+from footplate.sdk.run import Run
+from footplate.sdk.session import Session, open_session
+
+DEFAULT_SUBSCRIPTION = "local"
+DEFAULT_RESOURCE_GROUP = "local"
+_KINDS: Kinds = {"not_found": WorkspaceException, "conflict": WorkspaceException}
+_DEFAULT_COMPUTE = {"cpu": "cpu-cluster", "gpu": "gpu-cluster"}
+
+
+class Workspace:
+    """A workspace that exists: constructing it asks the server, and raises WorkspaceException when it does not."""
+
+    def __init__(
+        self,
+        subscription_id: str,
+        resource_group: str,
+        workspace_name: str,
+        auth: Any = None,
+        _location: Optional[str] = None,
+        _disable_service_check: bool = False,
+        _workspace_id: Optional[str] = None,
+        sku: str = "basic",
+        tags: Optional[Mapping[str, str]] = None,
+        _cloud: str = "AzureCloud",
+    ) -> None:
+        self.session = open_session()
+        self._view = _find(self.session, workspace_name, subscription_id, resource_group)
+
+    @classmethod
+    def _of(cls, session: Session, view: WorkspaceView) -> Workspace:
+        made = object.__new__(cls)
+        made.session, made._view = session, view
+        return made
+
+    # ── finding and making ──
+
+    @staticmethod
+    def from_config(
+        path: Optional[str] = None, auth: Any = None, _logger: Any = None, _file_name: Optional[str] = None
+    ) -> Workspace:
+        """The workspace that the nearest configuration file names, made on first use.
+
+        A file downloaded from Azure works as it is: it names a workspace of this machine.
+        """
+        wanted = config_file.read(config_file.find(path, _file_name))
+        session = open_session(wanted.server)
+        found = _search(session, wanted.workspace_name, wanted.subscription_id, wanted.resource_group)
+        return Workspace._of(session, found[0] if found else _create(session, wanted, if_exists="return"))
+
+    @staticmethod
+    def get(
+        name: str,
+        auth: Any = None,
+        subscription_id: Optional[str] = None,
+        resource_group: Optional[str] = None,
+        location: Optional[str] = None,
+        cloud: str = "AzureCloud",
+        id: Optional[str] = None,
+    ) -> Workspace:
+        session = open_session()
+        return Workspace._of(session, _find(session, name, subscription_id, resource_group))
+
+    @staticmethod
+    def create(
+        name: str,
+        auth: Any = None,
+        subscription_id: Optional[str] = None,
+        resource_group: Optional[str] = None,
+        location: Optional[str] = None,
+        create_resource_group: bool = True,
+        sku: str = "basic",
+        tags: Optional[Mapping[str, str]] = None,
+        friendly_name: Optional[str] = None,
+        *,
+        exist_ok: bool = False,
+        show_output: bool = True,
+        server: Optional[str] = None,
+        **cloud_resources: Any,
+    ) -> Workspace:
+        """Make a workspace. With `exist_ok` an existing one is returned; without it that is a WorkspaceException.
+
+        `server` names a team server. Azure's resources (storage_account, key_vault, …) are accepted and not needed.
+        """
+        wanted = WorkspaceConfig(
+            subscription_id or DEFAULT_SUBSCRIPTION, resource_group or DEFAULT_RESOURCE_GROUP, name, server
+        )
+        extra: Dict[str, Any] = {"tags": {str(k): str(v) for k, v in (tags or {}).items()}}
+        if location:
+            extra["location"] = location
+        if friendly_name:
+            extra["friendly_name"] = friendly_name
+        session = open_session(server)
+        made = Workspace._of(session, _create(session, wanted, "return" if exist_ok else "refuse", extra))
+        if show_output:
+            print(f"Workspace {name} is ready.")
+        return made
+
+    @staticmethod
+    def list(
+        subscription_id: Optional[str] = None, auth: Any = None, resource_group: Optional[str] = None
+    ) -> Dict[str, List[Workspace]]:
+        """All workspaces by name; one name may exist in several resource groups."""
+        session = open_session()
+        found: Dict[str, List[Workspace]] = {}
+        for view in _search(session, None, subscription_id, resource_group):
+            found.setdefault(view.name, []).append(Workspace._of(session, view))
+        return found
+
+    def write_config(self, path: Optional[str] = None, file_name: Optional[str] = None) -> str:
+        """Write the file that `from_config` finds, and return where it is."""
+        return config_file.write(path, file_name, self._as_config())
+
+    # ── identity ──
+
+    @property
+    def id(self) -> str:
+        return self._view.id
+
+    @property
+    def name(self) -> str:
+        return self._view.name
+
+    @property
+    def subscription_id(self) -> str:
+        return self._view.subscription_id
+
+    @property
+    def resource_group(self) -> str:
+        return self._view.resource_group
+
+    @property
+    def location(self) -> str:
+        return self._view.location
+
+    @property
+    def sku(self) -> str:
+        return "basic"
+
+    @property
+    def tags(self) -> Dict[str, Optional[str]]:
+        return dict(self._view.tags)
+
+    @property
+    def discovery_url(self) -> str:
+        return self.session.endpoint
+
+    def get_details(self) -> Dict[str, Any]:
+        view = self._view
+        return {
+            "id": config_file.scope(self._as_config()),
+            "name": view.name,
+            "location": view.location,
+            "type": "Microsoft.MachineLearningServices/workspaces",
+            "tags": dict(view.tags),
+            "sku": "Basic",
+            "workspaceid": view.id,
+            "friendlyName": view.friendly_name or view.name,
+            "creationTime": utc_text(view.created),
+            "discoveryUrl": self.discovery_url,
+            "storageAccount": None,
+            "keyVault": None,
+            "applicationInsights": None,
+            "containerRegistry": None,
+            "resourceGroup": view.resource_group,
+            "subscriptionId": view.subscription_id,
+        }
+
+    def _as_config(self) -> WorkspaceConfig:
+        view = self._view
+        return WorkspaceConfig(view.subscription_id, view.resource_group, view.name, self.session.server)
+
+    # ── what is in it: listed again on each access ──
+
+    @property
+    def experiments(self) -> Dict[str, Experiment]:
+        return {each.name: each for each in Experiment.list(self)}
+
+    @property
+    def compute_targets(self) -> Dict[str, ComputeTarget]:
+        return {each.name: each for each in ComputeTarget.list(self)}
+
+    @property
+    def models(self) -> Dict[str, Model]:
+        """The newest version of each model."""
+        return {each.name: each for each in Model.list(self, latest=True)}
+
+    @property
+    def environments(self) -> Dict[str, Environment]:
+        return Environment.list(self)
+
+    def get_run(self, run_id: str) -> Run:
+        """The run of this id, whichever experiment it is in, as an object of the right class."""
+        return run_of_view(self, from_json(RunView, self.session.get(f"/runs/{run_id}")))
+
+    def get_default_compute_target(self, type: str) -> Optional[ComputeTarget]:
+        """The cluster named cpu-cluster or gpu-cluster, or None."""
+        if type not in _DEFAULT_COMPUTE:
+            raise ValueError(f"type is {type!r}; use 'cpu' or 'gpu'")
+        return self.compute_targets.get(_DEFAULT_COMPUTE[type])
+
+    def __repr__(self) -> str:
+        return (
+            f"Workspace.create(name={self.name!r}, subscription_id={self.subscription_id!r}, "
+            f"resource_group={self.resource_group!r})"
+        )
+
+
+def open_workspace(session: Session, workspace_id: str) -> Workspace:
+    """The workspace of this id: what a job knows about where it belongs."""
+    view = from_json(WorkspaceView, session.get(f"/workspaces/{workspace_id}", kinds=_KINDS))
+    return Workspace._of(session, view)  # pyright: ignore[reportPrivateUsage]
+
+
+def _search(
+    session: Session, name: Optional[str], subscription_id: Optional[str], resource_group: Optional[str]
+) -> List[WorkspaceView]:
+    query = {"name": name, "subscription_id": subscription_id, "resource_group": resource_group}
+    return [from_json(WorkspaceView, item) for item in session.items("/workspaces", query, _KINDS)]
+
+
+def _find(
+    session: Session, name: str, subscription_id: Optional[str], resource_group: Optional[str]
+) -> WorkspaceView:
+    found = _search(session, name, subscription_id, resource_group)
+    if not found:
+        raise WorkspaceException(f"there is no workspace {name!r}", hint=f"make it with: footplate init {name}")
+    if len(found) > 1:
+        groups = ", ".join(sorted(view.resource_group for view in found))
+        raise UserErrorException(
+            f"there are {len(found)} workspaces {name!r}, in the resource groups {groups}", hint="name the resource_group"
+        )
+    return found[0]
+
+
+def _create(
+    session: Session, wanted: WorkspaceConfig, if_exists: str, extra: Optional[Dict[str, Any]] = None
+) -> WorkspaceView:
+    body = {
+        "name": wanted.workspace_name,
+        "subscription_id": wanted.subscription_id,
+        "resource_group": wanted.resource_group,
+        "if_exists": if_exists,
+        **(extra or {}),
+    }
+    return from_json(WorkspaceView, session.post("/workspaces", body, _KINDS))

@@ -1,0 +1,217 @@
+"""The HTTP application: the endpoints of `routes/` under /api/v1, one shape for every error, and the server's own two.
+
+One application serves one listener. Without a token it belongs on the Unix socket, whose file mode is the authority;
+with a token every request has to show it, or a run's own. So no request can be mistaken for one from the other door.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import secrets
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from footplate import __version__
+from footplate.errors import Broken, FootplateError, InvalidInput, NotFound, OutOfSpace
+from footplate.server.answers import answer, answer_error
+from footplate.server.auth import Directory, Guard
+from footplate.server.gate import Gate, GateMiddleware
+from footplate.server.hub import Hub
+from footplate.server.routes import routers
+
+log = logging.getLogger(__name__)
+
+PREFIX = "/api/v1"
+
+
+class Backend(Directory, Protocol):
+    """What the application itself asks of the services; the endpoints ask for more."""
+
+    @property
+    def home(self) -> Path: ...
+
+    def active_runs(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class About:
+    """What `GET /server` tells besides what changes."""
+
+    version: str = __version__
+    pid: int = field(default_factory=os.getpid)
+    started: float = field(default_factory=time.time)
+    database: str = ""
+
+
+def create_app(
+    services: Backend, hub: Hub, token: str | None, *, gate: Gate | None = None, about: About | None = None
+) -> FastAPI:
+    app = FastAPI(
+        title="Footplate",
+        version=__version__,
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # both documentation pages load their scripts from somebody else's machine
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=_operation_id,
+    )
+    app.state.services, app.state.hub = services, hub
+    app.state.gate, app.state.about = gate or Gate(), about or About()
+    app.state.trusted = token is None
+    for router in (_own, *routers()):
+        app.include_router(router, prefix=PREFIX)
+    app.add_exception_handler(FootplateError, _on_footplate_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    # The last one added is the first that a request meets.
+    if token is not None:
+        app.add_middleware(Guard, token=token, prefix=PREFIX, directory=services)
+    app.add_middleware(FaultMiddleware)
+    app.add_middleware(GateMiddleware, gate=app.state.gate)
+    app.openapi = lambda: _openapi(app)  # pyright: ignore[reportAttributeAccessIssue]  FastAPI's documented way
+    return app
+
+
+# ── The server's own endpoints ────────────────────────────────────────────────────────────────────────────────────────
+
+_own = APIRouter(tags=["server"])
+
+
+@_own.get("/server")
+def get_server(request: Request) -> Response:
+    state = request.app.state
+    services, about = cast(Backend, state.services), cast(About, state.about)
+    return answer(
+        {
+            "version": about.version,
+            "pid": about.pid,
+            "started": about.started,
+            "home": str(services.home),
+            "blobs": str(services.home / "blobs") if state.trusted else None,
+            "database": about.database,
+            "active_runs": services.active_runs(),
+        }
+    )
+
+
+@_own.post("/server/stop", status_code=202)
+async def stop_server(request: Request) -> Response:
+    """Active runs go on; the next server takes them up."""
+    cast(Gate, request.app.state.gate).stop()
+    return answer({"stopping": True}, 202)
+
+
+# ── Errors ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _on_footplate_error(_: Request, error: Exception) -> Response:
+    return answer_error(cast(FootplateError, error))
+
+
+async def _on_validation_error(_: Request, error: Exception) -> Response:
+    first = cast("dict[str, Any]", cast(RequestValidationError, error).errors()[0])
+    name = ".".join(str(part) for part in first["loc"])
+    value = repr(first.get("input"))
+    value = value if len(value) <= 80 else value[:77] + "..."
+    return answer_error(InvalidInput(f"{name} is {value}: {first['msg']}", f"correct {name}", field=name))
+
+
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    status = cast(HTTPException, error).status_code
+    what = f"{request.method} {request.url.path}"
+    if status == 404:
+        return answer_error(NotFound(f"there is no {what} here", "see the paths in /api/openapi.json"))
+    return answer_error(InvalidInput(f"{what}: {cast(HTTPException, error).detail}", "see /api/openapi.json"), status)
+
+
+class FaultMiddleware:
+    """Nothing of an unexpected error goes out but the number under which the log tells all of it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except ClientDisconnect:
+            log.info("%s %s: the caller hung up", scope.get("method"), scope.get("path"))
+        except Exception as error:
+            if started:  # half an answer is out: only breaking the connection tells the caller
+                raise
+            await answer_error(_explain(error, scope))(scope, receive, send)
+
+
+def _explain(error: Exception, scope: Scope) -> FootplateError:
+    if isinstance(error, FootplateError):
+        return error
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        log.error("%s %s: %s", scope.get("method"), scope.get("path"), error)
+        return OutOfSpace("the server's disk is full; nothing was changed", "free some space, then send it again")
+    incident = secrets.token_hex(4)
+    log.error("incident %s: %s %s", incident, scope.get("method"), scope.get("path"), exc_info=error)
+    return Broken(
+        f"the server made a mistake (incident {incident})",
+        f"its log says more: footplate server logs, look for {incident}",
+        incident=incident,
+    )
+
+
+# ── OpenAPI ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_ERROR: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message", "hint", "details"],
+            "properties": {
+                "code": {"type": "string"},
+                "message": {"type": "string"},
+                "hint": {"type": ["string", "null"]},
+                "details": {"type": "object"},
+            },
+        }
+    },
+}
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.name
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    """FastAPI's document, with the errors that we really send in place of its own."""
+    if app.openapi_schema:
+        return app.openapi_schema
+    document = get_openapi(title=app.title, version=app.version, routes=app.routes)
+    components: dict[str, Any] = document.setdefault("components", {}).setdefault("schemas", {})
+    for name in ("HTTPValidationError", "ValidationError"):
+        components.pop(name, None)
+    components["Error"] = _ERROR
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+            operation["responses"]["default"] = {"description": "What went wrong, and what to do", "content": content}
+    app.openapi_schema = document
+    return document

@@ -1,0 +1,153 @@
+"""Who may do what over TCP. (On the Unix socket the file mode has decided, and nothing here is in the way.)
+
+The server's own token may do everything. A run's token reaches that run and the runs below it, blobs, and reads of the
+run's workspace; it may start children of these runs, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import re
+from typing import Any, Protocol
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from footplate.domain.records import RunView
+from footplate.errors import FootplateError, NotAllowed, NotFound
+from footplate.server.answers import answer_error
+
+_OWN = re.compile(r"/runs/([^/]+)(?:/.*)?")
+_BLOBS = re.compile(r"/blobs/[^/]+")
+_WORKSPACE = re.compile(r"/workspaces/([^/]+)(/.*)?")
+MAX_SPEC = 16 << 20
+
+
+class _Tokens(Protocol):
+    def scope_of(self, token: str) -> str | None: ...
+
+
+class _Runs(Protocol):
+    def view(self, run: str) -> RunView: ...
+
+
+class Directory(Protocol):
+    """What is asked of the services: whose a token is, and where a run belongs."""
+
+    @property
+    def tokens(self) -> _Tokens: ...
+
+    @property
+    def runs(self) -> _Runs: ...
+
+
+class Guard:
+    """Stands before the app of a TCP listener."""
+
+    def __init__(self, app: ASGIApp, token: str, prefix: str, directory: Directory) -> None:
+        self._app = app
+        self._token = token.encode()
+        self._prefix = prefix
+        self._directory = directory
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        try:
+            receive = await self._admit(scope, receive)
+        except FootplateError as error:
+            await answer_error(error)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    async def _admit(self, scope: Scope, receive: Receive) -> Receive:
+        token = _bearer(scope)
+        if hmac.compare_digest(token, self._token):
+            return receive
+        owner = await asyncio.to_thread(self._directory.tokens.scope_of, token.decode("ascii", "replace"))
+        kind, _, run = (owner or "").partition(":")
+        if kind != "run" or not run:
+            raise NotAllowed("this token is not valid here, or has expired", "look at FOOTPLATE_TOKEN")
+        return await self._admit_run(run, scope, receive)
+
+    async def _admit_run(self, run: str, scope: Scope, receive: Receive) -> Receive:
+        method, path = str(scope["method"]), str(scope["path"])[len(self._prefix) :]
+        if not str(scope["path"]).startswith(self._prefix):
+            raise _beyond(run, scope)
+        own, workspace = _OWN.fullmatch(path), _WORKSPACE.fullmatch(path)
+        if _BLOBS.fullmatch(path) or (own and await asyncio.to_thread(self._is_within, own[1], run)):
+            return receive
+        if not workspace or workspace[1] != (await asyncio.to_thread(self._directory.runs.view, run)).workspace:
+            raise _beyond(run, scope)
+        if method in ("GET", "HEAD"):
+            return receive
+        if method != "POST" or workspace[2] != "/runs":
+            raise _beyond(run, scope)
+        body = await _read(receive)
+        if not await asyncio.to_thread(self._is_within, _parent(body), run):
+            raise _beyond(run, scope)
+        return _again(body, receive)
+
+    def _is_within(self, candidate: str | None, run: str) -> bool:
+        """Whether `candidate` is the run or one of those below it."""
+        seen: set[str] = set()
+        while candidate is not None and candidate not in seen:
+            if candidate == run:
+                return True
+            seen.add(candidate)
+            try:
+                candidate = self._directory.runs.view(candidate).parent
+            except NotFound:
+                return False
+        return False
+
+
+def _bearer(scope: Scope) -> bytes:
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            kind, _, token = bytes(value).partition(b" ")
+            if kind.lower() == b"bearer" and token.strip():
+                return token.strip()
+    raise NotAllowed("this server wants a token", "set FOOTPLATE_TOKEN to the server's token")
+
+
+def _beyond(run: str, scope: Scope) -> NotAllowed:
+    return NotAllowed(
+        f"the token of run {run} does not reach {scope['method']} {scope['path']}",
+        "a run's token reaches that run, its children, blobs and reads of its workspace",
+    )
+
+
+def _parent(body: bytes) -> str | None:
+    try:
+        parent: Any = json.loads(body)["spec"]["parent"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return parent if isinstance(parent, str) else None
+
+
+async def _read(receive: Receive) -> bytes:
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > MAX_SPEC:
+            raise NotAllowed(f"a run's description of more than {MAX_SPEC} bytes", "put large things into its files")
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            return bytes(body)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the body which has been read already, and then goes on as before."""
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay

@@ -1,0 +1,49 @@
+"""What every request passes first: it is counted, and turned away once the server has decided to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from footplate.server.answers import answer_error
+from footplate.server.hub import stopping
+
+
+class Gate:
+    """Shared by all listeners of a server. Lives on the event loop and needs no lock."""
+
+    def __init__(self, on_stop: Callable[[], None] | None = None) -> None:
+        self.open = True
+        self.inside = 0
+        self.last = time.monotonic()
+        self._on_stop = on_stop
+
+    def idle_seconds(self) -> float:
+        return 0.0 if self.inside else time.monotonic() - self.last
+
+    def stop(self) -> None:
+        """Ask the whole server to stop; returns at once."""
+        if self._on_stop is not None:
+            self._on_stop()
+
+
+class GateMiddleware:
+    """Plain ASGI, because Starlette's own base class for middleware costs more than most of our answers."""
+
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+        self._app = app
+        self._gate = gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        gate = self._gate
+        if not gate.open:
+            await answer_error(stopping())(scope, receive, send)
+            return
+        gate.inside += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            gate.inside -= 1
+            gate.last = time.monotonic()

@@ -1,0 +1,107 @@
+"""The bulletin board of the server: services publish topics from any thread, long polls wait for them on the loop.
+
+A reader asks for the topic's `sequence`, looks at the store, and if there was nothing new waits until the sequence has
+moved on. Nothing can slip between the look and the wait, and nobody is kept busy: a wait is one future, no thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from footplate.errors import Unavailable
+
+MEMORY = 4096
+"""How many topics are remembered. Those published longest ago are forgotten together; their readers look once more."""
+
+
+class Hub:
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._count = 0
+        self._forgotten = 0  # the highest count among the topics that are not remembered any more
+        self._last: dict[str, int] = {}  # topic → count of its last publication, oldest first
+        self._waiters: dict[str, set[asyncio.Future[None]]] = {}
+        self._closed = False
+
+    def publish(self, topic: str) -> None:
+        """Say that something about the topic changed. Any thread; costs a microsecond while nobody waits."""
+        with self._guard:
+            self._count += 1
+            self._last.pop(topic, None)
+            self._last[topic] = self._count
+            if len(self._last) > MEMORY:
+                self._forget()
+            waiters = self._waiters.pop(topic, ())
+        _wake(waiters)
+
+    def sequence(self, topic: str) -> int:
+        """A number that is higher after every publication of the topic."""
+        with self._guard:
+            return self._last.get(topic, self._forgotten)
+
+    async def wait(self, topic: str, seen: int, timeout: float) -> int:
+        """The topic's sequence as soon as it is higher than `seen`, or as it stands when the time is up.
+
+        Raises Unavailable, marked as `stopping`, when the hub is closed: then the client asks the next server.
+        """
+        loop = asyncio.get_running_loop()
+        with self._guard:
+            if self._closed:
+                raise stopping()
+            if self._last.get(topic, self._forgotten) > seen:
+                return self._last.get(topic, self._forgotten)
+            future: asyncio.Future[None] = loop.create_future()
+            self._waiters.setdefault(topic, set()).add(future)
+        timer = loop.call_later(max(timeout, 0.0), _resolve, future)
+        try:
+            await future
+        finally:
+            timer.cancel()
+            self._leave(topic, future)
+        if self._closed:
+            raise stopping()
+        return self.sequence(topic)
+
+    def close(self) -> None:
+        """Send everybody home who waits, and everybody who comes to wait."""
+        with self._guard:
+            self._closed = True
+            waiters = [future for group in self._waiters.values() for future in group]
+            self._waiters.clear()
+        _wake(waiters)
+
+    def waiting(self) -> int:
+        with self._guard:
+            return sum(len(group) for group in self._waiters.values())
+
+    def _leave(self, topic: str, future: asyncio.Future[None]) -> None:
+        with self._guard:
+            group = self._waiters.get(topic)
+            if group is not None:
+                group.discard(future)
+                if not group:
+                    del self._waiters[topic]
+
+    def _forget(self) -> None:
+        for topic in list(self._last)[: MEMORY // 2]:
+            self._forgotten = self._last.pop(topic)
+
+
+def stopping() -> Unavailable:
+    return Unavailable(
+        "the server is stopping", "send the request again: the next server will answer it", stopping=True
+    )
+
+
+def _wake(waiters: set[asyncio.Future[None]] | list[asyncio.Future[None]] | tuple[()]) -> None:
+    for future in waiters:
+        try:
+            future.get_loop().call_soon_threadsafe(_resolve, future)
+        except RuntimeError:  # its loop is closed: nobody waits any more
+            pass
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+
+from footplate.server.answers import answer
+from footplate.server.routes.parsing import Body, ServicesOf
+
+router = APIRouter(tags=["blobs"])
+
+
+class Digests(Body):
+    digests: list[str]
+
+
+@router.post("/blobs/missing")
+def find_missing_blobs(body: Digests, services: ServicesOf) -> Response:
+    return answer({"missing": services.files.missing(body.digests)})
+
+
+@router.put("/blobs/{digest}", status_code=204)
+async def put_blob(digest: str, request: Request, services: ServicesOf) -> None:
+    """Streamed: the storing thread asks for one piece after the other, so a large blob never sits in memory."""
+    loop, stream = asyncio.get_running_loop(), request.stream()
+
+    def pieces() -> Iterator[bytes]:
+        while (piece := asyncio.run_coroutine_threadsafe(_next_piece(stream), loop).result()) is not None:
+            yield piece
+
+    await asyncio.to_thread(services.files.put_blob, digest, pieces())
+
+
+async def _next_piece(stream: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(stream, None)
+
+
+@router.get("/blobs/{digest}", response_class=StreamingResponse)
+def get_blob(digest: str, services: ServicesOf) -> Response:
+    return StreamingResponse(services.files.read_blob(digest), media_type="application/octet-stream")

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from footplate.domain.records import ComputeView
+from footplate.server.answers import answer, answer_list
+from footplate.server.routes.parsing import Body, ServicesOf
+
+router = APIRouter(tags=["computes"])
+
+
+class NewCompute(Body):
+    max_nodes: int
+    min_nodes: int = 0
+    idle_seconds: float = 1800.0
+    engine: str = "local"
+    options: dict[str, Any] = {}
+    if_exists: str = "refuse"
+
+
+class ComputeChange(Body):
+    max_nodes: int | None = None
+    min_nodes: int | None = None
+    idle_seconds: float | None = None
+    options: dict[str, Any] | None = None
+
+
+@router.put("/workspaces/{workspace}/computes/{name}", response_model=ComputeView)
+def put_compute(workspace: str, name: str, body: NewCompute, services: ServicesOf) -> Response:
+    return answer(services.computes.put(workspace, name, **dict(body)))
+
+
+@router.get("/workspaces/{workspace}/computes")
+def list_computes(workspace: str, services: ServicesOf) -> Response:
+    return answer_list(services.computes.list(workspace))
+
+
+@router.get("/workspaces/{workspace}/computes/{name}", response_model=ComputeView)
+def get_compute(workspace: str, name: str, services: ServicesOf) -> Response:
+    return answer(services.computes.get(workspace, name))
+
+
+@router.patch("/workspaces/{workspace}/computes/{name}", response_model=ComputeView)
+def change_compute(workspace: str, name: str, body: ComputeChange, services: ServicesOf) -> Response:
+    return answer(services.computes.change(workspace, name, **dict(body)))
+
+
+@router.delete("/workspaces/{workspace}/computes/{name}", status_code=204)
+def delete_compute(workspace: str, name: str, services: ServicesOf) -> None:
+    services.computes.delete(workspace, name)

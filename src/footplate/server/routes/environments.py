@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from footplate.domain.records import EnvironmentView
+from footplate.server.answers import answer, answer_list
+from footplate.server.routes.parsing import Body, ServicesOf
+
+router = APIRouter(tags=["environments"])
+
+
+class NewEnvironment(Body):
+    name: str
+    definition: dict[str, Any]
+
+
+@router.post("/workspaces/{workspace}/environments", response_model=EnvironmentView)
+def register_environment(workspace: str, body: NewEnvironment, services: ServicesOf) -> Response:
+    return answer(services.environments.register(workspace, body.name, body.definition))
+
+
+@router.get("/workspaces/{workspace}/environments")
+def list_environments(workspace: str, services: ServicesOf) -> Response:
+    return answer_list(services.environments.list(workspace))
+
+
+@router.get("/workspaces/{workspace}/environments/{name}/{version}", response_model=EnvironmentView)
+def get_environment(workspace: str, name: str, version: str, services: ServicesOf) -> Response:
+    return answer(services.environments.get(workspace, name, None if version == "latest" else version))

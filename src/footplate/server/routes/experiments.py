@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from footplate.domain.records import ExperimentView
+from footplate.server.answers import answer, answer_list
+from footplate.server.routes.parsing import Body, ServicesOf
+
+router = APIRouter(tags=["experiments"])
+
+
+class ExperimentChange(Body):
+    archived: bool | None = None
+    tags: dict[str, str | None] | None = None
+    remove_tags: tuple[str, ...] = ()
+
+
+@router.put("/workspaces/{workspace}/experiments/{name}", response_model=ExperimentView)
+def ensure_experiment(workspace: str, name: str, services: ServicesOf) -> Response:
+    return answer(services.workspaces.ensure_experiment(workspace, name))
+
+
+@router.get("/workspaces/{workspace}/experiments")
+def list_experiments(
+    workspace: str, services: ServicesOf, name: str | None = None, archived: bool | None = None
+) -> Response:
+    return answer_list(services.workspaces.list_experiments(workspace, name, archived))
+
+
+@router.patch("/experiments/{experiment}", response_model=ExperimentView)
+def change_experiment(experiment: str, body: ExperimentChange, services: ServicesOf) -> Response:
+    return answer(services.workspaces.change_experiment(experiment, **dict(body)))
+
+
+@router.delete("/experiments/{experiment}", status_code=204)
+def delete_experiment(experiment: str, services: ServicesOf) -> None:
+    services.workspaces.delete_experiment(experiment)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from footplate.server.answers import answer, answer_list
+from footplate.server.routes.parsing import Body, ServicesOf, StrictFile, tail_of_path
+
+router = APIRouter(tags=["files"])
+
+
+class NewFiles(Body):
+    files: list[StrictFile]
+    automatic: bool = False
+
+
+@router.get("/runs/{run}/files")
+def list_files(run: str, services: ServicesOf, prefix: str = "") -> Response:
+    return answer_list(services.files.list(run, prefix))
+
+
+@router.get("/runs/{run}/files/{path:path}", response_class=StreamingResponse)
+def read_file(
+    run: str,
+    request: Request,
+    services: ServicesOf,
+    offset: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int | None, Query(ge=0)] = None,
+) -> Response:
+    file = services.files.find(run, tail_of_path(request, f"/runs/{run}/files/"))
+    size = max(0, (file.size if limit is None else min(file.size, offset + limit)) - offset)
+    headers = {"content-length": str(size)}
+    if file.digest is not None:
+        headers["etag"] = f'"{file.digest}"'
+    chunks = services.files.read(run, file, offset, limit)
+    return StreamingResponse(chunks, media_type="application/octet-stream", headers=headers)
+
+
+@router.post("/runs/{run}/files")
+def add_files(run: str, body: NewFiles, services: ServicesOf) -> Response:
+    stored, skipped = services.files.add(run, body.files, body.automatic)
+    return answer({"stored": stored, "skipped": skipped})
+
+
+@router.put("/runs/{run}/logs/{path:path}")
+async def append_log(
+    run: str,
+    request: Request,
+    services: ServicesOf,
+    offset: Annotated[int, Query(ge=0)] = 0,
+    replace: bool = False,
+) -> Response:
+    path = tail_of_path(request, f"/runs/{run}/logs/")
+    data = await request.body()
+    size = await asyncio.to_thread(services.files.append_log, run, path, offset, data, replace)
+    return answer({"size": size})

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from footplate.server.answers import answer, answer_list
+from footplate.server.routes.parsing import ServicesOf
+
+router = APIRouter(tags=["metrics"])
+
+
+@router.put("/runs/{run}/journals/{writer}/{stream}")
+async def append_journal(
+    run: str,
+    writer: str,
+    stream: str,
+    request: Request,
+    services: ServicesOf,
+    offset: Annotated[int, Query(ge=0)] = 0,
+    system: bool = False,
+) -> Response:
+    data = await request.body()
+    size = await asyncio.to_thread(services.metrics.append, run, writer, stream, offset, data, system)
+    return answer({"size": size})
+
+
+@router.get("/runs/{run}/metrics")
+def get_metrics(
+    run: str, services: ServicesOf, name: str | None = None, system: bool = False, recursive: bool = False
+) -> Response:
+    return answer(services.metrics.read(run, name, system, recursive), non_finite_as_text=True)
+
+
+@router.get("/runs/{run}/metrics/summary")
+def get_metric_summary(run: str, services: ServicesOf) -> Response:
+    return answer_list(services.metrics.summary(run), non_finite_as_text=True)

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from footplate.domain.records import ModelView
+from footplate.errors import InvalidInput
+from footplate.server.answers import answer, answer_list
+from footplate.server.routes.parsing import Body, Repeated, ServicesOf, StrictFile, pairs
+from footplate.services.models import NewModel
+
+router = APIRouter(tags=["models"])
+
+
+class ModelRegistration(Body):
+    key: str
+    name: str
+    root: str | None = None
+    files: tuple[StrictFile, ...] = ()
+    run: str | None = None
+    run_path: str | None = None
+    description: str | None = None
+    framework: str | None = None
+    framework_version: str | None = None
+    tags: dict[str, str | None] = {}
+    properties: dict[str, str] = {}
+    resources: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+
+
+class ModelChange(Body):
+    description: str | None = None
+    tags: dict[str, str | None] | None = None
+    remove_tags: tuple[str, ...] = ()
+    properties: dict[str, str] | None = None
+
+
+def _version(text: str) -> int | None:
+    if text == "latest":
+        return None
+    if not text.isdigit():
+        raise InvalidInput(f"{text!r} is not a model version", "give a whole number, or 'latest'")
+    return int(text)
+
+
+@router.post("/workspaces/{workspace}/models", response_model=ModelView)
+def register_model(workspace: str, body: ModelRegistration, services: ServicesOf) -> Response:
+    return answer(services.models.register(workspace, NewModel(**dict(body))))
+
+
+@router.get("/workspaces/{workspace}/models")
+def list_models(
+    workspace: str,
+    services: ServicesOf,
+    name: str | None = None,
+    tag: Repeated = (),
+    property: Repeated = (),
+    run: str | None = None,
+    framework: str | None = None,
+    latest: bool = False,
+) -> Response:
+    return answer_list(services.models.list(workspace, name, pairs(tag), pairs(property), run, framework, latest))
+
+
+@router.get("/workspaces/{workspace}/models/{name}/{version}", response_model=ModelView)
+def get_model(workspace: str, name: str, version: str, services: ServicesOf) -> Response:
+    return answer(services.models.get(workspace, name, _version(version)))
+
+
+@router.patch("/workspaces/{workspace}/models/{name}/{version}", response_model=ModelView)
+def change_model(workspace: str, name: str, version: int, body: ModelChange, services: ServicesOf) -> Response:
+    return answer(services.models.change(workspace, name, version, **dict(body)))
+
+
+@router.delete("/workspaces/{workspace}/models/{name}/{version}", status_code=204)
+def delete_model(workspace: str, name: str, version: int, services: ServicesOf) -> None:
+    services.models.delete(workspace, name, version)

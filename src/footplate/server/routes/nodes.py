@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from footplate.domain.launch import NodeOrders
+from footplate.server.answers import answer
+from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictCause, poll
+
+router = APIRouter(tags=["nodes"])
+
+
+class Join(Body):
+    attempt: int
+    host: str
+    address: str
+    info: dict[str, Any] = {}
+
+
+class NodeEvent(Body):
+    event: str
+    message: str | None = None
+    cause: StrictCause | None = None
+
+
+@router.post("/runs/{run}/nodes/{node}/join", response_model=NodeOrders)
+def join_node(run: str, node: int, body: Join, services: ServicesOf) -> Response:
+    return answer(services.nodes.join(run, node, body.attempt, body.host, body.address, body.info))
+
+
+@router.get("/runs/{run}/nodes/{node}/orders", response_model=NodeOrders)
+async def get_orders(run: str, node: int, services: ServicesOf, hub: HubOf, wait: float = 0.0) -> Response:
+    orders = await poll(hub, f"run:{run}", lambda: services.nodes.orders(run, node), lambda o: o.ready or o.stop, wait)
+    return answer(orders)
+
+
+@router.post("/runs/{run}/nodes/{node}/events")
+def report_node_event(run: str, node: int, body: NodeEvent, services: ServicesOf) -> Response:
+    return answer({"stop": services.nodes.report(run, node, body.event, body.message, body.cause)})
+
+
+@router.post("/runs/{run}/nodes/{node}/heartbeat")
+def beat(run: str, node: int, services: ServicesOf) -> Response:
+    return answer({"stop": services.nodes.heartbeat(run, node)})

@@ -1,0 +1,75 @@
+"""What the endpoints share: access to the services, strict bodies, `K` and `K=V` filters, and the long poll."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+from urllib.parse import unquote_to_bytes
+
+from fastapi import Depends, Query, Request
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from footplate.domain.codec import from_json
+from footplate.domain.records import Cause, FileView
+from footplate.domain.specs import RunSpec
+from footplate.server.hub import Hub
+from footplate.services import Services
+
+T = TypeVar("T")
+MAX_WAIT = 30.0
+
+
+class Body(BaseModel):
+    """A request body: a field that nobody knows is refused, by name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def _services(request: Request) -> Services:
+    return request.app.state.services
+
+
+def _hub(request: Request) -> Hub:
+    return request.app.state.hub
+
+
+ServicesOf = Annotated[Services, Depends(_services)]
+HubOf = Annotated[Hub, Depends(_hub)]
+
+
+def _strictly(kind: type[T]) -> Callable[[Any], Any]:
+    return lambda data: data if data is None or isinstance(data, kind) else from_json(kind, data, strict=True)
+
+
+Repeated = Annotated[tuple[str, ...], Query()]
+"""A query parameter that may be given several times."""
+
+StrictSpec = Annotated[RunSpec, BeforeValidator(_strictly(RunSpec))]
+StrictFile = Annotated[FileView, BeforeValidator(_strictly(FileView))]
+StrictCause = Annotated[Cause, BeforeValidator(_strictly(Cause))]
+
+
+def pairs(filters: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:
+    """`K` means "has the key", `K=V` means "has this value"."""
+    return tuple((key, value if equals else None) for key, equals, value in (f.partition("=") for f in filters))
+
+
+def tail_of_path(request: Request, marker: str) -> str:
+    """The file name at the end of the URL, byte for byte: names need not be UTF-8."""
+    raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
+    _, _, name = raw.partition(b"?")[0].partition(marker.encode())
+    return unquote_to_bytes(name).decode("utf-8", "surrogateescape")
+
+
+async def poll(hub: Hub, topic: str, read: Callable[[], T], enough: Callable[[T], bool], wait: float) -> T:
+    """Read until it is enough or the time is up; between reads, sleep until somebody publishes the topic."""
+    deadline = time.monotonic() + min(max(wait, 0.0), MAX_WAIT)
+    while True:
+        seen = hub.sequence(topic)
+        value = await asyncio.to_thread(read)
+        left = deadline - time.monotonic()
+        if left <= 0 or enough(value):
+            return value
+        await hub.wait(topic, seen, left)

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from footplate.domain.codec import to_json
+from footplate.domain.lifecycle import TERMINAL
+from footplate.domain.records import RunView
+from footplate.server.answers import answer, answer_list
+from footplate.server.routes.parsing import Body, HubOf, Repeated, ServicesOf, StrictCause, StrictSpec, pairs, poll
+from footplate.services import Services
+from footplate.services.files import Tail
+from footplate.storage import RunQuery
+
+router = APIRouter(tags=["runs"])
+
+
+class NewRun(Body):
+    id: str
+    spec: StrictSpec
+    created_by: str = ""
+
+
+class RunChange(Body):
+    display_name: str | None = None
+    description: str | None = None
+    tags: dict[str, str | None] | None = None
+    remove_tags: tuple[str, ...] = ()
+    properties: dict[str, str] | None = None
+
+
+class CancelRequest(Body):
+    by: str = ""
+    reason: str = ""
+
+
+class FailRequest(Body):
+    cause: StrictCause
+
+
+class SnapshotRequest(Body):
+    snapshot: str
+
+
+class WarningRequest(Body):
+    message: str
+
+
+@router.post("/workspaces/{workspace}/runs", response_model=RunView)
+def submit_run(workspace: str, body: NewRun, services: ServicesOf) -> Response:
+    return answer(services.runs.submit(workspace, body.id, body.spec, body.created_by))
+
+
+@router.get("/workspaces/{workspace}/runs")
+def list_runs(
+    workspace: str,
+    services: ServicesOf,
+    experiment: str | None = None,
+    type: str | None = None,
+    status: Repeated = (),
+    tag: Repeated = (),
+    property: Repeated = (),
+    parent: str = "none",
+    ancestor: str | None = None,
+    metric: str | None = None,
+    metric_min: float | None = None,
+    metric_max: float | None = None,
+    order: str = "created",
+    ascending: bool = False,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    cursor: str | None = None,
+) -> Response:
+    query = RunQuery(
+        workspace=workspace, experiment=experiment, type=type, status=status, tags=pairs(tag),
+        properties=pairs(property), parent=parent, ancestor=ancestor, metric=metric, metric_min=metric_min,
+        metric_max=metric_max, order=order, ascending=ascending, limit=limit, cursor=cursor,
+    )  # fmt: skip
+    views, following = services.runs.list(query)
+    return answer_list(views, following)
+
+
+@router.get("/runs/{run}", response_model=RunView)
+async def get_run(run: str, services: ServicesOf, hub: HubOf, version: int = -1, wait: float = 0.0) -> Response:
+    view = await poll(hub, f"run:{run}", lambda: services.runs.view(run), lambda v: v.version > version, wait)
+    return answer(view)
+
+
+@router.patch("/runs/{run}", response_model=RunView)
+def change_run(run: str, body: RunChange, services: ServicesOf) -> Response:
+    return answer(services.runs.change(run, **dict(body)))
+
+
+@router.post("/runs/{run}/cancel", response_model=RunView)
+def cancel_run(run: str, services: ServicesOf, body: CancelRequest | None = None) -> Response:
+    body = body or CancelRequest()
+    return answer(services.runs.cancel(run, body.by, body.reason))
+
+
+@router.post("/runs/{run}/complete", response_model=RunView)
+def complete_run(run: str, services: ServicesOf) -> Response:
+    return answer(services.runs.complete(run))
+
+
+@router.post("/runs/{run}/fail", response_model=RunView)
+def fail_run(run: str, body: FailRequest, services: ServicesOf) -> Response:
+    return answer(services.runs.fail(run, body.cause))
+
+
+@router.post("/runs/{run}/snapshot", response_model=RunView)
+def set_snapshot(run: str, body: SnapshotRequest, services: ServicesOf) -> Response:
+    return answer(services.runs.set_snapshot(run, body.snapshot))
+
+
+@router.post("/runs/{run}/warnings", response_model=RunView)
+def warn_run(run: str, body: WarningRequest, services: ServicesOf) -> Response:
+    return answer(services.runs.warn(run, body.message))
+
+
+@router.get("/runs/{run}/story")
+def get_story(run: str, services: ServicesOf) -> Response:
+    return answer_list(services.runs.story(run))
+
+
+@router.get("/runs/{run}/follow")
+async def follow_run(
+    run: str,
+    services: ServicesOf,
+    hub: HubOf,
+    version: int = -1,
+    log: str | None = None,
+    offset: Annotated[int, Query(ge=0)] = 0,
+    wait: float = 0.0,
+) -> Response:
+    def read() -> tuple[RunView, Tail]:
+        return _read_for_follower(services, run, log, offset)
+
+    def enough(seen: tuple[RunView, Tail]) -> bool:
+        view, tail = seen
+        return view.version > version or bool(tail.text) or view.status in TERMINAL
+
+    view, tail = await poll(hub, f"run:{run}", read, enough, wait)
+    body: dict[str, Any] = {"run": to_json(view), **to_json(tail)}
+    return answer(body)
+
+
+def _read_for_follower(services: Services, run: str, log: str | None, offset: int) -> tuple[RunView, Tail]:
+    # The run first: when it is seen to have ended, the log read after that is whole.
+    view = services.runs.view(run)
+    return view, services.files.tail(run, log, offset)

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from footplate.domain.records import WorkspaceView
+from footplate.server.answers import answer, answer_list
+from footplate.server.routes.parsing import Body, ServicesOf
+
+router = APIRouter(tags=["workspaces"])
+
+
+class NewWorkspace(Body):
+    name: str
+    subscription_id: str
+    resource_group: str
+    location: str = "local"
+    friendly_name: str | None = None
+    tags: dict[str, str | None] = {}
+    if_exists: str = "refuse"
+
+
+@router.post("/workspaces", response_model=WorkspaceView)
+def create_workspace(body: NewWorkspace, services: ServicesOf) -> Response:
+    return answer(services.workspaces.create(**dict(body)))
+
+
+@router.get("/workspaces")
+def list_workspaces(
+    services: ServicesOf, name: str | None = None, subscription_id: str | None = None, resource_group: str | None = None
+) -> Response:
+    return answer_list(services.workspaces.find(name, subscription_id, resource_group))
+
+
+@router.get("/workspaces/{workspace}", response_model=WorkspaceView)
+def get_workspace(workspace: str, services: ServicesOf) -> Response:
+    return answer(services.workspaces.get(workspace))

@@ -1,0 +1,123 @@
+"""Compute targets: how many nodes may run at once, and who starts them."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+from typing import Any
+
+from footplate import engines
+from footplate.domain.records import ComputeView
+from footplate.domain.specs import LOCAL
+from footplate.errors import Conflict, InvalidInput
+from footplate.services.capacity import capacity_of
+from footplate.services.orchestrator import Orchestrator
+from footplate.storage import Store
+
+_NAME = re.compile(r"[a-zA-Z]([a-zA-Z0-9\-_]{0,62}[a-zA-Z0-9])?", re.ASCII)
+_RESERVED = (LOCAL, "amlcompute", "containerinstance")
+
+
+class ComputeService:
+    def __init__(self, store: Store, orchestrator: Orchestrator) -> None:
+        self._store = store
+        self._orchestrator = orchestrator
+
+    def put(
+        self,
+        workspace: str,
+        name: str,
+        max_nodes: int,
+        min_nodes: int = 0,
+        idle_seconds: float = 1800.0,
+        engine: str = "local",
+        options: dict[str, Any] | None = None,
+        if_exists: str = "refuse",
+    ) -> ComputeView:
+        _check_name(name)
+        _check_sizes(min_nodes, max_nodes, idle_seconds)
+        engines.load(engine)
+        self._store.workspaces.get(workspace)
+        now = time.time()
+        view = ComputeView(name, workspace, engine, max_nodes, now, now, min_nodes, idle_seconds, options=options or {})
+        self._store.computes.put(view, replace=if_exists == "replace")
+        self._orchestrator.look_at_queue(workspace, name)
+        return self.get(workspace, name)
+
+    def get(self, workspace: str, name: str) -> ComputeView:
+        if name.lower() == LOCAL:
+            return self._with_load(_local(workspace, capacity_of(self._store, workspace, LOCAL).max_nodes))
+        return self._with_load(self._store.computes.get(workspace, name))
+
+    def list(self, workspace: str) -> list[ComputeView]:
+        return [self._with_load(view) for view in self._store.computes.list(workspace)]
+
+    def change(
+        self,
+        workspace: str,
+        name: str,
+        max_nodes: int | None = None,
+        min_nodes: int | None = None,
+        idle_seconds: float | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> ComputeView:
+        _refuse_local(name, "changed")
+        old = self._store.computes.get(workspace, name)
+        new = replace(
+            old,
+            max_nodes=old.max_nodes if max_nodes is None else max_nodes,
+            min_nodes=old.min_nodes if min_nodes is None else min_nodes,
+            idle_seconds=old.idle_seconds if idle_seconds is None else idle_seconds,
+            options=old.options if options is None else options,
+            modified=time.time(),
+        )
+        _check_sizes(new.min_nodes, new.max_nodes, new.idle_seconds)
+        self._store.computes.put(new, replace=True)
+        self._orchestrator.look_at_queue(workspace, name)
+        return self._with_load(new)
+
+    def delete(self, workspace: str, name: str) -> None:
+        _refuse_local(name, "deleted")
+        view = self.get(workspace, name)
+        if view.busy_nodes or view.waiting_runs:
+            raise Conflict(
+                f"compute target {name!r} is in use: {view.busy_nodes} busy nodes, {view.waiting_runs} waiting runs",
+                "cancel its runs, or wait for them, then delete it",
+            )
+        self._store.computes.delete(workspace, name)
+
+    def _with_load(self, view: ComputeView) -> ComputeView:
+        busy = self._store.runs.busy_nodes(view.workspace, view.name)
+        return replace(view, busy_nodes=busy, waiting_runs=len(self._store.runs.waiting(view.workspace, view.name)))
+
+
+def _local(workspace: str, slots: int) -> ComputeView:
+    return ComputeView(LOCAL, workspace, "local", slots, 0.0, 0.0)
+
+
+def _refuse_local(name: str, verb: str) -> None:
+    if name.lower() == LOCAL:
+        raise InvalidInput(
+            "the target 'local' cannot be " + verb, "make a cluster of your own: footplate compute create"
+        )
+
+
+def _check_name(name: str) -> None:
+    if name.lower() in _RESERVED:
+        raise InvalidInput(f"{name!r} is a reserved name", "choose another name for the compute target")
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(
+            f"{name!r} is not a compute target's name",
+            "use 1 to 64 letters, digits, '-' and '_', starting with a letter and ending with a letter or digit",
+        )
+
+
+def _check_sizes(min_nodes: int, max_nodes: int, idle_seconds: float) -> None:
+    if max_nodes < 1 or min_nodes < 0 or min_nodes > max_nodes:
+        raise InvalidInput(
+            f"min_nodes={min_nodes}, max_nodes={max_nodes} is not a size",
+            "give 0 ≤ min_nodes ≤ max_nodes, max_nodes ≥ 1",
+        )
+    if idle_seconds < 0:
+        raise InvalidInput(f"idle_seconds is {idle_seconds:g}", "give 0 or more")

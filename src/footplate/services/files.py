@@ -1,0 +1,122 @@
+"""Files of runs: artifacts, which are blobs under a name, and logs, which grow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from footplate.domain.lifecycle import TERMINAL
+from footplate.domain.records import FileView
+from footplate.errors import InvalidInput, NotFound
+from footplate.storage import Store
+
+CHUNK = 1 << 20
+BUILD_LOG = "azureml-logs/20_image_build_log.txt"
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What is new in a log: its name, where to go on, and the text since."""
+
+    log: str | None
+    offset: int
+    text: str
+
+
+class FileService:
+    def __init__(self, store: Store, publish: Callable[[str], None]) -> None:
+        self._store = store
+        self._publish = publish
+
+    def list(self, run: str, prefix: str = "") -> list[FileView]:
+        """Artifacts and logs under one roof, by path. A log that was also kept as an artifact shows once."""
+        self._store.runs.record(run)
+        artifacts = {f.path: f for f in self._store.files.list(run, prefix)}
+        logs = {f.path: f for f in self._store.logs.list(run) if f.path.startswith(prefix)}
+        return [f for _, f in sorted({**logs, **artifacts}.items())]
+
+    def find(self, run: str, path: str) -> FileView:
+        self._store.runs.record(run)
+        try:
+            return self._store.files.get(run, path)
+        except NotFound:
+            size = next((f for f in self._store.logs.list(run) if f.path == path), None)
+            if size is None:
+                raise NotFound(
+                    f"run {run} has no file {path!r}", f"see what it has with: footplate runs files {run}", run=run
+                ) from None
+            return size
+
+    def read(self, run: str, file: FileView, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:
+        left = max(0, (file.size if limit is None else min(file.size, offset + limit)) - offset)
+        if file.digest is None:
+            while left > 0:
+                data = self._store.logs.read(run, file.path, offset, min(CHUNK, left))
+                if not data:
+                    return
+                yield data
+                offset, left = offset + len(data), left - len(data)
+            return
+        yield from self.read_blob(file.digest, offset, left)
+
+    def read_blob(self, digest: str, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:
+        with self._store.blobs.open(digest) as source:
+            source.seek(offset)
+            while limit is None or limit > 0:
+                data = source.read(CHUNK if limit is None else min(CHUNK, limit))
+                if not data:
+                    return
+                yield data
+                limit = None if limit is None else limit - len(data)
+
+    def add(self, run: str, files: list[FileView], automatic: bool) -> tuple[list[str], list[str]]:
+        """Give names to blobs that are in the store already."""
+        self._store.runs.record(run)
+        for file in files:
+            if file.digest is None or not self._store.blobs.has(file.digest):
+                raise InvalidInput(f"the content of {file.path!r} is not in the store", "send its blob first")
+        stored, skipped = self._store.files.add(run, files, automatic, time.time())
+        self._publish(f"run:{run}")
+        return stored, skipped
+
+    def append_log(self, run: str, path: str, offset: int, data: bytes, replace: bool) -> int:
+        self._store.runs.record(run)
+        size = self._store.logs.append(run, path, offset, data, replace)
+        self._publish(f"run:{run}")
+        return size
+
+    def tail(self, run: str, log: str | None, offset: int, limit: int = CHUNK) -> Tail:
+        """The next piece of a log, cut at a whole character as long as the run may still finish it."""
+        name = log or self.primary_log(run)
+        if name is None:
+            return Tail(None, 0, "")
+        data = self._store.logs.read(run, name, offset, limit)
+        if self._store.runs.view(run).status not in TERMINAL or len(data) == limit:
+            data = _whole_characters(data)
+        return Tail(name, offset + len(data), data.decode("utf-8", "replace"))
+
+    def primary_log(self, run: str) -> str | None:
+        """What a person wants to see first: the first rank's output, or the environment build while there is none."""
+        names = sorted(f.path for f in self._store.logs.list(run))
+        users = [n for n in names if n.startswith("user_logs/std_log")]
+        return users[0] if users else (BUILD_LOG if BUILD_LOG in names else None)
+
+    # ── Blobs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def missing(self, digests: Iterable[str]) -> list[str]:
+        return [d for d in digests if not self._store.blobs.has(d)]
+
+    def put_blob(self, digest: str, chunks: Iterable[bytes]) -> None:
+        self._store.blobs.put_stream(digest, chunks)
+
+
+def _whole_characters(data: bytes) -> bytes:
+    """Drop a UTF-8 character that is cut off at the end; it will come whole with the next piece."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte & 0xC0 == 0x80:
+            continue
+        wanted = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
+        return data[:-back] if wanted > back else data
+    return data

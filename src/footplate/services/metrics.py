@@ -1,0 +1,39 @@
+"""Metrics: journals come in as bytes by offset and go out as series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from footplate.storage import RunQuery, Store
+
+
+class MetricService:
+    def __init__(self, store: Store, publish: Callable[[str], None]) -> None:
+        self._store = store
+        self._publish = publish
+
+    def append(self, run: str, writer: str, stream: str, offset: int, data: bytes, system: bool) -> int:
+        self._store.runs.record(run)
+        size = self._store.metrics.append(run, writer, stream, offset, data, system)
+        self._publish(f"metrics:{run}")
+        return size
+
+    def read(self, run: str, name: str | None, system: bool, recursive: bool) -> dict[str, list[dict[str, Any]]]:
+        runs = [run, *self._descendants(run)] if recursive else [run]
+        return {r: self._store.metrics.read(r, name, system) for r in runs}
+
+    def summary(self, run: str) -> list[dict[str, Any]]:
+        self._store.runs.record(run)
+        return self._store.metrics.summary(run)
+
+    def _descendants(self, run: str) -> list[str]:
+        workspace = self._store.runs.record(run).workspace
+        found: list[str] = []
+        cursor: str | None = None
+        while True:
+            query = RunQuery(workspace=workspace, parent="any", ancestor=run, ascending=True, limit=1000, cursor=cursor)
+            page, cursor = self._store.runs.list(query)
+            found += [v.id for v in page]
+            if cursor is None:
+                return found

@@ -1,0 +1,114 @@
+"""Models: files under a name and a version, with the run they came from."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from footplate.domain.records import FileView, ModelView
+from footplate.errors import InvalidInput, NotFound
+from footplate.storage import Store
+
+_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9\-\._]{0,254}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class NewModel:
+    """A registration. Either `root` and `files` (blobs that were sent before), or `run` and `run_path`."""
+
+    key: str
+    name: str
+    root: str | None = None
+    files: tuple[FileView, ...] = ()
+    run: str | None = None
+    run_path: str | None = None
+    description: str | None = None
+    framework: str | None = None
+    framework_version: str | None = None
+    tags: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+    properties: dict[str, str] = field(default_factory=dict[str, str])
+    resources: dict[str, Any] = field(default_factory=dict[str, Any])
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class ModelService:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def register(self, workspace: str, new: NewModel) -> ModelView:
+        if not _NAME.fullmatch(new.name):
+            raise InvalidInput(
+                f"{new.name!r} is not a model name",
+                "use letters, digits, '-', '.' and '_', starting with a letter or digit, at most 255 in all",
+            )
+        self._store.workspaces.get(workspace)
+        experiment = self._store.runs.view(new.run).experiment if new.run else None
+        root, files = self._files_of_run(new.run, new.run_path) if new.run and new.run_path else (new.root, new.files)
+        if not root or not files:
+            raise InvalidInput(f"model {new.name!r} has no files", "give a file or a folder with at least one file")
+        for file in files:
+            if file.digest is None or not self._store.blobs.has(file.digest):
+                raise InvalidInput(f"the content of {file.path!r} is not in the store", "send its blob first")
+        view = ModelView(
+            workspace=workspace, name=new.name, version=0, created=time.time(), root=root, files=files,
+            description=new.description, framework=new.framework, framework_version=new.framework_version, run=new.run,
+            experiment=experiment, tags=new.tags, properties=new.properties, resources=new.resources,
+            options=new.options,
+        )  # fmt: skip
+        return self._store.models.add(new.key, view)
+
+    def _files_of_run(self, run: str, path: str) -> tuple[str, tuple[FileView, ...]]:
+        """The artifact of that name, or all artifacts below it as a folder."""
+        path = posixpath.normpath(path.lstrip("/"))
+        name = posixpath.basename(path)
+        stored = self._store.files.list(run, path)
+        exact = [f for f in stored if f.path == path]
+        if exact:
+            return name, (FileView(name, exact[0].size, exact[0].digest),)
+        below = tuple(
+            FileView(f.path[len(path) + 1 :], f.size, f.digest) for f in stored if f.path.startswith(path + "/")
+        )
+        if not below:
+            have = [f.path for f in self._store.files.list(run, "")][:20]
+            raise NotFound(
+                f"run {run} has no file or folder {path!r}",
+                f"its files are: {', '.join(have) or 'none yet; ./outputs is kept when the run ends'}",
+                reason="model_path",
+            )
+        return name, below
+
+    def get(self, workspace: str, name: str, version: int | None) -> ModelView:
+        return self._store.models.get(workspace, name, version)
+
+    def list(
+        self,
+        workspace: str,
+        name: str | None = None,
+        tags: tuple[tuple[str, str | None], ...] = (),
+        properties: tuple[tuple[str, str | None], ...] = (),
+        run: str | None = None,
+        framework: str | None = None,
+        latest: bool = False,
+    ) -> list[ModelView]:
+        return self._store.models.list(workspace, name, tags, properties, run, framework, latest)
+
+    def change(
+        self,
+        workspace: str,
+        name: str,
+        version: int,
+        description: str | None = None,
+        tags: dict[str, str | None] | None = None,
+        remove_tags: tuple[str, ...] = (),
+        properties: dict[str, str] | None = None,
+    ) -> ModelView:
+        self._store.models.change(
+            workspace, name, version, description=description, tags=tags, remove_tags=remove_tags, properties=properties
+        )
+        return self._store.models.get(workspace, name, version)
+
+    def delete(self, workspace: str, name: str, version: int) -> None:
+        self._store.models.delete(workspace, name, version)

@@ -1,0 +1,98 @@
+"""What node agents say and ask."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any
+
+from footplate.domain import contract, launch, lifecycle
+from footplate.domain.launch import NodeOrders
+from footplate.domain.records import Cause, NodeState, RunRecord
+from footplate.domain.specs import Program
+from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.services.orchestrator import Orchestrator
+from footplate.services.tokens import TokenService
+from footplate.storage import Store
+
+TOKEN_LIFETIME = 31 * 24 * 3600.0
+
+
+class NodeService:
+    def __init__(self, store: Store, orchestrator: Orchestrator, tokens: TokenService, endpoint: str) -> None:
+        self._store = store
+        self._orchestrator = orchestrator
+        self._tokens = tokens
+        self._endpoint = endpoint
+
+    def join(self, run: str, node: int, attempt: int, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
+        record = self._record(run, node)
+        if attempt != record.attempt:
+            raise Conflict(
+                f"run {run} is at attempt {record.attempt}, not {attempt}",
+                "this agent is of an earlier attempt: end it",
+            )
+        self._orchestrator.tell(run, lifecycle.Joined(node, host, address, info))
+        return self.orders(run, node)
+
+    def orders(self, run: str, node: int) -> NodeOrders:
+        record = self._record(run, node)
+        ready = all(n.state is not NodeState.LAUNCHED for n in record.nodes)
+        ranks = launch.plan(record.spec, [n.address or "127.0.0.1" for n in record.nodes]) if ready else ()
+        return NodeOrders(
+            run=run,
+            node=node,
+            attempt=record.attempt,
+            ready=ready,
+            stop=_must_stop(record),
+            program=record.spec.program or Program(),
+            lock=self._store.locks.get(record.lock or ""),
+            snapshot=record.spec.snapshot,
+            variables=self._variables(record, node),
+            ranks=tuple(r for r in ranks if r.node == node),
+            max_seconds=record.spec.max_seconds,
+            collect=record.spec.collect,
+            watch=record.spec.watch,
+            shipped=self._shipped(run),
+        )
+
+    def report(self, run: str, node: int, event: str, message: str | None, cause: Cause | None) -> bool:
+        """Take an agent's word; answers whether it is to stop its ranks."""
+        self._record(run, node)
+        events: dict[str, lifecycle.Event] = {
+            "prepares": lifecycle.Prepares(node, message or ""),
+            "started": lifecycle.Started(node),
+            "exited": lifecycle.Exited(node, cause),
+            "done": lifecycle.Done(node),
+        }
+        if event not in events:
+            raise InvalidInput(f"node event {event!r} is unknown", f"the events are {', '.join(events)}")
+        return _must_stop(self._orchestrator.tell(run, events[event]))
+
+    def heartbeat(self, run: str, node: int) -> bool:
+        return _must_stop(self._record(run, node))
+
+    def _record(self, run: str, node: int) -> RunRecord:
+        record = self._store.runs.record(run)
+        if not 0 <= node < len(record.nodes):
+            raise NotFound(f"run {run} has no node {node}", f"it has {len(record.nodes)} nodes")
+        return record
+
+    def _variables(self, record: RunRecord, node: int) -> dict[str, str]:
+        view = self._store.runs.view(record.id)
+        workspace = self._store.workspaces.get(record.workspace)
+        if self._endpoint.startswith("unix:"):
+            # The socket's file mode is the authority there; Azure's clients still want to see a token.
+            token, expires = secrets.token_urlsafe(16), time.time() + TOKEN_LIFETIME
+        else:
+            token, expires = self._tokens.for_run(record.id, TOKEN_LIFETIME)
+        azure = contract.job_variables(view, workspace, self._endpoint, token, expires, node)
+        return {**azure, **record.spec.environment.variables, **record.spec.environment_variables}
+
+    def _shipped(self, run: str) -> dict[str, Any]:
+        journals = {f"{run}/{name}": size for name, size in self._store.metrics.sizes(run).items()}
+        return {"logs": self._store.logs.sizes(run), "journals": journals}
+
+
+def _must_stop(record: RunRecord) -> bool:
+    return record.outcome is not None

@@ -1,0 +1,331 @@
+"""The only place where decisions become deeds: takes events, saves what the lifecycle decides, performs the effects.
+
+Threads: any thread may call `tell`. Effects that may take long (resolving an environment) run in a small pool; the
+queue is looked at by one thread, so that two runs never get the same node; one watcher asks the engines how their
+agents are, and sleeps for good while nothing runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from footplate import engines, environments
+from footplate.domain import lifecycle, queue
+from footplate.domain.codec import to_json
+from footplate.domain.lifecycle import Effect, Event
+from footplate.domain.records import Cause, NodeState, RunRecord, RunView, Stage, StoryLine, Waiting
+from footplate.engines.base import AgentJob, Engine, Observation
+from footplate.errors import Conflict, FootplateError, InvalidInput, NotFound, Unavailable
+from footplate.services.capacity import capacity_of
+from footplate.storage import Store
+
+log = logging.getLogger(__name__)
+
+GRACE_SECONDS = 30.0
+"""How long a node may take to end its ranks before the engine ends it by force. Longer than the agent's own grace."""
+
+MAX_REVIVALS = 3
+LOCK_LOG = "azureml-logs/10_environment_lock.txt"
+
+
+class Orchestrator:
+    def __init__(
+        self,
+        store: Store,
+        publish: Callable[[str], None],
+        endpoint: str,
+        home: Path,
+        load_engine: Callable[[str], Engine] = engines.load,
+        watch_seconds: float = 1.0,
+    ) -> None:
+        self._store = store
+        self._load_engine = load_engine
+        self._watch_seconds = watch_seconds
+        self._publish = publish
+        self._endpoint = endpoint
+        self._home = home
+        self._engines: dict[str, Engine] = {}
+        self._waits: dict[str, Waiting] = {}
+        self._revivals: defaultdict[str, int] = defaultdict(int)
+        self._missing_since: dict[str, float] = {}
+        self._active: set[str] = set()
+        self._active_guard = threading.Lock()
+        self._dirty: set[tuple[str, str]] = set()
+        self._wake_scheduler = threading.Condition()
+        self._wake_watcher = threading.Event()
+        self._stopping = threading.Event()
+        self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="effects")
+        self._threads = [
+            threading.Thread(target=self._schedule_forever, name="scheduler", daemon=True),
+            threading.Thread(target=self._watch_forever, name="watcher", daemon=True),
+        ]
+
+    # ── Life of the orchestrator itself ───────────────────────────────────────────────────────────────────────────────
+
+    def start(self) -> None:
+        for record in self._store.runs.active():
+            self._track(record)
+            self._perform_all(record, lifecycle.resume(record))
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._wake_watcher.set()
+        with self._wake_scheduler:
+            self._wake_scheduler.notify_all()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(timeout=10)
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def active_runs(self) -> int:
+        with self._active_guard:
+            return len(self._active)
+
+    # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def begin(self, record: RunRecord, created_by: str, event: lifecycle.Submitted) -> RunView:
+        """Store a new run, already one event old, so that a server killed right after this finds it whole."""
+        after, effects = lifecycle.apply(record, event, record.created)
+        view = self._store.runs.create(after, created_by, [_line(after, event, record.created)])
+        self._track(after)
+        self._perform_all(after, effects)
+        return view
+
+    def tell(self, run: str, event: Event) -> RunRecord:
+        """Apply an event to a run. Repeats until the compare-and-set succeeds: somebody else may be first."""
+        while True:
+            record = self._store.runs.record(run)
+            now = time.time()
+            after, effects = lifecycle.apply(record, event, now)
+            if after is record:
+                return record
+            if self._store.runs.save(after, record.version, [_line(after, event, now)]):
+                self._track(after)
+                self._publish(f"run:{run}")
+                self._perform_all(after, effects)
+                return after
+
+    def waiting(self, run: str) -> Waiting | None:
+        """Why a queued run waits and its place in the line, as of the last look at the queue."""
+        return self._waits.get(run)
+
+    def _track(self, record: RunRecord) -> None:
+        over = record.stage is Stage.ENDED or record.spec.kind != "job"
+        with self._active_guard:
+            (self._active.discard if over else self._active.add)(record.id)
+        if record.stage is not Stage.QUEUED:
+            self._waits.pop(record.id, None)
+        if over:
+            self._revivals.pop(record.id, None)
+            self._missing_since.pop(record.id, None)
+        else:
+            self._wake_watcher.set()
+
+    # ── Effects ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _perform_all(self, record: RunRecord, effects: tuple[Effect, ...]) -> None:
+        for effect in effects:
+            if isinstance(effect, lifecycle.Schedule):
+                self.look_at_queue(record.workspace, record.spec.target)
+            elif not isinstance(effect, lifecycle.Conclude):
+                with contextlib.suppress(RuntimeError):  # the pool is shut: the next server resumes from the record
+                    self._pool.submit(self._perform, record, effect)
+
+    def _perform(self, record: RunRecord, effect: Effect) -> None:
+        try:
+            if isinstance(effect, lifecycle.ResolveLock):
+                self._resolve_lock(record)
+            elif isinstance(effect, lifecycle.Launch):
+                self._launch(record)
+            elif isinstance(effect, lifecycle.StopNodes):
+                self._stop_nodes(record)
+        except FootplateError as error:
+            self._fail(record.id, type(effect).__name__, Cause(_cause_code(effect), error.message, error.hint))
+        except Exception as error:
+            log.exception("effect %s of run %s failed", type(effect).__name__, record.id)
+            words = f"Footplate could not go on with this run: {type(error).__name__}: {error}"
+            self._fail(record.id, type(effect).__name__, Cause("internal", words, "see: footplate server logs"))
+
+    def _fail(self, run: str, effect: str, cause: Cause) -> None:
+        try:
+            self.tell(run, lifecycle.Fails(cause))
+        except (NotFound, Conflict):
+            log.warning("run %s was over when %s failed: %s", run, effect, cause.message)
+
+    def _resolve_lock(self, record: RunRecord) -> None:
+        spec = record.spec.environment
+        lines: list[str] = []
+
+        def say(line: str) -> None:
+            lines.append(line)
+
+        lock = environments.load(spec.builder).lock(spec, say)
+        if lines:
+            self._store.logs.append(record.id, LOCK_LOG, 0, ("\n".join(lines) + "\n").encode(), replace=True)
+        self._store.locks.put(lock)
+        self.tell(record.id, lifecycle.Locked(lock.digest, lock.warnings))
+
+    def _launch(self, record: RunRecord) -> None:
+        engine = self._engine(record)
+        job = AgentJob(
+            run=record.id,
+            attempt=record.attempt,
+            node_count=len(record.nodes),
+            endpoint=self._endpoint,
+            home=str(self._home),
+        )
+        handle = engine.submit(engine.prepare(job))
+        self.tell(record.id, lifecycle.Launched(handle))
+
+    def _stop_nodes(self, record: RunRecord) -> None:
+        """Nodes also learn it from the answer to their next heartbeat; the engine is the faster and the harder way."""
+        current = self._store.runs.record(record.id)
+        if current.handle is not None and current.stage is not Stage.ENDED:
+            self._engine(current).cancel(current.handle, GRACE_SECONDS)
+
+    def _engine(self, record: RunRecord) -> Engine:
+        name = capacity_of(self._store, record.workspace, record.spec.target).engine
+        if name not in self._engines:
+            self._engines[name] = self._load_engine(name)
+        return self._engines[name]
+
+    # ── The queue ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def look_at_queue(self, workspace: str, target: str) -> None:
+        with self._wake_scheduler:
+            self._dirty.add((workspace, target))
+            self._wake_scheduler.notify()
+
+    def _schedule_forever(self) -> None:
+        while True:
+            with self._wake_scheduler:
+                while not self._dirty and not self._stopping.is_set():
+                    self._wake_scheduler.wait()
+                if self._stopping.is_set():
+                    return
+                workspace, target = self._dirty.pop()
+            try:
+                self._schedule(workspace, target)
+            except Exception:
+                log.exception("looking at the queue of %s failed", target)
+                if self._stopping.wait(1.0):
+                    return
+                self.look_at_queue(workspace, target)
+
+    def _schedule(self, workspace: str, target: str) -> None:
+        records = {r.id: r for r in self._store.runs.waiting(workspace, target)}
+        if not records:
+            return
+        try:
+            capacity = capacity_of(self._store, workspace, target)
+        except NotFound as error:
+            for run in records:
+                self._fail(run, "Schedule", Cause("no_target", error.message, error.hint))
+            return
+        tickets = [
+            queue.Ticket(r.id, r.spec.distribution.node_count, r.spec.priority, r.created) for r in records.values()
+        ]
+        busy = self._store.runs.busy_nodes(workspace, target)
+        started, waits = queue.admit(tickets, busy, capacity.max_nodes, target)
+        for run in started:
+            with contextlib.suppress(Conflict):  # cancelled in between
+                self.tell(run, lifecycle.Admitted())
+        for wait in waits:
+            self._waits[wait.run] = Waiting(wait.reason, wait.position)
+            if records[wait.run].waiting is None:
+                with contextlib.suppress(Conflict):
+                    self.tell(wait.run, lifecycle.Waits(wait.reason, wait.position))
+
+    # ── The watch ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _watch_forever(self) -> None:
+        while not self._stopping.is_set():
+            if self.active_runs() == 0:
+                self._wake_watcher.clear()
+                if self.active_runs() == 0:
+                    self._wake_watcher.wait()
+                continue
+            try:
+                self._watch_once()
+            except Unavailable as error:
+                log.warning("cannot know how the agents are: %s", error.message)
+            except Exception:
+                log.exception("watching the agents failed")
+            self._stopping.wait(self._watch_seconds)
+
+    def _watch_once(self) -> None:
+        by_engine: defaultdict[str, list[RunRecord]] = defaultdict(list)
+        for record in self._store.runs.active():
+            if record.handle is not None:
+                by_engine[capacity_of(self._store, record.workspace, record.spec.target).engine].append(record)
+        for records in by_engine.values():
+            engine = self._engine(records[0])
+            handles = [r.handle for r in records if r.handle is not None]
+            seen = engine.poll(handles)
+            for record in records:
+                self._check(record, seen[record.handle or ""])
+
+    def _check(self, record: RunRecord, seen: Observation) -> None:
+        """Agents that are gone without having said Done are started again a few times, then given up as lost."""
+        over = (NodeState.DONE, NodeState.LOST)
+        unfinished = {n.index for n in record.nodes if n.state not in over}
+        gone = unfinished if seen.state in ("exited", "gone") else unfinished & set(seen.lost)
+        if not gone:
+            self._missing_since.pop(record.id, None)
+            return
+        if record.outcome is not None and all(record.nodes[n].state is NodeState.LAUNCHED for n in gone):
+            self._give_up(record, gone, "its agent ended before it had begun")
+            return
+        # The agent's last word may still be on its way to us.
+        if time.monotonic() - self._missing_since.setdefault(record.id, time.monotonic()) < 2 * self._watch_seconds:
+            return
+        self._missing_since.pop(record.id, None)
+        if self._revivals[record.id] < MAX_REVIVALS:
+            self._revivals[record.id] += 1
+            log.warning("run %s: agent of node %s is gone, starting it again", record.id, sorted(gone))
+            self._launch(record)
+            return
+        self._give_up(record, gone, f"its agent died {MAX_REVIVALS + 1} times and was given up")
+
+    def _give_up(self, record: RunRecord, nodes: set[int], why: str) -> None:
+        hint = "see system_logs of the run, and whether the machine runs out of memory"
+        for node in sorted(nodes):
+            with contextlib.suppress(Conflict):
+                self.tell(
+                    record.id, lifecycle.Lost(node, Cause("node_lost", f"lost node {node}: {why}", hint, node=node))
+                )
+
+
+def _cause_code(effect: Effect) -> str:
+    return {lifecycle.ResolveLock: "environment_failed", lifecycle.Launch: "launch_failed"}.get(
+        type(effect), "internal"
+    )
+
+
+def _line(record: RunRecord, event: Event, now: float) -> StoryLine:
+    data: dict[str, Any] = to_json(event)
+    return StoryLine(record.version, now, type(event).__name__, lifecycle.status(record), lifecycle.tell(event), data)
+
+
+def with_waiting(view: RunView, waiting: Waiting | None) -> RunView:
+    """The view with what the queue said last, which is fresher than what was stored."""
+    return replace(view, waiting=waiting) if view.stage is Stage.QUEUED and waiting is not None else view
+
+
+def refuse_if_too_large(node_count: int, max_nodes: int, target: str) -> None:
+    if node_count > max_nodes:
+        raise InvalidInput(
+            f"the run asks for {node_count} nodes and {target!r} has at most {max_nodes}",
+            f"lower node_count, or raise max_nodes of {target!r}",
+        )

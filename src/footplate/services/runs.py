@@ -1,0 +1,137 @@
+"""Runs: submit, look, change, end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from footplate.domain import lifecycle
+from footplate.domain.codec import to_json
+from footplate.domain.launch import check_launchable
+from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
+from footplate.domain.specs import RunSpec, check_run_id, check_spec
+from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.services.computes import ComputeService
+from footplate.services.orchestrator import Orchestrator, refuse_if_too_large, with_waiting
+from footplate.storage import RunQuery, Store
+
+
+class RunService:
+    def __init__(
+        self, store: Store, orchestrator: Orchestrator, computes: ComputeService, publish: Callable[[str], None]
+    ) -> None:
+        self._store = store
+        self._orchestrator = orchestrator
+        self._computes = computes
+        self._publish = publish
+
+    # ── Submit ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def submit(self, workspace: str, run: str, spec: RunSpec, created_by: str) -> RunView:
+        """Check all that can be checked now, then one insert. The same request again gives the same answer."""
+        check_run_id(run)
+        known = self._known(run, workspace, spec)
+        if known is not None:
+            return known
+        spec = self._checked(workspace, spec)
+        record = RunRecord(id=run, workspace=workspace, spec=spec, stage=Stage.ACCEPTED, created=time.time())
+        try:
+            view = self._orchestrator.begin(record, created_by, lifecycle.Submitted(created_by))
+        except Conflict:  # the same request, twice at the same time
+            known = self._known(run, workspace, spec)
+            if known is None:
+                raise
+            return known
+        self._publish(f"run:{run}")
+        return view
+
+    def _known(self, run: str, workspace: str, spec: RunSpec) -> RunView | None:
+        try:
+            view = self._store.runs.view(run)
+        except NotFound:
+            return None
+        if view.workspace == workspace and to_json(view.spec) == to_json(spec):
+            return view
+        raise Conflict(f"there is a run {run!r} already, and it is another one", "choose another run id")
+
+    def _checked(self, workspace: str, spec: RunSpec) -> RunSpec:
+        check_spec(spec)
+        self._store.workspaces.get(workspace)
+        if spec.snapshot is not None and not self._store.blobs.has(spec.snapshot):
+            raise InvalidInput(f"snapshot {spec.snapshot} is not in the store", "send its files first, then the run")
+        if spec.parent is not None and self._store.runs.view(spec.parent).workspace != workspace:
+            raise InvalidInput(f"parent run {spec.parent!r} is in another workspace", "use a run of this workspace")
+        if spec.kind == "job":
+            check_launchable(spec.distribution)
+            target = self._computes.get(workspace, spec.target)
+            refuse_if_too_large(spec.distribution.node_count, target.max_nodes, spec.target)
+        return spec
+
+    # ── Look ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def view(self, run: str) -> RunView:
+        return with_waiting(self._store.runs.view(run), self._orchestrator.waiting(run))
+
+    def list(self, query: RunQuery) -> tuple[list[RunView], str | None]:
+        views, cursor = self._store.runs.list(query)
+        return [with_waiting(v, self._orchestrator.waiting(v.id)) for v in views], cursor
+
+    def story(self, run: str) -> list[StoryLine]:
+        self._store.runs.record(run)
+        return self._store.runs.story(run)
+
+    # ── Change ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def change(
+        self,
+        run: str,
+        display_name: str | None = None,
+        description: str | None = None,
+        tags: dict[str, str | None] | None = None,
+        remove_tags: tuple[str, ...] = (),
+        properties: dict[str, str] | None = None,
+    ) -> RunView:
+        self._store.runs.change(
+            run,
+            display_name=display_name,
+            description=description,
+            tags=tags,
+            remove_tags=remove_tags,
+            properties=properties,
+        )
+        self._publish(f"run:{run}")
+        return self.view(run)
+
+    def set_snapshot(self, run: str, snapshot: str) -> RunView:
+        if not self._store.blobs.has(snapshot):
+            raise InvalidInput(f"snapshot {snapshot} is not in the store", "send its files first")
+        self._store.runs.set_snapshot(run, snapshot)
+        return self.view(run)
+
+    def warn(self, run: str, message: str) -> RunView:
+        self._orchestrator.tell(run, lifecycle.Warned(message))
+        return self.view(run)
+
+    # ── End ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def cancel(self, run: str, by: str = "", reason: str = "") -> RunView:
+        self._orchestrator.tell(run, lifecycle.CancelAsked(by, reason))
+        for child in self._unfinished_children(run):
+            self.cancel(child, by, f"its parent {run} was canceled")
+        return self.view(run)
+
+    def complete(self, run: str) -> RunView:
+        self._orchestrator.tell(run, lifecycle.Completes())
+        return self.view(run)
+
+    def fail(self, run: str, cause: Cause) -> RunView:
+        message = cause.message or "marked as failed by its user"
+        self._orchestrator.tell(run, lifecycle.Fails(replace(cause, message=message)))
+        return self.view(run)
+
+    def _unfinished_children(self, run: str) -> list[str]:
+        parent = self._store.runs.record(run)
+        query = RunQuery(workspace=parent.workspace, parent=run, limit=1000)
+        children, _ = self._store.runs.list(query)
+        return [c.id for c in children if c.stage is not Stage.ENDED]

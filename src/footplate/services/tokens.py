@@ -1,0 +1,35 @@
+"""Tokens: who may call the server over TCP. Only hashes are stored."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from typing import Protocol
+
+
+class TokenTable(Protocol):
+    def put(self, hash: str, scope: str, expires: float) -> None: ...
+
+    def find(self, hash: str) -> str | None:
+        """The scope of a token that has not expired."""
+        ...
+
+
+def digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+class TokenService:
+    def __init__(self, table: TokenTable) -> None:
+        self._table = table
+
+    def scope_of(self, token: str) -> str | None:
+        """`run:<id>` for a run's own token, None for one that is unknown or has expired."""
+        return self._table.find(digest(token))
+
+    def for_run(self, run: str, lifetime: float) -> tuple[str, float]:
+        """A new token that reaches this run and no other, and when it expires."""
+        token, expires = secrets.token_urlsafe(32), time.time() + lifetime
+        self._table.put(digest(token), f"run:{run}", expires)
+        return token, expires

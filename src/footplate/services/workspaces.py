@@ -1,0 +1,73 @@
+"""Workspaces and the experiments in them."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+
+from footplate.domain.records import ExperimentView, WorkspaceView
+from footplate.domain.specs import check_experiment_name
+from footplate.errors import Conflict, InvalidInput
+from footplate.storage import Store
+
+_NAME = re.compile(r"[a-zA-Z0-9][\w\-]{2,32}", re.ASCII)
+
+
+class WorkspaceService:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def create(
+        self,
+        name: str,
+        subscription_id: str,
+        resource_group: str,
+        location: str = "local",
+        friendly_name: str | None = None,
+        tags: dict[str, str | None] | None = None,
+        if_exists: str = "refuse",
+    ) -> WorkspaceView:
+        if not _NAME.fullmatch(name):
+            raise InvalidInput(
+                f"{name!r} is not a workspace name",
+                "use 3 to 33 letters, digits, '_' and '-', starting with a letter or digit",
+            )
+        view = WorkspaceView(
+            str(uuid.uuid4()), name, subscription_id, resource_group, location, time.time(), friendly_name, tags or {}
+        )
+        try:
+            self._store.workspaces.create(view)
+            return view
+        except Conflict:
+            if if_exists != "return":
+                raise
+        return self._store.workspaces.find(name, subscription_id, resource_group)[0]
+
+    def get(self, workspace: str) -> WorkspaceView:
+        return self._store.workspaces.get(workspace)
+
+    def find(self, name: str | None, subscription_id: str | None, resource_group: str | None) -> list[WorkspaceView]:
+        return self._store.workspaces.find(name, subscription_id, resource_group)
+
+    def ensure_experiment(self, workspace: str, name: str) -> ExperimentView:
+        check_experiment_name(name)
+        self._store.workspaces.get(workspace)
+        return self._store.experiments.get_or_create(workspace, name, time.time())
+
+    def list_experiments(self, workspace: str, name: str | None, archived: bool | None) -> list[ExperimentView]:
+        return self._store.experiments.list(workspace, name, archived)
+
+    def change_experiment(
+        self,
+        experiment: str,
+        archived: bool | None = None,
+        tags: dict[str, str | None] | None = None,
+        remove_tags: tuple[str, ...] = (),
+    ) -> ExperimentView:
+        when = time.time() if archived else archived
+        self._store.experiments.change(experiment, archived=when, tags=tags, remove_tags=remove_tags)
+        return self._store.experiments.get(experiment)
+
+    def delete_experiment(self, experiment: str) -> None:
+        self._store.experiments.delete(experiment)

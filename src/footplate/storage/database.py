@@ -1,0 +1,117 @@
+"""Connections and transactions. SQLite in WAL mode, or PostgreSQL through psycopg.
+
+`read()` is a transaction that sees one moment; `write()` commits as a whole or not at all. On SQLite writers stand in
+line at a lock of this process: waiting there is fair and costs nothing, waiting inside SQLite is a busy loop.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from footplate.errors import InvalidInput
+from footplate.storage.faults import translated
+
+_BUSY_MILLISECONDS = 30_000
+_CONNECTIONS_KEPT, _CONNECTIONS_MORE = 8, 56
+
+
+class Database:
+    """One engine for the life of the server; safe to use from any number of threads."""
+
+    def __init__(self, address: str) -> None:
+        url = _url(address)
+        self.sqlite = url.get_backend_name() == "sqlite"
+        self.address = url.render_as_string(hide_password=True)
+        self._writers = threading.Lock()
+        self.engine = _sqlite_engine(url) if self.sqlite else _postgres_engine(url)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        with translated(), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is committed when the block ends well. Do not open one inside another."""
+        with translated():
+            if not self.sqlite:
+                with self.engine.begin() as connection:
+                    yield connection
+                return
+            with self._writers, self.engine.connect() as plain:
+                connection = plain.execution_options(footplate_write=True)
+                with connection.begin():
+                    yield connection
+
+    def insert(self, table: Table) -> Any:
+        """An INSERT that knows `on_conflict_do_nothing` and `on_conflict_do_update`, in this database's dialect."""
+        # Each dialect is loaded only where it is used: the other one costs the server memory for nothing.
+        if self.sqlite:
+            from sqlalchemy.dialects.sqlite import insert
+        else:
+            from sqlalchemy.dialects.postgresql import insert
+        return insert(table)
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def _url(address: str) -> URL:
+    try:
+        url = make_url(address)
+    except ArgumentError:
+        raise InvalidInput("the database address cannot be understood", "write postgresql://user@host/name") from None
+    backend = url.get_backend_name()
+    if backend in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if backend == "sqlite":
+        if not url.database or url.database == ":memory:":
+            raise InvalidInput(f"database {address!r} is no file", "write sqlite:////path/of/the/file.db")
+        return url.set(drivername="sqlite")
+    raise InvalidInput(
+        f"databases of the kind {backend!r} are not supported", "use postgresql://user@host/name, or nothing for SQLite"
+    )
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    engine = create_engine(
+        url, pool_size=_CONNECTIONS_KEPT, max_overflow=_CONNECTIONS_MORE, pool_timeout=60, query_cache_size=300
+    )
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    # The driver's own transaction handling commits before some statements; ours begins and ends where we say.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = NORMAL")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A transaction that begins as a reader and then writes can fail at once when another process wrote in between.
+    write = connection.get_execution_options().get("footplate_write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _postgres_engine(url: URL) -> Engine:
+    try:
+        return create_engine(
+            url, pool_size=_CONNECTIONS_KEPT, max_overflow=_CONNECTIONS_MORE - 24, pool_timeout=60, pool_pre_ping=True
+        )
+    except ModuleNotFoundError as error:
+        raise InvalidInput(
+            f"PostgreSQL needs a driver that is not installed ({error.name})", "pip install 'footplate[postgres]'"
+        ) from None

@@ -1,0 +1,98 @@
+"""Tags and properties of runs and models. Tags come and go; a property is written once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Table, delete, exists, insert, select
+
+from footplate.errors import Conflict, InvalidInput
+from footplate.storage.schema import HEAD_CHARACTERS, model_labels, run_labels
+
+TAG, PROPERTY = "tag", "property"
+_LONGEST_NAME = 255
+
+Found = tuple[dict[str, "str | None"], dict[str, str]]
+
+
+class Labels:
+    """The labels of one kind of owner. `head` in the table means that values can be searched by index."""
+
+    def __init__(self, table: Table, owner: str) -> None:
+        self.table = table
+        self.owner = table.c[owner]
+
+    def of(self, connection: Connection, owners: Iterable[int]) -> dict[int, Found]:
+        """Tags and properties of all these owners, in one query, by name."""
+        c = self.table.c
+        found: dict[int, Found] = defaultdict(lambda: ({}, {}))
+        query = select(self.owner, c.kind, c.name, c.value).where(self.owner.in_(list(owners)))
+        for owner, kind, name, value in sorted(connection.execute(query), key=lambda row: row[2]):
+            found[owner][0 if kind == TAG else 1][name] = value
+        return found
+
+    def change(
+        self,
+        connection: Connection,
+        owner: int,
+        tags: Mapping[str, str | None] | None,
+        remove_tags: Iterable[str],
+        properties: Mapping[str, str] | None,
+        **fixed: Any,
+    ) -> None:
+        """Set these tags, remove those, add these properties. The caller holds the owner's row."""
+        gone = {*(tags or {}), *remove_tags}
+        if gone:
+            c = self.table.c
+            connection.execute(delete(self.table).where(self.owner == owner, c.kind == TAG, c.name.in_(gone)))
+        self._add(connection, owner, TAG, tags or {}, fixed)
+        self._add(connection, owner, PROPERTY, self._new_properties(connection, owner, properties or {}), fixed)
+
+    def _new_properties(self, connection: Connection, owner: int, wanted: Mapping[str, str]) -> dict[str, str]:
+        if not wanted:
+            return {}
+        have = self.of(connection, [owner])[owner][1]
+        for name, value in wanted.items():
+            if name in have and have[name] != value:
+                raise Conflict(
+                    f"property {name!r} is {have[name]!r} and cannot become {value!r}",
+                    "properties are written once; use a tag for what changes",
+                )
+        return {name: value for name, value in wanted.items() if name not in have}
+
+    def _add(
+        self, connection: Connection, owner: int, kind: str, new: Mapping[str, str | None], fixed: Mapping[str, Any]
+    ) -> None:
+        rows: list[dict[str, Any]] = []
+        for name, value in new.items():
+            if not name or len(name) > _LONGEST_NAME:
+                raise InvalidInput(f"{name[:300]!r} cannot name a {kind}", f"use 1 to {_LONGEST_NAME} characters")
+            row: dict[str, Any] = {self.owner.name: owner, "kind": kind, "name": name, "value": value, **fixed}
+            if "head" in self.table.c:
+                row["head"] = _head(value)
+            rows.append(row)
+        if rows:
+            connection.execute(insert(self.table), rows)
+
+    def matches(self, kind: str, name: str, value: str | None) -> list[ColumnElement[bool]]:
+        """The conditions for a label of that name, and of that value unless it is None."""
+        c = self.table.c
+        conditions = [c.kind == kind, c.name == name]
+        if value is not None and "head" in c:
+            conditions.append(c.head == _head(value))
+        if value is not None:
+            conditions.append(c.value == value)
+        return conditions
+
+    def exists_for(self, owner: ColumnElement[Any], kind: str, name: str, value: str | None) -> ColumnElement[bool]:
+        return exists().where(self.owner == owner, *self.matches(kind, name, value))
+
+
+def _head(value: str | None) -> str | None:
+    return None if value is None else value[:HEAD_CHARACTERS]
+
+
+RUN_LABELS = Labels(run_labels, "run")
+MODEL_LABELS = Labels(model_labels, "model")

@@ -1,0 +1,133 @@
+"""Workspaces and the experiments in them."""
+
+from __future__ import annotations
+
+import builtins
+import uuid
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, exists, select, update
+
+from footplate.domain.codec import to_json
+from footplate.domain.records import ExperimentView, WorkspaceView
+from footplate.errors import Conflict, NotFound
+from footplate.storage.database import Database
+from footplate.storage.schema import experiments, runs, workspaces
+
+
+class Workspaces:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, view: WorkspaceView) -> None:
+        """Conflict when the subscription and resource group have a workspace of that name."""
+        with self._database.write() as connection:
+            made = connection.execute(
+                self._database.insert(workspaces).values(**to_json(view)).on_conflict_do_nothing()
+            ).rowcount
+        if not made:
+            where = f"{view.subscription_id}/{view.resource_group}"
+            raise Conflict(f"workspace {view.name!r} exists in {where}", "use it, or choose another name")
+
+    def get(self, id: str) -> WorkspaceView:
+        with self._database.read() as connection:
+            row = connection.execute(select(workspaces).where(workspaces.c.id == id)).one_or_none()
+        if row is None:
+            raise NotFound(f"there is no workspace {id!r}", "make one with: footplate init")
+        return _workspace(row)
+
+    def find(
+        self, name: str | None = None, subscription_id: str | None = None, resource_group: str | None = None
+    ) -> list[WorkspaceView]:
+        """Those that match all that is given, oldest first."""
+        wanted = {"name": name, "subscription_id": subscription_id, "resource_group": resource_group}
+        conditions = [workspaces.c[column] == value for column, value in wanted.items() if value is not None]
+        with self._database.read() as connection:
+            rows = connection.execute(select(workspaces).where(*conditions).order_by(workspaces.c.created)).all()
+        return [_workspace(row) for row in rows]
+
+
+def _workspace(row: Row[Any]) -> WorkspaceView:
+    return WorkspaceView(**row._mapping)  # pyright: ignore[reportArgumentType, reportPrivateUsage]
+
+
+class Experiments:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get_or_create(self, workspace: str, name: str, now: float) -> ExperimentView:
+        with self._database.write() as connection:
+            return _view(ensure(self._database, connection, workspace, name, now))
+
+    def get(self, id: str) -> ExperimentView:
+        with self._database.read() as connection:
+            return _view(_row(connection, id))
+
+    def list(self, workspace: str, name: str | None = None, archived: bool | None = None) -> list[ExperimentView]:
+        """Newest first. `archived`: None for all, else only those that are or are not."""
+        c = experiments.c
+        conditions = [c.workspace == workspace]
+        if name is not None:
+            conditions.append(c.name == name)
+        if archived is not None:
+            conditions.append(c.archived.is_not(None) if archived else c.archived.is_(None))
+        with self._database.read() as connection:
+            rows = connection.execute(
+                select(experiments).where(*conditions).order_by(c.created.desc(), c.key.desc())
+            ).all()
+        return [_view(row) for row in rows]
+
+    def change(
+        self,
+        id: str,
+        archived: float | None = None,
+        tags: dict[str, str | None] | None = None,
+        remove_tags: builtins.list[str] | tuple[str, ...] = (),
+    ) -> None:
+        """`archived`: the time it was put away, False to take it out again, None to leave it."""
+        with self._database.write() as connection:
+            row = _row(connection, id, lock=True)
+            merged = {**row.tags, **(tags or {})}
+            changes: dict[str, Any] = {"tags": {k: v for k, v in merged.items() if k not in remove_tags}}
+            if archived is not None:
+                changes["archived"] = None if archived is False else float(archived)
+            connection.execute(update(experiments).where(experiments.c.key == row.key).values(**changes))
+
+    def delete(self, id: str) -> None:
+        with self._database.write() as connection:
+            row = _row(connection, id, lock=True)
+            if connection.execute(select(exists().where(runs.c.experiment == row.key))).scalar():
+                raise Conflict(f"experiment {row.name!r} has runs", "archive it instead: only empty ones can be deleted")
+            connection.execute(delete(experiments).where(experiments.c.key == row.key))
+
+
+def ensure(database: Database, connection: Connection, workspace: str, name: str, now: float) -> Row[Any]:
+    """The row of the experiment, made if it is not there. NotFound for an unknown workspace."""
+    query = select(experiments).where(experiments.c.workspace == workspace, experiments.c.name == name)
+    row = connection.execute(query).one_or_none()
+    if row is not None:
+        return row
+    if not connection.execute(select(exists().where(workspaces.c.id == workspace))).scalar():
+        raise NotFound(f"there is no workspace {workspace!r}", "make one with: footplate init")
+    new = {"id": str(uuid.uuid4()), "workspace": workspace, "name": name, "created": now, "tags": {}, "last_number": 0}
+    connection.execute(database.insert(experiments).values(**new).on_conflict_do_nothing())
+    return connection.execute(query).one()
+
+
+def next_number(connection: Connection, experiment: int) -> int:
+    """The number of the next run in the experiment. The update comes first: it is what makes others wait."""
+    c = experiments.c
+    connection.execute(update(experiments).where(c.key == experiment).values(last_number=c.last_number + 1))
+    return connection.execute(select(c.last_number).where(c.key == experiment)).scalar_one()
+
+
+def _row(connection: Connection, id: str, lock: bool = False) -> Row[Any]:
+    query = select(experiments).where(experiments.c.id == id)
+    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    if row is None:
+        raise NotFound(f"there is no experiment {id!r}", "see those that exist with: footplate experiments list")
+    return row
+
+
+def _view(row: Row[Any]) -> ExperimentView:
+    return ExperimentView(row.id, row.workspace, row.name, row.created, row.archived, row.tags)

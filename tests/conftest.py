@@ -1,0 +1,116 @@
+"""Fixtures that every room's tests may use.
+
+`home` is a throw-away FOOTPLATE_HOME whose teardown *proves* that nothing was left behind: the server is asked to stop,
+and a process that still carries the home in its environment fails the test.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from footplate.sdk.workspace import Workspace
+
+SETTLE_SECONDS = 15.0  # how long agents and ranks of runs that are ending may take to be gone
+FOREIGN = ("FOOTPLATE_", "AZUREML_")
+
+
+def processes_of(home: Path) -> dict[int, str]:
+    """{pid: command line} of the living processes that were started with this home."""
+    wanted, found = f"FOOTPLATE_HOME={home}".encode(), dict[int, str]()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:  # gone meanwhile, or a zombie
+            continue
+    return found
+
+
+def stop_server(home: Path) -> None:
+    """End the server of this home, if there is one, by the pid that it wrote down."""
+    try:
+        pid = int(json.loads((home / "server.json").read_text())["pid"])
+    except (OSError, ValueError, KeyError):
+        return
+    if pid in processes_of(home):
+        os.kill(pid, signal.SIGTERM)
+
+
+def remove_home(home: Path) -> dict[int, str]:
+    """Stop and delete everything of `home`; what had to be killed is returned, and should be nothing."""
+    stop_server(home)
+    end, left = time.monotonic() + SETTLE_SECONDS, processes_of(home)
+    while left and time.monotonic() < end:
+        time.sleep(0.05)
+        left = processes_of(home)
+    for pid in left:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    shutil.rmtree(home, ignore_errors=True)
+    return left
+
+
+@pytest.fixture(autouse=True)
+def _no_inherited_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test starts without the settings of whoever runs it, also when that is itself a job of Footplate."""
+    for name in [n for n in os.environ if n.startswith(FOREIGN)]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_folder() -> Iterator[Path]:
+    """One short folder under /tmp for everything temporary of this session, removed at its end.
+
+    Short, because the path of a Unix socket has at most 107 bytes.
+    """
+    before, folder = os.environ.get("TMPDIR"), Path(tempfile.mkdtemp(prefix="fp", dir="/tmp"))
+    os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
+    yield folder
+    if before is None:
+        del os.environ["TMPDIR"]
+    else:
+        os.environ["TMPDIR"] = before
+    tempfile.tempdir = None
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="h", dir="/tmp"))
+    monkeypatch.setenv("FOOTPLATE_HOME", str(folder))
+    yield folder
+    left = remove_home(folder)
+    assert not left, f"processes of the test were left behind (now killed): {left}"
+
+
+@pytest.fixture
+def project(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with a workspace's config file, made the current one."""
+    folder = tmp_path / "project"
+    (folder / ".azureml").mkdir(parents=True)
+    config = {"subscription_id": "local", "resource_group": "tests", "workspace_name": "testing"}
+    (folder / ".azureml" / "config.json").write_text(json.dumps(config))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def workspace(project: Path) -> Workspace:
+    from footplate.sdk.workspace import Workspace  # starts the home's server: only for tests that ask for it
+
+    return Workspace.from_config()

@@ -1,0 +1,37 @@
+"""The error tree: what crosses the wire comes back as what it was."""
+
+from __future__ import annotations
+
+import pytest
+
+from footplate import errors
+from footplate.errors import FootplateError, from_wire
+
+KINDS = [k for k in vars(errors).values() if isinstance(k, type) and issubclass(k, FootplateError)]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
+def test_every_error_crosses_the_wire(kind: type[FootplateError]) -> None:
+    back = from_wire(kind("it broke", "mend it", size=3).to_wire())
+    assert type(back) is kind
+    assert (back.message, back.hint, back.details) == ("it broke", "mend it", {"size": 3})
+
+
+def test_every_code_is_its_own_and_drawn_in_the_tree() -> None:
+    assert len({k.code for k in KINDS}) == len(KINDS)
+    for kind in KINDS[1:]:
+        assert kind.__name__ in str(errors.__doc__)
+        assert f"{kind.code} " in str(errors.__doc__)
+        assert str(kind.status) in str(errors.__doc__)
+
+
+def test_what_is_shown_ends_with_the_hint() -> None:
+    assert str(FootplateError("no run 'x'", "footplate runs list")) == "no run 'x'\nhint: footplate runs list"
+    assert str(FootplateError("no run 'x'")) == "no run 'x'"
+
+
+@pytest.mark.parametrize(
+    "wire", [{}, {"code": "of tomorrow", "message": "m"}, {"details": {"hint": "x", "message": "y"}}]
+)
+def test_what_this_version_does_not_know_is_still_an_error(wire: dict[str, object]) -> None:
+    assert type(from_wire(wire)) is FootplateError

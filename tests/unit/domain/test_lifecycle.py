@@ -1,0 +1,308 @@
+"""The life of a run, event by event: what each stage makes of each event."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from footplate.domain.lifecycle import (
+    Admitted,
+    CancelAsked,
+    Completes,
+    Conclude,
+    Done,
+    Event,
+    Exited,
+    Fails,
+    Joined,
+    Launch,
+    Launched,
+    Locked,
+    Lost,
+    Prepares,
+    ResolveLock,
+    Schedule,
+    Started,
+    StopNodes,
+    Submitted,
+    Waits,
+    Warned,
+    apply,
+    holds_nodes,
+    resume,
+    status,
+    tell,
+)
+from footplate.domain.records import Cause, Outcome, RunRecord, Stage, Waiting
+from footplate.domain.specs import Distribution, Program, RunSpec
+from footplate.errors import InvalidTransition
+
+BOOM = Cause("script_failed", "the script ended with exit code 3", exit_code=3)
+GONE = Cause("node_lost", "node 0 is gone")
+
+
+def accepted(nodes: int = 1, kind: str = "job") -> RunRecord:
+    program = Program(script="train.py") if kind == "job" else None
+    spec = RunSpec("exp", kind=kind, program=program, distribution=Distribution(node_count=nodes))
+    return RunRecord("exp_1_ab", "w1", spec, Stage.ACCEPTED, created=1.0)
+
+
+def joined(node: int = 0) -> Joined:
+    return Joined(node, f"host{node}", f"10.0.0.{node}", {"cpus": 2})
+
+
+def after(record: RunRecord, *events: Event) -> RunRecord:
+    for now, event in enumerate(events, start=10):
+        record, _ = apply(record, event, float(now))
+    return record
+
+
+TO_QUEUE = (Submitted("ada"), Locked("d1g3st"))
+TO_NODES = (*TO_QUEUE, Admitted(), Launched("h1"))
+TO_RUNNING = (*TO_NODES, joined(), Prepares(0, "fetching the snapshot"), Started(0))
+
+
+@pytest.mark.parametrize(
+    ("events", "word"),
+    [
+        ((), "Starting"),
+        (TO_QUEUE[:1], "Preparing"),
+        (TO_QUEUE, "Queued"),
+        ((*TO_QUEUE, Waits("1 of 1 node is busy", 1)), "Queued"),
+        ((*TO_QUEUE, Admitted()), "Provisioning"),
+        (TO_NODES, "Provisioning"),
+        ((*TO_NODES, joined()), "Provisioning"),
+        (TO_RUNNING[:-1], "Preparing"),
+        (TO_RUNNING, "Running"),
+        ((*TO_RUNNING, Exited(0)), "Finalizing"),
+        ((*TO_RUNNING, Exited(0), Done(0)), "Completed"),
+        ((*TO_RUNNING, Exited(0, BOOM)), "Finalizing"),
+        ((*TO_RUNNING, Exited(0, BOOM), Done(0)), "Failed"),
+        ((*TO_RUNNING, CancelAsked("ada")), "CancelRequested"),
+        ((*TO_RUNNING, CancelAsked("ada"), Exited(0)), "CancelRequested"),
+        ((*TO_RUNNING, CancelAsked("ada"), Exited(0), Done(0)), "Canceled"),
+        ((*TO_RUNNING, Lost(0, GONE)), "Failed"),
+        ((*TO_RUNNING, CancelAsked(), Lost(0, GONE)), "Canceled"),
+        ((*TO_RUNNING, Exited(0), CancelAsked(), Done(0)), "Completed"),
+        ((*TO_QUEUE, CancelAsked()), "Canceled"),
+        ((*TO_QUEUE[:1], Fails(BOOM)), "Failed"),
+        ((*TO_NODES, Fails(BOOM)), "Provisioning"),
+        ((*TO_NODES, Fails(BOOM), Lost(0, GONE)), "Failed"),
+    ],
+)
+def test_status_after(events: tuple[Event, ...], word: str) -> None:
+    assert status(after(accepted(), *events)) == word
+
+
+@pytest.mark.parametrize(
+    ("events", "event", "effects"),
+    [
+        ((), Submitted(), (ResolveLock(),)),
+        (TO_QUEUE[:1], Locked("d"), (Schedule(),)),
+        (TO_QUEUE, Admitted(), (Launch(),)),
+        (TO_QUEUE, Waits("busy", 1), ()),
+        (TO_QUEUE, CancelAsked(), (Conclude(), Schedule())),
+        (TO_NODES, CancelAsked(), (StopNodes((0,)),)),
+        (TO_NODES, joined(), ()),
+        (TO_RUNNING, Fails(BOOM), (StopNodes((0,)),)),
+        (TO_RUNNING, Exited(0), ()),
+        ((*TO_RUNNING, Exited(0)), Done(0), (Conclude(), Schedule())),
+        (TO_RUNNING, Lost(0, GONE), (Conclude(), Schedule())),
+        ((*TO_QUEUE, Admitted(), CancelAsked()), Launched("late"), (StopNodes((0,)),)),
+    ],
+)
+def test_effects_of(events: tuple[Event, ...], event: Event, effects: tuple[object, ...]) -> None:
+    assert apply(after(accepted(), *events), event, 99.0)[1] == effects
+
+
+@pytest.mark.parametrize(
+    ("events", "repeated"),
+    [
+        (TO_QUEUE[:1], Submitted("ada")),
+        (TO_RUNNING, Submitted("ada")),
+        (TO_QUEUE, Locked("d1g3st")),
+        ((*TO_QUEUE, Waits("busy", 1)), Waits("busy", 1)),
+        (TO_NODES, Admitted()),
+        (TO_NODES, Launched("h1")),
+        ((*TO_NODES, joined()), joined()),
+        (TO_RUNNING[:-1], Prepares(0, "fetching the snapshot")),
+        (TO_RUNNING, Prepares(0, "fetching the snapshot")),
+        (TO_RUNNING, Started(0)),
+        ((*TO_RUNNING, Exited(0)), Exited(0, BOOM)),
+        ((*TO_RUNNING, Exited(0), Done(0)), Done(0)),
+        ((*TO_RUNNING, Exited(0), Done(0)), Exited(0)),
+        ((*TO_RUNNING, Exited(0), Done(0)), Lost(0, GONE)),
+        ((*TO_RUNNING, Exited(0), Done(0)), CancelAsked()),
+        ((*TO_RUNNING, CancelAsked("ada")), CancelAsked("bob")),
+        ((*TO_RUNNING, CancelAsked("ada")), Fails(BOOM)),
+        ((*TO_RUNNING, Warned("slow disk")), Warned("slow disk")),
+    ],
+)
+def test_what_is_known_already_changes_nothing(events: tuple[Event, ...], repeated: Event) -> None:
+    record = after(accepted(), *events)
+    same, effects = apply(record, repeated, 99.0)
+    assert same is record
+    assert effects == ()
+
+
+@pytest.mark.parametrize(
+    "event", [joined(), Prepares(0, "x"), Started(0), Fails(BOOM), Completes(), Locked("d"), Admitted()]
+)
+def test_an_ended_run_takes_no_more(event: Event) -> None:
+    record = after(accepted(), *TO_RUNNING, Exited(0, BOOM), Done(0))
+    with pytest.raises(InvalidTransition, match=r"exp_1_ab has ended \(Failed\) and takes no") as caught:
+        apply(record, event, 99.0)
+    assert caught.value.hint == "see what happened to it with: footplate runs show exp_1_ab"
+
+
+@pytest.mark.parametrize("node", [-1, 1, 7])
+@pytest.mark.parametrize("kind", [joined, Started, Done, Exited])
+def test_a_node_that_the_run_has_not_is_refused(kind: type, node: int) -> None:
+    with pytest.raises(InvalidTransition, match=f"has 1 node and takes no .* of node {node}"):
+        apply(after(accepted(), *TO_NODES), kind(node), 99.0)
+
+
+def test_a_job_cannot_be_completed_from_outside() -> None:
+    with pytest.raises(InvalidTransition, match="managed by Footplate"):
+        apply(after(accepted(), *TO_RUNNING), Completes(), 99.0)
+
+
+class TestInteractive:
+    def test_runs_at_once_and_is_completed_by_its_client(self) -> None:
+        record = after(accepted(kind="interactive"), Submitted("ada"))
+        assert (status(record), record.started) == ("Running", 10.0)
+        ended, effects = apply(record, Completes(), 20.0)
+        assert (status(ended), ended.ended, effects) == ("Completed", 20.0, (Conclude(),))
+        assert apply(ended, Completes(), 21.0) == (ended, ())
+
+    def test_fails_by_its_own_word(self) -> None:
+        record = after(accepted(kind="interactive"), Submitted(), Fails(BOOM))
+        assert status(record) == "Failed"
+        with pytest.raises(InvalidTransition):
+            apply(record, Completes(), 30.0)
+
+    def test_holds_no_nodes_and_needs_nothing_after_a_restart(self) -> None:
+        record = after(accepted(kind="interactive"), Submitted())
+        assert not holds_nodes(record)
+        assert resume(record) == ()
+
+
+class TestSeveralNodes:
+    def gang(self, *events: Event) -> RunRecord:
+        return after(accepted(nodes=2), *TO_NODES, joined(0), joined(1), *events)
+
+    def test_runs_when_the_last_node_has_started(self) -> None:
+        one = self.gang(Started(1))
+        assert (status(one), one.started) == ("Preparing", None)
+        both = self.gang(Started(1), Started(0))
+        assert (status(both), both.started) == ("Running", 17.0)
+
+    def test_runs_although_one_node_was_faster_than_the_other_could_start(self) -> None:
+        record = self.gang(Started(0), Exited(0), Started(1))
+        assert (status(record), record.started) == ("Running", 18.0)
+
+    def test_first_failure_decides_and_stops_the_others(self) -> None:
+        record, effects = apply(self.gang(Started(0), Started(1)), Exited(1, BOOM), 50.0)
+        assert effects == (StopNodes((0,)),)
+        record = after(record, Exited(0, Cause("killed", "killed by SIGTERM")), Done(0), Done(1))
+        assert record.outcome == Outcome("failed", BOOM)
+
+    def test_completes_when_the_last_node_is_done(self) -> None:
+        record = self.gang(Started(0), Started(1), Exited(0), Done(0))
+        assert status(record) == "Running"
+        record = after(record, Exited(1))
+        assert status(record) == "Finalizing"
+        assert status(after(record, Done(1))) == "Completed"
+
+    def test_a_node_that_only_ships_is_not_stopped(self) -> None:
+        record = self.gang(Started(0), Started(1), Exited(0))
+        assert apply(record, CancelAsked(), 50.0)[1] == (StopNodes((1,)),)
+
+    def test_a_lost_node_stops_the_rest(self) -> None:
+        record, effects = apply(self.gang(Started(0), Started(1)), Lost(0, GONE), 50.0)
+        assert effects == (StopNodes((1,)),)
+        assert status(after(record, Exited(1), Done(1))) == "Failed"
+
+
+@pytest.mark.parametrize(
+    ("events", "effects"),
+    [
+        ((), (ResolveLock(),)),
+        (TO_QUEUE[:1], (ResolveLock(),)),
+        (TO_QUEUE, (Schedule(),)),
+        ((*TO_QUEUE, Admitted()), (Launch(),)),
+        (TO_NODES, ()),
+        (TO_RUNNING, ()),
+        ((*TO_RUNNING, CancelAsked()), (StopNodes((0,)),)),
+        ((*TO_RUNNING, Exited(0), Done(0)), ()),
+    ],
+)
+def test_a_restarted_server_resumes_with(events: tuple[Event, ...], effects: tuple[object, ...]) -> None:
+    assert resume(after(accepted(), *events)) == effects
+
+
+def test_the_record_keeps_what_events_say() -> None:
+    record = after(accepted(), *TO_QUEUE, Waits("1 of 1 node of 'c' is busy", 2))
+    assert record.waiting == Waiting("1 of 1 node of 'c' is busy", 2)
+    record = after(record, Admitted(), Launched("h1"), joined(), Prepares(0, "building the environment"))
+    node = record.nodes[0]
+    assert (record.waiting, record.lock, record.handle) == (None, "d1g3st", "h1")
+    assert (node.host, node.address, node.message, node.info) == (
+        "host0",
+        "10.0.0.0",
+        "building the environment",
+        {"cpus": 2},
+    )
+    assert after(record, Started(0)).nodes[0].message is None
+
+
+def test_warnings_come_from_the_lock_and_from_events_also_after_the_end() -> None:
+    record = after(accepted(), Submitted(), Locked("d", ("numpy was not pinned",)), CancelAsked(), Warned("late"))
+    assert record.warnings == ("numpy was not pinned", "late")
+
+
+def test_a_cancel_says_who_and_why() -> None:
+    record = after(accepted(), *TO_QUEUE, CancelAsked("ada", "wrong data"))
+    assert record.outcome == Outcome("canceled", Cause("canceled", "canceled by ada: wrong data"))
+
+
+def test_nodes_are_held_from_admission_to_the_end() -> None:
+    held = [holds_nodes(after(accepted(), *TO_RUNNING[:n])) for n in range(len(TO_RUNNING) + 1)]
+    assert held == [False] * 3 + [True] * (len(TO_RUNNING) - 2)
+    assert holds_nodes(after(accepted(), *TO_RUNNING, Exited(0)))
+    assert not holds_nodes(after(accepted(), *TO_RUNNING, Exited(0), Done(0)))
+
+
+@pytest.mark.parametrize(
+    ("event", "sentence"),
+    [
+        (Submitted("ada"), "submitted by ada"),
+        (Submitted(), "submitted"),
+        (Locked("0123456789abcdef"), "environment resolved (0123456789ab)"),
+        (Waits("1 of 1 node is busy", 2), "waits in position 2: 1 of 1 node is busy"),
+        (Admitted(), "got its nodes"),
+        (Launched("h"), "the engine started its agents"),
+        (joined(1), "node 1: agent on host1 reported"),
+        (Prepares(0, "fetching"), "node 0: fetching"),
+        (Started(3), "node 3: the script runs"),
+        (Exited(0), "node 0: all processes ended well"),
+        (Exited(0, BOOM), "node 0: the script ended with exit code 3"),
+        (Done(0), "node 0: everything is stored"),
+        (Lost(2, GONE), "node 2: node 0 is gone"),
+        (Fails(BOOM), "the script ended with exit code 3"),
+        (CancelAsked("ada", "enough"), "cancel asked by ada: enough"),
+        (CancelAsked(), "cancel asked by the user"),
+        (Completes(), "completed by its client"),
+        (Warned("slow"), "warning: slow"),
+    ],
+)
+def test_story(event: Event, sentence: str) -> None:
+    assert tell(event) == sentence
+
+
+def test_apply_leaves_the_record_it_was_given_as_it_was() -> None:
+    before = after(accepted(), *TO_NODES)
+    copy = replace(before)
+    apply(before, joined(), 5.0)
+    assert before == copy

@@ -1,0 +1,153 @@
+"""Whatever happens, in whatever order, a run keeps its promises."""
+
+from __future__ import annotations
+
+import typing
+
+from hypothesis import event as note
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from footplate.domain import lifecycle as life
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import Cause, NodeState, RunRecord, Stage
+from footplate.domain.specs import Distribution, Program, RunSpec
+from footplate.errors import InvalidTransition
+
+STATUSES = {
+    "Starting", "Preparing", "Queued", "Provisioning", "Running", "Finalizing", "CancelRequested", *life.TERMINAL,
+}  # fmt: skip
+OVER = (NodeState.DONE, NodeState.LOST)
+STAGES = list(Stage)
+
+nodes = st.integers(0, 2)
+words = st.sampled_from(["a", "b"])
+causes = st.builds(Cause, code=words, message=words)
+by_kind: dict[type, st.SearchStrategy[typing.Any]] = {
+    life.Submitted: st.builds(life.Submitted, by=words),
+    life.Locked: st.builds(life.Locked, lock=words),
+    life.Waits: st.builds(life.Waits, reason=words, position=st.integers(1, 2)),
+    life.Admitted: st.just(life.Admitted()),
+    life.Launched: st.builds(life.Launched, handle=words),
+    life.Joined: st.builds(life.Joined, node=nodes, host=words, address=words, info=st.just({})),
+    life.Prepares: st.builds(life.Prepares, node=nodes, message=words),
+    life.Started: st.builds(life.Started, node=nodes),
+    life.Exited: st.builds(life.Exited, node=nodes, cause=st.none() | causes),
+    life.Done: st.builds(life.Done, node=nodes),
+    life.Lost: st.builds(life.Lost, node=nodes, cause=causes),
+    life.Fails: st.builds(life.Fails, cause=causes),
+    life.CancelAsked: st.builds(life.CancelAsked, by=words),
+    life.Completes: st.just(life.Completes()),
+    life.Warned: st.builds(life.Warned, message=words),
+}
+# Early events are drawn often, so that most sequences come further than the queue.
+events = st.one_of(*by_kind.values(), *[by_kind[k] for k in (life.Admitted, life.Joined, life.Started, life.Exited)])
+
+
+@st.composite
+def records(draw: st.DrawFn) -> RunRecord:
+    count, kind = draw(st.integers(1, 3)), draw(st.sampled_from(["job", "job", "job", "interactive"]))
+    spec = RunSpec("e", kind=kind, program=Program(script="s.py"), distribution=Distribution(node_count=count))
+    record = RunRecord("r", "w", spec, Stage.ACCEPTED, created=0.0)
+    if draw(st.booleans()):
+        for step in (life.Submitted(), life.Locked("l"), life.Admitted()):
+            record, _ = life.apply(record, step, 1.0)
+    return record
+
+
+def step(record: RunRecord, happened: life.Event, now: float) -> life.Decision:
+    try:
+        return life.apply(record, happened, now)
+    except InvalidTransition:
+        return record, ()
+
+
+def check(record: RunRecord) -> None:
+    """What is true of every record at any time."""
+    assert life.status(record) in STATUSES
+    over = all(n.state in OVER for n in record.nodes)
+    if record.stage is Stage.ENDED:
+        assert record.outcome is not None
+        assert over
+        assert record.waiting is None
+    elif record.nodes:
+        assert not (over and record.outcome), "its nodes are over and its outcome is known, but it has not ended"
+    assert (record.ended is not None) == (record.stage is Stage.ENDED)
+    assert record.stage is not Stage.RUNNING or record.started is not None
+    assert (life.status(record) in life.TERMINAL) == (record.stage is Stage.ENDED)
+    assert [n.index for n in record.nodes] == list(range(len(record.nodes)))
+
+
+def check_step(before: RunRecord, after: RunRecord, effects: tuple[life.Effect, ...]) -> None:
+    """What is true of every step."""
+    if after is before:
+        assert effects == ()
+        return
+    assert after.version == before.version + 1
+    assert before.outcome is None or after.outcome == before.outcome
+    assert STAGES.index(after.stage) >= STAGES.index(before.stage)
+    assert (life.Conclude() in effects) == (after.stage is Stage.ENDED and before.stage is not Stage.ENDED)
+    for was, now in zip(before.nodes, after.nodes, strict=False):
+        assert was.state not in OVER or now.state is was.state
+    for effect in effects:
+        if isinstance(effect, life.StopNodes):
+            assert effect.nodes
+            assert all(after.nodes[i].state not in OVER for i in effect.nodes)
+
+
+def check_resume(record: RunRecord) -> None:
+    effects = life.resume(record)
+    if record.stage is Stage.ENDED or record.spec.kind == "interactive":
+        assert effects == ()
+    elif record.outcome is not None:
+        assert effects == (life.StopNodes(tuple(n.index for n in record.nodes if n.state not in OVER)),)
+    elif record.stage in (Stage.ACCEPTED, Stage.LOCKING):
+        assert effects == (life.ResolveLock(),)
+    elif record.stage is Stage.QUEUED:
+        assert effects == (life.Schedule(),)
+    else:
+        assert effects == (() if record.handle else (life.Launch(),))
+
+
+def test_every_event_is_drawn() -> None:
+    assert set(by_kind) == set(typing.get_args(life.Event))
+
+
+@settings(max_examples=400, deadline=None)
+@given(records(), st.lists(events, max_size=40))
+def test_invariants_hold_whatever_happens(record: RunRecord, happens: list[life.Event]) -> None:
+    for now, happened in enumerate(happens, start=2):
+        after, effects = step(record, happened, float(now))
+        check_step(record, after, effects)
+        check(after)
+        check_resume(after)
+        assert step(after, happened, now + 0.5)[0] is after, f"{happened} changed something when it was repeated"
+        assert life.tell(happened)
+        record = after
+    note(record.stage.value)
+
+
+@settings(max_examples=200, deadline=None)
+@given(records(), st.lists(events, max_size=25))
+def test_every_run_can_come_to_its_end(record: RunRecord, happens: list[life.Event]) -> None:
+    """From wherever it got, the ordinary course of things ends a run, and its outcome is the one decided first."""
+    for happened in happens:
+        record, _ = step(record, happened, 2.0)
+    decided = record.outcome
+    course: list[life.Event] = [life.Submitted(), life.Locked("l"), life.Admitted(), life.Launched("h")]
+    for node in range(len(record.nodes) or record.spec.distribution.node_count):
+        course += [life.Joined(node, "h", "a", {}), life.Started(node)]
+    for node in range(record.spec.distribution.node_count):
+        course += [life.Exited(node), life.Done(node)]
+    for happened in [*course, life.Completes()]:
+        record, _ = step(record, happened, 3.0)
+    assert record.stage is Stage.ENDED
+    assert decided is None or record.outcome == decided
+
+
+@settings(max_examples=100, deadline=None)
+@given(records(), st.lists(events, max_size=25))
+def test_a_record_survives_storage(record: RunRecord, happens: list[life.Event]) -> None:
+    for happened in happens:
+        record, _ = step(record, happened, 2.0)
+    assert from_json(RunRecord, to_json(record), strict=True) == record

@@ -1,0 +1,90 @@
+"""What is refused before anything is started, and in which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from footplate.domain.specs import (
+    Distribution,
+    EnvironmentSpec,
+    Program,
+    RunSpec,
+    check_experiment_name,
+    check_run_id,
+    check_spec,
+)
+from footplate.errors import InvalidInput
+
+
+def spec(**changes: Any) -> RunSpec:
+    return RunSpec(**{"experiment": "e", "program": Program(script="s.py"), **changes})
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        spec(),
+        spec(program=Program(command="echo $HOME && true")),
+        spec(program=Program(script="code/train.py", arguments=("--lr", "$LR"))),
+        spec(kind="interactive", program=None),
+        spec(environment_variables={"A": ""}, max_seconds=0.5),
+        spec(distribution=Distribution("torch", node_count=2, process_count=2)),
+    ],
+)
+def test_good_specs_pass(good: RunSpec) -> None:
+    check_spec(good)
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (spec(experiment="no spaces"), "'no spaces' is not an experiment name"),
+        (spec(experiment="ümlaut"), "'ümlaut' is not an experiment name"),
+        (spec(experiment="x" * 256), "is not an experiment name"),
+        (spec(kind="batch"), "run kind 'batch' is unknown"),
+        (spec(program=None), "needs either a script or a command"),
+        (spec(program=Program()), "needs either a script or a command"),
+        (spec(program=Program(script="s.py", command="true")), "needs either a script or a command"),
+        (spec(program=Program(script="/etc/passwd")), "'/etc/passwd' is outside the source folder"),
+        (spec(program=Program(script="a/../../b.py")), "outside the source folder"),
+        (spec(program=Program(script="s.py", arguments=("a\0b",))), "NUL"),
+        (spec(environment_variables={"A=B": "1"}), "'A=B' cannot be an environment variable's name"),
+        (spec(environment=EnvironmentSpec(variables={"": "1"})), "'' cannot be an environment variable's name"),
+        (spec(environment_variables={"A": "x\0"}), "environment variable A has a NUL"),
+        (spec(max_seconds=0.0), "max_seconds is 0"),
+        (spec(max_seconds=-1.5), "max_seconds is -1.5"),
+        (spec(max_seconds=float("nan")), "max_seconds is nan"),
+        (spec(collect=("../secrets",)), "folder '../secrets' is outside the working folder"),
+        (spec(watch=("/var/log",)), "folder '/var/log' is outside the working folder"),
+        (spec(distribution=Distribution("horovod")), "distribution 'horovod' is unknown"),
+        (spec(distribution=Distribution(node_count=0)), "node_count is 0"),
+        (spec(distribution=Distribution("torch", process_count=0)), "process_count is 0"),
+        (spec(distribution=Distribution("torch", node_count=3, process_count=2)), "process_count is 2, less than"),
+        (spec(distribution=Distribution("mpi", processes_per_node=-1)), "processes_per_node is -1"),
+        (spec(distribution=Distribution("tensorflow", parameter_server_count=-1)), "parameter_server_count is -1"),
+    ],
+)
+def test_bad_specs_are_refused_by_name_and_with_a_hint(bad: RunSpec, words: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        check_spec(bad)
+    assert words in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("good", ["a", "exp_1700000000_1a2b3c4d", "9.lives-x", "A" * 255])
+def test_run_ids(good: str) -> None:
+    check_run_id(good)
+
+
+@pytest.mark.parametrize("bad", ["", ".", "..", "a..b", "a/b", "-a", "a b", "a\n", "A" * 256, "ü"])
+def test_run_ids_that_could_leave_their_folder_are_refused(bad: str) -> None:
+    with pytest.raises(InvalidInput, match="is not a run id"):
+        check_run_id(bad)
+
+
+@pytest.mark.parametrize("bad", ["", "a\n", "-a", "a.b"])
+def test_experiment_names(bad: str) -> None:
+    with pytest.raises(InvalidInput, match="is not an experiment name"):
+        check_experiment_name(bad)

@@ -1,0 +1,99 @@
+"""A whole set of services over a real store, with an engine that starts nothing and remembers everything."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from footplate.domain.records import RunView
+from footplate.domain.specs import EnvironmentSpec, Program, RunSpec
+from footplate.engines.base import AgentJob, Observation, Request
+from footplate.services import Services
+from footplate.storage import Store
+
+
+@dataclass
+class FakeEngine:
+    name: str = "local"
+    submitted: list[str] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    seen: dict[str, Observation] = field(default_factory=dict)
+
+    def prepare(self, job: AgentJob) -> Request:
+        return Request(self.name, job.run, job.attempt, {"nodes": job.node_count})
+
+    def submit(self, request: Request) -> str:
+        self.submitted.append(request.run)
+        return f"handle-{request.run}"
+
+    def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
+        return {h: self.seen.get(h, Observation("running")) for h in handles}
+
+    def cancel(self, handle: str, grace: float) -> None:
+        self.cancelled.append(handle)
+
+
+class Bulletin:
+    """A hub for tests: `until` waits, without sleeping, for something that is published to become true."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+
+    def publish(self, topic: str) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def until(self, true: Callable[[], bool], timeout: float = 20.0) -> None:
+        with self._changed:
+            assert self._changed.wait_for(true, timeout), "it did not happen in time"
+
+
+@dataclass
+class House:
+    store: Store
+    services: Services
+    engine: FakeEngine
+    bulletin: Bulletin
+    workspace: str
+    home: Path
+
+    def submit(self, run: str, **changes: object) -> RunView:
+        spec = RunSpec(
+            experiment="lab",
+            program=Program(script="train.py"),
+            environment=EnvironmentSpec(builder="existing", interpreter=sys.executable),
+        )
+        return self.services.runs.submit(self.workspace, run, replace(spec, **changes), "tester")  # type: ignore[arg-type]
+
+    def status(self, run: str) -> str:
+        return self.services.runs.view(run).status
+
+    def until_status(self, run: str, *wanted: str) -> None:
+        self.bulletin.until(lambda: self.status(run) in wanted)
+
+    def until_launched(self, run: str) -> None:
+        self.bulletin.until(lambda: self.store.runs.record(run).handle is not None)
+
+
+def open_house(home: Path, engine: FakeEngine) -> House:
+    store, bulletin = Store.open(home), Bulletin()
+    services = Services(
+        store, bulletin, "unix:///nowhere.sock", home, load_engine=lambda name: engine, watch_seconds=0.02
+    )
+    views = services.workspaces.find("lab-ws", "s", "g")
+    view = views[0] if views else services.workspaces.create("lab-ws", "s", "g")
+    services.start()
+    return House(store, services, engine, bulletin, view.id, home)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    opened = open_house(tmp_path, FakeEngine())
+    yield opened
+    opened.services.stop()
+    opened.store.close()
