@@ -75,11 +75,15 @@ class Report:
     title: str
     unit: str
     ours: str
-    caveats: tuple[str, ...]
+    caveats: str  # paragraphs
     rows: list[Row] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     more_is_better: bool = False
+
+    @property
+    def paragraphs(self) -> list[str]:
+        return [" ".join(paragraph.split()) for paragraph in self.caveats.strip().split("\n\n")]
 
     def row(self, who: str) -> Row:
         return next(row for row in self.rows if row.who == who)
@@ -97,7 +101,7 @@ class Report:
             "name": self.name,
             "title": self.title,
             "unit": self.unit,
-            "caveats": list(self.caveats),
+            "caveats": self.paragraphs,
             "rows": [
                 {
                     "who": row.who,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from bench.harness import Report, number, unit_suffix
@@ -9,7 +10,8 @@ from bench.harness import Report, number, unit_suffix
 
 def render(report: Report) -> str:
     lines = [f"── {report.name}: {report.title} ".ljust(110, "─")]
-    lines += [f"  ! {caveat}" for caveat in report.caveats]
+    for caveat in report.paragraphs:
+        lines += textwrap.wrap(caveat, 106, initial_indent="  ! ", subsequent_indent="    ")
     lines += ["", *_rows(report), ""]
     for target in report.targets:
         word = "reached" if target.met else "MISSED "

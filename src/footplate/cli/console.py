@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -114,6 +115,10 @@ def size(count: int) -> str:
     return f"{int(value)} {unit}" if unit == "B" else f"{value:.1f} {unit}"
 
 
+def tag_words(tags: Mapping[str, str | None]) -> str:
+    return ", ".join(key if value is None else f"{key}={value}" for key, value in tags.items())
+
+
 def number(value: Any) -> str:
     """Six digits tell people enough; machines have `--json`."""
     if isinstance(value, float):
@@ -129,7 +134,7 @@ def sparkline(values: Sequence[float], width: int = 32) -> str:
         return ""
     steps = min(width, len(finite))
     edges = [i * len(finite) // steps for i in range(steps + 1)]
-    means = [sum(finite[a:b]) / (b - a) for a, b in zip(edges, edges[1:], strict=False)]
+    means = [sum(finite[a:b]) / (b - a) for a, b in itertools.pairwise(edges)]
     low, high = min(means), max(means)
     span = (high - low) or 1.0
     return "".join(_BARS[min(7, int((m - low) / span * 8))] for m in means)

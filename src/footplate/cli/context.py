@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 import click
 
@@ -16,8 +16,6 @@ from footplate.sdk.exceptions import AzureMLException, UserErrorException
 from footplate.sdk.run import Run
 from footplate.sdk.session import Session
 from footplate.sdk.workspace import Workspace
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 NEWEST = "latest"
 ABBREVIATED_AMONG = 5000

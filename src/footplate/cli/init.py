@@ -9,6 +9,7 @@ import click
 
 from footplate.cli.console import emit, say
 from footplate.cli.context import json_option
+from footplate.sdk.workspace import Workspace
 
 
 @click.command()
@@ -28,11 +29,9 @@ def init(
 ) -> None:
     """Make this folder a project of a workspace.
 
-    Makes the workspace if there is none of that name, and writes .azureml/config.json, which Workspace.from_config() and
-    all commands find from this folder and every folder below it. Running it again changes nothing.
+    Makes the workspace if there is none of that name, and writes .azureml/config.json, which Workspace.from_config()
+    and all commands find from this folder and every folder below it. Running it again changes nothing.
     """
-    from footplate.sdk.workspace import Workspace  # lazy: --help needs no SDK
-
     folder = Path(path).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     wanted = name or workspace_name(folder.name)

@@ -97,8 +97,12 @@ def main() -> NoReturn:
         outcome = cli.main(prog_name="footplate", standalone_mode=False)
         code = outcome if isinstance(outcome, int) else 0
         sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        code = 2
     except click.UsageError as error:
-        _fail(error.format_message().rstrip("."), _usage_hint(error))
+        near: list[str] = list(getattr(error, "possibilities", None) or ())
+        _fail((error.message if near else error.format_message()).rstrip("."), _usage_hint(error, near))
         code = 2
     except click.ClickException as error:
         _fail(error.format_message(), None)
@@ -125,10 +129,9 @@ def _is_ours(error: Exception) -> bool:
     return isinstance(error, AzureMLException)
 
 
-def _usage_hint(error: click.UsageError) -> str | None:
+def _usage_hint(error: click.UsageError, near: list[str]) -> str:
     if isinstance(error, Unusable):
         return error.hint
-    near = getattr(error, "possibilities", None)
     see = f"see: {error.ctx.command_path} --help" if error.ctx else "see: footplate --help"
     return f"did you mean {' or '.join(near)}? {see}" if near else see
 

@@ -51,11 +51,11 @@ def start_server(home: str) -> str:
     return _ensure(home, __version__, by_hand=True)
 
 
-def stop_server(home: str) -> bool:
+def stop_server(home: str, patience: float = POLITE_SECONDS) -> bool:
     """End the server of this home and wait until it is gone; False when there was none. Active runs go on."""
     if not _is_held(os.path.join(home, homes.SERVER_LOCK)):
         return False
-    _end_server(home)
+    _end_server(home, patience)
     return True
 
 
@@ -235,12 +235,12 @@ def _variables(home: str, record: Dict[str, Any]) -> Dict[str, str]:
 # ── Stopping ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _end_server(home: str) -> None:
+def _end_server(home: str, patience: float = POLITE_SECONDS) -> None:
     """Ask, then insist, then force: nothing that a server does is harmed by its sudden end."""
     lock = os.path.join(home, homes.SERVER_LOCK)
     for step in (_ask_to_stop, _terminate, _kill):
-        step(home)
-        deadline = time.monotonic() + POLITE_SECONDS
+        step(home, patience)
+        deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             if not _is_held(lock):
                 return
@@ -248,20 +248,20 @@ def _end_server(home: str) -> None:
     raise Unavailable(f"the server of {home} does not end, not even when it is killed", "look at its process")
 
 
-def _ask_to_stop(home: str) -> None:
+def _ask_to_stop(home: str, patience: float) -> None:
     record = homes.read_record(home)
     if _answers(record):
         try:
-            _transport(record).post("/server/stop", timeout=POLITE_SECONDS)
+            _transport(record).post("/server/stop", timeout=patience)
         except FootplateError:
             pass  # the lock tells whether it ends
 
 
-def _terminate(home: str) -> None:
+def _terminate(home: str, _: float) -> None:
     _signal(home, signal.SIGTERM)
 
 
-def _kill(home: str) -> None:
+def _kill(home: str, _: float) -> None:
     _signal(home, signal.SIGKILL)
 
 

@@ -21,7 +21,7 @@ MACHINERY = "FOOTPLATE_AGENT"
 
 _MACHINERY = MACHINERY.encode() + b"="
 _PR_SET_CHILD_SUBREAPER = 36
-_FORCE_SECONDS = 10.0
+FORCE_SECONDS = 10.0
 
 
 class Process(NamedTuple):
@@ -138,10 +138,13 @@ def send(pids: Iterable[int], number: int) -> None:
             pass
 
 
-def end(find: Callable[[], list[int]], grace: float, reap: Callable[[], None]) -> list[int]:
+def end(
+    find: Callable[[], list[int]], grace: float, reap: Callable[[], None] = lambda: None, force: float = FORCE_SECONDS
+) -> list[int]:
     """Ask all that `find` gives to end, wait `grace` seconds, then kill until it gives nothing; returns who was killed.
 
-    `reap` is called between looks, so that dead children of this process do not count as living.
+    `reap` is called between looks, for dead children of this process. What does not even die when it is killed (it may
+    hang in the kernel) is given up after `force` seconds.
     """
     asked = find()
     send(asked, signal.SIGTERM)
@@ -153,7 +156,7 @@ def end(find: Callable[[], list[int]], grace: float, reap: Callable[[], None]) -
         reap()
         left = [pid for pid in left if _lives(pid)] or find()
     killed = list[int]()
-    give_up = time.monotonic() + _FORCE_SECONDS
+    give_up = time.monotonic() + force
     while left and time.monotonic() < give_up:
         killed += [pid for pid in left if pid not in killed]
         send(left, signal.SIGKILL)

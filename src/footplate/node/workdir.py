@@ -15,16 +15,24 @@ An agent that has finished removes the whole folder: that it is gone *is* its ex
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import json
 import os
+import shutil
+import site
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import footplate
 
 PACKAGE = os.path.dirname(os.path.abspath(footplate.__file__))
-_LATIN = "surrogateescape"
+LOCK_NUMBER = 3
+"""The number under which an agent that was forked from the nursery finds its lock open."""
+
+_ESCAPE = "surrogateescape"
+_packages_seen = False
 
 
 class NodeFolder:
@@ -53,12 +61,9 @@ class NodeFolder:
     # ── The lock ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def take_lock(self) -> int | None:
-        """The lock as an open file, which may be handed to a child; None when a living agent has it."""
+        """The lock as an open file, which may be handed to another process; None when a living agent has it."""
         os.makedirs(self.path, exist_ok=True)
-        # Above the standard streams and the number that `engines.local` hands it over with.
-        plain = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        held = fcntl.fcntl(plain, fcntl.F_DUPFD_CLOEXEC, 10)
-        os.close(plain)
+        held = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -103,8 +108,6 @@ class NodeFolder:
 
     def remove(self) -> None:
         """Everything, also what a job made unreadable; the run's own folder goes with its last node."""
-        import shutil  # only at the very end: 15 ms that the start does not need
-
         def make_removable(_function: Any, path: str, _error: Any) -> None:
             try:
                 os.chmod(os.path.dirname(path), 0o700)
@@ -122,7 +125,7 @@ class NodeFolder:
 
 def _read_json(path: str) -> dict[str, Any] | None:
     try:
-        with open(path, encoding="utf-8", errors=_LATIN) as file:
+        with open(path, encoding="utf-8", errors=_ESCAPE) as file:
             value = json.load(file)
     except (OSError, ValueError):
         return None
@@ -130,7 +133,7 @@ def _read_json(path: str) -> dict[str, Any] | None:
 
 
 def _write_aside(path: str, text: str) -> None:
-    with open(f"{path}.tmp", "w", encoding="utf-8", errors=_LATIN) as file:
+    with open(f"{path}.tmp", "w", encoding="utf-8", errors=_ESCAPE) as file:
         file.write(text)
     os.replace(f"{path}.tmp", path)
 
@@ -203,12 +206,17 @@ def runtime_folder(home: str, version: str) -> str:
     return folder
 
 
+def see_installed_packages() -> None:
+    """Put site-packages on the path: a process that was started with -S has only the standard library there."""
+    global _packages_seen
+    if sys.flags.no_site and not _packages_seen:
+        _packages_seen = True
+        site.main()
+
+
 def _find_azureml() -> str | None:
     """Where the `azureml` names of this installation lie: a namespace package, so it is known by its `core`."""
-    import importlib.util  # once per version and home
-    import site
-
-    site.main()  # the agent starts without site-packages
+    see_installed_packages()
     try:
         spec = importlib.util.find_spec("azureml")
     except (ImportError, ValueError):

@@ -37,7 +37,7 @@ def camel(name: str) -> str:
 
 
 def to_camel(value: Any) -> Any:
-    """A configuration object as plain data with camelCase keys. The keys of users' own dictionaries stay as they are."""
+    """A configuration object as plain data with camelCase keys. The keys of users' dictionaries stay as they are."""
     if isinstance(value, Checked):
         return {camel(key): to_camel(inner) for key, inner in public_attributes(value).items()}
     if isinstance(value, Mapping):

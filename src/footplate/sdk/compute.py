@@ -1,4 +1,4 @@
-"""Compute targets. A cluster here is a number of nodes that may run at once; Footplate's nodes are your own machines."""
+"""Compute targets. A cluster is a number of nodes that may run at once; Footplate's nodes are your own machines."""
 
 from __future__ import annotations
 

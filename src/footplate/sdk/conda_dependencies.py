@@ -29,7 +29,7 @@ def package_name(requirement: str) -> str:
 
 
 class CondaDependencies:
-    """Channels, conda packages (python among them), pip packages and pip options. No arguments: the default template."""
+    """Channels, conda packages (python among them), pip packages and pip options. At first the default template."""
 
     def __init__(self) -> None:
         self._channels: List[str] = list(DEFAULT_CHANNELS)

@@ -85,9 +85,7 @@ class Environment(Checked):
         return _of_view(session.post(f"/workspaces/{workspace.id}/environments", body, kinds=_KINDS))
 
     @staticmethod
-    def get(
-        workspace: Workspace, name: str, version: Optional[str] = None, label: Optional[str] = None
-    ) -> Environment:
+    def get(workspace: Workspace, name: str, version: Optional[str] = None, label: Optional[str] = None) -> Environment:
         if version is not None and label is not None:
             raise UserErrorException("both version and label were given", hint="give one of the two")
         if label is not None and label.lower() != "latest":

@@ -1,15 +1,15 @@
 """The exceptions that Azure ML code catches, and the one place where the server's errors become them.
 
-    AzureMLException                       .message .inner_exception .hint
-    ├── UserErrorException                 what was asked for cannot be
-    │   └── AuthenticationException
-    ├── ServiceException                   .status_code; what the server refuses and no class below names
-    ├── WorkspaceException · ProjectSystemException · SnapshotException · RunEnvironmentException
-    ├── ComputeTargetException · RunConfigurationException · TrainingException · ExperimentExecutionException
-    ├── ActivityFailedException · ActivityCanceledException
-    ├── WebserviceException                .status_code
-    ├── ModelNotFoundException · ModelPathNotFoundException · DiscoveryUrlNotFoundException
-    └── DatasetTimestampMissingError · ParallelRunException · AzureMLAggregatedException
+AzureMLException                       .message .inner_exception .hint
+├── UserErrorException                 what was asked for cannot be
+│   └── AuthenticationException
+├── ServiceException                   .status_code; what the server refuses and no class below names
+├── WorkspaceException · ProjectSystemException · SnapshotException · RunEnvironmentException
+├── ComputeTargetException · RunConfigurationException · TrainingException · ExperimentExecutionException
+├── ActivityFailedException · ActivityCanceledException
+├── WebserviceException                .status_code
+├── ModelNotFoundException · ModelPathNotFoundException · DiscoveryUrlNotFoundException
+└── DatasetTimestampMissingError · ParallelRunException · AzureMLAggregatedException
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import numbers
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union, cast
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union, cast
 
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
 
@@ -80,7 +80,7 @@ def _plain(value: Any) -> Any:
                 return kind(value)
         return None
     item = getattr(value, "item", None)
-    if callable(item) and getattr(value, "size", 1) in (1, ()) or callable(item) and _elements(value) == 1:
+    if (callable(item) and getattr(value, "size", 1) in (1, ())) or (callable(item) and _elements(value) == 1):
         found = item()
         return _plain(found) if isinstance(found, (bool, int, float, str)) else _NOT_PLAIN
     if isinstance(value, numbers.Integral):
@@ -99,7 +99,8 @@ def _cell(value: Any, name: str) -> Scalar:
     plain = _plain(value)
     if plain is _NOT_PLAIN:
         raise AzureMLException(
-            f"metric {name!r} holds {value!r}, which is {_kind_of(value)}", hint="use numbers, strings, booleans or None"
+            f"metric {name!r} holds {value!r}, which is {_kind_of(value)}",
+            hint="use numbers, strings, booleans or None",
         )
     return plain
 
@@ -117,13 +118,8 @@ def _kind_of(value: Any) -> str:
 
 # ── What get_metrics gives back ───────────────────────────────────────────────────────────────────────────────────────
 
-_FAMILY = {
-    1: "scalar", 2: "scalar", 3: "scalar", 4: "list", 5: "table", 6: "table", 7: "artifact",
-    "float": "scalar", "int": "scalar", "scalar": "scalar", "json": "scalar", "list": "list", "row": "table",
-    "table": "table", "artifact": "artifact",
-}  # fmt: skip
 _NON_FINITE = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
-Point = Tuple[float, Optional[float], Any]
+"""JSON has no words for these; the server writes them as text."""
 
 
 def artifact_uri(run_id: str, path: str) -> str:
@@ -132,36 +128,23 @@ def artifact_uri(run_id: str, path: str) -> str:
 
 def shapes(series: Sequence[Mapping[str, Any]], run_id: str) -> Dict[str, Any]:
     """`{name: value}` from what the server answers: once logged, a bare value; more often, a list."""
-    return {name: _shape(name, family, points, run_id) for name, (family, points) in _by_name(series).items()}
-
-
-def _by_name(series: Sequence[Mapping[str, Any]]) -> Dict[str, Tuple[str, List[Any]]]:
-    """One family of values per name, in the order logged; values of another family under the name are dropped."""
-    grouped: Dict[str, Tuple[str, List[Point]]] = {}
     for one in series:
-        name, family = str(one["name"]), _FAMILY[one["kind"]]
-        points: List[Point] = [_point(p, one["kind"]) for p in one["points"]]
-        if name not in grouped:
-            grouped[name] = (family, points)
-        elif grouped[name][0] == family:
-            grouped[name] = (family, sorted(grouped[name][1] + points, key=lambda point: point[0]))
-        else:
-            _log.warning("metric %r was logged as %s and as %s; the latter is left out", name, grouped[name][0], family)
-    return {name: (family, [point[2] for point in points]) for name, (family, points) in grouped.items()}
+        if one.get("dropped"):
+            _log.warning(
+                "metric %r is a %s; %d values of another kind under this name are left out",
+                one["name"], one["kind"], one["dropped"],
+            )  # fmt: skip
+    return {str(one["name"]): _shape(one["kind"], [point[2] for point in one["points"]], run_id) for one in series}
 
 
-def _point(raw: Sequence[Any], kind: Union[int, str]) -> Point:
-    time, step, value = raw
-    return time, step, _NON_FINITE.get(value, value) if kind in (1, "float") and isinstance(value, str) else value
-
-
-def _shape(name: str, family: str, values: List[Any], run_id: str) -> Any:
-    if family == "list":
-        values = [_finite(element) for each in values for element in each]
-    elif family == "table":
+def _shape(kind: str, values: List[Any], run_id: str) -> Any:
+    if kind in ("row", "table"):
         return _table_shape(values)
-    elif family == "artifact":
+    if kind == "list":
+        values = [element for each in values for element in each]
+    elif kind == "artifact":
         values = [artifact_uri(run_id, str(value["path"])) for value in values]
+    values = [_finite(value) for value in values]
     return values[0] if len(values) == 1 else values
 
 

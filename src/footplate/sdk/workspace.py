@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional
+import os
+from typing import Any, Dict, List, Mapping, Optional, Set
 
 from footplate.domain.codec import from_json
 from footplate.domain.records import RunView, WorkspaceView
@@ -16,10 +17,12 @@ from footplate.sdk.experiment import Experiment, run_of_view
 from footplate.sdk.model import Model
 from footplate.sdk.run import Run
 from footplate.sdk.session import Session, open_session
+from footplate.sdk.shipping import recover
 
 DEFAULT_SUBSCRIPTION = "local"
 DEFAULT_RESOURCE_GROUP = "local"
 _KINDS: Kinds = {"not_found": WorkspaceException, "conflict": WorkspaceException}
+_recovered: Set[Session] = set()
 _DEFAULT_COMPUTE = {"cpu": "cpu-cluster", "gpu": "gpu-cluster"}
 
 
@@ -39,7 +42,7 @@ class Workspace:
         tags: Optional[Mapping[str, str]] = None,
         _cloud: str = "AzureCloud",
     ) -> None:
-        self.session = open_session()
+        self.session = _connect()
         self._view = _find(self.session, workspace_name, subscription_id, resource_group)
 
     @classmethod
@@ -59,7 +62,7 @@ class Workspace:
         A file downloaded from Azure works as it is: it names a workspace of this machine.
         """
         wanted = config_file.read(config_file.find(path, _file_name))
-        session = open_session(wanted.server)
+        session = _connect(wanted.server)
         found = _search(session, wanted.workspace_name, wanted.subscription_id, wanted.resource_group)
         return Workspace._of(session, found[0] if found else _create(session, wanted, if_exists="return"))
 
@@ -73,7 +76,7 @@ class Workspace:
         cloud: str = "AzureCloud",
         id: Optional[str] = None,
     ) -> Workspace:
-        session = open_session()
+        session = _connect()
         return Workspace._of(session, _find(session, name, subscription_id, resource_group))
 
     @staticmethod
@@ -105,7 +108,7 @@ class Workspace:
             extra["location"] = location
         if friendly_name:
             extra["friendly_name"] = friendly_name
-        session = open_session(server)
+        session = _connect(server)
         made = Workspace._of(session, _create(session, wanted, "return" if exist_ok else "refuse", extra))
         if show_output:
             print(f"Workspace {name} is ready.")
@@ -116,7 +119,7 @@ class Workspace:
         subscription_id: Optional[str] = None, auth: Any = None, resource_group: Optional[str] = None
     ) -> Dict[str, List[Workspace]]:
         """All workspaces by name; one name may exist in several resource groups."""
-        session = open_session()
+        session = _connect()
         found: Dict[str, List[Workspace]] = {}
         for view in _search(session, None, subscription_id, resource_group):
             found.setdefault(view.name, []).append(Workspace._of(session, view))
@@ -227,6 +230,15 @@ def open_workspace(session: Session, workspace_id: str) -> Workspace:
     return Workspace._of(session, view)  # pyright: ignore[reportPrivateUsage]
 
 
+def _connect(server: Optional[str] = None) -> Session:
+    """The session; and on its first use in this process, what killed processes left behind is brought home."""
+    session = open_session(server)
+    if session not in _recovered and not os.environ.get("FOOTPLATE_RUN_ID"):
+        _recovered.add(session)
+        recover(session)
+    return session
+
+
 def _search(
     session: Session, name: Optional[str], subscription_id: Optional[str], resource_group: Optional[str]
 ) -> List[WorkspaceView]:
@@ -234,16 +246,15 @@ def _search(
     return [from_json(WorkspaceView, item) for item in session.items("/workspaces", query, _KINDS)]
 
 
-def _find(
-    session: Session, name: str, subscription_id: Optional[str], resource_group: Optional[str]
-) -> WorkspaceView:
+def _find(session: Session, name: str, subscription_id: Optional[str], resource_group: Optional[str]) -> WorkspaceView:
     found = _search(session, name, subscription_id, resource_group)
     if not found:
         raise WorkspaceException(f"there is no workspace {name!r}", hint=f"make it with: footplate init {name}")
     if len(found) > 1:
         groups = ", ".join(sorted(view.resource_group for view in found))
         raise UserErrorException(
-            f"there are {len(found)} workspaces {name!r}, in the resource groups {groups}", hint="name the resource_group"
+            f"there are {len(found)} workspaces {name!r}, in the resource groups {groups}",
+            hint="name the resource_group",
         )
     return found[0]
 

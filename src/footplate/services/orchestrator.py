@@ -308,9 +308,9 @@ class Orchestrator:
 
 
 def _cause_code(effect: Effect) -> str:
-    return {lifecycle.ResolveLock: "environment_failed", lifecycle.Launch: "launch_failed"}.get(
-        type(effect), "internal"
-    )
+    if isinstance(effect, lifecycle.ResolveLock):
+        return "environment_failed"
+    return "launch_failed" if isinstance(effect, lifecycle.Launch) else "internal"
 
 
 def _line(record: RunRecord, event: Event, now: float) -> StoryLine:

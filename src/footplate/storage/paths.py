@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 
-from footplate.domain.specs import check_run_id
 from footplate.errors import InvalidInput
 
-_LONGEST_PATH, _LONGEST_NAME = 1024, 255
+LONGEST_PATH, _LONGEST_NAME = 1024, 255
 _WRITER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}")
-
-__all__ = ["check_path", "check_run_id", "check_writer"]
 
 
 def check_path(path: str) -> str:
@@ -38,8 +35,8 @@ def _what_is_wrong(path: str) -> str | None:
         return "it is absolute"
     if any(part in (b"", b".", b"..") for part in parts):
         return "it has an empty part, '.' or '..'"
-    if len(raw) > _LONGEST_PATH or any(len(part) > _LONGEST_NAME for part in parts):
-        return f"it is longer than {_LONGEST_PATH} bytes, or a part of it than {_LONGEST_NAME}"
+    if len(raw) > LONGEST_PATH or any(len(part) > _LONGEST_NAME for part in parts):
+        return f"it is longer than {LONGEST_PATH} bytes, or a part of it than {_LONGEST_NAME}"
     return None
 
 

@@ -24,6 +24,8 @@ from footplate.storage.schema import experiments, run_labels, runs, series
 RARE = 5_000
 LARGEST_PAGE = 10_000
 
+_filtered = series.alias("filtered")  # a filter's own look at the series, beside the one that gives the order
+
 
 @dataclass(frozen=True)
 class RunQuery:
@@ -108,6 +110,8 @@ def _by_metric(
     base = select(c.rank, c.run).where(c.name == query.order.partition(":")[2], c.system == false())
     if scope.experiment is not None:
         base = base.where(c.experiment == scope.experiment)
+    if query.order == f"metric:{query.metric}":  # begin the walk where the bounds begin
+        base = base.where(*_bounds(query, c.rank))
     if walk:
         # As a question about each entry, so that SQLite keeps to the walk and sorts nothing.
         base = base.where(exists().where(runs.c.key == c.run, *conditions).correlate(series))
@@ -212,14 +216,19 @@ def _filters(query: RunQuery, scope: _Scope) -> list[Filter]:
 
 
 def _metric_filter(query: RunQuery, scope: _Scope) -> Filter:
-    c = series.c
-    conditions = [c.name == query.metric, c.system == false()]
-    if query.metric_min is not None:
-        conditions.append(c.rank >= query.metric_min)
-    if query.metric_max is not None:
-        conditions.append(c.rank <= query.metric_max)
+    c = _filtered.c
+    conditions = [c.name == query.metric, c.system == false(), *_bounds(query, c.rank)]
     entries = select(c.run).where(scope.experiment_is(c.experiment), *conditions)
     return Filter(exists().where(c.run == runs.c.key, *conditions), entries)
+
+
+def _bounds(query: RunQuery, rank: ColumnElement[Any]) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    if query.metric_min is not None:
+        conditions.append(rank >= query.metric_min)
+    if query.metric_max is not None:
+        conditions.append(rank <= query.metric_max)
+    return conditions
 
 
 def _below(workspace: str, ancestor: int) -> Select[Any]:

@@ -1,0 +1,25 @@
+"""Footplate in a home that lasts as long as the benchmark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from footplate import Workspace
+from footplate.client.launcher import stop_server
+
+WORKSPACE = "bench"
+
+
+@contextmanager
+def footplate_home(folder: Path) -> Iterator[Workspace]:
+    """A workspace on a server of its own, started by the SDK the way a user's first call starts it."""
+    home = folder / "home"
+    os.environ["FOOTPLATE_HOME"] = str(home)
+    try:
+        yield Workspace.create(WORKSPACE, exist_ok=True)
+    finally:
+        stop_server(str(home))
+        del os.environ["FOOTPLATE_HOME"]

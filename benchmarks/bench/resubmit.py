@@ -1,0 +1,103 @@
+"""Submitting a folder of ten thousand files again, with nothing changed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from bench.harness import Options, Report, Row, Target, interleave, seconds
+from bench.homes import footplate_home
+from bench.machine import temporary_folder
+from footplate import Experiment, ScriptRunConfig
+
+OURS = "footplate, experiment.submit returns"
+GIT = "git status"
+COPY = "cp -r"
+
+CAVEATS = """
+Files of 1 to 4 kB in 100 folders, with a .gitignore of ten patterns; all of it is in the page cache, for everyone.
+
+git has a fresh index (git status ran before), we have a cache of what each file hashed to.
+
+Ours is the whole experiment.submit: scan, manifest, git provenance (which asks git itself), request and answer. The
+working copy of a run is made on the node after submit has returned, and is not in it.
+"""
+IGNORED = "__pycache__/\n*.pyc\n*.tmp\n.venv/\n/data/raw/**\n!keep.tmp\nbuild/\n*.log\n.cache/\nnotes/*.bak\n"
+
+
+def run(options: Options) -> Report:
+    report = Report("resubmit", "an unchanged folder of 10,000 files, again", "ms", OURS, CAVEATS)
+    with temporary_folder() as folder, footplate_home(folder) as workspace:
+        source = _make_folder(folder / "source")
+        experiment = Experiment(workspace, "resubmit")
+        submitted = []
+
+        def submit() -> float:
+            begin = time.perf_counter()
+            submitted.append(experiment.submit(ScriptRunConfig(str(source), "train.py")))
+            passed = time.perf_counter() - begin
+            submitted[-1].wait_for_completion()
+            return passed * 1000
+
+        cold = submit()
+        contestants = {
+            OURS: submit,
+            GIT: lambda: 1000 * seconds(lambda: _git(source, "status", "--porcelain")),
+            COPY: lambda: _copy(source, folder / "copy"),
+        }
+        for measure in contestants.values():
+            measure()
+        samples = interleave(options.pick(15, 4), contestants)
+        ids = [one.get_snapshot_id() for one in submitted]
+        report.check("the same folder, the same snapshot", len(set(ids)) == 1, ids[0])
+        report.check("one changed file, another snapshot", *_sees_a_change(source, submit, submitted))
+        report.check("all runs completed", {one.get_status() for one in submitted} == {"Completed"})
+        submitted[0].restore_snapshot(path=str(folder / "restored"))
+        found = sum(1 for path in (folder / "restored").rglob("*") if path.is_file())
+        report.check("the snapshot holds every file but the ignored ones", found == 10_002, found)
+    report.rows = [Row(who, values) for who, values in samples.items()]
+    report.rows.append(Row("footplate, the first submit of the folder", (cold,)))
+    report.targets = [
+        Target("beside git status, median", report.row(OURS).median / report.row(GIT).median, "×", at_most=2)
+    ]
+    return report
+
+
+def _make_folder(source: Path) -> Path:
+    """10,000 files, the script and .gitignore; and ten files that are ignored."""
+    for number in range(100):
+        part = source / f"part_{number:02}"
+        part.mkdir(parents=True)
+        for file in range(100):
+            text = f"file {file} of part {number}\n" * (40 + (file * number) % 120)
+            (part / f"file_{file:02}.txt").write_text(text)
+    (source / "train.py").write_text("print('trained')\n")
+    (source / ".gitignore").write_text(IGNORED)
+    (source / "build").mkdir()
+    for file in range(10):
+        (source / "build" / f"ignored_{file}").write_text("left out")
+    _git(source, "init", "-q")
+    _git(source, "add", ".")
+    _git(source, "-c", "user.name=bench", "-c", "user.email=bench@localhost", "commit", "-q", "-m", "all")
+    return source
+
+
+def _git(source: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=source, check=True, capture_output=True, text=True).stdout
+
+
+def _copy(source: Path, target: Path) -> float:
+    passed = seconds(lambda: subprocess.run(["cp", "-r", str(source), str(target)], check=True))
+    shutil.rmtree(target)
+    return passed * 1000
+
+
+def _sees_a_change(source: Path, submit, submitted) -> tuple[bool, str]:
+    """The same size, so that only the time of the change, or the bytes, can tell."""
+    file = source / "part_50" / "file_50.txt"
+    file.write_text(file.read_text().replace("file", "FILE"))
+    submit()
+    before, after = submitted[-2].get_snapshot_id(), submitted[-1].get_snapshot_id()
+    return before != after, after

@@ -1,0 +1,162 @@
+"""From the call that submits to the first line of the user's script: server running, folder unchanged."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+
+import mlflow
+from mlflow.projects import run as mlflow_run
+from ray.job_submission import JobStatus, JobSubmissionClient
+
+from bench.harness import Options, Report, Row, Target, interleave, wait_for
+from bench.homes import WORKSPACE, footplate_home
+from bench.machine import temporary_folder, tool
+from bench.peers.ray_head import ray_head
+from footplate import Experiment, ScriptRunConfig, Workspace
+
+BARE = "python script.py"
+OURS = "footplate, experiment.submit"
+OURS_CLI = "footplate run (CLI)"
+RAY = "Ray, JobSubmissionClient.submit_job"
+RAY_CLI = "ray job submit (CLI)"
+MLFLOW = "MLflow, projects.run (in this process)"
+MLFLOW_CLI = "mlflow run --env-manager local (CLI)"
+
+CAVEATS = """
+The clients of rows without (CLI) are warm: imported and connected. A CLI row pays for a fresh interpreter each time.
+
+MLflow's projects.run starts the script as a child, in the folder itself: no queue, no copy, no agent, and the run
+ends with the caller. It is a lower bound for bookkeeping, not the same service.
+
+Every run has ended before the next contestant starts; the slow ones take part in every second round.
+"""
+
+MLPROJECT = """name: bench
+entry_points:
+  main:
+    parameters:
+      stamp: string
+    command: "python stamp.py {stamp}"
+"""
+
+
+@dataclass
+class Stamps:
+    """Hands out a path per run and reads what the script wrote there."""
+
+    folder: Path
+    pids: set[int] = field(default_factory=set)
+    early: int = 0
+
+    def measure(self, start: Callable[[str], Callable[[], object]]) -> float:
+        """Milliseconds from the call of `start` to the script's first line. What `start` returns waits for the end."""
+        path = self.folder / f"stamp_{time.monotonic_ns()}"
+        begin = time.time_ns()
+        finish = start(str(path))
+        text: str = wait_for(f"the script's stamp {path}", lambda: path.read_text() if path.exists() else None)
+        finish()
+        first_line, pid = (int(word) for word in text.split())
+        self.pids.add(pid)
+        self.early += first_line < begin
+        return (first_line - begin) / 1e6
+
+
+def run(options: Options) -> Report:
+    report = Report("submit_latency", "submit → first line of the user's script, warm", "ms", OURS, CAVEATS)
+    rounds = options.pick(24, 4)
+    with temporary_folder() as folder:
+        source = folder / "source"
+        source.mkdir()
+        shutil.copy(Path(__file__).parent / "jobs" / "stamp.py", source)
+        (source / "MLproject").write_text(MLPROJECT)
+        stamps = Stamps(folder)
+        with _contestants(folder, source) as starts:
+            for start in starts.values():
+                stamps.measure(start)  # what is loaded once is loaded here
+            warmed = len(stamps.pids)
+            measures = {who: _bound(stamps, start) for who, start in starts.items()}
+            slow = {who: 2 for who in starts if who not in (BARE, OURS)}
+            samples = interleave(rounds, measures, slow)
+    report.rows = [Row(who, values) for who, values in samples.items()]
+    count = warmed + sum(len(values) for values in samples.values())
+    report.check("each run was a process of its own", len(stamps.pids) == count, f"{len(stamps.pids)} of {count}")
+    report.check("no script began before it was submitted", stamps.early == 0, stamps.early)
+    over = report.row(OURS).median - report.row(BARE).median
+    report.targets = [
+        Target("over bare python, median", over, "ms", at_most=150),
+        Target("faster than the Ray job, warm client beside warm client", report.ratio(RAY), "×", at_least=8),
+    ]
+    return report
+
+
+def _bound(stamps: Stamps, start: Callable[[str], Callable[[], object]]) -> Callable[[], float]:
+    return lambda: stamps.measure(start)
+
+
+@contextmanager
+def _contestants(folder: Path, source: Path) -> Iterator[dict[str, Callable[[str], Callable[[], object]]]]:
+    os.environ["MLFLOW_TRACKING_URI"] = f"sqlite:///{folder / 'mlflow.db'}"
+    mlflow.set_tracking_uri(os.environ["MLFLOW_TRACKING_URI"])
+    with footplate_home(folder) as workspace, ray_head(folder) as address:
+        workspace.write_config(str(source))
+        yield {
+            BARE: lambda stamp: _process([sys.executable, "stamp.py", stamp], source),
+            OURS: _footplate(workspace, source),
+            RAY: _ray(address, source),
+            MLFLOW: lambda stamp: _mlflow(source, stamp),
+            OURS_CLI: lambda stamp: _process([tool("footplate"), "run", "stamp.py", "--wait", "--", stamp], source),
+            RAY_CLI: lambda stamp: _process(_ray_command(address, source, stamp), source),
+            MLFLOW_CLI: lambda stamp: _process(_mlflow_command(source, stamp), source),
+        }
+
+
+def _process(command: list[str], folder: Path) -> Callable[[], object]:
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return process.wait
+
+
+def _footplate(workspace: Workspace, source: Path) -> Callable[[str], Callable[[], object]]:
+    experiment = Experiment(workspace, WORKSPACE)
+
+    def start(stamp: str) -> Callable[[], object]:
+        submitted = experiment.submit(
+            ScriptRunConfig(source_directory=str(source), script="stamp.py", arguments=[stamp])
+        )
+        return submitted.wait_for_completion
+
+    return start
+
+
+def _ray(address: str, source: Path) -> Callable[[str], Callable[[], object]]:
+    client = JobSubmissionClient(address)
+    ends = (JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.STOPPED)
+
+    def start(stamp: str) -> Callable[[], object]:
+        job = client.submit_job(entrypoint=f"python stamp.py {stamp}", runtime_env={"working_dir": str(source)})
+        return lambda: wait_for(f"the end of {job}", lambda: client.get_job_status(job) in ends or None, pause=0.1)
+
+    return start
+
+
+def _ray_command(address: str, source: Path, stamp: str) -> list[str]:
+    command = [tool("ray"), "job", "submit", "--address", address, "--working-dir", str(source)]
+    return [*command, "--", "python", "stamp.py", stamp]
+
+
+def _mlflow(source: Path, stamp: str) -> Callable[[], object]:
+    with redirect_stdout(StringIO()):
+        submitted = mlflow_run(str(source), parameters={"stamp": stamp}, env_manager="local", backend="local")
+    return submitted.wait
+
+
+def _mlflow_command(source: Path, stamp: str) -> list[str]:
+    return [tool("mlflow"), "run", "--env-manager", "local", str(source), "-P", f"stamp={stamp}"]

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from footplate.sdk.compute import AmlCompute, ComputeTarget
+
+__all__ = ["AmlCompute", "ComputeTarget"]

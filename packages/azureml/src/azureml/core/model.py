@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from footplate.sdk.model import Model
+
+__all__ = ["Model"]

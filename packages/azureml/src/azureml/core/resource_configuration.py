@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from footplate.sdk.resource_configuration import ResourceConfiguration
+
+__all__ = ["ResourceConfiguration"]

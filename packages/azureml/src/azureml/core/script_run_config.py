@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from footplate.sdk.script_run_config import ScriptRunConfig
+
+__all__ = ["ScriptRunConfig"]

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from footplate.sdk.widgets import RunDetails
+
+__all__ = ["RunDetails"]

@@ -1,0 +1,7 @@
+#!/bin/sh
+# The benchmarks are a project of their own, with their own lock and environment: their peers are large.
+set -eu
+cd "$(dirname "$0")/.."
+.uv/bin/python scripts/uv_like_pip.py sync --frozen --quiet --compile-bytecode --project benchmarks
+cd benchmarks
+exec .venv/bin/python -m bench "$@"

@@ -1,0 +1,90 @@
+"""`footplate compute`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from footplate.cli.console import emit, pairs, say, table, when
+from footplate.cli.context import json_option, open_workspace, workspace_option
+from footplate.cli.main import Noun
+from footplate.sdk.compute import AmlCompute, ComputeTarget
+
+
+@click.group(cls=Noun)
+def compute() -> None:
+    """List, make and delete compute targets.
+
+    `local` is always there: the machine of the server, as many runs at once as its cores allow. A cluster is a queue:
+    at most so many nodes run at once, and what does not fit waits and says why.
+    """
+
+
+@compute.command("list")
+@workspace_option
+@json_option
+def list_computes(workspace_name: str | None, as_json: bool) -> None:
+    """List compute targets."""
+    workspace = open_workspace(workspace_name)
+    found = list(workspace.session.items(f"/workspaces/{workspace.id}/computes"))
+    if as_json:
+        emit(found)
+        return
+    rows = [
+        [c["name"], c["engine"], f"{c['busy_nodes']}/{c['max_nodes']}", c["waiting_runs"], c["state"]] for c in found
+    ]
+    table(["name", "engine", "busy nodes", "waiting runs", "state"], rows, right=["busy nodes", "waiting runs"])
+
+
+@compute.command()
+@click.argument("name")
+@workspace_option
+@json_option
+def show(name: str, workspace_name: str | None, as_json: bool) -> None:
+    """Show all about a compute target."""
+    workspace = open_workspace(workspace_name)
+    found: dict[str, Any] = workspace.session.get(f"/workspaces/{workspace.id}/computes/{name}")
+    if as_json:
+        emit(found)
+        return
+    times = {"created": when(found["created"]), "modified": when(found["modified"])}
+    pairs((key.replace("_", " "), times.get(key, value)) for key, value in found.items() if key != "workspace")
+
+
+@compute.command()
+@click.argument("name")
+@click.option("--max-nodes", type=click.IntRange(1), required=True, help="How many nodes may run at once.")
+@click.option("--min-nodes", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--idle-seconds", type=float, default=1800.0, show_default=True, help="Before a node is given back.")
+@click.option("--vm-size", default="", metavar="SIZE", help="Kept for scripts that ask for it; your machines decide.")
+@workspace_option
+@json_option
+def create(
+    name: str,
+    max_nodes: int,
+    min_nodes: int,
+    idle_seconds: float,
+    vm_size: str,
+    workspace_name: str | None,
+    as_json: bool,
+) -> None:
+    """Make a cluster, or give one that exists another size."""
+    workspace = open_workspace(workspace_name)
+    wanted = AmlCompute.provisioning_configuration(
+        vm_size=vm_size, min_nodes=min_nodes, max_nodes=max_nodes, idle_seconds_before_scaledown=idle_seconds
+    )
+    made = ComputeTarget.create(workspace, name, wanted)
+    if as_json:
+        emit(workspace.session.get(f"/workspaces/{workspace.id}/computes/{made.name}"))
+    else:
+        say(f"{made.name} is ready: at most {max_nodes} node{'' if max_nodes == 1 else 's'} at once")
+
+
+@compute.command()
+@click.argument("name")
+@workspace_option
+def delete(name: str, workspace_name: str | None) -> None:
+    """Delete a cluster that has no runs left."""
+    ComputeTarget(open_workspace(workspace_name), name).delete()
+    say(f"{name} is deleted")

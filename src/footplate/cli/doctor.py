@@ -1,0 +1,181 @@
+"""`footplate doctor`: a line for each thing that Footplate needs, and what to do about those that are not in order."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from footplate.cli.console import emit, say, size, word
+from footplate.cli.context import json_option
+from footplate.client import home as homes
+from footplate.client.launcher import ensure_server, server_status
+from footplate.errors import FootplateError
+
+LITTLE_SPACE = 1 << 30
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`state`: ok; warn (something optional, or soon a problem); fail (Footplate does not work like this)."""
+
+    name: str
+    state: str
+    message: str
+    hint: str | None = None
+
+
+@click.command()
+@json_option
+def doctor(as_json: bool) -> int:
+    """Check that everything Footplate needs is in order.
+
+    One line for each check: ok, warn or fail, with a hint. The exit code is 1 if one of them is `fail`. The server is
+    started if it does not run.
+    """
+    findings = [_examine(name, check) for name, check in CHECKS.items()]
+    if as_json:
+        emit([asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            click.echo(f"{word(finding.state):<4}  {finding.name:<10}  {finding.message}")
+            if finding.hint:
+                click.echo(f"      {'':<10}  hint: {finding.hint}")
+    bad = [finding.name for finding in findings if finding.state == "fail"]
+    if bad:
+        say(f"not in order: {', '.join(bad)}")
+    return 1 if bad else 0
+
+
+def _examine(name: str, check: Callable[[], Finding]) -> Finding:
+    """A check that breaks is a finding too."""
+    try:
+        return check()
+    except FootplateError as error:
+        return Finding(name, "fail", error.message, error.hint)
+    except (OSError, sqlite3.Error, subprocess.SubprocessError) as error:
+        return Finding(name, "fail", str(error))
+
+
+def _home() -> Path:
+    return Path(homes.home_folder())
+
+
+def check_python() -> Finding:
+    version = platform.python_version()
+    if (3, 10) <= sys.version_info[:2] < (3, 14):
+        return Finding("python", "ok", f"{version} ({sys.executable})")
+    return Finding("python", "fail", f"{version} is not supported", "use Python 3.10 to 3.13")
+
+
+def check_home() -> Finding:
+    home = _home()
+    mode = stat.S_IMODE(home.stat().st_mode)
+    if mode & 0o077:
+        return Finding("home", "fail", f"{home} is open to others (mode {mode:o})", f"chmod 700 {home}")
+    probe = home / f".doctor-{os.getpid()}"
+    try:
+        probe.write_bytes(b"x")
+    finally:
+        probe.unlink(missing_ok=True)
+    return Finding("home", "ok", f"{home} (mode {mode:o}, writable)")
+
+
+def check_space() -> Finding:
+    home = _home()
+    free = shutil.disk_usage(home).free
+    if free < LITTLE_SPACE:
+        return Finding("space", "warn", f"{size(free)} free in {home}", "make room, or move FOOTPLATE_HOME")
+    return Finding("space", "ok", f"{size(free)} free in {home}")
+
+
+def check_socket() -> Finding:
+    path = homes.socket_path(str(_home()))
+    return Finding("socket", "ok", f"{path} ({len(os.fsencode(path))} bytes)")
+
+
+def check_server() -> Finding:
+    home = str(_home())
+    ensure_server(home)
+    status = server_status(home)
+    if "problem" in status:
+        return Finding("server", "fail", str(status["problem"]), "look at: footplate server logs")
+    return Finding(
+        "server", "ok", f"version {status['version']}, pid {status['pid']}, {status['active_runs']} active runs"
+    )
+
+
+def check_database() -> Finding:
+    path = _home() / "footplate.db"
+    if not path.exists():
+        return Finding("database", "ok", "not in the home folder (the server keeps it elsewhere)")
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10) as connection:
+        answer = [row[0] for row in connection.execute("PRAGMA quick_check(5)")]
+    if answer == ["ok"]:
+        return Finding("database", "ok", f"{path} ({size(path.stat().st_size)}), sound")
+    return Finding("database", "fail", f"{path}: {'; '.join(answer)}", "restore the home folder from a backup")
+
+
+def check_uv() -> Finding:
+    found = Path(sys.executable).with_name("uv")
+    path = str(found) if found.exists() else shutil.which("uv")
+    if path is None:
+        return Finding("uv", "fail", "not found: environments cannot be built", "pip install uv")
+    return Finding("uv", "ok", f"{_version(path)} ({path})")
+
+
+def check_git() -> Finding:
+    path = shutil.which("git")
+    if path is None:
+        return Finding("git", "warn", "not found: runs will not know their commit", "install git")
+    return Finding("git", "ok", f"{_version(path)} ({path})")
+
+
+def check_postgres() -> Finding:
+    if importlib.util.find_spec("psycopg") is None:
+        hint = "pip install 'footplate[postgres]' if the server is to use PostgreSQL"
+        return Finding("postgres", "ok", "driver not installed; SQLite needs none", hint)
+    return Finding("postgres", "ok", "driver installed")
+
+
+def check_gpu() -> Finding:
+    path = shutil.which("nvidia-smi")
+    if path is None:
+        return Finding("gpu", "ok", "none on this machine")
+    answer = subprocess.run([path, "-L"], capture_output=True, text=True, timeout=20, check=False)
+    if answer.returncode != 0:
+        words = (answer.stdout + answer.stderr).strip().splitlines()
+        return Finding("gpu", "warn", words[0] if words else "nvidia-smi failed", "check the driver with: nvidia-smi")
+    if importlib.util.find_spec("pynvml") is None:
+        hint = "pip install 'footplate[gpu]' to have GPU use sampled"
+        return Finding("gpu", "warn", f"{len(answer.stdout.splitlines())} found, but their use is not sampled", hint)
+    return Finding("gpu", "ok", "; ".join(line.split(" (UUID")[0] for line in answer.stdout.splitlines()))
+
+
+def _version(path: str) -> str:
+    answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=True)
+    return answer.stdout.strip()
+
+
+CHECKS: dict[str, Callable[[], Finding]] = {
+    "python": check_python,
+    "home": check_home,
+    "space": check_space,
+    "socket": check_socket,
+    "server": check_server,
+    "database": check_database,
+    "uv": check_uv,
+    "git": check_git,
+    "postgres": check_postgres,
+    "gpu": check_gpu,
+}

@@ -1,0 +1,112 @@
+"""Watching a run: its log to stdout as it grows, its phases to stderr as they change."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import click
+
+from footplate.cli.console import duration, say
+from footplate.domain.codec import from_json
+from footplate.domain.launch import log_name, processes_per_node
+from footplate.domain.lifecycle import TERMINAL
+from footplate.domain.records import RunView
+from footplate.sdk.session import LONG_POLL, Session
+
+CANCELED = 130
+FAILED = 1
+INTERACTIVE_LOG = "logs/user_log.txt"
+
+
+def follow(
+    session: Session, run_id: str, *, log: str | None = None, show: bool = True, to_stderr: bool = False
+) -> RunView:
+    """Until the run has ended. `show` prints a log (the script's, unless one is named) and the phases.
+
+    While the environment is being built its log is shown instead, as talk.
+    """
+    follower = _Follower(session, run_id, log, show, to_stderr)
+    while not follower.is_over():
+        follower.look()
+    assert follower.run is not None
+    return follower.run
+
+
+class _Follower:
+    def __init__(self, session: Session, run_id: str, log: str | None, show: bool, to_stderr: bool) -> None:
+        self._session, self._run_id = session, run_id
+        self._named = log is not None
+        self._log, self._offset = log, 0
+        self._show, self._to_stderr = show, to_stderr
+        self._phase = ""
+        self._ended = False
+        self.run: RunView | None = None
+
+    def is_over(self) -> bool:
+        return self._ended
+
+    def look(self) -> None:
+        """Wait for news, and show it."""
+        version = self.run.version if self.run else -1
+        query: dict[str, Any] = {"version": version, "log": self._log, "offset": self._offset, "wait": LONG_POLL}
+        seen = self._session.get(f"/runs/{self._run_id}/follow", query)
+        self.run = from_json(RunView, seen["run"])
+        if seen["log"] is not None:
+            self._log, self._offset = seen["log"], seen["offset"]
+        if self._show:
+            self._print(seen["text"], self.run)
+        # The server reads the run before the log: when the run is over and nothing new came, everything has come.
+        self._ended = self.run.status in TERMINAL and not seen["text"] and not self._turn_to_script(self.run)
+
+    def _print(self, text: str, run: RunView) -> None:
+        if text:
+            is_talk = self._to_stderr or (not self._named and self._log != script_log(run))
+            click.echo(text, nl=False, err=is_talk)
+        if phase_of(run) != self._phase:
+            self._phase = phase_of(run)
+            say(f"── {self._phase}")
+        self._turn_to_script(run)
+
+    def _turn_to_script(self, run: RunView) -> bool:
+        """Leave the log of the build when the script has begun. Whether there is something else to read now."""
+        if self._named or run.started is None or self._log == script_log(run):
+            return False
+        self._log, self._offset = script_log(run), 0
+        return True
+
+
+def script_log(run: RunView) -> str:
+    if run.spec is None or run.spec.kind != "job":
+        return INTERACTIVE_LOG
+    return log_name(0, sum(processes_per_node(run.spec.distribution)))
+
+
+def phase_of(run: RunView) -> str:
+    """What the run is doing, in words."""
+    if run.status == "Queued" and run.waiting:
+        return f"Queued, position {run.waiting.position}: {run.waiting.reason}"
+    doing = next((node.message for node in run.nodes if node.message), None)
+    return f"{run.status}: {doing}" if run.status in ("Preparing", "Finalizing") and doing else run.status
+
+
+def exit_code(run: RunView) -> int:
+    """The outcome of a run as a process would have it: 0, the script's own code, 128 + its signal, 130 for canceled."""
+    if run.status == "Completed":
+        return 0
+    if run.status == "Canceled":
+        return CANCELED
+    cause = run.outcome.cause if run.outcome else None
+    if cause and cause.signal:
+        number = getattr(signal, cause.signal, None)
+        return 128 + int(number) if number else FAILED
+    return cause.exit_code % 256 or FAILED if cause and cause.exit_code else FAILED
+
+
+def summary(run: RunView) -> str:
+    """How it ended, in a line or two."""
+    took = f" after {duration(run.ended - run.started)}" if run.ended and run.started else ""
+    cause = run.outcome.cause if run.outcome else None
+    why = f": {cause.message}" if cause else ""
+    hint = f"\nhint: {cause.hint}" if cause and cause.hint else ""
+    return f"{run.id} {run.status}{took}{why}{hint}"

@@ -1,0 +1,149 @@
+"""`footplate models`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from footplate.cli.console import ago, emit, pairs, say, size, table, tag_words, when
+from footplate.cli.context import find_run, json_option, open_workspace, parse_pairs, workspace_option
+from footplate.cli.main import Noun
+from footplate.sdk.model import Model
+from footplate.sdk.workspace import Workspace
+
+model_argument = click.argument("model", metavar="NAME[:VERSION]")
+
+
+@click.group(cls=Noun)
+def models() -> None:
+    """List, register, download and delete models.
+
+    A model is named NAME for its newest version, or NAME:VERSION.
+    """
+
+
+@models.command("list")
+@click.option("--name", metavar="NAME", help="Only versions of this model.")
+@click.option("--tag", "tags", multiple=True, metavar="KEY[=VALUE]", help="Only models with this tag; repeatable.")
+@click.option("--latest", is_flag=True, help="Only the newest version of each.")
+@workspace_option
+@json_option
+def list_models(
+    name: str | None, tags: tuple[str, ...], latest: bool, workspace_name: str | None, as_json: bool
+) -> None:
+    """List models, the newest first."""
+    workspace = open_workspace(workspace_name)
+    query = {"name": name, "tag": tags, "latest": latest}
+    found = list(workspace.session.items(f"/workspaces/{workspace.id}/models", query))
+    if as_json:
+        emit(found)
+    elif not found:
+        say("no models")
+    else:
+        rows = [[m["name"], m["version"], _size(m), ago(m["created"]), m["run"], tag_words(m["tags"])] for m in found]
+        table(["name", "version", "size", "created", "run", "tags"], rows, right=["version", "size"])
+
+
+@models.command()
+@model_argument
+@workspace_option
+@json_option
+def show(model: str, workspace_name: str | None, as_json: bool) -> None:
+    """Show all about a model."""
+    workspace = open_workspace(workspace_name)
+    found = _read(workspace, model)
+    if as_json:
+        emit(found)
+        return
+    framework = " ".join(filter(None, [found["framework"], found["framework_version"]]))
+    pairs(
+        [
+            ("name", found["name"]),
+            ("version", found["version"]),
+            ("description", found["description"]),
+            ("framework", framework),
+            ("created", when(found["created"])),
+            ("experiment", found["experiment"]),
+            ("run", found["run"]),
+            ("tags", tag_words(found["tags"])),
+            ("properties", tag_words(found["properties"])),
+            ("files", "\n" + "\n".join(f"  {f['path']}  {size(f['size'])}" for f in found["files"])),
+        ]
+    )
+
+
+@models.command()
+@click.argument("name")
+@click.argument("path")
+@click.option("--run", "run_id", metavar="RUN", help="PATH is a file or folder of this run, not of this machine.")
+@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
+@click.option("--description", metavar="TEXT")
+@click.option("--framework", metavar="NAME", help="e.g. ScikitLearn, Onnx, PyTorch, TensorFlow, Custom")
+@click.option("--framework-version", metavar="VERSION")
+@workspace_option
+@json_option
+def register(name: str, path: str, run_id: str | None, workspace_name: str | None, as_json: bool, **about: Any) -> None:
+    """Register a file or folder as the next version of a model."""
+    known: dict[str, Any] = {
+        "tags": parse_pairs(about["tags"], "--tag"),
+        "description": about["description"],
+        "model_framework": about["framework"],
+        "model_framework_version": about["framework_version"],
+    }
+    workspace = open_workspace(workspace_name)
+    if run_id is not None:
+        made = find_run(run_id, workspace_name)[0].register_model(name, path, **known)
+    else:
+        made = Model.register(workspace, path, name, **known)
+    if as_json:
+        emit(_read(workspace, f"{made.name}:{made.version}"))
+    else:
+        click.echo(f"{made.name}:{made.version}")
+
+
+@models.command()
+@model_argument
+@click.option("--to", "folder", default=".", show_default="this folder", type=click.Path(file_okay=False))
+@click.option("--overwrite", is_flag=True, help="Write over files that are there.")
+@workspace_option
+@json_option
+def download(model: str, folder: str, overwrite: bool, workspace_name: str | None, as_json: bool) -> None:
+    """Download the files of a model."""
+    path = _open(open_workspace(workspace_name), model).download(target_dir=folder, exist_ok=overwrite)
+    if as_json:
+        emit({"path": path})
+    else:
+        click.echo(path)
+
+
+@models.command()
+@click.argument("model", metavar="NAME:VERSION")
+@workspace_option
+def delete(model: str, workspace_name: str | None) -> None:
+    """Delete one version of a model."""
+    if _parse(model)[1] is None:
+        raise click.BadParameter(f"{model!r} names no version", param_hint="NAME:VERSION")
+    _open(open_workspace(workspace_name), model).delete()
+    say(f"{model} is deleted")
+
+
+def _parse(model: str) -> tuple[str, int | None]:
+    name, colon, version = model.partition(":")
+    if colon and not version.isdigit():
+        raise click.BadParameter(f"{version!r} is not a version", param_hint="NAME:VERSION")
+    return name, int(version) if colon else None
+
+
+def _open(workspace: Workspace, model: str) -> Model:
+    name, version = _parse(model)
+    return Model(workspace, name, version=version)
+
+
+def _read(workspace: Workspace, model: str) -> dict[str, Any]:
+    name, version = _parse(model)
+    return workspace.session.get(f"/workspaces/{workspace.id}/models/{name}/{version or 'latest'}")
+
+
+def _size(model: dict[str, Any]) -> str:
+    return size(sum(file["size"] for file in model["files"]))

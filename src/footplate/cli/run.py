@@ -1,0 +1,140 @@
+"""`footplate run`."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from footplate.cli.console import emit, say
+from footplate.cli.context import json_option, open_workspace, parse_pairs, read_run, workspace_option
+from footplate.cli.follow import CANCELED, exit_code, follow, summary
+from footplate.domain.codec import to_json
+from footplate.sdk.environment import Environment
+from footplate.sdk.experiment import Experiment
+from footplate.sdk.script_run_config import ScriptRunConfig
+from footplate.sdk.workspace import Workspace
+
+_EPILOG = """\b
+Exit code: 0 when the run was submitted. With --wait, the outcome of the run:
+  0      Completed
+  1-127  Failed: the script's own exit code, 1 when it had none
+  128+N  Failed: the script was ended by signal N
+  130    Canceled, or Ctrl-C here (the run goes on)
+"""
+
+
+@click.command(epilog=_EPILOG, context_settings={"ignore_unknown_options": False})
+@click.argument("script", type=click.Path(exists=True, dir_okay=False))
+@click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS...]")
+@click.option("-e", "--experiment", metavar="NAME", help="The experiment.  [default: the script's name]")
+@click.option("-t", "--target", default="local", show_default=True, metavar="NAME", help="The compute target.")
+@click.option(
+    "--source-dir",
+    type=click.Path(exists=True, file_okay=False),
+    help="The folder that the run gets a copy of.  [default: this folder, or the script's if it lies elsewhere]",
+)
+@click.option("-r", "--requirements", type=click.Path(exists=True, dir_okay=False), help="Packages to run with.")
+@click.option("--python", metavar="PATH", help="The interpreter to run with, as it is.  [default: the current one]")
+@click.option("--env", "variables", multiple=True, metavar="KEY=VALUE", help="An environment variable; repeatable.")
+@click.option("--env-file", type=click.Path(exists=True, dir_okay=False), help="Variables, one KEY=VALUE a line.")
+@click.option("--name", metavar="TEXT", help="A name to show for the run.")
+@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="End the run, as failed, after so long.")
+@click.option("--wait/--no-wait", help="Wait for the end; the exit code is the run's.  [default: --no-wait]")
+@click.option("--stream/--no-stream", default=True, show_default=True, help="With --wait: show the log as it grows.")
+@workspace_option
+@json_option
+def run(
+    script: str,
+    arguments: tuple[str, ...],
+    experiment: str | None,
+    tags: tuple[str, ...],
+    name: str | None,
+    wait: bool,
+    stream: bool,
+    workspace_name: str | None,
+    as_json: bool,
+    **settings: Any,
+) -> int:
+    """Run a script, here or on a compute target.
+
+    The run gets a copy of the source folder (without what .amlignore or .gitignore name) and outlives this command.
+    Its id goes to stdout; with --wait its log does. What follows `--` goes to the script.
+    """
+    workspace = open_workspace(workspace_name)
+    config = _config(script, arguments, settings)
+    chosen = Experiment(workspace, experiment or experiment_name(script))
+    submitted = chosen.submit(config, tags=parse_pairs(tags, "--tag"))
+    if name:
+        submitted.display_name = name
+    if wait:
+        return _wait(workspace, submitted.id, stream, as_json)
+    if as_json:
+        emit(to_json(read_run(workspace.session, submitted.id)))
+        return 0
+    click.echo(submitted.id)
+    say(f"watch it with: footplate runs logs -f {submitted.id}")
+    return 0
+
+
+def _wait(workspace: Workspace, run_id: str, stream: bool, as_json: bool) -> int:
+    say(f"submitted {run_id}")
+    try:
+        ended = follow(workspace.session, run_id, show=stream, to_stderr=as_json)
+    except KeyboardInterrupt:
+        say(f"\nthe run goes on; end it with: footplate runs cancel {run_id}")
+        return CANCELED
+    if as_json:
+        emit(to_json(ended))
+    say(summary(ended))
+    return exit_code(ended)
+
+
+def _config(script: str, arguments: tuple[str, ...], settings: dict[str, Any]) -> ScriptRunConfig:
+    folder = settings["source_dir"] or _source_folder(script)
+    config = ScriptRunConfig(
+        source_directory=folder,
+        script=os.path.relpath(script, folder),
+        arguments=list(arguments),
+        compute_target=settings["target"],
+        environment=_environment(settings["requirements"], settings["python"]),
+        max_run_duration_seconds=settings["timeout"],
+    )
+    from_file = _read_variables(settings["env_file"]) if settings["env_file"] else {}
+    config.run_config.environment_variables = {**from_file, **parse_pairs(settings["variables"], "--env")}
+    return config
+
+
+def _source_folder(script: str) -> str:
+    """This folder when the script is below it, so that `footplate run src/train.py` brings everything; else its own."""
+    here, path = Path.cwd(), Path(script).resolve()
+    return "." if here in path.parents else str(path.parent)
+
+
+def _environment(requirements: str | None, python: str | None) -> Environment | None:
+    if requirements and python:
+        raise click.UsageError("--requirements builds an environment and --python uses one as it is: give one of them")
+    if requirements:
+        return Environment.from_pip_requirements(Path(requirements).stem, requirements)
+    if python:
+        made = Environment("interpreter")
+        made.python.user_managed_dependencies = True
+        made.python.interpreter_path = python
+        return made
+    return None
+
+
+def _read_variables(path: str) -> dict[str, str]:
+    """A file of KEY=VALUE lines. Empty lines and those that begin with # are left out; quotes are not special."""
+    lines = [line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines()]
+    return parse_pairs([line for line in lines if line and not line.startswith("#")], "--env-file")
+
+
+def experiment_name(script: str) -> str:
+    """The nearest name to the script's that the rule for experiments allows."""
+    cleaned = re.sub(r"[^\w-]+", "-", Path(script).stem, flags=re.ASCII).strip("-_")
+    return cleaned[:255] or "scripts"

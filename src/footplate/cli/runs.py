@@ -1,0 +1,261 @@
+"""`footplate runs`: what is known about runs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from footplate.cli import charts
+from footplate.cli.console import ago, duration, emit, number, pairs, say, size, table, tag_words, when, word
+from footplate.cli.context import (
+    find_run,
+    find_view,
+    json_option,
+    newest_runs,
+    open_workspace,
+    run_argument,
+    workspace_option,
+)
+from footplate.cli.follow import INTERACTIVE_LOG, exit_code, follow
+from footplate.cli.main import Noun
+from footplate.domain.codec import to_json
+from footplate.domain.records import RunView
+from footplate.sdk.session import user_name
+
+STATUSES = (
+    "Starting", "Preparing", "Queued", "Provisioning", "Running", "Finalizing", "CancelRequested", "Completed",
+    "Failed", "Canceled",
+)  # fmt: skip
+
+
+@click.group(cls=Noun)
+def runs() -> None:
+    """Look at runs: logs, metrics, files, story; cancel them.
+
+    RUN is the id of a run, the beginning of one that no other id has, or `latest`.
+    """
+
+
+@runs.command("list")
+@click.option("-e", "--experiment", metavar="NAME", help="Only runs of this experiment.")
+@click.option("-s", "--status", multiple=True, type=click.Choice(STATUSES, case_sensitive=False), help="Repeatable.")
+@click.option("--tag", "tags", multiple=True, metavar="KEY[=VALUE]", help="Only runs with this tag; repeatable.")
+@click.option("--sort", metavar="METRIC", help="By the last value of a metric, best first.  [default: by time]")
+@click.option("--ascending", is_flag=True, help="The oldest, or the smallest, first.")
+@click.option("--children", is_flag=True, help="Children of other runs too.")
+@click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(1))
+@workspace_option
+@json_option
+def list_runs(
+    experiment: str | None,
+    status: tuple[str, ...],
+    tags: tuple[str, ...],
+    sort: str | None,
+    ascending: bool,
+    children: bool,
+    limit: int,
+    workspace_name: str | None,
+    as_json: bool,
+) -> None:
+    """List runs, the newest first."""
+    query: dict[str, Any] = {"experiment": experiment, "status": status, "tag": tags, "ascending": ascending}
+    query.update(parent="any" if children else "none", order=f"metric:{sort}" if sort else "created", metric=sort)
+    workspace = open_workspace(workspace_name)
+    found = list(newest_runs(workspace, limit, **query))
+    if as_json:
+        emit([to_json(view) for view in found])
+    elif not found:
+        say("no runs")
+    else:
+        values = [charts.last_value(workspace.session, view.id, sort) for view in found] if sort else []
+        columns = ["id", "experiment", "status", "created", "took", "name", *([sort] if sort else [])]
+        rows = [_row(view, *values[i : i + 1]) for i, view in enumerate(found)]
+        table(columns, rows, right=["took", sort or ""])
+
+
+def _row(view: RunView, *values: Any) -> list[str]:
+    took = duration((view.ended or time.time()) - view.started) if view.started else ""
+    name = view.display_name or view.name or ""
+    return [view.id, view.experiment, view.status, ago(view.created), took, name, *map(number, values)]
+
+
+@runs.command()
+@run_argument
+@workspace_option
+@json_option
+def show(run_id: str, workspace_name: str | None, as_json: bool) -> None:
+    """Show all about a run."""
+    _, view = find_view(run_id, workspace_name)
+    if as_json:
+        emit(to_json(view))
+        return
+    _show_identity(view)
+    cause = view.outcome.cause if view.outcome else None
+    if cause:
+        pairs(
+            [
+                ("because", cause.message),
+                ("hint", cause.hint),
+                ("traceback", cause.traceback and "\n" + cause.traceback),
+            ]
+        )
+        if cause.last_lines and not cause.traceback:
+            click.echo("last lines\n  " + "\n  ".join(cause.last_lines))
+
+
+def _show_identity(view: RunView) -> None:
+    waiting = f"position {view.waiting.position}: {view.waiting.reason}" if view.waiting else None
+    nodes = ", ".join(f"{n.index}: {n.state.value}" + (f" on {n.host}" if n.host else "") for n in view.nodes)
+    program = view.spec.program if view.spec else None
+    script = " ".join([program.script, *program.arguments]) if program and program.script else None
+    pairs(
+        [
+            ("id", view.id),
+            ("name", view.display_name or view.name),
+            ("status", word(view.status)),
+            ("waiting", waiting),
+            ("experiment", view.experiment),
+            ("script", script),
+            ("command", program.command if program else None),
+            ("target", view.target),
+            ("created", f"{when(view.created)} ({ago(view.created)})"),
+            ("took", duration((view.ended or time.time()) - view.started) if view.started else None),
+            ("by", view.created_by),
+            ("parent", view.parent),
+            ("nodes", nodes),
+            ("snapshot", view.snapshot and view.snapshot[:12]),
+            ("tags", tag_words(view.tags)),
+            ("warnings", "; ".join(view.warnings)),
+        ]
+    )
+
+
+@runs.command()
+@run_argument
+@click.option("-f", "--follow", "following", is_flag=True, help="Go on until the run has ended.")
+@click.option(
+    "--file", "path", metavar="PATH", help="A log of the run (see `runs files`).  [default: the first rank's]"
+)
+@click.option("--exit-code", "with_code", is_flag=True, help="With -f: exit as `footplate run --wait` would.")
+@workspace_option
+def logs(run_id: str, following: bool, path: str | None, with_code: bool, workspace_name: str | None) -> int:
+    """Print a run's log.
+
+    Ctrl-C stops the printing, never the run.
+    """
+    session, view = find_view(run_id, workspace_name)
+    if following:
+        ended = follow(session, view.id, log=path)
+        return exit_code(ended) if with_code else 0
+    log = path or (INTERACTIVE_LOG if view.kind == "interactive" else None)
+    if log is None:
+        log = session.get(f"/runs/{view.id}/follow", {"version": -1})["log"]
+    if log is None:
+        say(f"{view.id} is {view.status} and has written nothing yet")
+        return 0
+    for piece in session.stream(f"/runs/{view.id}/files/{log}"):
+        sys.stdout.buffer.write(piece)
+    return 0
+
+
+@runs.command()
+@run_argument
+@click.option("--name", metavar="METRIC", help="One metric, as a plot and its values.")
+@click.option("--system", is_flag=True, help="The machine's series too: CPU, memory, GPU, disk, network.")
+@workspace_option
+@json_option
+def metrics(run_id: str, name: str | None, system: bool, workspace_name: str | None, as_json: bool) -> None:
+    """Show what a run logged."""
+    session, view = find_view(run_id, workspace_name)
+    series = session.get(f"/runs/{view.id}/metrics", {"name": name, "system": system})[view.id]
+    if as_json:
+        emit(series)
+    elif not series:
+        say(f"{view.id} has no metric {name!r}" if name else f"{view.id} logged no metrics")
+    elif name:
+        charts.show_series(series)
+    else:
+        charts.show_table(series)
+
+
+@runs.command()
+@run_argument
+@click.option("--prefix", default="", metavar="PATH", help="Only files that begin with this.")
+@workspace_option
+@json_option
+def files(run_id: str, prefix: str, workspace_name: str | None, as_json: bool) -> None:
+    """List the files and logs of a run."""
+    session, view = find_view(run_id, workspace_name)
+    found = list(session.items(f"/runs/{view.id}/files", {"prefix": prefix}))
+    if as_json:
+        emit(found)
+    elif not found:
+        say("no files")
+    else:
+        table(
+            ["path", "size", "modified"],
+            [[f["path"], size(f["size"]), when(f["modified"])] for f in found],
+            right=["size"],
+        )
+
+
+@runs.command()
+@run_argument
+@click.argument("paths", nargs=-1)
+@click.option("--to", "folder", default=".", show_default="this folder", type=click.Path(file_okay=False))
+@workspace_option
+@json_option
+def download(run_id: str, paths: tuple[str, ...], folder: str, workspace_name: str | None, as_json: bool) -> None:
+    """Download files of a run.
+
+    PATHS are files or folders of the run; without any, all of it. They keep their paths below the folder.
+    """
+    run, view = find_run(run_id, workspace_name)
+    names = run.get_file_names()
+    wanted = [n for n in names if not paths or any(n == p or n.startswith(p.rstrip("/") + "/") for p in paths)]
+    unknown = [p for p in paths if not any(n == p or n.startswith(p.rstrip("/") + "/") for n in names)]
+    if unknown:
+        raise click.BadParameter(f"{view.id} has no file or folder {unknown[0]!r}; it has: {', '.join(names)}")
+    written = [str(Path(folder) / name) for name in wanted]
+    for name, target in zip(wanted, written, strict=True):
+        Path(target).parent.mkdir(parents=True, exist_ok=True)
+        run.download_file(name, target)
+    if as_json:
+        emit(written)
+    else:
+        click.echo("\n".join(written))
+
+
+@runs.command()
+@click.argument("run_ids", metavar="RUN...", nargs=-1, required=True)
+@click.option("--reason", default="", metavar="TEXT", help="Why, for the run's story.")
+@workspace_option
+@json_option
+def cancel(run_ids: tuple[str, ...], reason: str, workspace_name: str | None, as_json: bool) -> None:
+    """Cancel runs, and their children with them."""
+    ended: list[Any] = []
+    for run_id in run_ids:
+        session, view = find_view(run_id, workspace_name)
+        after = session.post(f"/runs/{view.id}/cancel", {"by": user_name(), "reason": reason})
+        ended.append(after)
+        say(f"{view.id}: {after['status']}")
+    if as_json:
+        emit(ended)
+
+
+@runs.command()
+@run_argument
+@workspace_option
+@json_option
+def story(run_id: str, workspace_name: str | None, as_json: bool) -> None:
+    """Tell what happened to a run, event by event."""
+    session, view = find_view(run_id, workspace_name)
+    lines = list(session.items(f"/runs/{view.id}/story"))
+    if as_json:
+        emit(lines)
+    else:
+        table(["time", "status", "what happened"], [[when(s["time"]), s["status"], s["text"]] for s in lines])

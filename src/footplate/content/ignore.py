@@ -1,0 +1,228 @@
+r"""Ignore files with git's own semantics, compiled to regular expressions over bytes.
+
+Git matches bytes, not letters (`?` is half an "é"), so this does too. The last rule that matches a path decides; nothing
+below an excluded folder can come back. `git check-ignore` is the reference, its corners included: what stands before the
+first special character of a pattern is compared literally and cut off, so `foo**/bar` means `foo` and then `**/bar`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import List, NamedTuple, Optional, Pattern, Tuple
+
+AMLIGNORE = ".amlignore"
+GITIGNORE = ".gitignore"
+
+_SPECIAL = re.compile(rb"[*?\[\\]")
+_CLASSES = {
+    b"alnum": b"0-9A-Za-z",
+    b"alpha": b"A-Za-z",
+    b"blank": rb"\t ",
+    b"cntrl": rb"\x00-\x1f\x7f",
+    b"digit": b"0-9",
+    b"graph": rb"\x21-\x7e",
+    b"lower": b"a-z",
+    b"print": rb"\x20-\x7e",
+    b"punct": rb"\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e",
+    b"space": rb"\t-\r ",
+    b"upper": b"A-Z",
+    b"xdigit": b"0-9A-Fa-f",
+}
+
+
+class _Rule(NamedTuple):
+    regex: bytes
+    negated: bool
+    only_folders: bool
+    by_name: bool  # matches the last component alone; otherwise the whole path
+
+
+class _Group(NamedTuple):
+    """Neighbouring rules that say the same about a path, as one expression."""
+
+    matches: Pattern[bytes]
+    by_name: bool
+    excludes: bool
+
+
+class IgnoreRules:
+    """What an ignore file excludes. `key` is equal for rules that decide alike."""
+
+    def __init__(self, text: bytes, hides_git: bool) -> None:
+        rules = [rule for rule in map(_parse, _lines(text)) if rule is not None]
+        self.key = (text, hides_git) if rules else (b"", hides_git)
+        self._hides_git = hides_git
+        self._for_files = _group([rule for rule in rules if not rule.only_folders])
+        self._for_folders = _group(rules)
+
+    @classmethod
+    def from_text(cls, text: str, hides_git: bool = False) -> IgnoreRules:
+        """Rules from the text of an ignore file. `hides_git`: leave out `.git` as well, as git itself does."""
+        return cls(text.encode("utf-8", "surrogateescape"), hides_git)
+
+    def ignores(self, path: str, is_dir: bool) -> bool:
+        """Whether `path` (relative, with slashes) is excluded, by itself or with a folder that it lies in."""
+        parts = path.split("/")
+        folders = ("/".join(parts[: depth + 1]) for depth in range(len(parts) - 1))
+        return any(self.excludes(folder, True) for folder in folders) or self.excludes(path, is_dir)
+
+    def excludes(self, path: str, is_dir: bool) -> bool:
+        """The same for a path whose folders are known not to be excluded."""
+        raw = os.fsencode(path)
+        name = raw[raw.rfind(b"/") + 1 :]
+        if self._hides_git and name == b".git":
+            return True
+        for group in self._for_folders if is_dir else self._for_files:
+            if group.matches.fullmatch(name if group.by_name else raw):
+                return group.excludes
+        return False
+
+
+def rules_for(folder: str) -> IgnoreRules:
+    """`.amlignore` at the top of the folder, else `.gitignore`, else rules that exclude nothing."""
+    for name in (AMLIGNORE, GITIGNORE):
+        try:
+            with open(os.path.join(folder, name), "rb") as file:
+                return IgnoreRules(file.read(), hides_git=name == GITIGNORE)
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            continue
+    return IgnoreRules(b"", hides_git=False)
+
+
+def _lines(text: bytes) -> List[bytes]:
+    lines = (text[3:] if text.startswith(b"\xef\xbb\xbf") else text).split(b"\n")
+    return [line[:-1] if line.endswith(b"\r") else line for line in lines]
+
+
+def _parse(line: bytes) -> Optional[_Rule]:
+    if not line or line.startswith(b"#"):
+        return None
+    pattern = _without_trailing_spaces(line.split(b"\0", 1)[0])
+    negated = pattern.startswith(b"!")
+    if negated:
+        pattern = pattern[1:]
+    only_folders = pattern.endswith(b"/")
+    if only_folders:
+        pattern = pattern[:-1]
+    by_name = b"/" not in pattern
+    regex = _glob(pattern) if by_name else _path_glob(pattern)
+    return None if regex is None else _Rule(regex, negated, only_folders, by_name)
+
+
+def _without_trailing_spaces(line: bytes) -> bytes:
+    end = at = 0
+    while at < len(line):
+        step = 2 if line[at : at + 1] == b"\\" else 1
+        if step == 2 or line[at : at + 1] != b" ":
+            end = at + step
+        at += step
+    return line[:end]
+
+
+def _group(rules: List[_Rule]) -> Tuple[_Group, ...]:
+    """The rules, last first, with neighbours of one sort joined."""
+    groups: List[Tuple[_Rule, List[bytes]]] = []
+    for rule in reversed(rules):
+        if groups and groups[-1][0][1::2] == rule[1::2]:
+            groups[-1][1].append(rule.regex)
+        else:
+            groups.append((rule, [rule.regex]))
+    return tuple(
+        _Group(re.compile(b"|".join(b"(?:%s)" % r for r in regexes), re.DOTALL), first.by_name, not first.negated)
+        for first, regexes in groups
+    )
+
+
+def _path_glob(pattern: bytes) -> Optional[bytes]:
+    if pattern.startswith(b"/"):
+        pattern = pattern[1:]
+    special = _SPECIAL.search(pattern)
+    cut = special.start() if special else len(pattern)
+    rest = _glob(pattern[cut:], any_char=b"[^/]")
+    return None if rest is None else re.escape(pattern[:cut]) + rest
+
+
+def _glob(pattern: bytes, any_char: bytes = b".") -> Optional[bytes]:
+    """The expression for a glob; None for one that can match nothing. With `any_char` "[^/]", `**` crosses folders."""
+    out: List[bytes] = []
+    at = 0
+    while at < len(pattern):
+        char = pattern[at : at + 1]
+        if char == b"*":
+            at, piece = _stars(pattern, at, any_char)
+        elif char == b"[":
+            found = _char_class(pattern, at + 1, any_char)
+            if found is None:
+                return None
+            at, piece = found
+        elif char == b"?":
+            at, piece = at + 1, any_char
+        else:
+            if char == b"\\":
+                at += 1
+                if at == len(pattern):
+                    return None
+            at, piece = at + 1, re.escape(pattern[at : at + 1])
+        out.append(piece)
+    return b"".join(out)
+
+
+def _stars(pattern: bytes, at: int, any_char: bytes) -> Tuple[int, bytes]:
+    end = at
+    while pattern[end : end + 1] == b"*":
+        end += 1
+    opens = at == 0 or pattern[at - 1 : at] == b"/"
+    if end - at == 1 or not opens or any_char == b".":
+        return end, any_char + b"*"
+    if pattern[end : end + 1] == b"/":
+        return end + 1, b"(?:.*/)?"
+    if end == len(pattern) or pattern[end : end + 2] == rb"\/":
+        return end, b".*"
+    return end, any_char + b"*"
+
+
+def _char_class(pattern: bytes, at: int, any_char: bytes) -> Optional[Tuple[int, bytes]]:
+    """The expression for the class whose `[` lies before `at`, and where it ends; None when it is malformed."""
+    negated = pattern[at : at + 1] in (b"!", b"^")
+    if negated:
+        at += 1
+    members: List[bytes] = []
+    previous: Optional[int] = None  # a byte that could begin a range
+    first = True
+    while first or pattern[at : at + 1] != b"]":
+        first = False
+        item = _class_item(pattern, at, previous)
+        if item is None:
+            return None
+        at, member, previous = item
+        members.append(member)
+    inside = b"".join(members)
+    if negated:
+        return at + 1, b"[^%s%s]" % (inside, b"/" if any_char != b"." else b"")
+    chosen = b"[%s]" % inside if inside else b"(?!)"
+    return at + 1, chosen if any_char == b"." else b"(?!/)" + chosen
+
+
+def _class_item(pattern: bytes, at: int, previous: Optional[int]) -> Optional[Tuple[int, bytes, Optional[int]]]:
+    """One member of a class: where it ends, its expression, and the byte that could begin a range."""
+    if at >= len(pattern):
+        return None
+    if pattern[at : at + 1] == b"-" and previous is not None and pattern[at + 1 : at + 2] not in (b"", b"]"):
+        at += 2 if pattern[at + 1 : at + 2] == b"\\" else 1
+        if at >= len(pattern):
+            return None
+        last = pattern[at]
+        return at + 1, b"\\x%02x-\\x%02x" % (previous, last) if previous <= last else b"", None
+    if pattern[at : at + 2] == b"[:":
+        end = pattern.find(b"]", at + 2)
+        if end < 0:
+            return None
+        if end > at + 2 and pattern[end - 1 : end] == b":":
+            named = _CLASSES.get(pattern[at + 2 : end - 1])
+            return None if named is None else (end + 1, named, None)
+    elif pattern[at : at + 1] == b"\\":
+        at += 1
+        if at >= len(pattern):
+            return None
+    return at + 1, b"\\x%02x" % pattern[at], pattern[at]

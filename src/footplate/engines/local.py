@@ -1,0 +1,166 @@
+"""The engine of one machine: agents are processes here, started detached so that they outlive the server.
+
+An agent holds the flock of its `agent.lock` for life. The engine takes it *before* it starts the agent and hands it over
+as an open file, so two starts at the same time can never give two agents, and a lock that is taken means a living agent
+even when the server that started it is long gone. The handle names each agent by pid and start time: a pid that was
+used again is not mistaken for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+from footplate.engines.base import AgentJob, Observation, Request
+from footplate.engines.nursery import Nursery
+from footplate.errors import Broken, InvalidInput
+from footplate.node import tree
+from footplate.node.workdir import LOCK_NUMBER, PACKAGE, NodeFolder
+
+_HOLDER_SECONDS = 10.0
+_OF_A_JOB = ("FOOTPLATE_RUN_", "AZUREML_", "AZ_BATCHAI_")
+_OF_A_RANK = ("FOOTPLATE_NODE", "FOOTPLATE_RANK", "FOOTPLATE_JOURNALS", "FOOTPLATE_EXITS", "FOOTPLATE_TOKEN")
+
+
+def agent_argv() -> list[str]:
+    """Isolated and without site-packages: it starts faster, and nobody's PYTHON* variables reach it."""
+    return [sys.executable, "-I", "-S", os.path.join(PACKAGE, "node", "__main__.py")]
+
+
+class LocalEngine:
+    """`program` is an argv that stands in for the agent, in tests of the engine itself."""
+
+    name = "local"
+
+    def __init__(self, program: Sequence[str] = ()) -> None:
+        self._program = list(program)
+        self._nursery = Nursery(agent_argv())
+
+    # ── The four methods ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def prepare(self, job: AgentJob) -> Request:
+        if job.home is None:
+            raise InvalidInput("the local engine needs the server's home folder", "set home of the job")
+        if job.node_count < 1:
+            raise InvalidInput(f"node_count is {job.node_count}", "give at least 1")
+        common = ["--run", job.run, "--attempt", str(job.attempt), "--endpoint", job.endpoint, "--home", job.home]
+        agents = [
+            {
+                "arguments": [*common, "--node", str(node), "--lock", str(LOCK_NUMBER)],
+                "variables": {
+                    tree.MACHINERY: f"{job.run}/{node}",
+                    "FOOTPLATE_HOME": job.home,
+                    **({"FOOTPLATE_TOKEN": job.token} if job.token else {}),
+                },
+            }
+            for node in range(job.node_count)
+        ]
+        return Request(self.name, job.run, job.attempt, {"home": job.home, "program": self._program, "agents": agents})
+
+    def submit(self, request: Request) -> str:
+        home, agents = str(request.body["home"]), cast("list[dict[str, Any]]", request.body["agents"])
+        started = [self._start(NodeFolder(home, request.run, n), agent, request) for n, agent in enumerate(agents)]
+        handle = {"home": home, "run": request.run, "attempt": request.attempt, "agents": started}
+        return json.dumps(handle, sort_keys=True, separators=(",", ":"))
+
+    def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
+        return {handle: _observe(handle) for handle in handles}
+
+    def cancel(self, handle: str, grace: float) -> None:
+        known = _parse(handle)
+        if known is None:
+            return
+        agents = _agents(known)
+        tree.send(_living(agents), signal.SIGTERM)
+        timer = threading.Timer(grace, _end_by_force, [str(known["run"]), agents])
+        timer.daemon = True
+        timer.start()
+
+    # ── Starting ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _start(self, folder: NodeFolder, agent: dict[str, Any], request: Request) -> dict[str, Any]:
+        """Start one agent unless it lives; returns who it is."""
+        message = {
+            "program": request.body["program"],
+            "arguments": agent["arguments"],
+            "variables": {**_inherited(), **agent["variables"]},
+            "log": folder.agent_log,
+        }
+        for _ in range(2):
+            held = folder.take_lock()
+            if held is None:
+                return _holder(folder)
+            try:
+                folder.forget_exit()
+                pid = self._nursery.fork(message, held)
+                if pid is not None:
+                    identity = tree.identity(pid) or ""
+                    folder.write_holder(held, pid, identity, request.attempt)
+                    return {"pid": pid, "identity": identity}
+            finally:
+                # The agent has it now. If the nursery died and nobody can tell whether there is an agent, the lock can.
+                os.close(held)
+        raise Broken(f"the agent of {folder.path} could not be started", "see: footplate server logs")
+
+
+def _inherited() -> dict[str, str]:
+    """Our environment; the server may have been started by a job, and what belongs to that is not for this one."""
+    return {n: v for n, v in os.environ.items() if not n.startswith(_OF_A_JOB) and n not in _OF_A_RANK}
+
+
+def _holder(folder: NodeFolder) -> dict[str, Any]:
+    """Who holds the lock; a process that was started a moment ago may not have written itself down yet."""
+    deadline = time.monotonic() + _HOLDER_SECONDS
+    while time.monotonic() < deadline:
+        holder = folder.read_holder()
+        if holder is not None and tree.alive(int(holder["pid"]), str(holder["identity"])):
+            return {"pid": holder["pid"], "identity": holder["identity"]}
+        time.sleep(0.01)
+    raise Broken(f"{folder.path} is locked by a process that does not say who it is", "see who has agent.lock open")
+
+
+# ── Watching and ending ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _parse(handle: str) -> dict[str, Any] | None:
+    try:
+        known = json.loads(handle)
+        return cast("dict[str, Any]", known) if known["home"] and known["run"] and known["agents"] else None
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _agents(known: dict[str, Any]) -> list[tuple[int, str]]:
+    return [(int(agent["pid"]), str(agent["identity"])) for agent in known["agents"]]
+
+
+def _living(agents: Iterable[tuple[int, str]]) -> list[int]:
+    return [pid for pid, identity in agents if tree.alive(pid, identity)]
+
+
+def _observe(handle: str) -> Observation:
+    known = _parse(handle)
+    if known is None:
+        return Observation("gone")
+    agents, codes = _agents(known), dict[int, int | None]()
+    for node, (pid, identity) in enumerate(agents):
+        if not tree.alive(pid, identity):
+            folder = NodeFolder(str(known["home"]), str(known["run"]), node)
+            # An agent removes its folder when all is done, and leaves its exit code when it is not; one that was killed
+            # leaves neither.
+            codes[node] = folder.read_exit() if folder.exists() else 0
+    if len(codes) == len(agents):
+        return Observation("exited", codes)
+    return Observation("running", codes, tuple(node for node, code in codes.items() if code is None))
+
+
+def _end_by_force(run: str, agents: list[tuple[int, str]]) -> None:
+    """The agents first, so that they start nothing new; then whatever still carries the run's marker."""
+    tree.send(_living(agents), signal.SIGKILL)
+    tree.end(lambda: tree.members(tree.marker(run)), 0.0)

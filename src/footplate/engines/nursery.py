@@ -1,0 +1,70 @@
+"""The engine's side of the process that agents are forked from (`footplate.node.nursery`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from footplate.node.tree import MACHINERY
+
+_ANSWER_SECONDS = 30.0
+_BUFFER = 1 << 20
+
+
+class Nursery:
+    """Started when first needed and whenever it is found gone. It ends by itself, when idle or when we are gone."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self._argv = list(argv)
+        self._guard = threading.Lock()
+        self._door: socket.socket | None = None
+
+    def fork(self, message: Mapping[str, Any], lock: int) -> int | None:
+        """The pid of a new process that has `lock` open; None when it cannot be known whether there is one."""
+        data = json.dumps(message).encode()
+        with self._guard:
+            for _ in range(2):
+                door = self._door or self._open()
+                try:
+                    socket.send_fds(door, [data], [lock])
+                except OSError:  # it had ended before it could hear of this: another one will
+                    self._close()
+                    continue
+                return self._answer(door)
+        return None
+
+    def _answer(self, door: socket.socket) -> int | None:
+        try:
+            answer = door.recv(64)
+        except OSError:
+            answer = b""
+        if not answer:
+            self._close()
+            return None
+        return int(answer)
+
+    def _open(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+        ours.settimeout(_ANSWER_SECONDS)
+        with theirs:
+            process = subprocess.Popen(
+                [*self._argv, "--nursery", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, MACHINERY: "nursery"},
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        threading.Thread(target=process.wait, name="nursery", daemon=True).start()
+        self._door = ours
+        return ours
+
+    def _close(self) -> None:
+        if self._door is not None:
+            self._door.close()
+            self._door = None

@@ -1,0 +1,153 @@
+"""How uv is found, configured and called. uv does not read pip's configuration, so it is handed over here."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from footplate.errors import Broken
+
+# pip's option → uv's variable, and what uv wants between several values. pip itself separates them by white space.
+_TRANSLATION = {
+    "index-url": ("UV_DEFAULT_INDEX", None),
+    "extra-index-url": ("UV_INDEX", " "),
+    "find-links": ("UV_FIND_LINKS", ","),
+    "constraint": ("UV_CONSTRAINT", " "),
+    "trusted-host": ("UV_INSECURE_HOST", " "),
+    "no-index": ("UV_NO_INDEX", None),
+    "timeout": ("UV_HTTP_TIMEOUT", None),
+    "default-timeout": ("UV_HTTP_TIMEOUT", None),
+    "cert": ("SSL_CERT_FILE", None),
+    "client-cert": ("SSL_CLIENT_CERT", None),
+    "proxy": ("ALL_PROXY", None),
+}
+# Older names that uv still reads: whoever set one of them has spoken.
+_SYNONYMS = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
+
+
+def find_uv() -> str:
+    """Beside our interpreter, in the `uv` package, or on PATH."""
+    beside = os.path.join(os.path.dirname(sys.executable), "uv")
+    if os.access(beside, os.X_OK):
+        return beside
+    try:
+        import uv  # optional here: an installation without the package may have the program
+
+        return str(uv.find_uv_bin())
+    except (ImportError, FileNotFoundError):
+        pass
+    found = shutil.which("uv")
+    if found is None:
+        raise Broken(f"uv, which builds environments, is not installed beside {sys.executable}", "run: pip install uv")
+    return found
+
+
+def uv_variables(inherited: Mapping[str, str], settings: Mapping[str, str], cache: Path | None) -> dict[str, str]:
+    """The environment for uv: pip's `settings` in uv's words, where uv was not told otherwise already."""
+    variables = dict(inherited)
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME"):  # about us, not about what is built
+        variables.pop(name, None)
+    for option, value in settings.items():
+        name, separator = _TRANSLATION.get(option, (None, None))
+        if name is None or not value.strip() or name in inherited or _SYNONYMS.get(name, name) in inherited:
+            continue
+        variables[name] = value.strip() if separator is None else separator.join(value.split())
+    if "UV_INDEX" in variables or "UV_EXTRA_INDEX_URL" in variables:
+        variables.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")  # as pip: the best version of all indexes
+    if cache is not None:
+        variables.setdefault("UV_CACHE_DIR", str(cache))
+    variables.setdefault("UV_NO_PROGRESS", "1")
+    return variables
+
+
+def pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """What pip would use here: its files, the later the stronger, then PIP_* variables."""
+    found: dict[str, str] = {}
+    for path in _pip_files(environ):
+        parser = configparser.RawConfigParser()
+        try:
+            parser.read(path, encoding="utf-8")
+        except (configparser.Error, UnicodeDecodeError):
+            continue  # pip will complain about it; it is not for us to
+        for section in ("global", "install"):
+            if parser.has_section(section):
+                found.update({key.replace("_", "-"): value for key, value in parser.items(section)})
+    for name, value in environ.items():
+        if name.startswith("PIP_"):
+            found[name[len("PIP_") :].lower().replace("_", "-")] = value
+    return found
+
+
+def _pip_files(environ: Mapping[str, str]) -> list[str]:
+    named = environ.get("PIP_CONFIG_FILE")
+    if named == os.devnull:
+        return []
+    configured = environ.get("XDG_CONFIG_HOME") or "~/.config"
+    places = ["/etc/xdg/pip/pip.conf", "/etc/pip.conf", "~/.pip/pip.conf", f"{configured}/pip/pip.conf"]
+    places += [os.path.join(sys.prefix, "pip.conf"), *([named] if named else [])]
+    return [os.path.expanduser(place) for place in places]
+
+
+def run_uv(
+    arguments: Sequence[str],
+    say: Callable[[str], None],
+    cache: Path | None = None,
+    text: str | None = None,
+    keep_open: Sequence[int] = (),
+) -> tuple[int, str, str]:
+    """Run uv; its talk goes to `say` line by line as it comes. Returns exit code, output and talk.
+
+    Ends with us: when the caller is interrupted, uv and the builds that it started are killed. `keep_open` are locks
+    that uv shall hold as well, so that they outlive a killed caller as long as uv still writes.
+    """
+    process = subprocess.Popen(
+        [find_uv(), *arguments],
+        stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=uv_variables(os.environ, pip_settings(os.environ), cache),
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        pass_fds=keep_open,
+        start_new_session=True,
+    )
+    assert process.stdout is not None and process.stderr is not None
+    output, talk = list[str](), list[str]()
+    sides = [threading.Thread(target=_collect, args=(process.stdout, output), daemon=True)]
+    if process.stdin is not None and text is not None:
+        sides.append(threading.Thread(target=_feed, args=(process.stdin, text), daemon=True))
+    try:
+        for side in sides:
+            side.start()
+        for line in process.stderr:
+            talk.append(line.rstrip("\n"))
+            say(talk[-1])
+        for side in sides:
+            side.join()
+        return process.wait(), "".join(output), "\n".join(talk)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, 9)
+            process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+def _collect(source: IO[str], into: list[str]) -> None:
+    into.extend(source)
+
+
+def _feed(target: IO[str], text: str) -> None:
+    try:
+        with target:
+            target.write(text)
+    except BrokenPipeError:
+        pass  # it ended without reading everything, and says why

@@ -1,0 +1,18 @@
+"""`python -m footplate.node`, or this file itself under `python -I -S`, which starts a little sooner."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+if not __package__:
+    # Isolated and without site-packages: nothing but the standard library is on the path, so we add ourselves, behind
+    # it, because the folder may be site-packages, where anything may lie.
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from footplate.node import agent, nursery
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--nursery"]:
+        sys.exit(nursery.serve(int(sys.argv[2])))
+    sys.exit(agent.main(sys.argv[1:]))

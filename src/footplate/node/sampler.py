@@ -1,0 +1,133 @@
+"""What the node uses while the ranks run, as series of the run: `system/node_0/cpu_percent` and its like.
+
+Its own thread and its own journal, which is shipped like any other and marked as the system's.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from footplate.job.journal import Journal
+from footplate.node.workdir import see_installed_packages
+
+OFTEN_SECONDS, SELDOM_SECONDS = 1.0, 5.0
+OFTEN_FOR_SECONDS = 30.0
+_START_SECONDS = 0.3
+"""Left to the ranks' own start: nothing of a run is worth seeing earlier, and the import of psutil is not free."""
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Sampler:
+    def __init__(self, folder: str, node: int, members: Callable[[], list[int]], disk: str) -> None:
+        name = f"node_{node}"
+        taken = os.path.exists(os.path.join(folder, f"{name}.slots"))
+        # A journal has one writer: an agent that follows a dead one opens another.
+        self._journal = Journal(folder, f"{name}_{os.getpid()}" if taken else name)
+        self._prefix = f"system/{name}/"
+        self._members = members
+        self._disk = disk
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        self._over.wait(_START_SECONDS)
+        machine, gpus, began = _Machine(self._disk), _Gpus(), time.monotonic()
+        try:
+            while not self._over.wait(_pause(time.monotonic() - began)):
+                self._write({**machine.sample(), **gpus.sample(), "process_tree_rss_bytes": _resident(self._members())})
+            self._write({**machine.sample(), **gpus.sample()})
+        except OSError:
+            pass  # a full disk: the ranks will say it louder
+        finally:
+            self._journal.close()
+
+    def _write(self, values: dict[str, float]) -> None:
+        for name, value in values.items():
+            self._journal.log(self._prefix + name, float(value))
+
+
+def _pause(elapsed: float) -> float:
+    return OFTEN_SECONDS if elapsed < OFTEN_FOR_SECONDS else SELDOM_SECONDS
+
+
+def _resident(pids: list[int]) -> float:
+    """Memory of the ranks and all they started; shared pages count for each who has them."""
+    total = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/statm", "rb") as file:
+                total += int(file.read().split()[1]) * _PAGE
+        except (OSError, IndexError):
+            continue
+    return float(total)
+
+
+def preload() -> Any:
+    """psutil, which lies in site-packages: agents start without them on their path."""
+    see_installed_packages()
+    import psutil  # lazy: see above
+
+    return psutil
+
+
+class _Machine:
+    def __init__(self, disk: str) -> None:
+        self._psutil = psutil = preload()
+        self._disk = disk
+        psutil.cpu_percent()  # from here on each call tells the use since the last one
+
+    def sample(self) -> dict[str, float]:
+        memory, space = self._psutil.virtual_memory(), self._psutil.disk_usage(self._disk)
+        values = {
+            "cpu_percent": self._psutil.cpu_percent(),
+            "memory_used_bytes": memory.total - memory.available,
+            "memory_percent": memory.percent,
+            "disk_free_bytes": space.free,
+        }
+        disk, network = self._psutil.disk_io_counters(), self._psutil.net_io_counters()
+        if disk is not None:
+            values.update(disk_read_bytes=disk.read_bytes, disk_write_bytes=disk.write_bytes)
+        if network is not None:
+            values.update(network_received_bytes=network.bytes_recv, network_sent_bytes=network.bytes_sent)
+        return values
+
+
+class _Gpus:
+    """NVIDIA's devices through NVML; nothing where there is no driver or no binding for it."""
+
+    def __init__(self) -> None:
+        self._nvml: Any = None
+        self._devices: list[Any] = []
+        try:
+            import pynvml  # optional: the extra `gpu`
+
+            pynvml.nvmlInit()
+            self._nvml = pynvml
+            self._devices = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
+        except Exception:  # the binding's own errors cannot be named when it is not installed
+            self._devices = []
+
+    def sample(self) -> dict[str, float]:
+        values: dict[str, float] = {}
+        for index, device in enumerate(self._devices):
+            try:
+                use = self._nvml.nvmlDeviceGetUtilizationRates(device)
+                memory = self._nvml.nvmlDeviceGetMemoryInfo(device)
+            except self._nvml.NVMLError:
+                continue  # e.g. a device that was reset; the others go on
+            values[f"gpu_{index}_percent"] = use.gpu
+            values[f"gpu_{index}_memory_used_bytes"] = memory.used
+            values[f"gpu_{index}_memory_percent"] = 100.0 * memory.used / memory.total
+        return values

@@ -1,0 +1,129 @@
+"""The run that this process belongs to, as its environment variables tell."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union
+
+from footplate.job.journal import Journal
+from footplate.job.offline import OfflineRun
+from footplate.sdk import files
+from footplate.sdk.exceptions import RunEnvironmentException
+from footplate.sdk.recorder import open_recorder
+from footplate.sdk.run import Run, failure_cause
+from footplate.sdk.session import Session, open_session
+
+if TYPE_CHECKING:
+    from footplate.sdk.experiment import Experiment
+
+NEEDED = (
+    "AZUREML_RUN_ID",
+    "AZUREML_ARM_SUBSCRIPTION",
+    "AZUREML_ARM_RESOURCEGROUP",
+    "AZUREML_ARM_WORKSPACE_NAME",
+    "AZUREML_ARM_PROJECT_NAME",
+    "AZUREML_SERVICE_ENDPOINT",
+    "AZUREML_RUN_TOKEN",
+    "AZUREML_RUN_TOKEN_EXPIRY",
+    "FOOTPLATE_ENDPOINT",
+)
+OUTPUTS = "./outputs"
+_log = logging.getLogger(__name__)
+
+
+class _SubmittedRun(Run):
+    """A run seen from inside: the node agent, not the script, says how it ends."""
+
+    def __init__(self, run_id: str) -> None:
+        # No request: a script that only logs never talks to the server.
+        self._id = run_id
+        self._known = None
+        self._outputs = OUTPUTS
+        self._capture = None
+        self._job_session = open_session()
+        self._found: Optional[Experiment] = None
+        self._guard = threading.Lock()
+        self.log = _quick_log(open_recorder(self._job_session, run_id).journal, super().log)
+
+    @property
+    def _session(self) -> Session:
+        return self._job_session
+
+    @property
+    def experiment(self) -> Experiment:
+        # lazy: most scripts only log, and need not load what leads to the workspace
+        from footplate.sdk.experiment import find_experiment
+        from footplate.sdk.workspace import open_workspace
+
+        with self._guard:
+            if self._found is None:
+                workspace = open_workspace(
+                    self._session, os.environ.get("AZUREML_WORKSPACE_ID") or self._view.workspace
+                )
+                self._found = find_experiment(workspace, os.environ["AZUREML_ARM_PROJECT_NAME"])
+            return self._found
+
+    def complete(self, _set_status: bool = True) -> None:
+        """Send metrics and outputs now. The run goes on: it completes when its script ends."""
+        self.flush()
+        files.upload_tracked(self._session, self._id, OUTPUTS)
+
+    def fail(
+        self,
+        error_details: Union[str, BaseException, None] = None,
+        error_code: Optional[str] = None,
+        _set_status: bool = True,
+    ) -> None:
+        """Keep the error with the run. The run goes on: it fails when its script does."""
+        cause = failure_cause(error_details, error_code)
+        self.flush()
+        self._session.post(f"{self._path}/warnings", {"message": f"{cause.code}: {cause.message}"})
+
+    def cancel(self) -> None:
+        _log.warning(
+            "a run cannot cancel itself from within; end the script, or use: footplate runs cancel %s", self._id
+        )
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, kind: Any, error: Optional[BaseException], traceback: Any) -> bool:
+        return False
+
+
+def _quick_log(journal: Journal, careful: Callable[..., None]) -> Callable[..., None]:
+    """`log` for a training loop: a float goes straight into the journal, in less than a microsecond."""
+
+    def log(name: str, value: Any, description: str = "", step: Optional[float] = None) -> None:
+        """One value of a series: a number, a string, a bool or None."""
+        if type(value) is float:
+            return journal.log(name, value, step, description)
+        return careful(name, value, description, step)
+
+    return log
+
+
+_current: Dict[str, _SubmittedRun] = {}
+_guard = threading.Lock()
+
+
+def current_run(allow_offline: bool = True) -> Union[Run, OfflineRun]:
+    missing = missing_variables()
+    if missing:
+        if allow_offline:
+            return OfflineRun()
+        raise RunEnvironmentException(
+            f"this process does not belong to a run: {', '.join(missing)} not set",
+            hint="submit the script with experiment.submit or: footplate run SCRIPT",
+        )
+    run_id = os.environ["AZUREML_RUN_ID"]
+    with _guard:
+        if run_id not in _current:
+            _current[run_id] = _SubmittedRun(run_id)
+        return _current[run_id]
+
+
+def missing_variables() -> List[str]:
+    return [name for name in NEEDED if not os.environ.get(name)]

@@ -1,0 +1,402 @@
+"""Registered models: files under a name and a version, with the run they came from."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union, cast
+
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import ModelView
+from footplate.sdk import blobs
+from footplate.sdk.clock import utc_text, utc_time
+from footplate.sdk.exceptions import (
+    Kinds,
+    ModelNotFoundException,
+    ModelPathNotFoundException,
+    UserErrorException,
+    WebserviceException,
+)
+from footplate.sdk.resource_configuration import ResourceConfiguration
+
+if TYPE_CHECKING:
+    from footplate.sdk.run import Run
+    from footplate.sdk.workspace import Workspace
+
+_KINDS: Kinds = {"invalid": WebserviceException, "conflict": WebserviceException, "not_found": WebserviceException}
+_FROM_RUN: Kinds = dict(_KINDS, not_found=ModelPathNotFoundException)
+Filters = Optional[Sequence[Union[str, Sequence[str]]]]
+
+
+class Framework:
+    """The names of frameworks that a model may be registered with."""
+
+    CUSTOM = "Custom"
+    TENSORFLOW = "TensorFlow"
+    SCIKITLEARN = "ScikitLearn"
+    ONNX = "Onnx"
+    TFKERAS = "TfKeras"
+    PYTORCH = "PyTorch"
+    MULTI = "Multi"
+
+
+class Model:
+    """`Model(workspace, name)` is the newest version that matches; none is a WebserviceException ("ModelNotFound")."""
+
+    Framework = Framework
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        name: Optional[str] = None,
+        id: Optional[str] = None,
+        tags: Filters = None,
+        properties: Filters = None,
+        version: Optional[int] = None,
+        run_id: Optional[str] = None,
+        model_framework: Optional[str] = None,
+        expand: bool = True,
+    ) -> None:
+        if id is not None:
+            name, _, text = id.partition(":")
+            version = int(text) if text.isdigit() else version
+        if name is None and not (tags or properties or run_id or model_framework):
+            raise UserErrorException("nothing says which model is meant", hint="give a name, an id or a filter")
+        found = _views(workspace, name, tags, properties, run_id, model_framework)
+        matching = [view for view in found if version is None or view.version == int(version)]
+        if not matching:
+            wanted = f"{name or 'any name'}" + (f":{version}" if version is not None else "")
+            raise WebserviceException(
+                f"ModelNotFound: no model {wanted} matches in workspace {workspace.name}",
+                status_code=404,
+                hint="see those that exist with: footplate models list",
+            )
+        self.workspace = workspace
+        self._view = max(matching, key=lambda view: (view.version if name else 0, view.created, view.version))
+
+    @classmethod
+    def _of(cls, workspace: Workspace, data: Any) -> Model:
+        made = object.__new__(cls)
+        made.workspace, made._view = workspace, from_json(ModelView, data)
+        return made
+
+    # ── registering and finding ──
+
+    @staticmethod
+    def register(
+        workspace: Workspace,
+        model_path: str,
+        model_name: str,
+        tags: Optional[Mapping[str, Any]] = None,
+        properties: Optional[Mapping[str, Any]] = None,
+        description: Optional[str] = None,
+        datasets: Any = None,
+        model_framework: Optional[str] = None,
+        model_framework_version: Optional[str] = None,
+        child_paths: Optional[Sequence[str]] = None,
+        sample_input_dataset: Any = None,
+        sample_output_dataset: Any = None,
+        resource_configuration: Optional[ResourceConfiguration] = None,
+    ) -> Model:
+        """Register a file or a folder of this machine under the next version of `model_name`."""
+        _refuse_datasets(datasets, sample_input_dataset, sample_output_dataset)
+        path = os.path.abspath(os.fspath(model_path))
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"there is no file or folder {model_path!r} to register as model {model_name!r}")
+        print(f"Registering model {model_name}")
+        files = blobs.store(workspace.session, _local_files(path, child_paths))
+        body = _registration(
+            model_name, tags, properties, description, model_framework, model_framework_version, resource_configuration
+        )
+        body.update(root=os.path.basename(path), files=[to_json(file) for file in files])
+        return Model._of(workspace, workspace.session.post(f"/workspaces/{workspace.id}/models", body, _KINDS))
+
+    @staticmethod
+    def list(
+        workspace: Workspace,
+        name: Optional[str] = None,
+        tags: Filters = None,
+        properties: Filters = None,
+        run_id: Optional[str] = None,
+        latest: bool = False,
+        dataset_id: Optional[str] = None,
+        expand: bool = True,
+        page_count: int = 255,
+        model_framework: Optional[str] = None,
+    ) -> List[Model]:
+        """Newest first. `tags` and `properties`: a list of 'key' or ['key', 'value']."""
+        if dataset_id is not None:
+            raise UserErrorException(f"dataset_id is {dataset_id!r}", hint="this version knows no datasets")
+        views = _views(workspace, name, tags, properties, run_id, model_framework, latest)
+        return [Model._of(workspace, to_json(view)) for view in sorted(views, key=lambda v: -v.created)]
+
+    @staticmethod
+    def get_model_path(model_name: str, version: Optional[int] = None, _workspace: Optional[Workspace] = None) -> str:
+        """Where the model's file or folder is on this machine; downloaded first inside a run or with a workspace."""
+        if version is not None and (not isinstance(version, int) or isinstance(version, bool)):  # pyright: ignore
+            raise UserErrorException(f"version is {version!r}", hint="give a whole number")
+        cache = os.path.join(os.environ.get("AML_APP_ROOT", ""), "azureml-models", model_name)
+        served = _cached(cache, version)
+        if served is not None:
+            return served
+        workspace = _workspace or _workspace_of_job()
+        if workspace is not None:
+            model = Model(workspace, model_name, version=version)
+            known = _cached(cache, model.version)
+            return known or model.download(os.path.join(cache, str(model.version)), exist_ok=True)
+        if os.path.exists(model_name):
+            return os.path.join(".", model_name)
+        raise ModelNotFoundException(
+            f"ModelNotFound: {model_name!r} is neither in {cache} nor in the current folder {os.getcwd()}",
+            hint="outside a run, hand over the workspace: Model(workspace, name).download()",
+        )
+
+    # ── identity ──
+
+    @property
+    def name(self) -> str:
+        return self._view.name
+
+    @property
+    def version(self) -> int:
+        return self._view.version
+
+    @property
+    def id(self) -> str:
+        return f"{self._view.name}:{self._view.version}"
+
+    @property
+    def tags(self) -> Dict[str, Optional[str]]:
+        return dict(self._view.tags)
+
+    @property
+    def properties(self) -> Dict[str, str]:
+        return dict(self._view.properties)
+
+    @property
+    def description(self) -> Optional[str]:
+        return self._view.description
+
+    @property
+    def created_time(self) -> datetime:
+        return utc_time(self._view.created)
+
+    @property
+    def url(self) -> str:
+        return f"aml://asset/{self.name}/{self.version}"
+
+    @property
+    def model_framework(self) -> Optional[str]:
+        return self._view.framework
+
+    @property
+    def model_framework_version(self) -> Optional[str]:
+        return self._view.framework_version
+
+    @property
+    def run_id(self) -> Optional[str]:
+        return self._view.run
+
+    @property
+    def experiment_name(self) -> Optional[str]:
+        return self._view.experiment
+
+    @property
+    def run(self) -> Optional[Run]:
+        """The run that made it, fetched."""
+        return self.workspace.get_run(self._view.run) if self._view.run else None
+
+    @property
+    def resource_configuration(self) -> Optional[ResourceConfiguration]:
+        return ResourceConfiguration.deserialize(self._view.resources)
+
+    # ── using and changing ──
+
+    def download(self, target_dir: str = ".", exist_ok: bool = False, exists_ok: Optional[bool] = None) -> str:
+        """Write the model under `target_dir` and return the path of its file or folder there."""
+        root = os.path.join(target_dir, self._view.root)
+        targets = [(file, root if _is_file(self._view) else os.path.join(root, file.path)) for file in self._view.files]
+        overwrite = exist_ok if exists_ok is None else exists_ok
+        for _, target in targets:
+            if os.path.exists(target) and not overwrite:
+                raise WebserviceException(f"{target} exists already", hint="use exist_ok=True to overwrite it")
+        for file, target in targets:
+            blobs.fetch(self.workspace.session, str(file.digest), target)
+        return root
+
+    def add_tags(self, tags: Mapping[str, Any]) -> None:
+        self._change(tags=_texts(tags))
+
+    def remove_tags(self, tags: Sequence[str]) -> None:
+        self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
+
+    def add_properties(self, properties: Mapping[str, Any]) -> None:
+        """Properties are written once: another value for a known one is a WebserviceException."""
+        self._change(properties=_texts(properties))
+
+    def update(self, tags: Optional[Mapping[str, Any]] = None, description: Optional[str] = None) -> None:
+        """Replace the tags, or the description, or both."""
+        change: Dict[str, Any] = {}
+        if tags is not None:
+            change.update(tags=_texts(tags), remove_tags=[key for key in self._view.tags if key not in tags])
+        if description is not None:
+            change.update(description=description)
+        self._change(**change)
+
+    def delete(self) -> None:
+        self.workspace.session.delete(self._path, _KINDS)
+
+    def serialize(self) -> Dict[str, Any]:
+        view = self._view
+        return {
+            "createdTime": utc_text(view.created),
+            "description": view.description,
+            "experimentName": view.experiment,
+            "framework": view.framework,
+            "frameworkVersion": view.framework_version,
+            "id": self.id,
+            "name": view.name,
+            "properties": dict(view.properties),
+            "resourceConfiguration": dict(view.resources) or None,
+            "runId": view.run,
+            "tags": dict(view.tags),
+            "url": self.url,
+            "version": view.version,
+        }
+
+    @property
+    def _path(self) -> str:
+        return f"/workspaces/{self.workspace.id}/models/{self.name}/{self.version}"
+
+    def _change(self, **change: Any) -> None:
+        self._view = from_json(ModelView, self.workspace.session.patch(self._path, change, _KINDS))
+
+    def __repr__(self) -> str:
+        return (
+            f"Model(workspace={self.workspace!r}, name={self.name}, id={self.id}, version={self.version}, "
+            f"tags={self.tags}, properties={self.properties})"
+        )
+
+
+def register_from_run(
+    workspace: Workspace,
+    run_id: str,
+    model_name: str,
+    model_path: Optional[str],
+    tags: Optional[Mapping[str, Any]],
+    properties: Optional[Mapping[str, Any]],
+    description: Optional[str],
+    framework: Tuple[Optional[str], Optional[str]],
+    datasets: Tuple[Any, Any, Any],
+    resource_configuration: Optional[ResourceConfiguration],
+) -> Model:
+    """Register files that a run has kept; a path that it has not is a ModelPathNotFoundException."""
+    _refuse_datasets(*datasets)
+    body = _registration(model_name, tags, properties, description, *framework, resource_configuration)
+    body.update(run=run_id, run_path=os.path.normpath(model_path or model_name).replace(os.sep, "/"))
+    return Model._of(  # pyright: ignore[reportPrivateUsage]
+        workspace, workspace.session.post(f"/workspaces/{workspace.id}/models", body, _FROM_RUN)
+    )
+
+
+def _registration(
+    name: str,
+    tags: Optional[Mapping[str, Any]],
+    properties: Optional[Mapping[str, Any]],
+    description: Optional[str],
+    framework: Optional[str],
+    framework_version: Optional[str],
+    resources: Optional[ResourceConfiguration],
+) -> Dict[str, Any]:
+    if framework_version and not framework:
+        raise WebserviceException(
+            f"model_framework_version is {framework_version!r} and model_framework is missing", hint="give both"
+        )
+    return {
+        "key": uuid.uuid4().hex,
+        "name": name,
+        "description": description,
+        "framework": framework,
+        "framework_version": framework_version,
+        "tags": _texts(tags or {}),
+        "properties": _texts(properties or {}),
+        "resources": resources.serialize() if resources else {},
+    }
+
+
+def _views(
+    workspace: Workspace,
+    name: Optional[str],
+    tags: Filters,
+    properties: Filters,
+    run_id: Optional[str],
+    framework: Optional[str],
+    latest: bool = False,
+) -> List[ModelView]:
+    query = {
+        "name": name,
+        "tag": _filters("tags", tags),
+        "property": _filters("properties", properties),
+        "run": run_id,
+        "framework": framework,
+        "latest": latest or None,
+    }
+    found = workspace.session.items(f"/workspaces/{workspace.id}/models", query, _KINDS)
+    return [from_json(ModelView, item) for item in found]
+
+
+def _filters(what: str, given: Filters) -> List[str]:
+    made: List[str] = []
+    for each in given or ():
+        parts = [each] if isinstance(each, str) else list(each) if isinstance(each, (list, tuple)) else []
+        if len(parts) not in (1, 2) or isinstance(given, str):
+            raise UserErrorException(f"{what} is {given!r}", hint=f"{what}=['key'] or {what}=[['key', 'value']]")
+        made.append("=".join(str(part) for part in parts))
+    return made
+
+
+def _local_files(path: str, child_paths: Optional[Sequence[str]]) -> List[Tuple[str, str]]:
+    """`(name in the model, path on disk)` of every file to register."""
+    if os.path.isfile(path):
+        return [(os.path.basename(path), path)]
+    found = blobs.files_below(path)
+    if child_paths:
+        wanted = [os.path.normpath(child).replace(os.sep, "/") for child in child_paths]
+        found = [(name, file) for name, file in found if any(name == w or name.startswith(w + "/") for w in wanted)]
+    if not found:
+        raise WebserviceException(f"{path} holds no files", hint="a model has at least one file")
+    return found
+
+
+def _is_file(view: ModelView) -> bool:
+    return len(view.files) == 1 and view.files[0].path == view.root
+
+
+def _cached(folder: str, version: Optional[int]) -> Optional[str]:
+    """The single entry of the wanted (or highest) version below `folder`, None when it is not there."""
+    if not os.path.isdir(folder):
+        return None
+    versions = sorted((int(entry) for entry in os.listdir(folder) if entry.isdigit()), reverse=True)
+    for known in versions:
+        if version is None or known == version:
+            entries = os.listdir(os.path.join(folder, str(known)))
+            base = os.path.join(folder, str(known))
+            return os.path.join(base, entries[0]) if len(entries) == 1 else base
+    return None
+
+
+def _workspace_of_job() -> Optional[Workspace]:
+    from footplate.sdk.run import Run  # lazy: the run imports this module for register_model
+
+    run = Run.get_context()
+    return cast("Run", run).experiment.workspace if hasattr(run, "experiment") else None
+
+
+def _refuse_datasets(*given: Any) -> None:
+    if any(value is not None for value in given):
+        raise UserErrorException("a model cannot be registered with datasets yet", hint="leave the datasets out")
+
+
+def _texts(values: Mapping[str, Any]) -> Dict[str, Optional[str]]:
+    return {str(key): None if value is None else str(value) for key, value in values.items()}

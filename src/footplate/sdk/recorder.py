@@ -1,0 +1,72 @@
+"""Where a run's metrics are written in this process: a journal, and whoever ships it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Dict, Optional, Tuple
+
+from footplate.job.journal import Journal
+from footplate.sdk.session import Session
+from footplate.sdk.shipping import Shipper, Spool, ship_in_background, stop_shipping
+
+
+class Recorder:
+    """The journal of one run. Inside a job the node agent ships it; elsewhere this process does."""
+
+    def __init__(self, journal: Journal, shipper: Shipper, spool: Optional[Spool] = None) -> None:
+        self.journal = journal
+        self.spool = spool
+        self._shipper = shipper
+
+    def flush(self) -> None:
+        """Return when the server has everything that was logged before the call."""
+        if self.spool is not None:
+            self.spool.ship()
+        else:
+            self._shipper.ship()
+
+    def close(self) -> None:
+        """Flush, and write no more."""
+        self.journal.close()
+        if self.spool is None:
+            self._shipper.ship()
+            return
+        stop_shipping(self.spool)
+        self.spool.close()
+
+
+_recorders: Dict[Tuple[str, str], Recorder] = {}
+_guard = threading.Lock()
+
+
+def open_recorder(session: Session, run_id: str) -> Recorder:
+    """The recorder for this run, the same one whichever object of the run asks for it."""
+    key = (session.endpoint, run_id)
+    with _guard:
+        if key not in _recorders:
+            _recorders[key] = _make(session, run_id)
+        return _recorders[key]
+
+
+def close_recorder(session: Session, run_id: str) -> None:
+    with _guard:
+        recorder = _recorders.pop((session.endpoint, run_id), None)
+    if recorder is not None:
+        recorder.close()
+
+
+def flush_recorder(session: Session, run_id: str) -> None:
+    recorder = _recorders.get((session.endpoint, run_id))
+    if recorder is not None:
+        recorder.flush()
+
+
+def _make(session: Session, run_id: str) -> Recorder:
+    journals = os.environ.get("FOOTPLATE_JOURNALS")
+    if journals:
+        folder = os.path.join(journals, run_id)
+        return Recorder(Journal(folder), Shipper(session, run_id, folder))
+    spool = Spool(session, run_id)
+    ship_in_background(spool)
+    return Recorder(Journal(spool.folder), Shipper(session, run_id, spool.folder), spool)

@@ -1,0 +1,557 @@
+"""A run as its user holds it in the hand: look at it, log to it, give it files, wait for it, end it."""
+
+from __future__ import annotations
+
+import io
+import os
+import uuid
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Type, Union
+
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.lifecycle import TERMINAL
+from footplate.domain.records import Cause, RunView, StoryLine
+from footplate.domain.specs import RunSpec
+from footplate.sdk import blobs, details, files, follow, metrics, snapshots
+from footplate.sdk.environment import Environment, from_definition
+from footplate.sdk.exceptions import AzureMLException, Kinds, SnapshotException, UserErrorException
+from footplate.sdk.interactive import Capture
+from footplate.sdk.model import Model, register_from_run
+from footplate.sdk.recorder import Recorder, close_recorder, flush_recorder, open_recorder
+from footplate.sdk.resource_configuration import ResourceConfiguration
+from footplate.sdk.session import Session, user_name
+
+if TYPE_CHECKING:
+    from footplate.job.offline import OfflineRun
+    from footplate.sdk.experiment import Experiment
+    from footplate.sdk.workspace import Workspace
+
+MAX_CHILDREN = 100
+BATCH_TAG = "azureml.batch_child_number"
+TYPES: Dict[str, Type[Run]] = {}
+"""The class for each type of run; what is not named here is a plain Run."""
+
+Filter = Union[None, str, Mapping[str, Any]]
+
+
+class Run:
+    """`Run(experiment, run_id)` is the run of that id, fetched."""
+
+    def __init__(self, experiment: Experiment, run_id: str, outputs: Optional[str] = None, **kwargs: Any) -> None:
+        self._experiment = experiment
+        self._id = run_id
+        self._known: Optional[RunView] = None
+        self._outputs = outputs
+        self._capture: Optional[Capture] = None
+        if self._view.experiment != experiment.name:
+            raise UserErrorException(
+                f"run {run_id} is in experiment {self._view.experiment!r}, not in {experiment.name!r}",
+                hint="find it wherever it is with workspace.get_run(run_id)",
+            )
+
+    @classmethod
+    def _of(cls, experiment: Experiment, view: RunView, outputs: Optional[str] = None) -> Run:
+        made = object.__new__(cls)
+        made._experiment, made._id, made._known = experiment, view.id, view
+        made._outputs, made._capture = outputs, None
+        return made
+
+    @staticmethod
+    def get(workspace: Workspace, run_id: str) -> Run:
+        return workspace.get_run(run_id)
+
+    @staticmethod
+    def list(
+        experiment: Experiment,
+        type: Optional[str] = None,
+        tags: Filter = None,
+        properties: Filter = None,
+        status: Union[str, Sequence[str], None] = None,
+        include_children: bool = False,
+    ) -> Iterator[Run]:
+        """The runs of an experiment, newest first, fetched page by page as they are asked for."""
+        query = dict(filters(type, tags, properties, status), parent="any" if include_children else None)
+        return runs_of(experiment, dict(query, experiment=experiment.name))
+
+    @staticmethod
+    def get_context(
+        allow_offline: bool = True, used_for_context_manager: bool = False, **kwargs: Any
+    ) -> Union[Run, OfflineRun]:
+        """The run that this process belongs to; outside of any run an offline stand-in that only prints."""
+        from footplate.sdk.context import current_run  # lazy: it derives the job's own class of run from this one
+
+        return current_run(allow_offline)
+
+    @staticmethod
+    def get_submitted_run(**kwargs: Any) -> Union[Run, OfflineRun]:
+        return Run.get_context(allow_offline=False)
+
+    # ── identity ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _view(self) -> RunView:
+        if self._known is None:
+            self._refresh()
+        assert self._known is not None
+        return self._known
+
+    @property
+    def _session(self) -> Session:
+        return self.experiment.workspace.session
+
+    @property
+    def _path(self) -> str:
+        return f"/runs/{self._id}"
+
+    def _refresh(self) -> RunView:
+        self._known = from_json(RunView, self._session.get(self._path))
+        return self._known
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    @property
+    def experiment(self) -> Experiment:
+        return self._experiment
+
+    @property
+    def number(self) -> int:
+        return self._view.number
+
+    @property
+    def name(self) -> Optional[str]:
+        return self._view.name
+
+    @property
+    def display_name(self) -> Optional[str]:
+        return self._view.display_name
+
+    @display_name.setter
+    def display_name(self, value: str) -> None:
+        self._change(display_name=value)
+
+    @property
+    def description(self) -> Optional[str]:
+        return self._view.description
+
+    @description.setter
+    def description(self, value: str) -> None:
+        self._change(description=value)
+
+    @property
+    def type(self) -> Optional[str]:
+        return self._view.type
+
+    @property
+    def parent(self) -> Optional[Run]:
+        parent = self._view.parent
+        return self.experiment.workspace.get_run(parent) if parent else None
+
+    @property
+    def status(self) -> str:
+        return self.get_status()
+
+    def get_status(self) -> str:
+        """Fresh from the server, until the run is over."""
+        if self._known is None or self._known.status not in TERMINAL:
+            self._refresh()
+        return self._view.status
+
+    def get_portal_url(self) -> str:
+        return details.portal_url(self._session, self._id)
+
+    def story(self) -> List[StoryLine]:
+        """Everything that happened to the run, in order, each with its time and a sentence."""
+        return [from_json(StoryLine, item) for item in self._session.items(f"{self._path}/story")]
+
+    def __str__(self) -> str:
+        return (
+            f"Run(Experiment: {self.experiment.name},\nId: {self.id},\nType: {self.type},\nStatus: {self._view.status})"
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return details.html_table(self.experiment.name, self._view, self.get_portal_url())
+
+    # ── tags and properties ───────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def tags(self) -> Dict[str, Optional[str]]:
+        return dict(self._view.tags)
+
+    @property
+    def properties(self) -> Dict[str, str]:
+        return dict(self._view.properties)
+
+    def get_tags(self) -> Dict[str, Optional[str]]:
+        return dict(self._refresh().tags)
+
+    def get_properties(self) -> Dict[str, str]:
+        return dict(self._refresh().properties)
+
+    def tag(self, key: str, value: Any = None) -> None:
+        self.set_tags({key: value})
+
+    def set_tags(self, tags: Mapping[str, Any]) -> None:
+        """Add to the tags there are. Values become strings, None stays None."""
+        self._change(tags={str(key): None if value is None else str(value) for key, value in tags.items()})
+
+    def remove_tags(self, tags: Union[str, Sequence[str]]) -> None:
+        self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
+
+    def add_properties(self, properties: Mapping[str, Any]) -> None:
+        """Properties are written once: another value for one that exists is an error."""
+        self._change(properties={str(key): str(value) for key, value in properties.items()})
+
+    def _change(self, **change: Any) -> None:
+        self._known = from_json(RunView, self._session.patch(self._path, change))
+
+    # ── metrics ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _recorder(self) -> Recorder:
+        return open_recorder(self._session, self._id)
+
+    def log(self, name: str, value: Any, description: str = "", step: Optional[float] = None) -> None:
+        """One value of a series: a number, a string, a bool or None."""
+        self._recorder.journal.log(name, metrics.scalar(value, name), step, description or "")
+
+    def log_list(self, name: str, value: Iterable[Any], description: str = "") -> None:
+        values = metrics.scalars(value, name)
+        if values:
+            self._recorder.journal.log_list(name, values, description or "")
+
+    def log_row(self, name: str, description: Optional[str] = None, **kwargs: Any) -> None:
+        self._recorder.journal.log_row(name, metrics.row(kwargs, name), description or "")
+
+    def log_table(self, name: str, value: Mapping[str, Any], description: str = "") -> None:
+        self._recorder.journal.log_table(name, metrics.table(value, name), description or "")
+
+    def log_image(self, name: str, path: Optional[str] = None, plot: Any = None, description: str = "") -> None:
+        """A picture: a file (`path`), or anything with `savefig` (`plot`), matplotlib.pyplot itself included."""
+        if (path is None) == (plot is None):
+            raise AzureMLException(f"image {name!r} needs either path or plot", hint="give exactly one of the two")
+        artifact, content = files.image(name, path, plot)
+        self._log_artifact(name, artifact, content, "image", description)
+
+    def log_confusion_matrix(self, name: str, value: Any, description: str = "") -> None:
+        self._log_json(name, value, "confusion_matrix", description)
+
+    def log_accuracy_table(self, name: str, value: Any, description: str = "") -> None:
+        self._log_json(name, value, "accuracy_table", description)
+
+    def log_residuals(self, name: str, value: Any, description: str = "") -> None:
+        self._log_json(name, value, "residuals", description)
+
+    def log_predictions(self, name: str, value: Any, description: str = "") -> None:
+        self._log_json(name, value, "predictions", description)
+
+    def _log_json(self, name: str, value: Any, kind: str, description: str) -> None:
+        content = io.BytesIO(metrics.json_document(value, name).encode("utf-8"))
+        self._log_artifact(name, name, content, kind, description)
+
+    def _log_artifact(self, name: str, artifact: str, content: blobs.Source, kind: str, description: str) -> None:
+        files.upload(self._session, self._id, [(artifact, content)])
+        self._recorder.journal.log_artifact(name, files.clean_name(artifact), kind, description or "")
+
+    def flush(self, timeout_seconds: float = 300) -> None:
+        """Return when everything logged so far is with the server."""
+        flush_recorder(self._session, self._id)
+
+    def get_metrics(
+        self,
+        name: Optional[str] = None,
+        recursive: bool = False,
+        run_type: Optional[str] = None,
+        populate: bool = False,
+    ) -> Dict[str, Any]:
+        """What was logged: a bare value when once, a list when more often. `recursive`: `{run id: {name: value}}`."""
+        self.flush()
+        query = {"name": name, "recursive": recursive or None}
+        found: Dict[str, Any] = self._session.get(f"{self._path}/metrics", query)
+        shaped = {run: metrics.shapes(series, run) for run, series in found.items()}
+        if populate:
+            shaped = {run: files.populated(self._session, run, values) for run, values in shaped.items()}
+        return {run: values for run, values in shaped.items() if values} if recursive else shaped.get(self._id, {})
+
+    # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def upload_file(self, name: str, path_or_stream: blobs.Source, datastore_name: Optional[str] = None) -> None:
+        """Keep a file under `name`. A name that exists is an error."""
+        files.upload(self._session, self._id, [(name, path_or_stream)])
+
+    def upload_files(
+        self,
+        names: Sequence[str],
+        paths: Sequence[blobs.Source],
+        return_artifacts: bool = False,
+        timeout_seconds: Optional[float] = None,
+        datastore_name: Optional[str] = None,
+    ) -> None:
+        if len(names) != len(paths):
+            raise TypeError(f"{len(names)} names were given for {len(paths)} paths")
+        files.upload(self._session, self._id, list(zip(names, paths)))
+
+    def upload_folder(self, name: str, path: str, datastore_name: Optional[str] = None) -> None:
+        files.upload_folder(self._session, self._id, name, path)
+
+    def get_file_names(self) -> List[str]:
+        """Artifacts and logs."""
+        return files.names(self._session, self._id)
+
+    def download_file(
+        self, name: str, output_file_path: Optional[str] = None, _validate_checksum: bool = False
+    ) -> None:
+        files.download(self._session, self._id, name, output_file_path)
+
+    def download_files(
+        self,
+        prefix: Optional[str] = None,
+        output_directory: Optional[str] = None,
+        output_paths: Optional[Sequence[str]] = None,
+        batch_size: int = 100,
+        append_prefix: bool = True,
+        timeout_seconds: Optional[float] = None,
+    ) -> None:
+        files.download_many(self._session, self._id, prefix, output_directory, output_paths, append_prefix)
+
+    def register_model(
+        self,
+        model_name: str,
+        model_path: Optional[str] = None,
+        tags: Optional[Mapping[str, Any]] = None,
+        properties: Optional[Mapping[str, Any]] = None,
+        model_framework: Optional[str] = None,
+        model_framework_version: Optional[str] = None,
+        description: Optional[str] = None,
+        datasets: Any = None,
+        sample_input_dataset: Any = None,
+        sample_output_dataset: Any = None,
+        resource_configuration: Optional[ResourceConfiguration] = None,
+        **kwargs: Any,
+    ) -> Model:
+        """Register files that the run has kept: `model_path` is a file or a folder in the run."""
+        return register_from_run(
+            self.experiment.workspace, self._id, model_name, model_path, tags, properties, description,
+            (model_framework, model_framework_version), (datasets, sample_input_dataset, sample_output_dataset),
+            resource_configuration,
+        )  # fmt: skip
+
+    # ── details and waiting ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def get_details(self) -> Dict[str, Any]:
+        return details.details(self._session, self._refresh())
+
+    def get_details_with_logs(self) -> Dict[str, Any]:
+        return details.details_with_logs(self._session, self._refresh())
+
+    def get_detailed_status(self) -> Dict[str, Any]:
+        return details.detailed_status(self._refresh())
+
+    def get_all_logs(self, destination: Optional[str] = None) -> List[str]:
+        """Download the logs and return their paths."""
+        folder = destination or os.path.join("assets", self._id)
+        return files.download_logs(self._session, self._id, folder)
+
+    def get_environment(self) -> Environment:
+        spec = self._view.spec or self._refresh().spec
+        definition = (spec.definition if spec else {}).get("environment")
+        if not definition:
+            raise UserErrorException(f"run {self._id} was not submitted with an environment")
+        return from_definition(definition)
+
+    def wait_for_completion(
+        self, show_output: bool = False, wait_post_processing: bool = False, raise_on_error: bool = True
+    ) -> Dict[str, Any]:
+        """Wait until the run is over and return its details.
+
+        A failed run raises ActivityFailedException, a canceled one never raises. Waiting ends only when everything is
+        stored (`wait_post_processing` makes no difference), so that metrics and outputs are there for whoever waited.
+        """
+        self._known = follow.wait(self._session, self._id, show_output)
+        found = details.details(self._session, self._known)
+        if raise_on_error and self._known.status == "Failed":
+            raise details.failure(self._known, found)
+        return found
+
+    # ── snapshots ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def take_snapshot(self, path: str) -> str:
+        """Keep a copy of the folder with the run; once only."""
+        if self._refresh().snapshot:
+            raise SnapshotException(f"run {self._id} has a snapshot already: {self._view.snapshot}")
+        taken = snapshots.take(self._session, os.fspath(path))
+        kinds: Kinds = {"conflict": SnapshotException}
+        self._known = from_json(RunView, self._session.post(f"{self._path}/snapshot", {"snapshot": taken.id}, kinds))
+        return taken.id
+
+    def get_snapshot_id(self) -> str:
+        snapshot = self._view.snapshot or self._refresh().snapshot
+        if not snapshot:
+            raise SnapshotException(f"run {self._id} has no snapshot", hint="take one with run.take_snapshot(path)")
+        return snapshot
+
+    def restore_snapshot(self, snapshot_id: Optional[str] = None, path: Optional[str] = None) -> str:
+        """Write the snapshot as a zip and return its path."""
+        return snapshots.restore(self._session, snapshot_id or self.get_snapshot_id(), path)
+
+    # ── children ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def child_run(self, name: Optional[str] = None, run_id: Optional[str] = None, outputs: Optional[str] = None) -> Run:
+        """A started run below this one; whoever makes it completes it, or uses it in `with`."""
+        full = ">".join(part for part in (self.name, name) if part) or None
+        return self._start_child(run_id, full, outputs, {})
+
+    def create_children(
+        self, count: Optional[int] = None, tag_key: Optional[str] = None, tag_values: Optional[Sequence[Any]] = None
+    ) -> List[Run]:
+        """Several started runs at once, either `count` of them or one for each of `tag_values`."""
+        by_tag = tag_key is not None and tag_values is not None
+        if (count is None) == (not by_tag) or (tag_key is None) != (tag_values is None):
+            raise UserErrorException(
+                f"count={count!r}, tag_key={tag_key!r}, tag_values={tag_values!r}",
+                hint="give either count, or both tag_key and tag_values",
+            )
+        values: List[Any] = list(tag_values) if tag_values is not None else list(range(count or 0))
+        if not 1 <= len(values) <= MAX_CHILDREN:
+            raise UserErrorException(f"{len(values)} children were asked for", hint=f"ask for 1 to {MAX_CHILDREN}")
+        key = tag_key if tag_key is not None else BATCH_TAG
+        return [self._start_child(None, self.name, None, {key: str(value)}) for value in values]
+
+    def get_children(
+        self,
+        recursive: bool = False,
+        tags: Filter = None,
+        properties: Filter = None,
+        type: Optional[str] = None,
+        status: Union[str, Sequence[str], None] = None,
+        _rehydrate_runs: bool = True,
+    ) -> Iterator[Run]:
+        """The runs below this one, newest first; `recursive` goes down to their children as well."""
+        below = {"ancestor": self._id, "parent": "any"} if recursive else {"parent": self._id}
+        return runs_of(self.experiment, dict(filters(type, tags, properties, status), **below))
+
+    def submit_child(self, config: Any, tags: Optional[Mapping[str, Any]] = None, **kwargs: Any) -> Run:
+        return self.experiment._submit(config, tags, self._id, kwargs)  # pyright: ignore[reportPrivateUsage]
+
+    def _start_child(
+        self, run_id: Optional[str], name: Optional[str], outputs: Optional[str], tags: Dict[str, Optional[str]]
+    ) -> Run:
+        spec = RunSpec(self.experiment.name, "interactive", name=name, parent=self._id, tags=tags)
+        return start_run(self.experiment, spec, run_id, outputs)
+
+    # ── its end ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def start(self) -> None:
+        """Nothing to do: a run starts when it is made or when its turn comes."""
+
+    def complete(self, _set_status: bool = True) -> None:
+        """Send the last metrics and the tracked outputs, and end the run as Completed."""
+        self._hand_in()
+        self._known = from_json(RunView, self._session.post(f"{self._path}/complete"))
+
+    def fail(
+        self,
+        error_details: Union[str, BaseException, None] = None,
+        error_code: Optional[str] = None,
+        _set_status: bool = True,
+    ) -> None:
+        """Send what there is, and end the run as Failed with this error."""
+        cause = failure_cause(error_details, error_code)
+        self._hand_in()
+        self._known = from_json(RunView, self._session.post(f"{self._path}/fail", {"cause": to_json(cause)}))
+
+    def cancel(self) -> None:
+        self._known = from_json(RunView, self._session.post(f"{self._path}/cancel", {"by": user_name()}))
+
+    def clean(self) -> None:
+        """Nothing to do: the working folder of a run that has ended is removed by its node."""
+
+    def _hand_in(self) -> None:
+        if self._outputs is not None:
+            files.upload_tracked(self._session, self._id, self._outputs)
+        close_recorder(self._session, self._id)
+
+    def __enter__(self) -> Run:
+        if self._outputs is not None:
+            self._capture = Capture(self._recorder)
+        return self
+
+    def __exit__(self, kind: Any, error: Optional[BaseException], traceback: Any) -> bool:
+        if self._capture is not None:
+            self._capture.end()
+            self._capture = None
+        ended_well = isinstance(error, SystemExit) and error.code in (None, 0)
+        if self._refresh().status in TERMINAL:
+            close_recorder(self._session, self._id)
+        elif error is None or ended_well:
+            self.complete()
+        else:
+            self.fail(error)
+        return ended_well
+
+
+def start_run(
+    experiment: Experiment,
+    spec: RunSpec,
+    run_id: Optional[str] = None,
+    outputs: Optional[str] = None,
+) -> Run:
+    """Make an interactive run: it runs as long as this process says so."""
+    workspace = experiment.workspace
+    body = {"id": run_id or str(uuid.uuid4()), "spec": to_json(spec), "created_by": user_name()}
+    view = from_json(RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body))
+    return Run._of(experiment, view, outputs)  # pyright: ignore[reportPrivateUsage]
+
+
+def make_run(experiment: Experiment, view: RunView) -> Run:
+    """An object of the class that belongs to the run's type."""
+    return TYPES.get(view.type or "", Run)._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
+
+
+def get_run(experiment: Experiment, run_id: str, rehydrate: bool = True, clean_up: bool = True) -> Run:
+    """The run of this id as an object of its own class."""
+    return experiment.workspace.get_run(run_id)
+
+
+def runs_of(experiment: Experiment, query: Mapping[str, Any]) -> Iterator[Run]:
+    workspace = experiment.workspace
+    other: Dict[str, Experiment] = {experiment.name: experiment}
+    for item in workspace.session.items(f"/workspaces/{workspace.id}/runs", query):
+        view = from_json(RunView, item)
+        if view.experiment not in other:
+            other[view.experiment] = type(experiment)(workspace, view.experiment)
+        yield make_run(other[view.experiment], view)
+
+
+def filters(
+    type: Optional[str], tags: Filter, properties: Filter, status: Union[str, Sequence[str], None]
+) -> Dict[str, Any]:
+    """The query for a list of runs. A string asks for the key, a dictionary for key and value."""
+    return {
+        "type": type,
+        "tag": _filter("tags", tags),
+        "property": _filter("properties", properties),
+        "status": [status] if isinstance(status, str) else list(status or ()),
+    }
+
+
+def _filter(what: str, wanted: Filter) -> List[str]:
+    if wanted is None:
+        return []
+    if isinstance(wanted, str):
+        return [wanted]
+    if isinstance(wanted, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return [str(key) if value is None else f"{key}={value}" for key, value in wanted.items()]
+    raise UserErrorException(f"{what} is {wanted!r}", hint="give a key as a string, or a dictionary")
+
+
+def failure_cause(error: Union[str, BaseException, None], code: Optional[str]) -> Cause:
+    if error is None:
+        return Cause(code or "UserError", "marked as failed by its user")
+    if isinstance(error, str):
+        return Cause(code or "UserError", error)
+    if isinstance(error, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return details.cause_of(error, code)
+    raise TypeError(f"error_details is a string or an exception, not {error!r}")

@@ -1,0 +1,79 @@
+"""`experiment.submit`: which function takes which configuration, and what the one for scripts does.
+
+A warm submission is one request: the run itself. The source folder goes into the store first, which on one machine is
+no request at all; what was asked of the server before is remembered.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
+
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import RunView
+from footplate.sdk import snapshots
+from footplate.sdk.exceptions import AzureMLException, ExperimentExecutionException, Kinds, UserErrorException
+from footplate.sdk.run import Run
+from footplate.sdk.script_run import ScriptRun
+from footplate.sdk.script_run_config import ScriptRunConfig, to_run_spec
+from footplate.sdk.session import user_name
+
+if TYPE_CHECKING:
+    from footplate.sdk.experiment import Experiment
+
+Submitter = Callable[..., Run]
+_KINDS: Kinds = {"not_found": ExperimentExecutionException}
+
+
+def submit(
+    experiment: Experiment, config: Any, tags: Mapping[str, Any], parent: Optional[str], options: Dict[str, Any]
+) -> Run:
+    for kind in type(config).__mro__:
+        if kind in SUBMITTERS:
+            return SUBMITTERS[kind](experiment, config, tags, parent, **options)
+    raise AzureMLException(
+        f"a {type(config).__name__} cannot be submitted",
+        hint=f"submit one of {', '.join(sorted(known.__name__ for known in SUBMITTERS))}",
+    )
+
+
+def submit_script(
+    experiment: Experiment,
+    config: ScriptRunConfig,
+    tags: Mapping[str, Any],
+    parent: Optional[str],
+    run_id: Optional[str] = None,
+    **unknown: Any,
+) -> ScriptRun:
+    if unknown:
+        raise UserErrorException(
+            f"submit does not know {', '.join(sorted(unknown))}", hint="a ScriptRunConfig takes run_id= and tags="
+        )
+    if not os.path.isdir(config.source_directory):
+        raise ExperimentExecutionException(f"there is no source directory {os.path.abspath(config.source_directory)}")
+    workspace = experiment.workspace
+    spec = to_run_spec(config, experiment.name)
+    taken = snapshots.take(workspace.session, config.source_directory)
+    spec = replace(
+        spec,
+        snapshot=taken.id,
+        parent=parent,
+        properties=taken.properties,
+        tags={str(key): None if value is None else str(value) for key, value in tags.items()},
+    )
+    chosen = run_id or new_run_id(experiment.name)
+    body = {"id": chosen, "spec": to_json(spec), "created_by": user_name()}
+    view = from_json(RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body, _KINDS))
+    snapshots.keep_diff(workspace.session, chosen, taken.diff)
+    return ScriptRun._of(experiment, view)  # type: ignore[return-value]  # pyright: ignore
+
+
+def new_run_id(experiment: str) -> str:
+    """`<experiment>_<unix seconds>_<8 hex>`"""
+    return f"{experiment}_{int(time.time())}_{os.urandom(4).hex()}"
+
+
+SUBMITTERS: Dict[type, Submitter] = {ScriptRunConfig: submit_script}
+"""Further kinds of configuration add themselves here. A subclass is taken by its parent's function."""

@@ -1,0 +1,37 @@
+"""`RunDetails(run).show()`: a table of the run in a notebook, one line anywhere else."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict, Optional
+
+from footplate.sdk.run import Run
+
+
+class RunDetails:
+    def __init__(self, run_instance: Run) -> None:
+        self._run = run_instance
+
+    def show(self, render_lib: Any = None, widget_settings: Optional[Dict[str, Any]] = None) -> None:
+        self._run.get_status()
+        if not _display(self._run):
+            print(f"Run {self._run.id}: {self._run.status}; follow it with: footplate runs logs -f {self._run.id}")
+
+    def get_widget_data(self, widget_settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+        """What a widget would show: the details, the metrics, the address."""
+        return {
+            "status": self._run.get_status(),
+            "run_properties": self._run.get_details(),
+            "run_metrics": self._run.get_metrics(),
+            "run_id": self._run.id,
+            "workbench_run_details_uri": self._run.get_portal_url(),
+        }
+
+
+def _display(run: Run) -> bool:
+    """Show the run's table if a notebook runs this code. IPython is looked for and never imported: it may be absent."""
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None or not hasattr(shell, "kernel"):
+        return False
+    sys.modules["IPython"].display.display(run)  # type: ignore[attr-defined]
+    return True

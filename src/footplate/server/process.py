@@ -1,0 +1,335 @@
+"""One server process: the lock, the listeners, the log, and the end of it all.
+
+`python -m footplate.server --home HOME [--idle S] [--host H --port P [--token-file F]] [--database URL]`
+
+It holds `server.lock` for its life, so there is one server per home. It listens on a Unix socket of mode 0600, and with
+`--host` on TCP as well, where a token is asked for. It ends on SIGTERM, SIGINT, `POST /server/stop`, when its socket is
+taken away, and, with `--idle`, when nobody has asked anything for so long and no run is active.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import uvicorn
+
+from footplate import __version__
+from footplate.client import home as homes
+from footplate.client.wire import unix_endpoint
+from footplate.errors import Conflict, FootplateError, InvalidInput, Unavailable
+from footplate.server.app import About, Backend, create_app
+from footplate.server.gate import Gate
+from footplate.server.hub import Hub
+from footplate.server.logfile import configure_log
+from footplate.server.tokens import server_token
+from footplate.services import Services
+from footplate.storage import Store
+
+log = logging.getLogger(__name__)
+
+KEEP_ALIVE = 120
+"""Seconds that a connection may rest. Longer than any proxy's, so that it is never we who hang up first."""
+
+GRACE = 10
+"""Seconds that answers under way get at the end. Long polls are sent home at once and need none of it."""
+
+FORCED_END = 40.0
+"""Seconds after which a server that was told to stop ends whatever hangs: it must not keep the lock."""
+
+CHECK_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Options:
+    home: str
+    idle: float = 0.0  # 0: never
+    host: str | None = None
+    port: int = 0
+    token_file: str | None = None
+    database: str | None = None
+
+
+Build = Callable[[Options, Hub, str], AbstractContextManager[Backend]]
+"""Options, the hub and the endpoint for agents in; services that have been started out, stopped at the end."""
+
+
+@contextmanager
+def build_services(options: Options, hub: Hub, endpoint: str) -> Generator[Backend]:
+    home = Path(options.home)
+    store = Store.open(home, options.database)
+    try:
+        services = Services(store, hub, endpoint, home)
+        services.start()
+        try:
+            yield services
+        finally:
+            services.stop()
+    finally:
+        store.close()
+
+
+def main(argv: Sequence[str], build: Build = build_services) -> int:
+    try:
+        options = parse(argv)
+        configure_log(options.home)
+        take_lock(options.home)  # never given back: it ends with the process, not before
+    except FootplateError as error:
+        print(error, file=sys.stderr)  # noqa: T201  the caller's terminal or, detached, the log
+        return 1
+    try:
+        asyncio.run(_serve(options, build))
+    except FootplateError as error:
+        log.error("%s", error)
+        return 1
+    except Exception:
+        log.exception("this server cannot go on")
+        return 1
+    return 0
+
+
+def parse(argv: Sequence[str]) -> Options:
+    parser = argparse.ArgumentParser(prog="python -m footplate.server")
+    parser.add_argument("--home")
+    parser.add_argument("--idle", type=float)
+    parser.add_argument("--host")
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--token-file")
+    parser.add_argument("--database")
+    given = parser.parse_args(argv)
+    if given.host is None and (given.port is not None or given.token_file is not None):
+        raise InvalidInput(
+            "--port and --token-file are for TCP, which needs --host", "add --host, e.g. --host 127.0.0.1"
+        )
+    idle = given.idle
+    if idle is None:  # a server that somebody set up by hand is there to stay
+        idle = 0.0 if given.host or given.database else _idle_by_variable()
+    home = homes.home_folder(given.home)
+    return Options(home, idle, given.host, given.port or 0, given.token_file, given.database)
+
+
+def _idle_by_variable() -> float:
+    text = os.environ.get("FOOTPLATE_IDLE_SECONDS") or "900"
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(f"FOOTPLATE_IDLE_SECONDS is {text!r}", "give a number of seconds; 0 means never") from None
+
+
+def take_lock(home: str) -> int:
+    """The descriptor that holds the lock. Tries for a moment, because others look by taking it for an instant."""
+    descriptor = os.open(os.path.join(home, homes.SERVER_LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+    for _ in range(50):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.01)
+            continue
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        return descriptor
+    holder = os.pread(descriptor, 32, 0).decode("ascii", "replace")
+    os.close(descriptor)
+    raise Conflict(f"a server of {home} runs already (pid {holder})", "see: footplate server status")
+
+
+# ── Serving ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _serve(options: Options, build: Build) -> None:
+    hub = Hub()
+    path = homes.socket_path(options.home)
+    with build(options, hub, unix_endpoint(path)) as services:
+        await _Serving(options, services, hub, path).run()
+
+
+class _Serving:
+    """From the first listener to the last answer."""
+
+    def __init__(self, options: Options, services: Backend, hub: Hub, path: str) -> None:
+        self._options = options
+        self._services = services
+        self._hub = hub
+        self._path = path
+        self._stop = asyncio.Event()
+        self._gate = Gate(self._stop.set)
+        self._about = About(database=_shown(options))
+        self._listeners: list[Listener] = []
+
+    async def run(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
+        self._add(None, _bind_unix(self._path))
+        url = None
+        if self._options.host is not None:
+            door = _bind_tcp(self._options.host, self._options.port)
+            self._add(server_token(self._options.home, self._options.token_file), door)
+            url = _url(door)
+        tasks = [asyncio.ensure_future(listener.serve()) for listener in self._listeners]
+        for listener, task in zip(self._listeners, tasks, strict=True):
+            while not listener.started:
+                if task.done():
+                    task.result()
+                await asyncio.sleep(0.002)
+        os.replace(_aside(self._path), self._path)
+        inode = _inode(self._path)
+        _write_record(self._options, self._path, url)
+        watcher = asyncio.ensure_future(self._watch(inode))
+        await self._stop.wait()
+        watcher.cancel()
+        await self._end(inode, tasks)
+
+    def _add(self, token: str | None, door: socket.socket) -> None:
+        app = create_app(self._services, self._hub, token, gate=self._gate, about=self._about)
+        self._listeners.append(Listener(app, door))
+
+    async def _end(self, inode: int | None, tasks: Sequence[asyncio.Future[None]]) -> None:
+        _limit_the_end()
+        self._gate.open = False
+        # First the name: whoever comes now finds no server, and waits for the lock instead of for an answer.
+        if _inode(self._path) == inode:
+            os.unlink(self._path)
+        self._hub.close()
+        for listener in self._listeners:
+            listener.should_exit = True
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _watch(self, inode: int | None) -> None:
+        """Ends the server when nobody needs it, and when nobody can reach it."""
+        idle = self._options.idle
+        while not self._stop.is_set():
+            left = idle - self._gate.idle_seconds() if idle else CHECK_SECONDS
+            await asyncio.sleep(min(max(left, 0.05), CHECK_SECONDS))
+            if _inode(self._path) != inode:
+                log.warning("the socket %s was taken away: this server ends", self._path)
+                self._stop.set()
+            elif idle and self._gate.idle_seconds() >= idle and await self._is_unneeded():
+                log.info("nothing to do for %g s: this server ends", idle)
+                self._stop.set()
+
+    async def _is_unneeded(self) -> bool:
+        """Decided with the gate closed, so that no run can slip in between the look and the end."""
+        self._gate.open = False
+        active = await asyncio.to_thread(self._services.active_runs)
+        if not active and not self._gate.inside:
+            return True
+        self._gate.open = True
+        self._gate.last = time.monotonic()
+        return False
+
+
+class Listener(uvicorn.Server):
+    """One application on one socket. Signals and start-up are the process's business, not the listener's."""
+
+    def __init__(self, app: Any, door: socket.socket) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                date_header=False,
+                timeout_keep_alive=KEEP_ALIVE,
+                timeout_graceful_shutdown=GRACE,
+            )
+        )
+        self.door = door
+
+    def capture_signals(self) -> AbstractContextManager[None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return contextlib.nullcontext()
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().serve([self.door])
+
+
+def _limit_the_end() -> None:
+    """A thread that hangs in a system call would keep the process, and so the lock, for ever."""
+    timer = threading.Timer(FORCED_END, os._exit, (1,))
+    timer.daemon = True
+    timer.start()
+
+
+# ── Sockets and the record ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _aside(path: str) -> str:
+    return path + ".new"
+
+
+def _bind_unix(path: str) -> socket.socket:
+    """Bound under another name, so that nobody connects before there is somebody to answer. We hold the lock."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(_aside(path))
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        door.bind(_aside(path))
+    finally:
+        os.umask(before)
+    return door
+
+
+def _bind_tcp(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise Unavailable(
+            f"cannot listen on {host} port {port}: {error.strerror or error}", "choose another --port or --host"
+        ) from None
+
+
+def _url(door: socket.socket) -> str:
+    host, port = door.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _write_record(options: Options, path: str, url: str | None) -> None:
+    record = {
+        "pid": os.getpid(),
+        "version": __version__,
+        "python": sys.executable,
+        "pythonpath": os.environ.get("PYTHONPATH"),
+        "socket": path,
+        "url": url,
+        # A server with settings of its own is not started again by whoever finds it gone.
+        "managed": options.host is None and options.database is None,
+        "started": time.time(),
+    }
+    homes.write_record(options.home, record)
+    log.info("footplate %s serves %s%s", __version__, options.home, f" at {url}" if url else "")
+
+
+def _inode(path: str) -> int | None:
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None
+
+
+def _shown(options: Options) -> str:
+    """The database as it may be shown to everybody: without a password."""
+    if options.database is None:
+        return os.path.join(options.home, "footplate.db")
+    parts = urlsplit(options.database)
+    user = f"{parts.username}@" if parts.username else ""
+    return f"{parts.scheme}://{user}{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,0 +1,56 @@
+"""The server's own token: given by whoever starts it, else made once and kept in the home folder."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+
+from footplate.client import home as homes
+from footplate.errors import InvalidInput, NotAllowed
+
+log = logging.getLogger(__name__)
+
+
+def server_token(home: str, token_file: str | None) -> str:
+    """From `token_file`, else FOOTPLATE_TOKEN, else the home's own. The log names the file, never the secret."""
+    if token_file is not None:
+        return _read(token_file)
+    given = os.environ.get("FOOTPLATE_TOKEN")
+    if given:
+        return _checked(given.strip(), "FOOTPLATE_TOKEN")
+    path = os.path.join(home, homes.TOKEN)
+    if not os.path.exists(path):
+        _write(path, secrets.token_urlsafe(32))
+    log.info("the token of this server is in %s", path)
+    return _read(path)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            mode, token = os.fstat(file.fileno()).st_mode, file.read().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise InvalidInput(
+            f"the token file {path} cannot be read: {reason}", "name a file that holds one token"
+        ) from None
+    if mode & 0o077:
+        raise NotAllowed(f"the token file {path} is open to other users", f"close it with: chmod 600 {path}")
+    return _checked(token, path)
+
+
+def _checked(token: str, source: str) -> str:
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise InvalidInput(f"{source} does not hold a token", "a token is one line of letters, digits and signs")
+    return token
+
+
+def _write(path: str, token: str) -> None:
+    aside = f"{path}.{os.getpid()}"
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "w", encoding="ascii") as file:
+        file.write(token + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(aside, path)

@@ -1,0 +1,59 @@
+"""Logs as they grow: files under `runs/<run>/logs`, written by offset. No database row: the file is all there is."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from pathlib import Path
+
+from footplate.domain.records import FileView
+from footplate.storage import growing
+from footplate.storage.growing import KeyedLocks
+from footplate.storage.keys import RunKeys
+from footplate.storage.paths import check_path
+
+
+class Logs:
+    def __init__(self, home: Path, keys: RunKeys) -> None:
+        self._runs = home / "runs"
+        self._keys = keys
+        self._locks = KeyedLocks()
+
+    def append(self, run: str, path: str, offset: int, data: bytes, replace: bool = False) -> int:
+        """The size of the log afterwards. What is there already is skipped; a gap is a Conflict with `size`.
+
+        `replace`: the log has become another one; keep its first `offset` bytes and go on with `data`.
+        """
+        file = self._file(run, path)
+        with self._locks.hold((run, path)):
+            if replace:
+                return growing.replace(file, self._runs / run / "aside" / f"{os.getpid()}-{id(data)}", offset, data)
+            return growing.append(file, offset, data)
+
+    def read(self, run: str, path: str, offset: int, limit: int) -> bytes:
+        """At most `limit` bytes; nothing for a log that has not begun."""
+        return growing.read(self._file(run, path), max(0, offset), limit)
+
+    def size(self, run: str, path: str) -> int:
+        return growing.size_of(self._file(run, path))
+
+    def list(self, run: str) -> builtins.list[FileView]:
+        """By path."""
+        root = self._root(run)
+        found: builtins.list[FileView] = []
+        for folder, _, names in os.walk(root):
+            for name in names:
+                file = os.path.join(folder, name)
+                about = os.stat(file)
+                found.append(FileView(os.path.relpath(file, root), about.st_size, None, about.st_mtime))
+        return sorted(found, key=lambda file: file.path)
+
+    def sizes(self, run: str) -> dict[str, int]:
+        return {file.path: file.size for file in self.list(run)}
+
+    def _root(self, run: str) -> Path:
+        self._keys.of(run)  # an id that no run has reaches no file
+        return self._runs / run / "logs"
+
+    def _file(self, run: str, path: str) -> Path:
+        return self._root(run) / check_path(path)

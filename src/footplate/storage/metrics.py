@@ -1,0 +1,318 @@
+"""Metrics: the journals of a run, byte for byte what its writers wrote, and summaries in the database for search.
+
+A journal file is written first and ingested after. How far it has been ingested and the summaries change in one
+transaction, so a server that is killed between the two finds, when it looks again, exactly what is still to be done.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import asdict
+from heapq import merge as merge_sorted
+from operator import itemgetter
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, func, select, update
+
+from footplate.domain.records import Stage
+from footplate.errors import InvalidInput
+from footplate.job.slots import MARK, SERIES, SLOT, Decoder
+from footplate.storage import growing
+from footplate.storage.database import Database
+from footplate.storage.growing import KeyedLocks
+from footplate.storage.keys import RunKey, RunKeys
+from footplate.storage.paths import check_writer
+from footplate.storage.schema import journals, runs, series
+from footplate.storage.summaries import WORDS, Summary, merge, series_name, summarize
+
+_PIECE = 4 * 1024 * 1024 // SLOT * SLOT  # what is decoded at once
+_DECODERS = 512
+_BATCH = 500
+_SERIES_SIGN = re.compile(re.escape(bytes([SERIES])))
+
+
+class Journal(NamedTuple):
+    """A writer's row: whether it holds machine samples, how much is ingested, which slots name its series."""
+
+    writer: str
+    system: bool
+    ingested: int
+    definitions: bytes
+
+
+class Metrics:
+    def __init__(self, home: Path, database: Database, keys: RunKeys) -> None:
+        self._runs = home / "runs"
+        self._database = database
+        self._keys = keys
+        self._locks = KeyedLocks()
+        self._decoders = _Decoders()
+
+    # ── Write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def append(self, run: str, writer: str, stream: str, offset: int, data: bytes, system: bool = False) -> int:
+        """The size of the stream afterwards. What is there already is skipped; a gap is a Conflict with `size`.
+
+        `stream` is "slots" or "text"; text goes first. The first piece of a writer decides whether it is `system`.
+        """
+        if stream not in ("slots", "text"):
+            raise InvalidInput(f"a journal has no stream {stream!r}", "use 'slots' or 'text'")
+        key = self._keys.of(run)
+        with self._locks.hold(run):
+            journal = self._journal(key, check_writer(writer), system)
+            size = growing.append(self._file(run, writer, stream), offset, data, same=True)
+            if stream == "slots":
+                self._ingest(run, key, journal, size)
+            return size
+
+    def catch_up(self) -> None:
+        """Ingest what a server that was killed had written and not ingested. Called when the store is opened."""
+        query = select(runs.c.id).where(runs.c.stage != Stage.ENDED.value, runs.c.key.in_(select(journals.c.run)))
+        with self._database.read() as connection:
+            unfinished = connection.execute(query).scalars().all()
+        for run in unfinished:
+            self._catch_up(run)
+
+    def _catch_up(self, run: str) -> builtins.list[Journal]:
+        """The writers of a run, everything that they wrote ingested."""
+        key = self._keys.of(run)
+        found = self._journals(key)
+        for journal in found:
+            if self._size(run, journal.writer) - journal.ingested >= SLOT:
+                with self._locks.hold(run):
+                    self._ingest(run, key, self._journal(key, journal.writer), self._size(run, journal.writer))
+        return found
+
+    def _ingest(self, run: str, key: RunKey, journal: Journal, size: int) -> None:
+        """Bring the summaries up to `size`. The caller holds the run's lock."""
+        while size - journal.ingested >= SLOT:
+            limit = min(_PIECE, (size - journal.ingested) // SLOT * SLOT)
+            piece = growing.read(self._file(run, journal.writer, "slots"), journal.ingested, limit)
+            decoder = self._decoders.take(run, journal, self._file(run, journal.writer, "text"))
+            with decoder.text:
+                columns = decoder.columns(piece)
+            after = journal._replace(
+                ingested=journal.ingested + len(piece), definitions=journal.definitions + _definitions(piece)
+            )
+            if self._store(key, journal, after, columns):
+                self._decoders.keep(run, after, decoder)
+                journal = after
+            else:  # another server process was faster; go on from where it came to
+                journal = self._journal(key, journal.writer)
+
+    def _store(self, key: RunKey, before: Journal, after: Journal, columns: Any) -> bool:
+        c = journals.c
+        with self._database.write() as connection:
+            where = (c.run == key.key, c.writer == before.writer, c.ingested == before.ingested)
+            values = {"ingested": after.ingested, "definitions": after.definitions}
+            if connection.execute(update(journals).where(*where).values(**values)).rowcount == 0:
+                return False
+            # Writers of one run share its series: on PostgreSQL they take turns at the run's row.
+            connection.execute(select(runs.c.key).where(runs.c.key == key.key).with_for_update())
+            names = {series_name(name) for name, _ in columns}
+            old = _summaries(connection, key.key, before.system, names)
+            new = summarize(columns, {name: summary.kind for name, summary in old.items()})
+            merged = {name: merge(old[name], piece) if name in old else piece for name, piece in new.items()}
+            self._save(connection, key, before.system, merged, fresh=[name for name in new if name not in old])
+        return True
+
+    def _save(
+        self, connection: Connection, key: RunKey, system: bool, changed: dict[str, Summary], fresh: builtins.list[str]
+    ) -> None:
+        if not changed:
+            return
+        last = connection.execute(select(func.max(series.c.place)).where(series.c.run == key.key)).scalar() or 0
+        places = {name: last + 1 + i for i, name in enumerate(fresh)}
+        rows = [
+            {"run": key.key, "experiment": key.experiment, "system": system, "name": name, "place": places.get(name, 0)}
+            | _columns(summary)
+            for name, summary in changed.items()
+        ]
+        statement = self._database.insert(series)
+        updated = {name: statement.excluded[name] for name in _columns(next(iter(changed.values())))}
+        connection.execute(
+            statement.on_conflict_do_update(index_elements=["run", "system", "name"], set_=updated), rows
+        )
+
+    # ── Read ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def sizes(self, run: str) -> dict[str, int]:
+        """`{"<writer>.slots": bytes, "<writer>.text": bytes}`: how much of each stream has arrived."""
+        self._keys.of(run)
+        try:
+            with os.scandir(self._runs / run / "journals") as entries:
+                return {entry.name: entry.stat().st_size for entry in sorted(entries, key=lambda e: e.name)}
+        except FileNotFoundError:
+            return {}
+
+    def read(self, run: str, name: str | None = None, system: bool = False) -> builtins.list[dict[str, Any]]:
+        """`{name, kind, points: [[time, step, value], …], dropped}` for each series, in the order first logged.
+
+        Points of several writers are merged by time, each writer's own order kept. `dropped` counts points of another
+        kind than the first. `system` chooses between the machine's samples and the user's metrics.
+        """
+        writers = [journal.writer for journal in self._catch_up(run) if journal.system == system]
+        known = {row.name: row for row in self._rows(run) if row.system == system and name in (None, row.name)}
+        logged: dict[str, builtins.list[builtins.list[Any]]] = {row: [] for row in known}
+        for writer in writers:
+            for wanted, points in self._decode(run, writer, known).items():
+                logged[wanted].append(points)
+        return [
+            {"name": row.name, "kind": row.kind, "points": _merged(logged[row.name]), "dropped": row.dropped}
+            for row in known.values()
+        ]
+
+    def summary(self, run: str) -> builtins.list[dict[str, Any]]:
+        """`{name, kind, system, count, last, min, max, dropped}` for each series, in the order first logged."""
+        self._catch_up(run)
+        fields = ("name", "kind", "system", "count", "last", "min", "max", "dropped")
+        return [{field: row._mapping[field] for field in fields} for row in self._rows(run)]  # pyright: ignore[reportPrivateUsage]
+
+    def _decode(self, run: str, writer: str, known: dict[str, Any]) -> dict[str, builtins.list[Any]]:
+        """All points of a writer in series that are asked for."""
+        found: dict[str, builtins.list[Any]] = {}
+        kinds = {name: row.kind for name, row in known.items()}
+        decoder = _JournalDecoder(self._file(run, writer, "text"))
+        file, at = self._file(run, writer, "slots"), 0
+        with decoder.text:
+            while piece := growing.read(file, at, _PIECE):
+                at += len(piece)
+                for raw, kind, time, step, value in decoder.feed(piece[: len(piece) // SLOT * SLOT]):
+                    point_name = raw if raw in kinds else series_name(raw)
+                    if kinds.get(point_name) == WORDS[kind]:
+                        found.setdefault(point_name, []).append([time, step, value])
+        return found
+
+    def _rows(self, run: str) -> builtins.list[Row[Any]]:
+        with self._database.read() as connection:
+            key = self._keys.of(run, connection).key
+            return list(connection.execute(select(series).where(series.c.run == key).order_by(series.c.place)))
+
+    # ── Journals ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _journals(self, key: RunKey) -> builtins.list[Journal]:
+        c = journals.c
+        query = select(c.writer, c.system, c.ingested, c.definitions).where(c.run == key.key)
+        with self._database.read() as connection:
+            return sorted(Journal(*row) for row in connection.execute(query))
+
+    def _journal(self, key: RunKey, writer: str, system: bool = False) -> Journal:
+        """The writer's row, made before the first byte of its file, so that no file is without one."""
+        c = journals.c
+        query = select(c.writer, c.system, c.ingested, c.definitions).where(c.run == key.key, c.writer == writer)
+        with self._database.read() as connection:
+            row = connection.execute(query).one_or_none()
+        if row is not None:
+            return Journal(*row)
+        new = Journal(writer, system, 0, b"")
+        with self._database.write() as connection:
+            statement = self._database.insert(journals).values(run=key.key, **new._asdict())
+            connection.execute(statement.on_conflict_do_nothing())
+            return Journal(*connection.execute(query).one())
+
+    def _file(self, run: str, writer: str, stream: str) -> Path:
+        return self._runs / run / "journals" / f"{writer}.{stream}"
+
+    def _size(self, run: str, writer: str) -> int:
+        return growing.size_of(self._file(run, writer, "slots"))
+
+
+# ── Series ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _summaries(connection: Connection, run: int, system: bool, names: Iterable[str]) -> dict[str, Summary]:
+    c = series.c
+    found: dict[str, Summary] = {}
+    wanted = sorted(names)
+    for start in range(0, len(wanted), _BATCH):
+        where = (c.run == run, c.system == system, c.name.in_(wanted[start : start + _BATCH]))
+        for row in connection.execute(select(series).where(*where)):
+            found[row.name] = Summary(
+                row.kind, row.count, row.last, row.last_time, row.rank, row.min, row.max, row.dropped
+            )
+    return found
+
+
+def _columns(summary: Summary) -> dict[str, Any]:
+    return asdict(summary)
+
+
+def _merged(lists: builtins.list[builtins.list[Any]]) -> builtins.list[Any]:
+    return lists[0] if len(lists) == 1 else list(merge_sorted(*lists, key=itemgetter(0)))
+
+
+# ── Decoders ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _definitions(piece: bytes) -> bytes:
+    """The slots of a piece that define a series."""
+    found: builtins.list[bytes] = []
+    mark = MARK.to_bytes(2, "little")
+    for match in _SERIES_SIGN.finditer(piece[28::SLOT]):
+        slot = piece[match.start() * SLOT : (match.start() + 1) * SLOT]
+        if slot[29] == 0 and slot[30:] == mark:
+            found.append(slot)
+    return b"".join(found)
+
+
+class _Text:
+    """The text of a writer, open for as long as a piece is decoded."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: int | None = None
+        self._size = 0
+
+    def __enter__(self) -> None:
+        try:
+            self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            self._size = os.fstat(self._file).st_size
+        except FileNotFoundError:
+            self._size = 0
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._file is not None:
+            os.close(self._file)
+        self._file = None
+
+    def __call__(self, offset: int, length: int) -> bytes:
+        # A slot may claim any length: reserve no more than there is.
+        length = min(length, self._size - offset)
+        return os.pread(self._file, length, offset) if self._file is not None and length > 0 else b""
+
+
+class _JournalDecoder(Decoder):
+    def __init__(self, path: Path) -> None:
+        self.text = _Text(path)
+        super().__init__(self.text)
+
+
+class _Decoders:
+    """Decoders that know the series of a writer already, for those that were heard last."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._kept: OrderedDict[tuple[str, str], tuple[int, _JournalDecoder]] = OrderedDict()
+
+    def take(self, run: str, journal: Journal, text: Path) -> _JournalDecoder:
+        with self._guard:
+            at, decoder = self._kept.pop((run, journal.writer), (-1, None))
+        if decoder is not None and at == journal.ingested:
+            return decoder
+        decoder = _JournalDecoder(text)
+        with decoder.text:
+            decoder.columns(journal.definitions)
+        return decoder
+
+    def keep(self, run: str, journal: Journal, decoder: _JournalDecoder) -> None:
+        with self._guard:
+            self._kept[run, journal.writer] = (journal.ingested, decoder)
+            while len(self._kept) > _DECODERS:
+                self._kept.popitem(last=False)

@@ -1,0 +1,84 @@
+"""Bring a database to the tables that this program knows.
+
+A fresh one is made in one step; an older one goes through Alembic's revisions. Either is one transaction, under a lock
+that dies with its holder: who is killed in the middle leaves the database as it was. Alembic is loaded only when there
+is something to migrate.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, text
+
+from footplate.errors import Conflict
+from footplate.storage.database import Database
+from footplate.storage.faults import translated
+from footplate.storage.schema import HEAD, metadata
+
+FOLDER = Path(__file__).parent / "migrations"
+_ADVISORY_LOCK = 0x666F6F74  # "foot"
+
+
+def bring_up_to_date(database: Database, home: Path, head: str = HEAD, versions: Path = FOLDER / "versions") -> None:
+    """Raises Conflict for a database that a newer program has made."""
+    with database.read() as connection:
+        if _is_at(connection, database, head):
+            return
+    with _lock_file(home / "migrate.lock"), database.write() as connection:
+        if not database.sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+        if _is_at(connection, database, head):  # somebody else was faster
+            return
+        if revision_of(connection) is None and head == HEAD:
+            _make(connection)
+        else:
+            _upgrade(connection, versions, head)
+
+
+def revision_of(connection: Connection) -> str | None:
+    """Where the database stands, None for a fresh one."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def _is_at(connection: Connection, database: Database, head: str) -> bool:
+    revision = revision_of(connection)
+    if revision is None or revision == head:
+        return revision == head
+    if not revision.isdigit() or int(revision) > int(head):
+        raise Conflict(
+            f"{database.address} was made by a newer Footplate (revision {revision}, this one knows {head})",
+            "upgrade: pip install --upgrade footplate",
+        )
+    return False
+
+
+def _make(connection: Connection) -> None:
+    metadata.create_all(connection)
+    connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"))
+    connection.execute(text("INSERT INTO alembic_version (version_num) VALUES (:head)"), {"head": HEAD})
+
+
+def _upgrade(connection: Connection, versions: Path, head: str) -> None:
+    # Loaded here and nowhere else: it would cost every start of the server a fifth of a second and ten megabytes.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
+    config.set_main_option("version_locations", str(versions).replace("%", "%%"))
+    config.set_main_option("path_separator", "newline")
+    config.attributes["connection"] = connection
+    command.upgrade(config, head)
+
+
+@contextmanager
+def _lock_file(path: Path) -> Iterator[None]:
+    with translated(), path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,134 @@
+"""Registered models: versions that are never given twice, tags, properties, and the run that each came from."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import FileView, ModelView
+from footplate.errors import NotFound
+from footplate.storage.database import Database
+from footplate.storage.labels import MODEL_LABELS, PROPERTY, TAG
+from footplate.storage.schema import model_versions, models
+
+_PLAIN = ("workspace", "name", "created", "root", "description", "framework", "framework_version", "run", "experiment")
+Pairs = Sequence[tuple[str, "str | None"]]
+
+
+class Models:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, key: str, view: ModelView) -> ModelView:
+        """Register with the next version of the name. The same key again gives the same model again."""
+        with self._database.write() as connection:
+            version = self._next_version(connection, view.workspace, view.name)
+            c = models.c
+            # Looked up after the version was taken: on PostgreSQL that is where a twin of this request waits for us.
+            known = connection.execute(select(models).where(c.workspace == view.workspace, c.request == key)).one_or_none()
+            if known is not None:
+                self._give_back(connection, view.workspace, view.name)
+                return _views(connection, [known])[0]
+            values = {name: getattr(view, name) for name in _PLAIN}
+            values.update(files=to_json(view.files), resources=view.resources, options=view.options)
+            values.update(version=version, request=key)
+            owner = cast(int, connection.execute(insert(models).values(**values)).inserted_primary_key[0])
+            MODEL_LABELS.change(connection, owner, view.tags, (), view.properties)
+        return replace(view, version=version)
+
+    def _next_version(self, connection: Connection, workspace: str, name: str) -> int:
+        c = model_versions.c
+        new = {"workspace": workspace, "name": name, "last": 0}
+        connection.execute(self._database.insert(model_versions).values(**new).on_conflict_do_nothing())
+        where = (c.workspace == workspace, c.name == name)
+        connection.execute(update(model_versions).where(*where).values(last=c.last + 1))
+        return connection.execute(select(c.last).where(*where)).scalar_one()
+
+    def _give_back(self, connection: Connection, workspace: str, name: str) -> None:
+        """Undo `_next_version`, in the transaction that took it."""
+        c = model_versions.c
+        where = (c.workspace == workspace, c.name == name)
+        connection.execute(update(model_versions).where(*where).values(last=c.last - 1))
+
+    def get(self, workspace: str, name: str, version: int | None = None) -> ModelView:
+        """That version, or the latest there is."""
+        with self._database.read() as connection:
+            return _views(connection, [_row(connection, workspace, name, version)])[0]
+
+    def list(
+        self,
+        workspace: str,
+        name: str | None = None,
+        tags: Pairs = (),
+        properties: Pairs = (),
+        run: str | None = None,
+        framework: str | None = None,
+        latest: bool = False,
+    ) -> builtins.list[ModelView]:
+        """Newest first. `latest` keeps the highest version of each name, among those that match the rest."""
+        c = models.c
+        conditions = [c.workspace == workspace]
+        for column, value in ((c.name, name), (c.run, run), (c.framework, framework)):
+            if value is not None:
+                conditions.append(column == value)
+        for kind, pairs in ((TAG, tags), (PROPERTY, properties)):
+            conditions += [MODEL_LABELS.exists_for(c.key, kind, label, value) for label, value in pairs]
+        query = select(models).where(*conditions)
+        if latest:
+            best = select(c.name, func.max(c.version).label("version")).where(*conditions).group_by(c.name).subquery()
+            query = query.join(best, (c.name == best.c.name) & (c.version == best.c.version))
+        with self._database.read() as connection:
+            rows = connection.execute(query.order_by(c.created.desc(), c.key.desc())).all()
+            return _views(connection, rows)
+
+    def change(
+        self,
+        workspace: str,
+        name: str,
+        version: int,
+        description: str | None = None,
+        tags: dict[str, str | None] | None = None,
+        remove_tags: Sequence[str] = (),
+        properties: dict[str, str] | None = None,
+    ) -> None:
+        """None leaves a thing as it is; properties are written once."""
+        with self._database.write() as connection:
+            key = _row(connection, workspace, name, version, lock=True).key
+            if description is not None:
+                connection.execute(update(models).where(models.c.key == key).values(description=description))
+            MODEL_LABELS.change(connection, key, tags, remove_tags, properties)
+
+    def delete(self, workspace: str, name: str, version: int) -> None:
+        with self._database.write() as connection:
+            key = _row(connection, workspace, name, version, lock=True).key
+            connection.execute(delete(models).where(models.c.key == key))
+
+
+def _row(connection: Connection, workspace: str, name: str, version: int | None, lock: bool = False) -> Row[Any]:
+    c = models.c
+    query = select(models).where(c.workspace == workspace, c.name == name).order_by(c.version.desc()).limit(1)
+    if version is not None:
+        query = query.where(c.version == version)
+    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    if row is None:
+        which = f"version {version} of model" if version is not None else "model"
+        raise NotFound(f"there is no {which} {name!r}", "see those that exist with: footplate models list")
+    return row
+
+
+def _views(connection: Connection, rows: Sequence[Row[Any]]) -> builtins.list[ModelView]:
+    """Two queries, however many models."""
+    labels = MODEL_LABELS.of(connection, [row.key for row in rows])
+    return [
+        ModelView(
+            **{name: getattr(row, name) for name in _PLAIN}, version=row.version,
+            files=tuple(from_json(FileView, file) for file in row.files), tags=labels[row.key][0],
+            properties=labels[row.key][1], resources=row.resources, options=row.options,
+        )
+        for row in rows
+    ]  # fmt: skip

@@ -1,0 +1,145 @@
+"""What a workspace registers by name: compute targets, environments; and locks, which have no name but their content."""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import replace as replaced
+from typing import Any
+
+from sqlalchemy import Row, delete, func, insert, select, update
+
+from footplate.domain.codec import to_json
+from footplate.domain.records import ComputeView, EnvironmentView, Lock
+from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.storage.database import Database
+from footplate.storage.schema import computes, environments, locks
+
+_COMPUTE_COLUMNS = tuple(column.name for column in computes.c)
+_COMPUTE_CHANGES = ("engine", "max_nodes", "min_nodes", "idle_seconds", "state", "options", "modified")
+
+
+class Computes:
+    """`busy_nodes` and `waiting_runs` of a view are not kept: they are counted from the runs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, view: ComputeView, replace: bool) -> None:
+        """Conflict when it exists and is not to be replaced. The time it was first created stays."""
+        row = {name: to_json(getattr(view, name)) for name in _COMPUTE_COLUMNS}
+        changes = {name: row[name] for name in _COMPUTE_CHANGES}
+        statement = self._database.insert(computes).values(**row)
+        with self._database.write() as connection:
+            if replace:
+                connection.execute(statement.on_conflict_do_update(index_elements=["workspace", "name"], set_=changes))
+            elif connection.execute(statement.on_conflict_do_nothing()).rowcount == 0:
+                raise Conflict(f"compute target {view.name!r} exists", "use it, change it, or choose another name")
+
+    def get(self, workspace: str, name: str) -> ComputeView:
+        c = computes.c
+        with self._database.read() as connection:
+            row = connection.execute(select(computes).where(c.workspace == workspace, c.name == name)).one_or_none()
+        if row is None:
+            raise _no_compute(name)
+        return _compute(row)
+
+    def list(self, workspace: str) -> builtins.list[ComputeView]:
+        with self._database.read() as connection:
+            rows = connection.execute(select(computes).where(computes.c.workspace == workspace)).all()
+        return sorted((_compute(row) for row in rows), key=lambda view: view.name)
+
+    def change(self, workspace: str, name: str, **changes: Any) -> ComputeView:
+        """Set some of: engine, max_nodes, min_nodes, idle_seconds, state, options, modified."""
+        for field in changes:
+            if field not in _COMPUTE_CHANGES:
+                raise InvalidInput(f"{field!r} of a compute target cannot be changed", f"use {_COMPUTE_CHANGES}")
+        c = computes.c
+        with self._database.write() as connection:
+            where = (c.workspace == workspace, c.name == name)
+            if changes and connection.execute(update(computes).where(*where).values(**changes)).rowcount == 0:
+                raise _no_compute(name)
+        return self.get(workspace, name)
+
+    def delete(self, workspace: str, name: str) -> None:
+        c = computes.c
+        with self._database.write() as connection:
+            where = (c.workspace == workspace, c.name == name)
+            if connection.execute(delete(computes).where(*where)).rowcount == 0:
+                raise _no_compute(name)
+
+
+def _compute(row: Row[Any]) -> ComputeView:
+    return ComputeView(**{name: getattr(row, name) for name in _COMPUTE_COLUMNS})
+
+
+def _no_compute(name: str) -> NotFound:
+    return NotFound(f"there is no compute target {name!r}", "see those that exist with: footplate compute list")
+
+
+class Environments:
+    """Versions are "1", "2", … for each name."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def register(self, workspace: str, name: str, definition: dict[str, Any], now: float) -> EnvironmentView:
+        """A new version, or the latest one if its definition is the same."""
+        c = environments.c
+        query = select(environments).where(c.workspace == workspace, c.name == name).order_by(c.version.desc()).limit(1)
+        new = EnvironmentView(workspace, name, "1", now, definition)
+        with self._database.write() as connection:
+            latest = connection.execute(query.with_for_update()).one_or_none()
+            if latest is not None:
+                if latest.definition == definition:
+                    return _environment(latest)
+                new = replaced(new, version=str(latest.version + 1))
+            connection.execute(insert(environments).values(**{**to_json(new), "version": int(new.version)}))
+        return new
+
+    def get(self, workspace: str, name: str, version: str | None = None) -> EnvironmentView:
+        """The version asked for, or the latest."""
+        c = environments.c
+        query = select(environments).where(c.workspace == workspace, c.name == name)
+        if version is not None:
+            query = query.where(c.version == (int(version) if version.isascii() and version.isdigit() else -1))
+        with self._database.read() as connection:
+            row = connection.execute(query.order_by(c.version.desc()).limit(1)).one_or_none()
+        if row is None:
+            which = f"version {version!r} of environment" if version is not None else "environment"
+            raise NotFound(f"there is no {which} {name!r}", "register it first, or look at Environment.list(workspace)")
+        return _environment(row)
+
+    def list(self, workspace: str) -> builtins.list[EnvironmentView]:
+        """The latest version of each, by name."""
+        c = environments.c
+        latest = (
+            select(c.name, func.max(c.version).label("version"))
+            .where(c.workspace == workspace)
+            .group_by(c.name)
+            .subquery()
+        )
+        query = select(environments).join(latest, (c.name == latest.c.name) & (c.version == latest.c.version))
+        with self._database.read() as connection:
+            rows = connection.execute(query.where(c.workspace == workspace)).all()
+        return sorted((_environment(row) for row in rows), key=lambda view: view.name)
+
+
+def _environment(row: Row[Any]) -> EnvironmentView:
+    return EnvironmentView(row.workspace, row.name, str(row.version), row.created, row.definition)
+
+
+class Locks:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, lock: Lock) -> None:
+        """The digest is the content's own, so what is there already is the same."""
+        with self._database.write() as connection:
+            connection.execute(self._database.insert(locks).values(**to_json(lock)).on_conflict_do_nothing())
+
+    def get(self, digest: str) -> Lock:
+        with self._database.read() as connection:
+            row = connection.execute(select(locks).where(locks.c.digest == digest)).one_or_none()
+        if row is None:
+            raise NotFound(f"there is no environment lock {digest!r}", "submit the run again: that makes one")
+        return Lock(row.digest, row.builder, row.content, tuple(row.warnings))

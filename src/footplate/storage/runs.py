@@ -1,0 +1,241 @@
+"""Runs: the record that the lifecycle decides about, its story, and the view that people see."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from footplate.domain import lifecycle
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import NodeRecord, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
+from footplate.domain.specs import RunSpec, check_run_id
+from footplate.errors import Conflict, InvalidInput
+from footplate.storage.database import Database
+from footplate.storage.keys import RunKeys, no_such_run
+from footplate.storage.labels import RUN_LABELS, Found
+from footplate.storage.run_query import LARGEST_PAGE, RunQuery, find
+from footplate.storage.schema import experiments, run_specs, runs, story
+from footplate.storage.workspaces import ensure, next_number
+
+__all__ = ["RunQuery", "Runs"]
+
+_ACTIVE = tuple(stage.value for stage in Stage if stage is not Stage.ENDED)
+_HOLDING = tuple(stage.value for stage in (Stage.PROVISIONING, Stage.PREPARING, Stage.RUNNING, Stage.FINALIZING))
+_parents = runs.alias("parents")
+_RECORDS = select(runs, run_specs.c.spec).join(run_specs, run_specs.c.run == runs.c.key)
+_VIEWS = (
+    select(runs, experiments.c.name.label("experiment_name"), experiments.c.id.label("experiment_id"))
+    .add_columns(_parents.c.id.label("parent_id"))
+    .join(experiments, experiments.c.key == runs.c.experiment)
+    .outerjoin(_parents, _parents.c.key == runs.c.parent)
+)
+
+
+class Runs:
+    """Every method is one transaction. An unknown id is NotFound."""
+
+    def __init__(self, database: Database, keys: RunKeys) -> None:
+        self._database = database
+        self._keys = keys
+
+    # ── Write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def create(self, record: RunRecord, created_by: str, lines: builtins.list[StoryLine]) -> RunView:
+        """Store a new run with the next number of its experiment, which is made if need be. Same id: Conflict."""
+        check_run_id(record.id)
+        spec = record.spec
+        with self._database.write() as connection:
+            if connection.execute(select(runs.c.key).where(runs.c.id == record.id)).scalar() is not None:
+                raise Conflict(f"run {record.id!r} exists", "give the new run another id")
+            home = ensure(self._database, connection, record.workspace, spec.experiment, record.created)
+            values = {
+                **_decided(record), "id": record.id, "workspace": record.workspace, "experiment": home.key,
+                "parent": self._parent_key(connection, record), "number": next_number(connection, home.key),
+                "kind": spec.kind, "type": spec.type, "created": record.created, "name": spec.name,
+                "display_name": spec.display_name, "description": spec.description, "target": spec.target,
+                "node_count": spec.distribution.node_count, "snapshot": spec.snapshot, "created_by": created_by,
+            }  # fmt: skip
+            key = cast(int, connection.execute(insert(runs).values(**values)).inserted_primary_key[0])
+            connection.execute(insert(run_specs).values(run=key, spec=to_json(spec)))
+            RUN_LABELS.change(connection, key, spec.tags, (), spec.properties, experiment=home.key)
+            _add_lines(connection, key, lines)
+            return _views(connection, [key], with_spec=True)[0]
+
+    def _parent_key(self, connection: Connection, record: RunRecord) -> int:
+        parent = record.spec.parent
+        if parent is None:
+            return 0
+        row = connection.execute(select(runs.c.key, runs.c.workspace).where(runs.c.id == parent)).one_or_none()
+        if row is None:
+            raise no_such_run(parent)
+        if row.workspace != record.workspace:
+            raise InvalidInput(f"run {parent!r} is in another workspace", "a child lives in the workspace of its parent")
+        return row.key
+
+    def save(self, record: RunRecord, expected_version: int, lines: builtins.list[StoryLine]) -> bool:
+        """Store the record if the stored one still has that version; False when somebody else was first."""
+        with self._database.write() as connection:
+            key = self._keys.of(record.id, connection).key
+            where = (runs.c.key == key, runs.c.version == expected_version)
+            if connection.execute(update(runs).where(*where).values(**_decided(record))).rowcount == 0:
+                return False
+            _add_lines(connection, key, lines)
+            return True
+
+    def change(
+        self,
+        id: str,
+        display_name: str | None = None,
+        description: str | None = None,
+        tags: dict[str, str | None] | None = None,
+        remove_tags: Sequence[str] = (),
+        properties: dict[str, str] | None = None,
+    ) -> None:
+        """None leaves a thing as it is. A property that has another value already is a Conflict; nothing is changed."""
+        texts = {"display_name": display_name, "description": description}
+        changes = {name: value for name, value in texts.items() if value is not None}
+        with self._database.write() as connection:
+            key, experiment = self._keys.of(id, connection)
+            connection.execute(select(runs.c.key).where(runs.c.key == key).with_for_update())
+            if changes:
+                connection.execute(update(runs).where(runs.c.key == key).values(**changes))
+            RUN_LABELS.change(connection, key, tags, remove_tags, properties, experiment=experiment)
+
+    def set_snapshot(self, id: str, digest: str) -> None:
+        """Once. The same snapshot again changes nothing."""
+        with self._database.write() as connection:
+            key = self._keys.of(id, connection).key
+            where = (runs.c.key == key, runs.c.snapshot.is_(None))
+            if connection.execute(update(runs).where(*where).values(snapshot=digest)).rowcount == 0:
+                have = connection.execute(select(runs.c.snapshot).where(runs.c.key == key)).scalar_one()
+                raise Conflict(f"run {id} has a snapshot: {have}", "a run takes one snapshot in its life")
+
+    # ── Read ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def record(self, id: str) -> RunRecord:
+        with self._database.read() as connection:
+            row = connection.execute(_RECORDS.where(runs.c.id == id)).one_or_none()
+        if row is None:
+            raise no_such_run(id)
+        return _record(row)
+
+    def view(self, id: str) -> RunView:
+        with self._database.read() as connection:
+            return _views(connection, [self._keys.of(id, connection).key], with_spec=True)[0]
+
+    def views(self, ids: Sequence[str]) -> builtins.list[RunView]:
+        """Those that exist, in the order asked for, without their specs."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(runs.c.id, runs.c.key).where(runs.c.id.in_(list(ids))))
+            keys = {id: key for id, key in rows}
+            return _views(connection, [keys[id] for id in ids if id in keys])
+
+    def list(self, query: RunQuery) -> tuple[builtins.list[RunView], str | None]:
+        """One page, and the cursor of the next one if there is more."""
+        with self._database.read() as connection:
+            keys, cursor = find(connection, query)
+            return _views(connection, keys), cursor
+
+    def children(self, id: str, recursive: bool = False) -> builtins.list[RunView]:
+        """All of them, oldest first."""
+        workspace = self.view(id).workspace
+        query = RunQuery(workspace, ascending=True, limit=LARGEST_PAGE)
+        query = replace(query, ancestor=id) if recursive else replace(query, parent=id)
+        found, cursor = self.list(query)
+        while cursor is not None:
+            more, cursor = self.list(replace(query, cursor=cursor))
+            found += more
+        return found
+
+    def active(self) -> builtins.list[RunRecord]:
+        """All runs that have not ended, oldest first."""
+        return self._records(runs.c.stage.in_(_ACTIVE))
+
+    def waiting(self, workspace: str, target: str) -> builtins.list[RunRecord]:
+        """The queue of a compute target, oldest first."""
+        c = runs.c
+        return self._records(c.stage == Stage.QUEUED.value, c.workspace == workspace, c.target == target)
+
+    def _records(self, *conditions: Any) -> builtins.list[RunRecord]:
+        with self._database.read() as connection:
+            rows = connection.execute(_RECORDS.where(*conditions).order_by(runs.c.created, runs.c.key)).all()
+        return [_record(row) for row in rows]
+
+    def busy_nodes(self, workspace: str, target: str) -> int:
+        """How many nodes of the target are held by runs between provisioning and finalizing."""
+        c = runs.c
+        where = (c.stage.in_(_HOLDING), c.workspace == workspace, c.target == target, c.kind == "job")
+        with self._database.read() as connection:
+            return int(connection.execute(select(func.sum(c.node_count)).where(*where)).scalar() or 0)
+
+    def story(self, id: str) -> builtins.list[StoryLine]:
+        with self._database.read() as connection:
+            key = self._keys.of(id, connection).key
+            rows = connection.execute(select(story).where(story.c.run == key).order_by(story.c.seq)).all()
+        return [StoryLine(r.seq, r.time, r.event, r.status, r.text, r.data) for r in rows]
+
+
+# ── Rows and values ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _decided(record: RunRecord) -> dict[str, Any]:
+    """The columns that the lifecycle changes."""
+    return {
+        "status": lifecycle.status(record), "stage": record.stage.value, "version": record.version,
+        "attempt": record.attempt, "started": record.started, "ended": record.ended, "lock": record.lock,
+        "handle": record.handle, "waiting": to_json(record.waiting), "outcome": to_json(record.outcome),
+        "warnings": to_json(record.warnings), "nodes": to_json(record.nodes),
+    }  # fmt: skip
+
+
+def _shared(row: Row[Any]) -> dict[str, Any]:
+    """What a record and a view have in common."""
+    return {
+        "id": row.id, "workspace": row.workspace, "stage": Stage(row.stage), "created": row.created,
+        "version": row.version, "attempt": row.attempt, "started": row.started, "ended": row.ended, "lock": row.lock,
+        "waiting": from_json(Waiting, row.waiting) if row.waiting else None,
+        "outcome": from_json(Outcome, row.outcome) if row.outcome else None,
+        "warnings": tuple(row.warnings), "nodes": tuple(from_json(NodeRecord, node) for node in row.nodes),
+    }  # fmt: skip
+
+
+def _record(row: Row[Any]) -> RunRecord:
+    return RunRecord(spec=from_json(RunSpec, row.spec), handle=row.handle, **_shared(row))
+
+
+def _view(row: Row[Any], labels: Found, spec: RunSpec | None) -> RunView:
+    return RunView(
+        **_shared(row), experiment=row.experiment_name, experiment_id=row.experiment_id, number=row.number,
+        kind=row.kind, type=row.type, status=row.status, parent=row.parent_id, name=row.name,
+        display_name=row.display_name, description=row.description, target=row.target, snapshot=row.snapshot,
+        tags=labels[0], properties=labels[1], created_by=row.created_by, spec=spec,
+    )  # fmt: skip
+
+
+def _views(connection: Connection, keys: builtins.list[int], with_spec: bool = False) -> builtins.list[RunView]:
+    """Three queries at most, however many runs."""
+    if not keys:
+        return []
+    rows = {row.key: row for row in connection.execute(_VIEWS.where(runs.c.key.in_(keys)))}
+    labels = RUN_LABELS.of(connection, keys)
+    specs: dict[int, RunSpec] = {}
+    if with_spec:
+        stored = connection.execute(select(run_specs.c.run, run_specs.c.spec).where(run_specs.c.run.in_(keys)))
+        specs = {key: from_json(RunSpec, spec) for key, spec in stored}
+    return [_view(rows[key], labels[key], specs.get(key)) for key in keys]
+
+
+def _add_lines(connection: Connection, key: int, lines: builtins.list[StoryLine]) -> None:
+    """Numbers only grow, whatever the caller thought: the story is read in their order."""
+    if not lines:
+        return
+    last = connection.execute(select(func.max(story.c.seq)).where(story.c.run == key)).scalar() or 0
+    rows: builtins.list[dict[str, Any]] = []
+    for line in lines:
+        last = max(line.seq, last + 1)
+        rows.append({**to_json(line), "run": key, "seq": last})
+    connection.execute(insert(story), rows)

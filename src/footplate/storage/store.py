@@ -1,0 +1,58 @@
+"""The store as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from footplate.content.blobs import BlobFolder
+from footplate.storage import migrate
+from footplate.storage.database import Database
+from footplate.storage.faults import translated
+from footplate.storage.files import Files
+from footplate.storage.keys import RunKeys
+from footplate.storage.logs import Logs
+from footplate.storage.metrics import Metrics
+from footplate.storage.models import Models
+from footplate.storage.registry import Computes, Environments, Locks
+from footplate.storage.runs import Runs
+from footplate.storage.tokens import Tokens
+from footplate.storage.workspaces import Experiments, Workspaces
+
+
+class Store:
+    """Everything that the server keeps. Opened once; every method of every part may be called from any thread."""
+
+    def __init__(self, home: Path, database: Database) -> None:
+        keys = RunKeys(database)
+        self.home = home
+        self.database = database
+        self.workspaces = Workspaces(database)
+        self.experiments = Experiments(database)
+        self.runs = Runs(database, keys)
+        self.files = Files(database, keys)
+        self.logs = Logs(home, keys)
+        self.metrics = Metrics(home, database, keys)
+        self.models = Models(database)
+        self.computes = Computes(database)
+        self.environments = Environments(database)
+        self.locks = Locks(database)
+        self.tokens = Tokens(database)
+        self.blobs = BlobFolder(home / "blobs")
+
+    @classmethod
+    def open(cls, home: Path, database: str | None = None) -> Store:
+        """The store of this home folder, made or migrated if need be. `database`: an address, None for SQLite in it."""
+        with translated():
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        opened = Database(database or f"sqlite:///{home / 'footplate.db'}")
+        try:
+            migrate.bring_up_to_date(opened, home)
+            store = cls(home, opened)
+            store.metrics.catch_up()
+        except BaseException:
+            opened.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        self.database.close()

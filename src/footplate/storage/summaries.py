@@ -1,0 +1,108 @@
+"""What the database knows of a series: how many points, the last one, the smallest, the largest. Pure.
+
+A summary of a piece of a journal is made here and merged into the summary of all that came before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from footplate.job import slots
+
+WORDS: Mapping[int, str] = {
+    slots.FLOAT: "scalar",
+    slots.INT: "scalar",
+    slots.SCALAR: "scalar",
+    slots.LIST: "list",
+    slots.ROW: "row",
+    slots.TABLE: "table",
+    slots.ARTIFACT: "artifact",
+}
+"""What the API calls the kinds. Points of one name are all of the same word: the first one logged decides."""
+
+_LONGEST_NAME = 500
+_LONGEST_LAST = 1000
+
+
+@dataclass(frozen=True)
+class Summary:
+    kind: str
+    count: int
+    last: Any = None  # scalars only
+    last_time: float = 0.0
+    rank: float | None = None
+    min: float | None = None
+    max: float | None = None
+    dropped: int = 0
+
+
+def summarize(columns: Mapping[tuple[str, int], slots.Column], kinds: Mapping[str, str]) -> dict[str, Summary]:
+    """One summary for each name, in the order of their first points. `kinds`: what earlier pieces have decided."""
+    found: dict[str, Summary] = {}
+    for (raw, number), column in columns.items():
+        name, kind = series_name(raw), WORDS[number]
+        piece = _of_column(kind, column)
+        decided = kinds.get(name) or (found[name].kind if name in found else kind)
+        if kind != decided:
+            piece = Summary(decided, 0, last_time=-math.inf, dropped=piece.count)
+        found[name] = merge(found[name], piece) if name in found else piece
+    return found
+
+
+def merge(old: Summary, new: Summary) -> Summary:
+    """Both together; the later of the two last points stays the last."""
+    last = new if new.count and (new.last_time >= old.last_time or not old.count) else old
+    return replace(
+        last,
+        kind=old.kind,
+        count=old.count + new.count,
+        dropped=old.dropped + new.dropped,
+        min=_pick(min, old.min, new.min),
+        max=_pick(max, old.max, new.max),
+    )
+
+
+def series_name(raw: str) -> str:
+    """The name as both databases can keep and index it."""
+    return raw.replace("\0", "\ufffd").encode("utf-8", "replace").decode()[:_LONGEST_NAME]
+
+
+def _of_column(kind: str, column: slots.Column) -> Summary:
+    when = column.times[-1]
+    when = when if when == when else 0.0
+    if kind != "scalar":
+        return Summary(kind, len(column.values), last_time=when)
+    numbers = _numbers(column.values)
+    last = column.values[-1]
+    rank = _numbers([last])
+    return Summary(
+        kind,
+        len(column.values),
+        last[:_LONGEST_LAST] if isinstance(last, str) else last,
+        when,
+        rank[0] if rank else None,
+        min(numbers) if numbers else None,
+        max(numbers) if numbers else None,
+    )
+
+
+def _numbers(values: Sequence[Any]) -> list[float]:
+    """Those that can be compared: no NaN, no text, no bool; whole numbers too large for a float are infinite."""
+    kinds = set(map(type, values))
+    if kinds == {float}:
+        return [v for v in values if v == v]
+    return [_as_float(v) for v in values if type(v) in (int, float) and v == v]
+
+
+def _as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _pick(choose: Any, old: float | None, new: float | None) -> float | None:
+    return old if new is None else new if old is None else choose(old, new)

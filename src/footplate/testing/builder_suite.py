@@ -1,0 +1,72 @@
+"""What every environment builder promises (`environments/base.py`), as tests. Subclass `BuilderSuite`, give `arena`."""
+
+from __future__ import annotations
+
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments.base import Builder, Interpreter
+from footplate.errors import FootplateError
+
+
+class Arena(Protocol):
+    """A builder with two specs that differ in content, and one that cannot be."""
+
+    builder: Builder
+    root: Path
+    spec: EnvironmentSpec
+    other: EnvironmentSpec
+    impossible: EnvironmentSpec
+
+
+def quiet(_line: str) -> None:
+    pass
+
+
+def runs(interpreter: Interpreter) -> str:
+    """The prefix of the Python that the interpreter's argv starts."""
+    argv = [*interpreter.argv, "-c", "import sys; print(sys.prefix)"]
+    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+
+class BuilderSuite:
+    def test_same_content_same_digest(self, arena: Arena) -> None:
+        first, second = (arena.builder.lock(arena.spec, quiet) for _ in range(2))
+        assert first == second
+        assert first.builder == arena.builder.name
+        assert arena.builder.lock(arena.other, quiet).digest != first.digest
+
+    def test_a_lock_survives_its_journey_as_json(self, arena: Arena) -> None:
+        lock = arena.builder.lock(arena.spec, quiet)
+        assert from_json(Lock, to_json(lock)) == lock
+
+    def test_the_interpreter_runs_and_is_the_same_next_time(self, arena: Arena) -> None:
+        lock = arena.builder.lock(arena.spec, quiet)
+        first = arena.builder.build(lock, arena.root, quiet)
+        assert runs(first)
+        assert arena.builder.build(lock, arena.root, quiet) == first
+
+    def test_what_is_there_already_takes_no_words(self, arena: Arena) -> None:
+        lock, said = arena.builder.lock(arena.spec, quiet), list[str]()
+        arena.builder.build(lock, arena.root, quiet)
+        arena.builder.build(lock, arena.root, said.append)
+        assert said == []
+
+    def test_many_ask_at_once_and_all_get_the_same(self, arena: Arena) -> None:
+        lock = arena.builder.lock(arena.spec, quiet)
+        with ThreadPoolExecutor(4) as pool:
+            built = list(pool.map(lambda _: arena.builder.build(lock, arena.root, quiet), range(4)))
+        assert len({interpreter.argv for interpreter in built}) == 1
+        assert runs(built[0])
+
+    def test_what_cannot_be_is_refused_with_a_hint(self, arena: Arena) -> None:
+        with pytest.raises(FootplateError) as caught:
+            arena.builder.build(arena.builder.lock(arena.impossible, quiet), arena.root, quiet)
+        assert caught.value.hint

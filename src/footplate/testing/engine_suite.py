@@ -1,0 +1,176 @@
+"""What every engine promises (`engines/base.py`), as tests. A new engine subclasses `EngineSuite` and gives a fixture.
+
+The agents of these tests are stand-ins: small programs that do what the test needs. A fixture `arena` of the subclass
+gives an `Arena`, which knows how to make an engine that starts such a program instead of the agent.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from footplate.engines.base import AgentJob, Engine, Observation
+from footplate.errors import InvalidInput
+
+PATIENCE = 20.0
+
+
+class Arena(Protocol):
+    """`folder` is seen by the stand-ins; `engine(program)` gives a new engine object each time, as a restart would."""
+
+    folder: Path
+
+    def engine(self, program: str) -> Engine: ...
+
+    def job(self, run: str, nodes: int = 1) -> AgentJob: ...
+
+
+def eventually(condition: Callable[[], Any]) -> Any:
+    end = time.monotonic() + PATIENCE
+    while not (answer := condition()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+    return answer
+
+
+def observe(engine: Engine, handle: str) -> Observation:
+    return engine.poll([handle])[handle]
+
+
+def ended(engine: Engine, handle: str) -> Observation:
+    """What the engine says once every agent has ended."""
+    return eventually(lambda: (seen := observe(engine, handle)).state == "exited" and seen)
+
+
+# Each start leaves a line with its pid; then it waits until it is told to go.
+WAITS = """
+import os, sys, time
+node = sys.argv[sys.argv.index("--node") + 1]
+with open(os.path.join({folder!r}, "starts"), "a") as file:
+    file.write(node + " " + str(os.getpid()) + "\\n")
+while not os.path.exists(os.path.join({folder!r}, "go" + node)):
+    time.sleep(0.01)
+"""
+
+# Has a child in a session of its own and hears no request to end.
+STUBBORN = """
+import os, signal, sys, time
+run, node = (sys.argv[sys.argv.index(name) + 1] for name in ("--run", "--node"))
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+variables = dict(os.environ, FOOTPLATE_RUN_ID=run, FOOTPLATE_NODE=node)
+variables.pop("FOOTPLATE_AGENT", None)
+child = "import os, time; os.setsid(); open(os.path.join({folder!r}, 'child'), 'w').write(str(os.getpid())); time.sleep(600)"
+os.spawnve(os.P_NOWAIT, sys.executable, [sys.executable, "-c", child], variables)
+time.sleep(600)
+"""
+
+
+class EngineSuite:
+    def test_the_request_is_rendered_whole_and_twice_the_same(self, arena: Arena) -> None:
+        engine = arena.engine(WAITS)
+        first, second = (engine.prepare(arena.job("r1", nodes=2)) for _ in range(2))
+        assert first == second
+        assert (first.engine, first.run, first.attempt) == (engine.name, "r1", 1)
+
+    def test_what_cannot_be_given_is_refused_by_name(self, arena: Arena) -> None:
+        with pytest.raises(InvalidInput, match="node_count"):
+            arena.engine(WAITS).prepare(arena.job("r1", nodes=0))
+
+    def test_agents_run_until_they_end_by_themselves(self, arena: Arena) -> None:
+        engine = arena.engine(WAITS)
+        handle = engine.submit(engine.prepare(arena.job("r1", nodes=2)))
+        eventually(lambda: len(_starts(arena)) == 2)
+        assert observe(engine, handle).state == "running"
+        _let_go(arena, 0, 1)
+        assert set(ended(engine, handle).codes) == {0, 1}
+
+    def test_a_second_submit_leaves_living_agents_alone(self, arena: Arena) -> None:
+        engine = arena.engine(WAITS)
+        request = engine.prepare(arena.job("r1", nodes=2))
+        handles = {engine.submit(request), engine.submit(request), arena.engine(WAITS).submit(request)}
+        eventually(lambda: len(_starts(arena)) >= 2)
+        assert len(handles) == 1
+        _let_go(arena, 0, 1)
+        ended(engine, handles.pop())
+        assert len(_starts(arena)) == 2
+
+    def test_a_dead_agent_is_started_again_and_only_that_one(self, arena: Arena) -> None:
+        engine = arena.engine(WAITS)
+        request = engine.prepare(arena.job("r1", nodes=2))
+        handle = engine.submit(request)
+        eventually(lambda: len(_starts(arena)) == 2)
+        os.kill(_starts(arena)[1], signal.SIGKILL)
+        eventually(lambda: observe(engine, handle).lost == (1,))
+        again = engine.submit(request)
+        eventually(lambda: len(_lines(arena)) == 3)
+        assert [line.split()[0] for line in _lines(arena)].count("1") == 2
+        assert observe(engine, again) == Observation("running")
+        _let_go(arena, 0, 1)
+        ended(engine, again)
+
+    def test_another_engine_object_knows_the_handle(self, arena: Arena) -> None:
+        engine = arena.engine(WAITS)
+        handle = engine.submit(engine.prepare(arena.job("r1")))
+        eventually(lambda: _starts(arena))
+        assert observe(arena.engine(WAITS), handle).state == "running"
+        _let_go(arena, 0)
+        ended(arena.engine(WAITS), handle)
+
+    def test_cancel_ends_the_whole_group_by_force_after_the_grace(self, arena: Arena) -> None:
+        engine = arena.engine(STUBBORN)
+        handle = engine.submit(engine.prepare(arena.job("r1")))
+        child = int(eventually(lambda: _read(arena.folder / "child")))
+        engine.cancel(handle, 0.2)
+        engine.cancel(handle, 0.2)
+        ended(engine, handle)
+        eventually(lambda: not _lives(child))
+
+    def test_cancel_asks_first(self, arena: Arena) -> None:
+        engine = arena.engine(WAITS)
+        handle = engine.submit(engine.prepare(arena.job("r1")))
+        eventually(lambda: _starts(arena))
+        began = time.monotonic()
+        engine.cancel(handle, PATIENCE)
+        ended(engine, handle)
+        assert time.monotonic() - began < PATIENCE / 2
+
+    def test_unknown_handles_are_gone_and_one_answer_comes_for_each(self, arena: Arena) -> None:
+        engine = arena.engine(WAITS)
+        handle = engine.submit(engine.prepare(arena.job("r1")))
+        _let_go(arena, 0)
+        seen = engine.poll(["", "never heard of", handle])
+        assert seen[""].state == seen["never heard of"].state == "gone"
+        engine.cancel("never heard of", 0.0)
+        ended(engine, handle)
+        engine.cancel(handle, 0.0)
+
+
+def _lines(arena: Arena) -> list[str]:
+    return _read(arena.folder / "starts").splitlines()
+
+
+def _starts(arena: Arena) -> dict[int, int]:
+    """{node: pid of its last start}."""
+    return {int(node): int(pid) for node, pid in (line.split() for line in _lines(arena))}
+
+
+def _let_go(arena: Arena, *nodes: int) -> None:
+    for node in nodes:
+        (arena.folder / f"go{node}").touch()
+
+
+def _read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

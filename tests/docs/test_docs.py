@@ -1,0 +1,88 @@
+"""The documentation names only what exists, and all of what must be named."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from xml.etree import ElementTree
+
+import click
+import pytest
+
+from footplate.cli.main import cli
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / n for n in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")] + sorted((ROOT / "docs").rglob("*.md"))
+GENERATED = ROOT / "docs" / "reference" / "cli.md"
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{name(page)} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_python_blocks_are_python(page: Path) -> None:
+    for language, body in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        if language == "python":
+            compile(body, name(page), "exec")
+
+
+def commands_of(page: Path) -> list[str]:
+    """Every `footplate …` that a page shows: lines of blocks, and words between backticks."""
+    text = page.read_text(encoding="utf-8")
+    lines = [
+        line.strip() for language, body in _BLOCK.findall(text) for line in body.splitlines() if language != "python"
+    ]
+    inline = re.findall(r"`(footplate [^`]+)`", _BLOCK.sub("", text))
+    assigned = [re.sub(r"^\w+=\$\((.*)\)$", r"\1", line) for line in lines]
+    return [line for line in assigned + inline if line.startswith("footplate ")]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p != GENERATED], ids=name)
+def test_commands_and_options_exist(page: Path) -> None:
+    for line in commands_of(page):
+        words = shlex.split(re.split(r" {2,}| #| \| ", line.replace("…", "X"))[0])[1:]
+        command: click.Command = cli
+        while words and isinstance(command, click.Group) and not words[0].startswith("-"):
+            below = command.get_command(click.Context(command), words[0])
+            if below is None and "|" in words[0]:
+                break  # `footplate server start|stop` names several
+            assert below is not None, f"{name(page)}: {line}"
+            command, words = below, words[1:]
+        known = {o for p in command.params for o in (*p.opts, *p.secondary_opts)} | {"--help", "-h"}
+        used = [w for w in (words[: words.index("--")] if "--" in words else words) if w.startswith("-")]
+        assert set(used) <= known, f"{name(page)}: {line}"
+
+
+def test_every_variable_of_ours_is_documented() -> None:
+    page = (ROOT / "docs" / "reference" / "environment-variables.md").read_text(encoding="utf-8")
+    found = {
+        variable
+        for source in (ROOT / "src").rglob("*.py")
+        for variable in re.findall(r"[\"'](FOOTPLATE_[A-Z]+(?:_[A-Z]+)*)[\"']", source.read_text(encoding="utf-8"))
+    }
+    assert len(found) > 5
+    missing = sorted(v for v in found if f"`{v}`" not in page)
+    assert not missing, f"not in environment-variables.md: {missing}"
+
+
+def test_every_guide_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").rglob("*.md"):
+        if page.name != "README.md":
+            assert f"({page.relative_to(ROOT / 'docs')})" in index
+
+
+def test_the_picture_is_a_picture() -> None:
+    tree = ElementTree.parse(ROOT / "docs" / "footplate.svg")
+    assert tree.getroot().tag.endswith("svg")
+    assert len(tree.findall(".//{http://www.w3.org/2000/svg}title")) == 1

@@ -1,0 +1,69 @@
+"""Each example is a lesson that works."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(environment: dict[str, str], tmp_path: Path) -> Run:
+    """Copy an example away, make a workspace for it, and run one of its files."""
+
+    def in_copy(lesson: str, file: str, *arguments: str) -> str:
+        folder = tmp_path / lesson
+        shutil.copytree(EXAMPLES / lesson, folder)
+        for argv in (["footplate", "init"], [sys.executable, file, *arguments]):
+            done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return in_copy
+
+
+def test_hello(run: Run) -> None:
+    output = run("01-hello", "submit.py")
+    assert "hello from run hello_" in output
+    assert "with arguments ['--who', 'world']" in output
+    assert "files of the run: ['outputs/greeting.txt']" in output
+
+
+def test_metrics(run: Run) -> None:
+    lines = run("02-metrics", "submit.py").splitlines()
+    assert lines == [
+        "loss went from 1.0 to 0.019",
+        "logged once:  50 sgd",
+        "a list:       [784, 128, 10]",
+        "rows:         {'fold': [0, 1, 2], 'accuracy': [0.9, 0.91, 0.92]}",
+        "a table:      {'label': ['cat', 'dog'], 'count': [120, 80]}",
+    ]
+
+
+def test_register_model(run: Run) -> None:
+    output = run("03-register-model", "submit.py", "--epochs", "30")
+    assert "final accuracy 0.9" in output
+    assert "registered cloud-classifier, version 1, made by run logistic-regression_" in output
+    assert 'downloaded: {"weights": [' in output
+
+
+def test_interactive(run: Run) -> None:
+    output = run("04-interactive", "explore.py")
+    assert "this line is in the log of the run, too" in output
+    assert "best degree: 4" in output
+
+
+def test_a_lesson_is_at_most_three_files_and_says_how_to_run_it() -> None:
+    lessons = sorted(folder for folder in EXAMPLES.iterdir() if folder.is_dir())
+    assert len(lessons) == 4
+    for folder in lessons:
+        files = [f for f in folder.rglob("*") if f.is_file() and "__pycache__" not in f.parts]
+        assert len(files) <= 3
+        assert any("\npython " in f.read_text(encoding="utf-8") for f in files)

@@ -1,0 +1,144 @@
+"""What a fresh machine gets: a lock that any machine can use, and settings handed on from pip to uv."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import tomllib
+import zipfile
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def uv_like_pip() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("uv_like_pip", ROOT / "scripts" / "uv_like_pip.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_lock_names_pypi_and_nothing_else() -> None:
+    text = (ROOT / "uv.lock").read_text(encoding="utf-8")
+    assert set(re.findall(r'registry = "([^"]*)"', text)) == {"https://pypi.org/simple"}
+    assert set(re.findall(r"https?://([^/\"]+)/", text)) == {"pypi.org", "files.pythonhosted.org"}
+    assert "file://" not in text
+
+
+def test_the_lock_holds_what_the_project_asks_for() -> None:
+    lock = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    locked = {package["name"] for package in lock["package"]}
+    asked = {re.split(r"[\[>=<~! ]", text)[0] for text in project["project"]["dependencies"]}
+    assert asked <= locked
+    assert lock["requires-python"].replace(" ", "") == project["project"]["requires-python"].replace(" ", "")
+
+
+def test_pip_settings_become_uv_settings(uv_like_pip: ModuleType) -> None:
+    listing = "\n".join(
+        [
+            "global.extra-index-url='https://a.example/simple\\nhttps://b.example/simple'",
+            "global.cert='/etc/other.crt'",
+            "install.find-links='/wheels /more'",
+            ":env:.cert='/etc/mine.crt'",
+            ":env:.index-url='https://mirror.example/simple'",
+            "global.no-color='true'",
+        ]
+    )
+    found = uv_like_pip.uv_environment(uv_like_pip.pip_settings(listing), {"PATH": "/bin", "VIRTUAL_ENV": "/x"})
+    assert found == {
+        "PATH": "/bin",
+        "UV_INDEX": "https://a.example/simple https://b.example/simple",
+        "UV_INDEX_STRATEGY": "unsafe-best-match",
+        "UV_FIND_LINKS": "/wheels,/more",
+        "UV_DEFAULT_INDEX": "https://mirror.example/simple",
+        "SSL_CERT_FILE": "/etc/mine.crt",
+    }
+
+
+def test_a_setting_of_uv_itself_wins(uv_like_pip: ModuleType) -> None:
+    found = uv_like_pip.uv_environment({"index-url": "https://pip.example"}, {"UV_DEFAULT_INDEX": "https://uv.example"})
+    assert found == {"UV_DEFAULT_INDEX": "https://uv.example"}
+
+
+def test_make_help_names_the_targets() -> None:
+    done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    targets = [line.split()[1] for line in done.stdout.splitlines()]
+    assert {"demo", "test", "lint", "bench", "help"} <= set(targets)
+
+
+def test_ci_runs_lint_and_tests() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert "make lint test" in script.read_text()
+
+
+def test_without_a_python_the_way_out_is_named(tmp_path: Path) -> None:
+    """The set-up must not leave a half-made .uv/ behind, so it is run from a copy."""
+    (tmp_path / "scripts").mkdir()
+    for file in ("scripts/install_uv.sh", "uv.lock"):
+        (tmp_path / file).write_bytes((ROOT / file).read_bytes())
+    done = subprocess.run(
+        ["sh", "scripts/install_uv.sh"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHON": "/no/such/python"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "error: no Python from 3.10 to 3.13 on this machine (looked for /no/such/python)" in done.stderr
+    assert "hint: install one" in done.stderr
+    assert not (tmp_path / ".uv").exists()
+
+
+def test_a_python_without_venv_is_named_with_what_to_install(tmp_path: Path) -> None:
+    """Debian's python3-minimal: an interpreter whose ensurepip is not there."""
+    bare = tmp_path / "python3"
+    bare.write_text(f'#!/bin/sh\ncase "$2" in *ensurepip*) exit 1;; esac\nexec {sys.executable} "$@"\n')
+    bare.chmod(0o755)
+    (tmp_path / "scripts").mkdir()
+    for file in ("scripts/install_uv.sh", "uv.lock"):
+        (tmp_path / file).write_bytes((ROOT / file).read_bytes())
+    done = subprocess.run(
+        ["sh", "scripts/install_uv.sh"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHON": str(bare)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "cannot make virtual environments" in done.stderr
+    assert "apt-get install python3-venv" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("folder", "needed"),
+    [
+        (".", ["footplate/py.typed", "footplate/storage/migrations/env.py", "footplate/job/bootstrap.py"]),
+        ("packages/azureml", ["azureml/core/py.typed", "azureml/core/__init__.py", "azureml/exceptions.py"]),
+    ],
+)
+def test_wheels_hold_what_they_need(folder: str, needed: list[str], tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    done = subprocess.run(build, cwd=ROOT / folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert set(needed) <= names
+    migrations = [p.name for p in (ROOT / "src/footplate/storage/migrations/versions").glob("[0-9]*.py")]
+    assert migrations
+    if folder == ".":
+        assert {f"footplate/storage/migrations/versions/{name}" for name in migrations} <= names
+    assert not [n for n in names if "__pycache__" in n or n.startswith(("tests/", "docs/"))]
+    assert "azureml/__init__.py" not in names, "azureml is a namespace that other distributions share"

@@ -1,0 +1,287 @@
+"""Nothing lost: real processes, really killed. What had been said to be kept is there afterwards, once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from footplate import Experiment, Run, ScriptRunConfig, Workspace
+
+STEADY = """
+    import os, time
+    from azureml.core import Run
+    run = Run.get_context()
+    os.makedirs("outputs", exist_ok=True)
+    for i in range(150):
+        print(f"line {i}", flush=True)
+        run.log("value", float(i))
+        with open("logs/own.txt", "a") as own:
+            own.write(f"own {i}\\n")
+        time.sleep(0.02)
+    with open("outputs/model.bin", "wb") as model:
+        model.write(bytes(range(256)) * 4096)
+"""
+MODEL = bytes(range(256)) * 4096
+
+
+def submit(workspace: Workspace, project: Path, script: str, **options: object) -> Run:
+    folder = project / "source"
+    folder.mkdir(exist_ok=True)
+    (folder / "train.py").write_text(textwrap.dedent(script))
+    config = ScriptRunConfig(source_directory=str(folder), script="train.py", **options)
+    return Experiment(workspace, "lost").submit(config)
+
+
+def server_pid(home: Path) -> int:
+    return int(json.loads((home / "server.json").read_text())["pid"])
+
+
+def kill_server(home: Path) -> None:
+    try:
+        os.kill(server_pid(home), signal.SIGKILL)
+    except (ProcessLookupError, FileNotFoundError):
+        pass
+
+
+def until(true: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def text_of(run: Run, name: str, tmp_path: Path) -> str:
+    target = tmp_path / f"{run.id}-{name.replace('/', '_')}"
+    run.download_file(name, str(target))
+    return target.read_text()
+
+
+def assert_all_there(run: Run, tmp_path: Path) -> None:
+    assert run.get_status() == "Completed"
+    assert text_of(run, "user_logs/std_log.txt", tmp_path).splitlines() == [f"line {i}" for i in range(150)]
+    assert text_of(run, "logs/own.txt", tmp_path).splitlines() == [f"own {i}" for i in range(150)]
+    assert run.get_metrics()["value"] == [float(i) for i in range(150)]
+    run.download_file("outputs/model.bin", str(tmp_path / "model.bin"))
+    assert (tmp_path / "model.bin").read_bytes() == MODEL
+
+
+def test_the_server_killed_again_and_again_during_a_run(
+    home: Path, project: Path, workspace: Workspace, tmp_path: Path
+) -> None:
+    run = submit(workspace, project, STEADY)
+    for _ in range(4):
+        time.sleep(0.6)
+        kill_server(home)
+    run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
+    assert_all_there(run, tmp_path)
+
+
+def test_the_server_killed_right_after_submission(
+    home: Path, project: Path, workspace: Workspace, tmp_path: Path
+) -> None:
+    run = submit(workspace, project, STEADY)
+    kill_server(home)
+    run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
+    assert_all_there(run, tmp_path)
+
+
+def test_the_server_killed_after_a_run(home: Path, project: Path, workspace: Workspace, tmp_path: Path) -> None:
+    run = submit(workspace, project, STEADY)
+    run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
+    kill_server(home)
+    assert_all_there(run, tmp_path)
+
+
+def test_a_run_ends_well_though_nobody_but_its_agent_is_left(
+    home: Path, project: Path, workspace: Workspace, tmp_path: Path
+) -> None:
+    """No client brings the server back here: the agent must."""
+    run = submit(workspace, project, STEADY)
+    until(lambda: run.get_status() == "Running")
+    kill_server(home)
+    work = home / "work" / run.id
+    until(lambda: not (work / "node_0" / "wd").exists(), 60)
+    run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
+    assert_all_there(run, tmp_path)
+
+
+def test_the_agent_killed_during_a_run(home: Path, project: Path, workspace: Workspace, tmp_path: Path) -> None:
+    run = submit(workspace, project, STEADY)
+    until(lambda: run.get_status() == "Running")
+    time.sleep(0.5)
+    agents = [
+        pid
+        for pid, line in _command_lines().items()
+        if "footplate.node" in line and run.id in line and "bootstrap" not in line
+    ]
+    assert agents, "no agent found"
+    for pid in agents:
+        os.kill(pid, signal.SIGKILL)
+    run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
+    assert_all_there(run, tmp_path)
+
+
+def _command_lines() -> dict[int, str]:
+    lines: dict[int, str] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                lines[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+    return lines
+
+
+def test_metrics_logged_before_the_rank_was_killed_are_kept(project: Path, workspace: Workspace) -> None:
+    run = submit(
+        workspace,
+        project,
+        """
+        import os, signal
+        from azureml.core import Run
+        run = Run.get_context()
+        for i in range(5000):
+            run.log("value", float(i))
+        os.kill(os.getpid(), signal.SIGKILL)
+        """,
+    )
+    run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
+    assert run.get_status() == "Failed"
+    assert run.get_metrics()["value"] == [float(i) for i in range(5000)]
+    assert "SIGKILL" in json.dumps(run.get_details()["error"])
+
+
+def test_the_submitting_client_killed(home: Path, project: Path, workspace: Workspace, tmp_path: Path) -> None:
+    (project / "source").mkdir()
+    (project / "source" / "train.py").write_text(textwrap.dedent(STEADY))
+    client = textwrap.dedent(
+        """
+        import os, signal, sys
+        from azureml.core import Experiment, ScriptRunConfig, Workspace
+        run = Experiment(Workspace.from_config(), "lost").submit(ScriptRunConfig("source", "train.py"))
+        print(run.id, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", client], capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    run = workspace.get_run(done.stdout.strip())
+    run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
+    assert_all_there(run, tmp_path)
+
+
+def test_metrics_of_an_interactive_client_that_was_killed(home: Path, project: Path, workspace: Workspace) -> None:
+    client = textwrap.dedent(
+        """
+        import os, signal
+        from azureml.core import Experiment, Workspace
+        run = Experiment(Workspace.from_config(), "lost").start_logging(snapshot_directory=None)
+        print(run.id, flush=True)
+        for i in range(2000):
+            run.log("value", float(i))
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", client], capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    run = workspace.get_run(done.stdout.strip())
+    assert run.get_metrics()["value"] == [float(i) for i in range(2000)]
+
+
+def test_the_server_killed_during_an_upload(home: Path, project: Path, workspace: Workspace, tmp_path: Path) -> None:
+    run = Experiment(workspace, "lost").start_logging(snapshot_directory=None)
+    contents = {f"data/{n}.bin": os.urandom(3_000_000) for n in range(12)}
+    for name, content in contents.items():
+        (tmp_path / Path(name).name).write_bytes(content)
+    stop = threading.Event()
+
+    def murderer() -> None:
+        while not stop.wait(0.4):
+            kill_server(home)
+
+    thread = threading.Thread(target=murderer)
+    thread.start()
+    try:
+        for name in contents:
+            run.upload_file(name, str(tmp_path / Path(name).name))
+    finally:
+        stop.set()
+        thread.join()
+    run.complete()
+    assert sorted(n for n in run.get_file_names() if n.startswith("data/")) == sorted(contents)
+    for name, content in contents.items():
+        target = tmp_path / "back.bin"
+        run.download_file(name, str(target))
+        assert target.read_bytes() == content
+
+
+def test_cancel_leaves_no_process_behind(home: Path, project: Path, workspace: Workspace) -> None:
+    marker = f"footplate-orphan-{os.getpid()}-{time.time_ns()}"
+    run = submit(
+        workspace,
+        project,
+        f"""
+        import os, subprocess, sys, time
+        # a child, a child in a session of its own, and a daemon that forked twice: all ignore SIGTERM
+        stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)  # {marker}"
+        subprocess.Popen([sys.executable, "-c", stubborn])
+        subprocess.Popen([sys.executable, "-c", stubborn], start_new_session=True)
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.execv(sys.executable, [sys.executable, "-c", stubborn])
+            os._exit(0)
+        print("ready", flush=True)
+        time.sleep(600)
+        """,
+        environment=None,
+    )
+    until(lambda: sum(marker in line and "bootstrap" not in line for line in _command_lines().values()) >= 3)
+    run.cancel()
+    run.wait_for_completion(wait_post_processing=True)
+    assert run.get_status() == "Canceled"
+    assert not [line for line in _command_lines().values() if marker in line]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_two_hundred_runs_at_once_all_end_in_a_right_state(project: Path, workspace: Workspace) -> None:
+    script = """
+        import sys
+        from azureml.core import Run
+        number = int(sys.argv[1])
+        Run.get_context().log("number", number)
+        sys.exit(3 if number % 10 == 0 else 0)
+    """
+    folder = project / "source"
+    folder.mkdir()
+    (folder / "train.py").write_text(textwrap.dedent(script))
+    experiment = Experiment(workspace, "crowd")
+    runs: dict[int, Run] = {}
+
+    def submit_some(numbers: range) -> None:
+        for number in numbers:
+            runs[number] = experiment.submit(ScriptRunConfig(str(folder), "train.py", arguments=[number]))
+
+    threads = [threading.Thread(target=submit_some, args=(range(start, 200, 8),)) for start in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(runs) == 200
+    for number, run in runs.items():
+        run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
+        assert run.get_status() == ("Failed" if number % 10 == 0 else "Completed"), number
+        assert run.get_metrics() == {"number": number}
+    assert len(list(experiment.get_runs())) == 200
+    assert sorted(r.number for r in runs.values()) == list(range(1, 201))

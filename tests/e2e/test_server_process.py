@@ -1,0 +1,410 @@
+"""The server as processes really see it: started by many at once, replaced, killed, idle, stopped in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import footplate
+from footplate.client import connect, launcher
+from footplate.client import home as homes
+from footplate.client.transport import Transport
+from footplate.errors import NotAllowed, Unavailable
+
+PACKAGE = Path(footplate.__file__).parent
+ASK = "from footplate.client import connect; print(connect().get('/server')['pid'])"
+
+
+def until(condition, seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds} s: {condition}"
+        time.sleep(0.02)
+
+
+def is_alive(pid: int) -> bool:
+    return launcher._is_alive(pid)
+
+
+def server_pid(home: Path | str) -> int:
+    return int(homes.read_record(str(home))["pid"])
+
+
+def servers_of(home: Path) -> list[int]:
+    """Every server process that was started for this home, whatever its record says."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+        except OSError:
+            continue
+        if b"footplate.server" in words and str(home).encode() in words and is_alive(int(entry.name)):
+            found.append(int(entry.name))
+    return found
+
+
+def cli(*arguments: str) -> subprocess.CompletedProcess[str]:
+    code = "from footplate.cli.main import main; main()"
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
+
+
+def new_run(transport: Transport) -> str:
+    """An interactive run: something that can be waited for."""
+    names = {"name": "testing", "subscription_id": "s", "resource_group": "g", "if_exists": "return"}
+    workspace = transport.post("/workspaces", names)["id"]
+    run = f"r{uuid.uuid4().hex[:8]}"
+    transport.post(f"/workspaces/{workspace}/runs", {"id": run, "spec": {"experiment": "e", "kind": "interactive"}})
+    return run
+
+
+# ── Exactly one ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_ten_processes_at_once_start_one_server(home):
+    callers = [subprocess.Popen([sys.executable, "-c", ASK], stdout=subprocess.PIPE, text=True) for _ in range(10)]
+    pids = {caller.communicate(timeout=120)[0].strip() for caller in callers}
+    assert pids == {str(server_pid(home))}
+    assert servers_of(home) == [server_pid(home)]
+    log = (home / "logs" / "server.log").read_text()
+    assert log.count("serves") == 1, log
+
+
+def test_the_server_is_nobodys_child_and_holds_nothing_of_its_starter(home, tmp_path):
+    with open(tmp_path / "of the starter", "w") as file:
+        os.set_inheritable(file.fileno(), True)
+        pid = connect().get("/server")["pid"]
+        links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+        assert file.name not in links
+    status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    parent, session = int(status[1]), int(status[3])
+    assert parent != os.getpid()
+    assert session != os.getsid(0)
+    assert os.readlink(f"/proc/{pid}/cwd") == "/"
+    assert os.readlink(f"/proc/{pid}/fd/0") == "/dev/null"
+    assert os.readlink(f"/proc/{pid}/fd/2") == str(home / "logs" / "server.log")
+
+
+def test_everything_of_it_is_private(home):
+    connect()
+    modes = {
+        name: stat.S_IMODE(os.stat(home / name).st_mode) for name in (".", "server.sock", "logs", "logs/server.log")
+    }
+    assert modes == {".": 0o700, "server.sock": 0o600, "logs": 0o700, "logs/server.log": 0o600}
+
+
+def test_second_server_in_the_foreground_refuses(home):
+    pid = connect().get("/server")["pid"]
+    done = cli("server", "--host", "127.0.0.1", "--port", "0")
+    assert done.returncode == 1
+    assert f"runs already (pid {pid})" in done.stderr
+
+
+# ── Replaced ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def other_version(tmp_path: Path) -> Path:
+    """A folder for PYTHONPATH that holds the same package under another version."""
+    copy = tmp_path / "old" / "footplate"
+    copy.mkdir(parents=True)
+    for entry in PACKAGE.iterdir():
+        if entry.name not in ("__init__.py", "__pycache__"):
+            (copy / entry.name).symlink_to(entry)
+    text = (PACKAGE / "__init__.py").read_text()
+    assert f'__version__ = "{footplate.__version__}"' in text
+    (copy / "__init__.py").write_text(text.replace(footplate.__version__, "0.0.1"))
+    return copy.parent
+
+
+def start_other_version(folder: Path) -> int:
+    env = {**os.environ, "PYTHONPATH": str(folder)}
+    done = subprocess.run([sys.executable, "-c", ASK], env=env, capture_output=True, text=True, timeout=120, check=True)
+    return int(done.stdout)
+
+
+def test_server_of_another_version_is_replaced(home, other_version):
+    old = start_other_version(other_version)
+    assert homes.read_record(str(home))["version"] == "0.0.1"
+    transport = connect()
+    told = transport.get("/server")
+    assert (told["version"], told["pid"] != old) == (footplate.__version__, True)
+    until(lambda: not is_alive(old))
+    assert servers_of(home) == [told["pid"]]
+
+
+def test_inside_a_job_it_is_not_replaced(home, other_version, monkeypatch):
+    old = start_other_version(other_version)
+    monkeypatch.setenv("FOOTPLATE_RUN_ID", "some-run")
+    assert connect().get("/server")["pid"] == old
+    assert connect(endpoint=f"unix://{home}/server.sock").get("/server")["version"] == "0.0.1"
+
+
+# ── Killed ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_next_call_brings_a_killed_server_back(home):
+    transport = connect()
+    run = new_run(transport)
+    for _ in range(2):
+        before = transport.get("/server")["pid"]
+        os.kill(before, signal.SIGKILL)
+        assert transport.get(f"/runs/{run}")["id"] == run
+        assert transport.get("/server")["pid"] != before
+
+
+def test_a_wait_goes_on_when_the_server_is_killed_under_it(home):
+    transport = connect()
+    run = new_run(transport)
+    version = transport.get(f"/runs/{run}")["version"]
+    seen: list[dict] = []
+    waiter = threading.Thread(
+        target=lambda: seen.append(connect().get(f"/runs/{run}", {"version": version, "wait": 30}))
+    )
+    waiter.start()
+    time.sleep(0.5)
+    os.kill(server_pid(home), signal.SIGKILL)
+    transport.post(f"/runs/{run}/complete")
+    waiter.join(30)
+    assert [view["status"] for view in seen] == ["Completed"]
+
+
+def old_python() -> str:
+    """The oldest interpreter at hand on which a job may run. (A name on the PATH may be a shim that refuses.)"""
+    for minor in range(8, 14):
+        installed = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python"))
+        for candidate in (*map(str, installed), shutil.which(f"python3.{minor}")):
+            if candidate and subprocess.run([candidate, "-c", ""], capture_output=True).returncode == 0:
+                return candidate
+    return sys.executable
+
+
+def test_a_job_with_nothing_installed_brings_it_back(home):
+    """On the user's interpreter, which could not run a server itself."""
+    transport = connect()
+    recorded, before = homes.read_record(str(home)), server_pid(home)
+    os.kill(before, signal.SIGKILL)
+    env = {
+        "PATH": os.environ["PATH"], "FOOTPLATE_HOME": str(home), "FOOTPLATE_RUN_ID": "r", "AZUREML_RUN_ID": "r",
+        "FOOTPLATE_ENDPOINT": f"unix://{home}/server.sock", "PYTHONPATH": str(PACKAGE.parent),
+    }  # fmt: skip
+    done = subprocess.run([old_python(), "-S", "-c", ASK], env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    after = homes.read_record(str(home))
+    assert (after["pid"], after["python"]) == (int(done.stdout), recorded["python"])
+    assert transport.get("/server")["pid"] == after["pid"] != before
+    environment = Path(f"/proc/{after['pid']}/environ").read_bytes()
+    assert b"RUN_ID" not in environment
+    assert b"FOOTPLATE_ENDPOINT" not in environment
+
+
+def test_server_that_cannot_start_says_why(home):
+    (home / "footplate.db").write_bytes(b"this is not a database, it is a shopping list, and quite a long one")
+    with pytest.raises(Unavailable, match="ended while it started") as caught:
+        connect()
+    assert "footplate.db" in caught.value.message or "database" in caught.value.message
+    assert caught.value.hint == "see what happened with: footplate server logs"
+
+
+# ── Idle ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_idle_server_ends_and_comes_back(home, monkeypatch):
+    monkeypatch.setenv("FOOTPLATE_IDLE_SECONDS", "0.5")
+    transport = connect()
+    first = transport.get("/server")["pid"]
+    until(lambda: not is_alive(first))
+    assert not (home / "server.sock").exists()
+    assert transport.get("/server")["pid"] != first
+
+
+# The real process with services whose number of active runs is written in a file.
+WITH_FAKE_SERVICES = """
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from footplate.server import process
+
+class Services:
+    tokens = runs = None
+    def __init__(self, home):
+        self.home = Path(home)
+    def active_runs(self):
+        return int((self.home / "logs" / "active").read_text())
+
+@contextmanager
+def build(options, hub, endpoint):
+    yield Services(options.home)
+
+sys.exit(process.main(sys.argv[1:], build))
+"""
+
+
+def test_never_with_a_run_active(home):
+    (home / "logs").mkdir()
+    (home / "logs" / "active").write_text("1")
+    argv = [sys.executable, "-c", WITH_FAKE_SERVICES, "--home", str(home), "--idle", "0.3"]
+    server = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
+    until((home / "server.sock").exists)
+    time.sleep(2)
+    assert server.poll() is None
+    assert Transport(f"unix://{home}/server.sock").get("/server")["active_runs"] == 1
+    (home / "logs" / "active").write_text("0")
+    assert server.wait(20) == 0
+
+
+def test_server_whose_home_is_deleted_ends():
+    home = tempfile.mkdtemp(prefix="h", dir="/tmp")
+    pid = connect(home=home).get("/server")["pid"]
+    shutil.rmtree(home)
+    until(lambda: not is_alive(pid))
+
+
+# ── Stopped ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("how", ["request", "SIGTERM", "SIGINT"])
+def test_stop_does_not_wait_for_long_polls_and_they_go_on_at_the_next_server(home, how):
+    transport = connect()
+    run, pid = new_run(transport), server_pid(home)
+    version = transport.get(f"/runs/{run}")["version"]
+    seen: list[dict] = []
+    waiters = [
+        threading.Thread(target=lambda: seen.append(connect().get(f"/runs/{run}", {"version": version, "wait": 30})))
+        for _ in range(5)
+    ]
+    for waiter in waiters:
+        waiter.start()
+    time.sleep(0.5)
+    begun = time.monotonic()
+    if how == "request":
+        transport.post("/server/stop")
+    else:
+        os.kill(pid, getattr(signal, how))
+    until(lambda: not is_alive(pid), 10)
+    assert time.monotonic() - begun < 8
+    connect().post(f"/runs/{run}/complete")
+    for waiter in waiters:
+        waiter.join(30)
+    assert [view["status"] for view in seen] == ["Completed"] * 5
+    assert server_pid(home) != pid
+    assert "Traceback" not in (home / "logs" / "server.log").read_text()
+
+
+def test_a_server_that_hangs_is_ended_by_force(home):
+    pid = connect().get("/server")["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    assert launcher.stop_server(str(home), patience=0.5) is True
+    until(lambda: not is_alive(pid))
+
+
+# ── TCP ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def team(home: Path) -> Iterator[str]:
+    """The address of a server in the foreground."""
+    argv = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", "127.0.0.1", "--port", "0"]
+    server = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
+    until((home / "server.json").exists)
+    yield homes.read_record(str(home))["url"]
+    server.terminate()
+    assert server.wait(20) == 0
+
+
+def test_over_tcp_without_a_token_403_and_with_it_200(home, team):
+    with pytest.raises(NotAllowed):
+        Transport(team).get("/server")
+    with pytest.raises(NotAllowed):
+        Transport(team, "wrong").get("/server")
+    token = (home / "token").read_text().strip()
+    told = Transport(team, token).get("/server")
+    assert (told["home"], told["blobs"]) == (str(home), None)
+    assert stat.S_IMODE(os.stat(home / "token").st_mode) == 0o600
+    log = (home / "logs" / "server.log").read_text()
+    assert str(home / "token") in log
+    assert token not in log
+
+
+def test_the_unix_socket_is_there_as_well_and_needs_no_token(home, team):
+    assert connect().get("/server")["blobs"] == str(home / "blobs")
+
+
+def test_nobody_else_starts_a_server_that_was_set_up_by_hand(home, team):
+    os.kill(server_pid(home), signal.SIGTERM)
+    until(lambda: not launcher._is_held(str(home / "server.lock")))
+    with pytest.raises(Unavailable, match="started by hand"):
+        connect()
+    assert cli("server", "start").returncode == 0
+    assert connect().get("/server")["home"] == str(home)
+
+
+# ── Odd homes and the commands ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["x" * 150, "a ?#%41 ü"])
+def test_odd_homes(name, monkeypatch):
+    root = Path(tempfile.mkdtemp(prefix="h", dir="/tmp"))
+    home = root / name
+    monkeypatch.setenv("FOOTPLATE_HOME", str(home))
+    try:
+        transport = connect()
+        pid = transport.get("/server")["pid"]
+        assert stat.S_IMODE(os.stat(home).st_mode) == 0o700
+        os.kill(pid, signal.SIGKILL)
+        assert connect(endpoint=transport.endpoint).get("/server")["pid"] != pid
+        assert launcher.server_status(str(home))["running"] is True
+    finally:
+        launcher.stop_server(str(home))
+        folder = Path(homes.read_record(str(home)).get("socket", home / "x")).parent
+        if folder != home:
+            shutil.rmtree(folder)
+        shutil.rmtree(root)
+
+
+def test_commands(home):
+    nothing = cli("server", "status")
+    assert (nothing.returncode, "not running" in nothing.stdout) == (3, True)
+    assert "no server log yet" in cli("server", "logs").stderr
+    assert "has started" in cli("server", "start").stderr
+    assert "runs already" in cli("server", "start").stderr
+    status = json.loads(cli("server", "status", "--json").stdout)
+    assert (status["running"], status["home"], status["active_runs"]) == (True, str(home), 0)
+    assert f"pid          {status['pid']}" in cli("server", "status").stdout
+    assert "serves" in cli("server", "logs").stdout
+    assert "has stopped" in cli("server", "stop").stderr
+    assert not is_alive(status["pid"])
+    assert "does not run" in cli("server", "stop").stderr
+
+
+def test_log_is_followed(home):
+    connect()
+    argv = [sys.executable, "-c", "from footplate.cli.main import main; main()", "server", "logs", "-f", "-n", "0"]
+    follower = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    try:
+        assert follower.stdout is not None
+        time.sleep(1)
+        launcher.stop_server(str(home))
+        connect()
+        assert "serves" in follower.stdout.readline()
+    finally:
+        follower.send_signal(signal.SIGINT)
+        follower.communicate(timeout=20)
+
+
+def test_settings_and_commands_do_not_mix(home):
+    done = cli("server", "--host", "127.0.0.1", "status")
+    assert (done.returncode, "--host is for a server in the foreground" in done.stderr) == (2, True)
+    assert "Usage" in cli("server").stdout

@@ -1,0 +1,111 @@
+"""Every import path of Azure's SDK that exists now leads to Footplate's own object."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PATHS = {
+    "azureml.core": "Workspace Experiment Run ScriptRunConfig RunConfiguration Environment ComputeTarget Model ScriptRun get_run",
+    "azureml.core.workspace": "Workspace",
+    "azureml.core.experiment": "Experiment",
+    "azureml.core.run": "Run get_run _OfflineRun _SubmittedRun",
+    "azureml.core.script_run": "ScriptRun",
+    "azureml.core.script_run_config": "ScriptRunConfig",
+    "azureml.core.runconfig": (
+        "RunConfiguration CondaDependencies MpiConfiguration PyTorchConfiguration TensorflowConfiguration "
+        "DockerConfiguration Environment"
+    ),
+    "azureml.core.conda_dependencies": "CondaDependencies",
+    "azureml.core.environment": "Environment CondaDependencies DockerSection PythonSection",
+    "azureml.core.compute": "ComputeTarget AmlCompute",
+    "azureml.core.compute_target": "ComputeTargetException LocalTarget",
+    "azureml.core.model": "Model",
+    "azureml.core.resource_configuration": "ResourceConfiguration",
+    "azureml.core.authentication": (
+        "InteractiveLoginAuthentication ServicePrincipalAuthentication AzureCliAuthentication MsiAuthentication"
+    ),
+    "azureml.exceptions": (
+        "AzureMLException UserErrorException ComputeTargetException WebserviceException ActivityFailedException "
+        "ExperimentExecutionException WorkspaceException ProjectSystemException ModelNotFoundException ServiceException"
+    ),
+    "azureml._common.exceptions": "AzureMLException",
+    "azureml._restclient.constants": "RunStatus",
+    "azureml.telemetry": "set_diagnostics_collection",
+    "azureml.widgets": "RunDetails",
+}
+PACKAGE = Path(__file__).parents[3] / "packages" / "azureml" / "src" / "azureml"
+
+
+@pytest.mark.parametrize("module, name", [(m, n) for m, names in PATHS.items() for n in names.split()])
+def test_the_name_is_there_and_is_ours(module: str, name: str):
+    found = getattr(importlib.import_module(module), name)
+    assert found.__module__.startswith("footplate.")
+
+
+def test_every_module_of_the_package_is_in_the_list():
+    there = {
+        ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+        for file in PACKAGE.rglob("*.py")
+        if file.name != "__init__.py" or file.parent.name == "core"
+    }
+    assert there == set(PATHS)
+
+
+def test_one_class_is_one_object_wherever_it_comes_from():
+    from azureml.core import Run, Workspace
+    from azureml.core.compute_target import ComputeTargetException
+    from azureml.core.run import Run as SameRun
+    from azureml.core.workspace import Workspace as SameWorkspace
+    from azureml.exceptions import ComputeTargetException as SameException
+
+    assert (Run, Workspace, ComputeTargetException) == (SameRun, SameWorkspace, SameException)
+
+
+def test_the_version_is_a_string():
+    import azureml.core
+
+    assert isinstance(azureml.core.VERSION, str) and "You are using " + azureml.core.VERSION
+
+
+def test_azureml_is_a_namespace_that_others_may_share():
+    spec = importlib.util.find_spec("azureml")
+    assert spec is not None and spec.origin is None
+    assert not (PACKAGE / "__init__.py").exists()
+
+
+def test_the_package_holds_no_logic():
+    """Imports, names and constants; nothing that decides."""
+    allowed = (ast.Import, ast.ImportFrom, ast.Assign, ast.Expr)
+    for file in PACKAGE.rglob("*.py"):
+        for statement in ast.parse(file.read_text()).body:
+            assert isinstance(statement, allowed), f"{file}:{statement.lineno}"
+
+
+def test_what_type_checkers_see_is_what_is_there():
+    import azureml.core
+
+    stub = ast.parse((PACKAGE / "core" / "__init__.pyi").read_text())
+    seen = {alias.asname for s in stub.body if isinstance(s, ast.ImportFrom) for alias in s.names}
+    assert seen == set(PATHS["azureml.core"].split()) <= set(dir(azureml.core))
+
+
+def test_importing_the_run_loads_nothing_of_the_server():
+    code = "import sys; from azureml.core import Run; print(*sorted(m.split('.')[0] for m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"sqlalchemy", "fastapi", "pydantic", "uvicorn", "click", "rich", "psutil"} & set(done.stdout.split())
+
+
+def test_telemetry_and_authentication_are_accepted():
+    from azureml.core.authentication import ServicePrincipalAuthentication
+    from azureml.telemetry import set_diagnostics_collection
+
+    set_diagnostics_collection(send_diagnostics=True)
+    made = ServicePrincipalAuthentication("tenant", "id", service_principal_password="secret")
+    assert "secret" not in repr(vars(made))

@@ -1,0 +1,150 @@
+"""What is printed, to the letter."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from footplate.cli import charts, console
+from footplate.cli.context import parse_pairs
+from footplate.cli.init import workspace_name
+from footplate.cli.run import experiment_name
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (None, ""), (0.04, "0.0s"), (4.25, "4.2s"), (59.9, "59.9s"), (59.97, "1m 0s"), (200, "3m 20s"),
+        (3599.9, "1h 0m"), (3600, "1h 0m"), (18120, "5h 2m"), (86399, "23h 59m"), (86400, "1d 0h"), (187200, "2d 4h"),
+    ],
+)  # fmt: skip
+def test_duration(seconds: float | None, words: str) -> None:
+    assert console.duration(seconds) == words
+
+
+@given(st.floats(0, 1e9))
+def test_every_duration_has_words(seconds: float) -> None:
+    assert console.duration(seconds)
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (1_234_567, "1.2 MB"), (5 * 10**15, "5000.0 TB")],
+)
+def test_size(count: int, words: str) -> None:
+    assert console.size(count) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (0.123456789, "0.123457"), (3, "3"), (True, "true"), (None, "null"), ("sgd", "sgd"), (1e-9, "1e-09"),
+        (math.nan, "nan"), ([1, 2], "[1, 2]"), ("x" * 80, "x" * 59 + "…"),
+    ],
+)  # fmt: skip
+def test_number(value: object, words: str) -> None:
+    assert console.number(value) == words
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ([], ""),
+        ([math.nan, math.inf], ""),
+        ([1.0], "▁"),
+        ([0, 1, 2, 3, 4, 5, 6, 7], "▁▂▃▄▅▆▇█"),
+        ([7, 0], "█▁"),
+        ([3, 3, 3], "▁▁▁"),
+        ([0, math.nan, 7], "▁█"),
+    ],
+)
+def test_sparkline(values: list[float], line: str) -> None:
+    assert console.sparkline(values) == line
+
+
+def test_a_long_series_is_averaged_into_one_line() -> None:
+    line = console.sparkline([float(i) for i in range(10_000)], width=8)
+    assert line == "▁▂▃▄▅▆▇█"
+
+
+def test_plot_runs_from_the_smallest_to_the_largest_value() -> None:
+    lines = charts.plot([float(i) for i in range(16)], width=8, height=4)
+    assert len(lines) == 4
+    assert lines[0].startswith("15 ┤")
+    assert lines[-1].startswith(" 0 ┤")
+    assert lines[-1][4] != "\u2800"
+    assert lines[0][-1] != "\u2800"
+    assert lines[0][4] == "\u2800"
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=400))
+def test_any_numbers_can_be_plotted(values: list[float]) -> None:
+    lines = charts.plot(values, width=20, height=5)
+    assert len(lines) == 5
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_a_table_in_a_pipe_is_plain_and_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    console.table(["name", "size"], [["a", "10 B"], ["long-name", None]], right=["size"])
+    assert capsys.readouterr().out == "NAME       SIZE\na          10 B\nlong-name\n"
+
+
+def test_pairs_leave_out_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    console.pairs([("id", "r1"), ("parent", None), ("tags", ""), ("target", "local")])
+    assert capsys.readouterr().out == "id      r1\ntarget  local\n"
+
+
+def test_data_and_talk_are_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    console.say("talk")
+    console.emit({"ü": 1})
+    captured = capsys.readouterr()
+    assert captured.err == "talk\n"
+    assert json.loads(captured.out) == {"ü": 1}
+
+
+def test_metrics_table(capsys: pytest.CaptureFixture[str]) -> None:
+    series = [
+        {"name": "loss", "kind": "float", "points": [[1.0, None, 0.5], [2.0, None, "NaN"], [3.0, None, 0.25]]},
+        {"name": "optimizer", "kind": "json", "points": [[1.0, None, "sgd"]]},
+    ]
+    charts.show_table(series)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["METRIC", "COUNT", "LAST", "MIN", "MAX", "COURSE"]
+    assert lines[1].split() == ["loss", "3", "0.25", "0.25", "0.5", "█▁"]
+    assert lines[2].split() == ["optimizer", "1", "sgd"]
+
+
+def test_one_series_as_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    charts.show_series([{"name": "loss", "kind": "float", "points": [[2.0, 7.0, 0.25], [1.0, None, 0.5]]}])
+    captured = capsys.readouterr()
+    assert captured.out == "0\t0.5\n7\t0.25\n"
+    assert "0.5 ┤" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("My Project!", "My-Project"), ("a", "a-workspace"), ("", "my-workspace"), ("__x__y__", "x__y"),
+        ("ü" * 9, "my-workspace"), ("n" * 50, "n" * 33),
+    ],
+)  # fmt: skip
+def test_workspace_names_follow_the_rule(folder: str, name: str) -> None:
+    assert workspace_name(folder) == name
+
+
+@pytest.mark.parametrize(
+    ("script", "name"), [("train.py", "train"), ("a/b c.py", "b-c"), ("ü.py", "scripts"), ("_x.py", "x")]
+)
+def test_experiment_names_follow_the_rule(script: str, name: str) -> None:
+    assert experiment_name(script) == name
+
+
+def test_pairs_of_options() -> None:
+    assert parse_pairs(["a=1", "b=", "c=x=y"], "--tag") == {"a": "1", "b": "", "c": "x=y"}
+    for bad in ("a", "=1", ""):
+        with pytest.raises(Exception, match="is not KEY=VALUE"):
+            parse_pairs([bad], "--tag")

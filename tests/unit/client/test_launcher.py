@@ -1,0 +1,139 @@
+"""What the launcher decides without starting anything; real processes are in tests/e2e/test_server_process.py."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from footplate import __version__
+from footplate.client import connect, launcher
+from footplate.client import home as homes
+from footplate.errors import Conflict, Unavailable
+
+
+@pytest.fixture
+def listening():
+    """A home in which something listens, and the record that says what it is."""
+    folder = tempfile.mkdtemp(prefix="l", dir="/tmp")
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    door.bind(os.path.join(folder, "server.sock"))
+    door.listen(16)
+
+    def record(**changes) -> str:
+        known = {"pid": os.getpid(), "version": __version__, "socket": os.path.join(folder, "server.sock")}
+        homes.write_record(folder, {**known, **changes})
+        return folder
+
+    yield record
+    door.close()
+    for name in os.listdir(folder):
+        os.unlink(os.path.join(folder, name))
+    os.rmdir(folder)
+
+
+def test_a_server_of_our_version_that_listens_is_taken_as_it_is(listening):
+    home = listening()
+    assert launcher.ensure_server(home) == f"unix://{home}/server.sock"
+    assert sorted(os.listdir(home)) == ["server.json", "server.sock"]
+
+
+def test_a_job_takes_any_version(listening, monkeypatch):
+    home = listening(version="99")
+    assert launcher.revive_server(home) == f"unix://{home}/server.sock"
+    monkeypatch.setenv("FOOTPLATE_RUN_ID", "r")
+    assert launcher.ensure_server(home) == f"unix://{home}/server.sock"
+
+
+def test_a_server_set_up_by_hand_is_never_replaced(listening):
+    home = listening(version="99", managed=False, url="http://10.0.0.1:80")
+    with pytest.raises(Conflict, match=r"http://10.0.0.1:80 is of version 99"):
+        launcher.ensure_server(home)
+
+
+def test_a_server_set_up_by_hand_is_not_started_by_others(tmp_path):
+    record = {"version": __version__, "socket": str(tmp_path / "s"), "managed": False, "url": "http://h:1"}
+    homes.write_record(str(tmp_path), record)
+    for call in (launcher.ensure_server, launcher.revive_server):
+        with pytest.raises(Unavailable, match="started by hand"):
+            call(str(tmp_path))
+
+
+def test_status_and_stop_where_no_server_ever_was(tmp_path):
+    status = launcher.server_status(str(tmp_path))
+    assert (status["running"], status["pid"], status["home"]) == (False, None, str(tmp_path))
+    assert launcher.stop_server(str(tmp_path)) is False
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_lock_is_seen_and_seeing_does_not_take_it(tmp_path):
+    path = str(tmp_path / "server.lock")
+    assert not launcher._is_held(path)
+    holder = os.open(path, os.O_RDWR | os.O_CREAT)
+    assert not launcher._is_held(path)
+    fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert launcher._is_held(path)
+    os.close(holder)
+    assert not launcher._is_held(path)
+
+
+def test_the_servers_environment_holds_nothing_of_a_job(monkeypatch):
+    for name in ("FOOTPLATE_RUN_ID", "AZUREML_RUN_ID", "FOOTPLATE_TOKEN", "FOOTPLATE_ENDPOINT", "FOOTPLATE_RANK"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("PYTHONPATH", "/the/users/modules")
+    monkeypatch.setenv("FOOTPLATE_IDLE_SECONDS", "5")
+    variables = launcher._variables("/h", {"pythonpath": "/ours"})
+    ours = {name: value for name, value in variables.items() if name.startswith(("FOOTPLATE", "AZUREML", "PYTHON"))}
+    ours.pop("PYTHONUNBUFFERED", None)
+    assert ours == {"FOOTPLATE_HOME": "/h", "FOOTPLATE_IDLE_SECONDS": "5", "PYTHONPATH": "/ours"}
+
+
+def test_python_of_the_server(monkeypatch):
+    assert launcher._python({"python": "/bin/sh"}) == sys.executable
+    monkeypatch.setenv("FOOTPLATE_RUN_ID", "r")
+    assert launcher._python({"python": "/bin/sh"}) == "/bin/sh"
+    assert launcher._python({"python": "/gone/python"}) == sys.executable
+
+
+def test_a_dead_process_is_not_alive_also_as_a_zombie():
+    process = subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.read()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert not launcher._is_alive(process.pid)
+    process.wait()
+    process.stdout.close()
+    assert not launcher._is_alive(process.pid)
+    assert launcher._is_alive(os.getpid())
+
+
+def test_connect_by_variables(monkeypatch, listening):
+    home = listening()
+    monkeypatch.setenv("FOOTPLATE_ENDPOINT", f"unix://{home}/server.sock")
+    monkeypatch.setenv("FOOTPLATE_TOKEN", "t")
+    transport = connect()
+    assert (transport.endpoint, transport.token, transport.is_local) == (f"unix://{home}/server.sock", "t", True)
+    assert connect(home=home).token is None
+
+
+def test_a_token_is_shown_to_its_own_server_only(monkeypatch):
+    monkeypatch.setenv("FOOTPLATE_TOKEN", "t")
+    assert connect(endpoint="http://a:1").token == "t"
+    monkeypatch.setenv("FOOTPLATE_ENDPOINT", "http://a:1")
+    assert connect(endpoint="http://a:1").token == "t"
+    assert connect(endpoint="http://b:1").token is None
+    assert connect(endpoint="http://b:1", token="u").token == "u"
+
+
+def test_the_client_is_light_to_import():
+    """Nothing that a job would have to wait for: no ssl, no asyncio, no subprocess, no http.client."""
+    heavy = "{'ssl', 'asyncio', 'subprocess', 'http.client', 'email', 'tempfile', 'hashlib', 'typing_extensions'}"
+    code = f"import footplate.client, sys; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr

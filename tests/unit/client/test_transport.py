@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import socket
+import threading
+
+import pytest
+
+from footplate.client.transport import Transport
+from footplate.client.wire import parse_endpoint, unix_endpoint
+from footplate.errors import Broken, Conflict, FootplateError, InvalidInput, NotAllowed, Unavailable
+
+
+def test_json_goes_out_and_comes_back(scripted, ok):
+    server = scripted(lambda r: ok(json.dumps({"you sent": json.loads(r.body)}).encode()))
+    answer = Transport(server.endpoint).post("/things", {"name": "ä", "n": [1, 2.5, None]})
+    assert answer == {"you sent": {"name": "ä", "n": [1, 2.5, None]}}
+    sent = server.requests[0]
+    assert (sent.method, sent.target, sent.headers["content-type"]) == ("POST", "/api/v1/things", "application/json")
+
+
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [
+        ("/runs/r/files/a b.txt", "/api/v1/runs/r/files/a%20b.txt"),
+        ("/runs/r/files/100%?#[x].txt", "/api/v1/runs/r/files/100%25%3F%23%5Bx%5D.txt"),
+        ("/runs/r/files/é\n.txt", "/api/v1/runs/r/files/%C3%A9%0A.txt"),
+        ("/runs/r/files/" + os.fsdecode(b"\xff.txt"), "/api/v1/runs/r/files/%FF.txt"),
+    ],
+)
+def test_odd_names_are_quoted(scripted, ok, path, target):
+    server = scripted(lambda r: ok(b"{}"))
+    Transport(server.endpoint).get(path)
+    assert server.requests[0].target == target
+
+
+def test_query_repeats_lists_and_leaves_out_none(scripted, ok):
+    server = scripted(lambda r: ok(b"{}"))
+    Transport(server.endpoint).get("/x", {"tag": ["a=b", "c&d"], "none": None, "yes": True, "n": 2, "f": 0.5})
+    assert server.requests[0].target == "/api/v1/x?tag=a%3Db&tag=c%26d&yes=true&n=2&f=0.5"
+
+
+def test_one_connection_serves_many_requests(scripted, ok):
+    server = scripted(lambda r: ok(b"1"))
+    transport = Transport(server.endpoint)
+    assert [transport.get("/a") for _ in range(5)] == [1] * 5
+    assert server.connections == 1
+
+
+def test_each_thread_has_its_own_connection(scripted, ok):
+    server = scripted(lambda r: ok(json.dumps(r.target).encode()))
+    transport = Transport(server.endpoint)
+    answers: dict[int, list[str]] = {}
+
+    def ask(n: int) -> None:
+        answers[n] = [transport.get(f"/{n}/{i}") for i in range(20)]
+
+    threads = [threading.Thread(target=ask, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == {n: [f"/api/v1/{n}/{i}" for i in range(20)] for n in range(8)}
+    assert server.connections == 8
+
+
+def test_a_forked_child_opens_its_own_connection(scripted, ok):
+    server = scripted(lambda r: ok(str(r.connection).encode()))
+    transport = Transport(server.endpoint)
+    assert transport.get("/parent") == 0
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, str(transport.get("/child")).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reader, 10) == b"1"
+    assert transport.get("/parent again") == 0
+    os.close(reader)
+    os.close(writer)
+
+
+def test_the_servers_error_is_raised_here(scripted, ok):
+    wire = Conflict("run 'a' exists", "choose another id", size=7).to_wire()
+    server = scripted(lambda r: ok(json.dumps({"error": wire}).encode(), 409))
+    with pytest.raises(Conflict, match="run 'a' exists") as caught:
+        Transport(server.endpoint).post("/runs")
+    assert (caught.value.hint, caught.value.details) == ("choose another id", {"size": 7})
+
+
+@pytest.mark.parametrize(("status", "kind"), [(502, Unavailable), (404, Broken)])
+def test_an_answer_that_is_not_ours_is_named(scripted, ok, status, kind):
+    server = scripted(lambda r: ok(b"<html>nginx</html>", status))
+    with pytest.raises(kind, match=f"answered {status}.*nginx"):
+        Transport(server.endpoint).get("/x")
+
+
+def test_a_connection_closed_while_it_rested_is_not_noticed(scripted, ok):
+    server = scripted(lambda r: ok(b"1", 200, *(["Connection: close"] if r.target.endswith("last") else [])))
+    transport = Transport(server.endpoint, patience=0)
+    assert [transport.get(p) for p in ("/a", "/last", "/b")] == [1, 1, 1]
+    assert server.connections == 2
+
+
+def test_a_request_whose_answer_never_came_is_sent_again(scripted, ok):
+    server = scripted(lambda r: ok(b'"done"') if len(server.requests) > 2 else None)
+    assert Transport(server.endpoint).put("/blobs/x", body=b"all of it") == "done"
+    assert [r.body for r in server.requests] == [b"all of it"] * 3
+
+
+def test_a_stopping_server_is_asked_again(scripted, ok):
+    wire = Unavailable("the server is stopping", stopping=True).to_wire()
+    server = scripted(lambda r: ok(b"1") if len(server.requests) > 1 else ok(json.dumps({"error": wire}).encode(), 503))
+    assert Transport(server.endpoint).get("/x") == 1
+
+
+def test_other_unavailability_is_the_callers_business(scripted, ok):
+    wire = Unavailable("the engine does not answer").to_wire()
+    server = scripted(lambda r: ok(json.dumps({"error": wire}).encode(), 503))
+    with pytest.raises(Unavailable, match="engine"):
+        Transport(server.endpoint).get("/x")
+    assert len(server.requests) == 1
+
+
+def test_starter_brings_the_server_back(scripted, ok, tmp_path):
+    server = scripted(lambda r: ok(b"1"))
+    calls: list[int] = []
+
+    def starter() -> str:
+        calls.append(1)
+        return server.endpoint
+
+    transport = Transport(unix_endpoint(str(tmp_path / "gone.sock")), starter=starter)
+    assert transport.get("/x") == 1
+    assert transport.endpoint == server.endpoint
+    assert len(calls) == 1
+
+
+def test_nobody_there_is_unavailable_with_a_hint(tmp_path):
+    with pytest.raises(Unavailable, match="does not answer") as caught:
+        Transport(unix_endpoint(str(tmp_path / "x.sock")), patience=0).get("/x")
+    assert "footplate server" in (caught.value.hint or "")
+
+
+def test_file_is_sent_from_where_it_stands_also_the_second_time(scripted, ok):
+    server = scripted(lambda r: ok(b"1") if len(server.requests) > 1 else None)
+    file = io.BytesIO(b"skip" + b"x" * 600_000)
+    file.seek(4)
+    Transport(server.endpoint).put("/blobs/x", body=file)
+    assert [len(r.body) for r in server.requests] == [600_000] * 2
+
+
+def test_iterable_is_sent_with_its_length_and_only_once(scripted, ok):
+    server = scripted(lambda r: ok(b"1") if r.target.endswith("good") else None)
+    transport = Transport(server.endpoint)
+    assert transport.put("/good", body=iter([b"ab", b"c"]), length=3) == 1
+    with pytest.raises(Unavailable, match="only once"):
+        transport.put("/bad", body=iter([b"ab", b"c"]), length=3)
+    with pytest.raises(InvalidInput, match="no length"):
+        transport.put("/good", body=iter([b"ab"]))
+
+
+def test_body_of_another_length_than_said_is_refused(scripted, ok):
+    server = scripted(lambda r: ok(b"1"))
+    transport = Transport(server.endpoint)
+    with pytest.raises(InvalidInput, match="not 5 bytes"):
+        transport.put("/x", body=iter([b"abc"]), length=5)
+    assert transport.put("/x", body=b"next") == 1
+
+
+def test_refusal_of_an_upload_is_heard(tmp_path):
+    """The server answers and hangs up without having read the body, as one does that refuses a large upload."""
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    door.bind(str(tmp_path / "s"))
+    door.listen()
+    wire = json.dumps({"error": NotAllowed("not yours").to_wire()}).encode()
+
+    def refuse() -> None:
+        caller, _ = door.accept()
+        caller.recv(10)
+        caller.sendall(b"HTTP/1.1 403 No\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(wire) + wire)
+        caller.shutdown(socket.SHUT_RD)
+        caller.close()
+
+    thread = threading.Thread(target=refuse)
+    thread.start()
+    with pytest.raises(NotAllowed, match="not yours"):
+        Transport(unix_endpoint(str(tmp_path / "s")), patience=0).put("/x", body=b"x" * 5_000_000)
+    thread.join()
+    door.close()
+
+
+def test_chunked_answer(scripted):
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    server = scripted(lambda r: head + b"3\r\n[1,\r\n3;x=y\r\n2 ]\r\n0\r\nTrailer: x\r\n\r\n")
+    transport = Transport(server.endpoint)
+    assert [transport.get("/x"), transport.get("/x")] == [[1, 2]] * 2
+    assert server.connections == 1
+
+
+def test_no_content(scripted):
+    server = scripted(lambda r: b"HTTP/1.1 204 No Content\r\n\r\n")
+    transport = Transport(server.endpoint)
+    assert [transport.delete("/x"), transport.delete("/x")] == [None, None]
+    assert server.connections == 1
+
+
+def test_stream_gives_everything(scripted, ok):
+    content = os.urandom(1_000_000)
+    server = scripted(lambda r: ok(content))
+    assert b"".join(Transport(server.endpoint).stream("/blobs/x", {"offset": 3})) == content
+    assert server.requests[0].target == "/api/v1/blobs/x?offset=3"
+
+
+def test_broken_stream_goes_on_where_it_stopped(scripted, ok):
+    content = os.urandom(900_000)
+    half = ok(content, 200, "Connection: close")[:450_000]
+    server = scripted(lambda r: ok(content) if len(server.requests) > 1 else half)
+    assert b"".join(Transport(server.endpoint).stream("/blobs/x")) == content
+    assert len(server.requests) == 2
+
+
+def test_stream_raises_the_servers_error(scripted, ok):
+    wire = {"error": {"code": "not_found", "message": "no blob x"}}
+    server = scripted(lambda r: ok(json.dumps(wire).encode(), 404))
+    with pytest.raises(FootplateError, match="no blob x"):
+        list(Transport(server.endpoint).stream("/blobs/x"))
+
+
+def test_streams_and_requests_may_be_mixed(scripted, ok):
+    server = scripted(lambda r: ok(b"7" * 1_000_000) if "blob" in r.target else ok(b"1"))
+    transport = Transport(server.endpoint)
+    total = 0
+    for piece in transport.stream("/blob"):
+        total += len(piece)
+        assert transport.get("/x") == 1
+    assert total == 1_000_000
+
+
+def test_token_is_shown(scripted, ok):
+    server = scripted(lambda r: ok(b"1"))
+    Transport(server.endpoint, "secret").get("/x")
+    assert server.requests[0].headers["authorization"] == "Bearer secret"
+
+
+@pytest.mark.parametrize("token", ["two words", "new\nline", "ümlaut"])
+def test_token_that_would_break_the_request_is_refused(token):
+    with pytest.raises(NotAllowed):
+        Transport("http://localhost:1", token)
+
+
+@pytest.mark.parametrize("url", ["", "server:80", "ftp://x", "unix://relative/path", "http://", "http://h:port"])
+def test_wrong_address_is_refused_by_name(url):
+    with pytest.raises(InvalidInput, match="is not a server's address"):
+        parse_endpoint(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "header"),
+    [
+        ("http://h:8080/base/", "h", "h:8080"),
+        ("https://h", "h", "h"),
+        ("http://[::1]:90", "::1", "[::1]:90"),
+    ],
+)
+def test_addresses(url, host, header):
+    endpoint = parse_endpoint(url)
+    assert (endpoint.host, endpoint.host_header) == (host, header)
+    assert endpoint.tls == url.startswith("https")
+
+
+def test_socket_paths_with_odd_characters_survive():
+    path = "/tmp/a ?#%41" + os.fsdecode(b"\xfe") + "/s"
+    assert parse_endpoint(unix_endpoint(path)).socket == path
+
+
+def test_what_is_not_json_is_refused_before_it_is_sent(scripted, ok):
+    server = scripted(lambda r: ok(b"1"))
+    with pytest.raises(InvalidInput, match="cannot be sent as JSON"):
+        Transport(server.endpoint).post("/x", {"value": float("nan")})
+    assert not server.requests
+
+
+def test_not_http_is_unavailable(scripted):
+    server = scripted(lambda r: b"SSH-2.0-OpenSSH\r\n")
+    with pytest.raises(Unavailable, match="not HTTP"):
+        Transport(server.endpoint, patience=0).get("/x")

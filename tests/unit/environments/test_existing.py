@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from footplate import environments
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments.existing import ExistingBuilder
+from footplate.errors import InvalidInput
+
+
+def build(interpreter: str | None, root: Path) -> tuple[str, ...]:
+    builder = ExistingBuilder()
+    return builder.build(builder.lock(EnvironmentSpec(interpreter=interpreter), lambda _: None), root, lambda _: None).argv
+
+
+def program(path: Path, text: str, mode: int = 0o755) -> str:
+    path.write_text(text)
+    path.chmod(mode)
+    return str(path)
+
+
+def test_without_a_name_it_is_our_own(tmp_path: Path) -> None:
+    assert build(None, tmp_path) == (sys.executable,)
+
+
+def test_a_bare_name_is_looked_up_on_the_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    assert build(Path(sys.executable).name, tmp_path) == (sys.executable,)
+
+
+def test_the_path_is_kept_as_given_because_virtual_environments_are_known_by_it(tmp_path: Path) -> None:
+    link = tmp_path / "python"
+    link.symlink_to(sys.executable)
+    assert build(str(link), tmp_path) == (str(link),)
+
+
+@pytest.mark.parametrize("name", ["/nowhere/python", "no-such-python-anywhere"])
+def test_a_missing_one_is_named(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=name) as caught:
+        build(name, tmp_path)
+    assert "interpreter_path" in str(caught.value)
+
+
+def test_what_cannot_be_executed_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for path in (program(tmp_path / "plain", "", 0o644), str(folder)):
+        with pytest.raises(InvalidInput, match="not a program"):
+            build(path, tmp_path)
+
+
+def test_what_is_no_python_is_told_with_its_own_words(tmp_path: Path) -> None:
+    path = program(tmp_path / "python", "#!/bin/sh\necho cannot load libpython >&2\nexit 3\n")
+    with pytest.raises(InvalidInput, match="cannot load libpython"):
+        build(path, tmp_path)
+
+
+def test_a_python_that_is_too_old_is_refused(tmp_path: Path) -> None:
+    path = program(tmp_path / "python", "#!/bin/sh\necho 3.6\n")
+    with pytest.raises(InvalidInput, match=r"Python 3\.6"):
+        build(path, tmp_path)
+
+
+def test_it_is_tried_once_and_again_when_it_has_changed(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    text = f"#!/bin/sh\necho x >> {calls}\necho 3.11\n"
+    path = program(tmp_path / "python", text)
+    for _ in range(3):
+        build(path, tmp_path / "root")
+    assert calls.read_text() == "x\n"
+    program(tmp_path / "python", text + "# changed\n")
+    build(path, tmp_path / "root")
+    assert calls.read_text() == "x\nx\n"
+
+
+def test_an_unknown_builder_is_named_with_those_that_exist() -> None:
+    with pytest.raises(InvalidInput, match="'nix'") as caught:
+        environments.load("nix")
+    assert "existing, venv" in str(caught.value)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from footplate.environments.uv import find_uv, pip_settings, run_uv, uv_variables
+
+
+def test_pip_s_words_become_uv_s() -> None:
+    settings = {
+        "index-url": "https://a/simple",
+        "extra-index-url": "https://b/simple\nhttps://c/simple",
+        "find-links": "/wheels /more",
+        "constraint": "c.txt d.txt",
+        "cert": "/etc/ca.pem",
+        "no-color": "1",
+    }
+    variables = uv_variables({"PATH": "/bin"}, settings, None)
+    assert variables == {
+        "PATH": "/bin",
+        "UV_DEFAULT_INDEX": "https://a/simple",
+        "UV_INDEX": "https://b/simple https://c/simple",
+        "UV_FIND_LINKS": "/wheels,/more",
+        "UV_CONSTRAINT": "c.txt d.txt",
+        "SSL_CERT_FILE": "/etc/ca.pem",
+        "UV_INDEX_STRATEGY": "unsafe-best-match",
+        "UV_NO_PROGRESS": "1",
+    }
+
+
+@pytest.mark.parametrize(("named", "option"), [("UV_DEFAULT_INDEX", "index-url"), ("UV_INDEX_URL", "index-url")])
+def test_what_uv_was_told_itself_stands(named: str, option: str) -> None:
+    variables = uv_variables({named: "mine"}, {option: "pip's"}, None)
+    assert variables[named] == "mine"
+    assert "pip's" not in variables.values()
+
+
+def test_our_own_environment_is_not_uv_s_business(tmp_path: Path) -> None:
+    inherited = {"VIRTUAL_ENV": "/v", "PYTHONPATH": "/p", "UV_CACHE_DIR": "/mine"}
+    assert uv_variables(inherited, {}, tmp_path) == {"UV_CACHE_DIR": "/mine", "UV_NO_PROGRESS": "1"}
+    assert uv_variables({}, {}, tmp_path)["UV_CACHE_DIR"] == str(tmp_path)
+
+
+def test_files_and_variables_of_pip_the_later_the_stronger(tmp_path: Path) -> None:
+    (tmp_path / "pip").mkdir()
+    (tmp_path / "pip" / "pip.conf").write_text(
+        "[global]\nindex-url = https://user/\ntimeout = 5\n[install]\ntrusted_host = h\n"
+    )
+    named = tmp_path / "named.conf"
+    named.write_text("[global]\nindex-url = https://named/%(x)s\n")
+    environ = {"XDG_CONFIG_HOME": str(tmp_path), "PIP_CONFIG_FILE": str(named), "PIP_TIMEOUT": "9"}
+    settings = pip_settings(environ)
+    assert settings["index-url"] == "https://named/%(x)s"
+    assert settings["timeout"] == "9"
+    assert settings["trusted-host"] == "h"
+
+
+def test_no_files_when_pip_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "pip").mkdir()
+    (tmp_path / "pip" / "pip.conf").write_text("[global]\nindex-url = x\n")
+    assert "index-url" not in pip_settings({"XDG_CONFIG_HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull})
+
+
+def test_a_broken_file_of_pip_is_passed_over(tmp_path: Path) -> None:
+    broken = tmp_path / "pip.conf"
+    broken.write_text("no section = here\n")
+    assert "no section" not in pip_settings({"PIP_CONFIG_FILE": str(broken), "XDG_CONFIG_HOME": str(tmp_path)})
+
+
+def test_uv_lies_beside_our_python() -> None:
+    assert Path(find_uv()).parent == Path(sys.executable).parent
+
+
+def test_its_talk_comes_line_by_line_and_its_output_whole() -> None:
+    code, output, _ = run_uv(["--version"], lambda _: None)
+    assert code == 0
+    assert output.startswith("uv ")
+    said: list[str] = []
+    code, _, talk = run_uv(["pip", "nonsense"], said.append)
+    assert code != 0
+    assert "\n".join(said) == talk
+
+
+def test_an_interrupted_caller_takes_uv_along() -> None:
+    class Enough(Exception):
+        pass
+
+    def refuse(_line: str) -> None:
+        raise Enough
+
+    before = threading.active_count()
+    with pytest.raises(Enough):
+        run_uv(["pip", "nonsense"], refuse)
+    assert threading.active_count() <= before + 1

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate.domain.records import Cause
+from footplate.node import causes
+
+
+def of(code: int | None, note: dict[str, Any] | None = None, log: str = "/nowhere", **more: Any) -> Cause | None:
+    return causes.of_rank(2, 1, code, note or {}, log, more.get("peak"), more.get("starved", False))
+
+
+def must(cause: Cause | None) -> Cause:
+    assert cause is not None
+    assert (cause.rank, cause.node) == (2, 1)
+    return cause
+
+
+def test_zero_is_no_cause() -> None:
+    assert of(0) is None
+    assert of(None, {"exit_code": 0}) is None
+
+
+def test_an_exception_is_told_with_its_traceback() -> None:
+    cause = must(of(1, {"exception": "ValueError", "message": "bad x", "traceback": "Traceback …", "exit_code": 1}))
+    assert (cause.code, cause.message) == ("user_exception", "ValueError: bad x")
+    assert (cause.exception, cause.exception_message, cause.traceback) == ("ValueError", "bad x", "Traceback …")
+    assert cause.exit_code == 1
+
+
+def test_an_exception_without_words_is_its_name() -> None:
+    assert must(of(1, {"exception": "KeyboardInterrupt", "message": ""})).message == "KeyboardInterrupt"
+
+
+@pytest.mark.parametrize("code", [1, 3, 255])
+def test_exit_codes(code: int) -> None:
+    cause = must(of(code))
+    assert (cause.code, cause.message, cause.exit_code) == ("exit_code", f"ended with exit code {code}", code)
+
+
+def test_a_command_that_is_not_there_gets_a_hint() -> None:
+    assert "shell" in (must(of(127)).hint or "")
+
+
+def test_signals_by_name() -> None:
+    segv = must(of(-signal.SIGSEGV))
+    assert (segv.code, segv.signal) == ("signal", "SIGSEGV")
+    assert segv.message == "crashed with a segmentation fault (SIGSEGV)"
+    assert "SIGUSR1, which Footplate did not send" in must(of(-signal.SIGUSR1)).message
+    assert must(of(-64)).signal == "SIGRTMAX"
+    assert must(of(-40)).signal == "signal 40"
+
+
+def test_the_kernel_s_killer_only_when_its_counter_grew() -> None:
+    starved = must(of(-signal.SIGKILL, starved=True, peak=3 * 2**30))
+    assert starved.code == "out_of_memory"
+    assert starved.message.startswith("killed by the kernel's out-of-memory killer")
+    assert "3.0 GiB" in starved.message
+    assert must(of(-signal.SIGKILL)).code == "signal"
+    assert must(of(-signal.SIGSEGV, starved=True)).code == "signal"
+
+
+def test_what_nobody_saw_is_unknown_unless_it_left_a_note() -> None:
+    assert must(of(None)).message == "ended while no agent watched it; its exit status is unknown"
+    assert must(of(None, {"exit_code": 4})).message == "ended with exit code 4"
+
+
+def test_last_lines_are_few_and_of_readable_length(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"".join(b"line %d\n" % i for i in range(100)) + b"x" * 9000 + b"\n\xff no newline")
+    lines = causes.last_lines(str(log))
+    assert len(lines) == causes.LAST_LINES
+    assert lines[0] == "line 82"
+    assert lines[-2] == "x" * 2000
+    assert lines[-1] == "� no newline"
+    assert must(of(1, log=str(log))).last_lines == lines
+    assert causes.last_lines(str(tmp_path / "none")) == ()
+
+
+def test_the_counter_can_be_read_here() -> None:
+    assert causes.oom_kills() >= 0

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from footplate import errors
+from footplate.errors import FootplateError
+from footplate.sdk import exceptions
+from footplate.sdk.exceptions import (
+    AuthenticationException,
+    AzureMLException,
+    ServiceException,
+    UserErrorException,
+    WebserviceException,
+    translate,
+)
+
+
+def every_error() -> list[type[FootplateError]]:
+    found, todo = [], [FootplateError]
+    while todo:
+        kind = todo.pop()
+        found.append(kind)
+        todo += kind.__subclasses__()
+    return found
+
+
+@pytest.mark.parametrize("kind", every_error())
+def test_every_error_of_the_server_becomes_an_azure_exception(kind: type[FootplateError]):
+    error = kind("the words", "the hint", size=3)
+    made = translate(error)
+    assert isinstance(made, AzureMLException)
+    assert (made.message, made.hint, made.inner_exception) == ("the words", "the hint", error)
+    assert str(made) == "the words\nhint: the hint"
+
+
+def test_the_class_follows_the_code():
+    assert type(translate(errors.InvalidInput("x"))) is UserErrorException
+    assert type(translate(errors.NotAllowed("x"))) is AuthenticationException
+    refused = translate(errors.Conflict("x"))
+    assert type(refused) is ServiceException and refused.status_code == 409
+
+
+def test_a_request_may_name_its_own_classes_and_they_hold_for_subclasses():
+    kinds = {"conflict": WebserviceException}
+    made = translate(errors.InvalidTransition("x"), kinds)
+    assert type(made) is WebserviceException and made.status_code == 409
+    assert type(translate(errors.InvalidInput("x"), kinds)) is UserErrorException
+
+
+def test_the_tree_is_azures():
+    names = {name for name in vars(exceptions) if name.endswith(("Exception", "Error")) and not name.startswith("_")}
+    for name in names - {"FootplateError"}:
+        assert issubclass(getattr(exceptions, name), AzureMLException), name
+    assert issubclass(AuthenticationException, UserErrorException)
+    assert not issubclass(UserErrorException, FootplateError)
+
+
+def test_exceptions_are_made_the_way_azure_code_makes_them():
+    inner = ValueError("v")
+    made = exceptions.ComputeTargetException("gone", inner_exception=inner)
+    assert made.message == "gone" and made.inner_exception is inner and str(made) == "gone"

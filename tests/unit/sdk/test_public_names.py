@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import footplate
+
+PUBLIC = [
+    "ActivityFailedException",
+    "AmlCompute",
+    "AzureMLException",
+    "ComputeTarget",
+    "ComputeTargetException",
+    "CondaDependencies",
+    "DockerConfiguration",
+    "Environment",
+    "Experiment",
+    "ExperimentExecutionException",
+    "FootplateError",
+    "Model",
+    "ModelNotFoundException",
+    "ModelPathNotFoundException",
+    "MpiConfiguration",
+    "PyTorchConfiguration",
+    "ResourceConfiguration",
+    "Run",
+    "RunConfiguration",
+    "RunConfigurationException",
+    "RunDetails",
+    "ScriptRun",
+    "ScriptRunConfig",
+    "ServiceException",
+    "SnapshotException",
+    "TensorflowConfiguration",
+    "UserErrorException",
+    "WebserviceException",
+    "Workspace",
+    "WorkspaceException",
+]
+
+
+def test_the_public_names_are_these():
+    assert footplate.__all__ == PUBLIC
+    assert set(PUBLIC) <= set(dir(footplate))
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_is_loaded_from_where_it_is_defined(name: str):
+    assert getattr(footplate, name).__name__ == name
+
+
+def test_what_type_checkers_see_is_the_same_list():
+    stub = ast.parse(Path(footplate.__file__).with_suffix(".pyi").read_text())
+    seen = sorted(str(alias.asname) for s in stub.body if isinstance(s, ast.ImportFrom) for alias in s.names)
+    assert seen == PUBLIC
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Wrokspace'"):
+        footplate.Wrokspace  # noqa: B018
+
+
+def test_importing_loads_nothing_but_the_list():
+    code = "import sys; before = set(sys.modules); import footplate; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-S", "-c", code], env={"PYTHONPATH": str(Path(footplate.__file__).parents[1])},
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    ours = [name for name in done.stdout.split() if name.startswith("footplate")]
+    assert ours == ["footplate", "footplate.lazy"]
+
+
+def test_the_version_is_that_of_the_distribution():
+    project = Path(footplate.__file__).parents[2] / "pyproject.toml"
+    assert f'version = "{footplate.__version__}"' in project.read_text()

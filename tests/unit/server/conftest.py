@@ -1,0 +1,107 @@
+"""Requests straight into an ASGI application, and services that do nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from footplate.errors import NotFound
+
+
+@dataclass
+class Reply:
+    status: int
+    body: bytes
+    headers: dict[str, str]
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+def send(app: Any, method: str, path: str, *, token: str | None = None, body: bytes = b"", query: str = "") -> Reply:
+    """One request, its body in two pieces, and the whole answer."""
+    return asyncio.run(asend(app, method, path, token=token, body=body, query=query))
+
+
+async def asend(
+    app: Any, method: str, path: str, *, token: str | None = None, body: bytes = b"", query: str = ""
+) -> Reply:
+    headers = [(b"authorization", f"Bearer {token}".encode())] if token is not None else []
+    scope = {
+        "type": "http", "http_version": "1.1", "method": method, "path": path, "raw_path": path.encode(),
+        "query_string": query.encode(), "root_path": "", "scheme": "http", "headers": headers,
+        "client": None, "server": None, "state": {}, "asgi": {"version": "3.0"},
+    }  # fmt: skip
+    half = len(body) // 2
+    incoming = [
+        {"type": "http.request", "body": body[:half], "more_body": True},
+        {"type": "http.request", "body": body[half:], "more_body": False},
+    ]
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return incoming.pop(0) if incoming else {"type": "http.disconnect"}
+
+    async def collect(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, collect)
+    head = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return Reply(sent[0]["status"], b"".join(m.get("body", b"") for m in sent[1:]), head)
+
+
+@dataclass
+class FakeRuns:
+    """Runs that have a workspace and a parent, and nothing else."""
+
+    known: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+
+    def view(self, run: str) -> Any:
+        if run not in self.known:
+            raise NotFound(f"there is no run {run!r}")
+        workspace, parent = self.known[run]
+        return SimpleNamespace(id=run, workspace=workspace, parent=parent)
+
+
+@dataclass
+class FakeTokens:
+    known: dict[str, str] = field(default_factory=dict)
+
+    def scope_of(self, token: str) -> str | None:
+        return self.known.get(token)
+
+
+@dataclass
+class FakeServices:
+    home: Path
+    active: int = 0
+    runs: FakeRuns = field(default_factory=FakeRuns)
+    tokens: FakeTokens = field(default_factory=FakeTokens)
+
+    def active_runs(self) -> int:
+        return self.active
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> FakeServices:
+    runs = FakeRuns(
+        {"mine": ("w1", None), "child": ("w1", "mine"), "grandchild": ("w1", "child"), "other": ("w1", None)}
+    )
+    return FakeServices(tmp_path, runs=runs, tokens=FakeTokens({"run-token": "run:mine", "odd": "person:x"}))
+
+
+@pytest.fixture
+def ask() -> Callable[..., Reply]:
+    return send
+
+
+@pytest.fixture
+def aask() -> Any:
+    return asend

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from footplate.errors import Unavailable
+from footplate.server import hub as hubs
+from footplate.server.hub import Hub
+
+
+def test_sequence_grows_with_every_publication_of_the_topic_alone():
+    hub = Hub()
+    before = hub.sequence("a")
+    hub.publish("a")
+    first, untouched = hub.sequence("a"), hub.sequence("b")
+    hub.publish("a")
+    assert before < first < hub.sequence("a")
+    assert hub.sequence("b") == untouched
+
+
+def test_what_was_published_since_the_look_ends_the_wait_at_once():
+    async def scenario() -> int:
+        hub = Hub()
+        seen = hub.sequence("a")
+        hub.publish("a")
+        return await asyncio.wait_for(hub.wait("a", seen, 3600), 5) - seen
+
+    assert asyncio.run(scenario()) > 0
+
+
+def test_publication_from_another_thread_wakes_every_waiter_of_the_topic():
+    async def scenario() -> tuple[int, int]:
+        hub = Hub()
+        waits = [asyncio.ensure_future(hub.wait("a", hub.sequence("a"), 3600)) for _ in range(300)]
+        other = asyncio.ensure_future(hub.wait("b", hub.sequence("b"), 3600))
+        while hub.waiting() < 301:
+            await asyncio.sleep(0)
+        assert threading.active_count() < 20
+        thread = threading.Thread(target=hub.publish, args=("a",))
+        thread.start()
+        woken = await asyncio.wait_for(asyncio.gather(*waits), 10)
+        thread.join()
+        left = hub.waiting()
+        other.cancel()
+        await asyncio.gather(other, return_exceptions=True)
+        assert len(set(woken)) == 1
+        return left, hub.waiting()
+
+    assert asyncio.run(scenario()) == (1, 0)
+
+
+def test_time_is_up():
+    async def scenario() -> tuple[bool, int]:
+        hub = Hub()
+        hub.publish("a")
+        seen = hub.sequence("a")
+        return await hub.wait("a", seen, 0.01) == seen, hub.waiting()
+
+    assert asyncio.run(scenario()) == (True, 0)
+
+
+def test_close_sends_everybody_home_who_waits_and_who_comes():
+    async def scenario() -> None:
+        hub = Hub()
+        wait = asyncio.ensure_future(hub.wait("a", 0, 3600))
+        while not hub.waiting():
+            await asyncio.sleep(0)
+        hub.close()
+        for waiter in (wait, hub.wait("b", 0, 3600)):
+            with pytest.raises(Unavailable) as caught:
+                await asyncio.wait_for(waiter, 5)
+            assert caught.value.details == {"stopping": True}
+        assert hub.waiting() == 0
+
+    asyncio.run(scenario())
+
+
+def test_memory_is_bounded_and_a_forgotten_topic_is_looked_at_again_not_missed():
+    hub = Hub()
+    seen = hub.sequence("old")
+    hub.publish("old")
+    for n in range(hubs.MEMORY * 2):
+        hub.publish(f"t{n}")
+    assert len(hub._last) <= hubs.MEMORY
+    assert hub.sequence("old") > seen
+    assert hub.sequence("old") == hub.sequence("old") <= hub.sequence(f"t{hubs.MEMORY * 2 - 1}")
+
+
+def test_waiters_of_a_closed_loop_do_no_harm():
+    hub = Hub()
+
+    async def abandon() -> None:
+        asyncio.ensure_future(hub.wait("a", 0, 3600))  # noqa: RUF006  dropped on purpose
+        while not hub.waiting():
+            await asyncio.sleep(0)
+
+    asyncio.run(abandon())
+    hub.publish("a")
+    assert hub.waiting() == 0

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from footplate.errors import Conflict, InvalidInput, Unavailable
+from footplate.server import process
+
+
+@pytest.fixture
+def folder(tmp_path) -> str:
+    (tmp_path / "h").mkdir(mode=0o700)
+    return str(tmp_path / "h")
+
+
+def test_options(folder):
+    assert process.parse(["--home", folder]) == process.Options(folder, 900.0)
+    assert process.parse(["--home", folder, "--idle", "5"]).idle == 5.0
+
+
+def test_idle_time_by_variable(folder, monkeypatch):
+    monkeypatch.setenv("FOOTPLATE_IDLE_SECONDS", "7")
+    assert process.parse(["--home", folder]).idle == 7.0
+    monkeypatch.setenv("FOOTPLATE_IDLE_SECONDS", "soon")
+    with pytest.raises(InvalidInput, match="'soon'"):
+        process.parse(["--home", folder])
+
+
+@pytest.mark.parametrize("settings", [["--host", "127.0.0.1"], ["--database", "postgresql://h/d"]])
+def test_what_somebody_set_up_is_there_to_stay(folder, settings):
+    assert process.parse(["--home", folder, *settings]).idle == 0.0
+
+
+@pytest.mark.parametrize("settings", [["--port", "1"], ["--token-file", "x"]])
+def test_settings_of_tcp_need_an_address(folder, settings):
+    with pytest.raises(InvalidInput, match="--host"):
+        process.parse(["--home", folder, *settings])
+
+
+def test_one_lock_one_server(folder):
+    first = process.take_lock(folder)
+    with pytest.raises(Conflict, match=rf"runs already \(pid {os.getpid()}\)"):
+        process.take_lock(folder)
+    os.close(first)
+    os.close(process.take_lock(folder))
+
+
+def test_second_server_says_so_and_ends(folder, capsys):
+    lock = process.take_lock(folder)
+    assert process.main(["--home", folder]) == 1
+    assert "runs already" in capsys.readouterr().err
+    os.close(lock)
+
+
+def test_socket_is_private_and_has_its_name_only_later(folder):
+    path = os.path.join(folder, "server.sock")
+    for _ in range(2):  # what an earlier server left is no obstacle
+        door = process._bind_unix(path)
+        assert os.listdir(folder) == ["server.sock.new"]
+        assert stat.S_IMODE(os.stat(path + ".new").st_mode) == 0o600
+        door.close()
+
+
+def test_taken_port_is_named():
+    door = process._bind_tcp("127.0.0.1", 0)
+    port = door.getsockname()[1]
+    with pytest.raises(Unavailable, match=f"127.0.0.1 port {port}"):
+        process._bind_tcp("127.0.0.1", port)
+    assert process._url(door) == f"http://127.0.0.1:{port}"
+    door.close()
+
+
+@pytest.mark.parametrize(
+    ("database", "shown"),
+    [
+        (None, "/h/footplate.db"),
+        ("postgresql://me:secret@db:5432/runs?password=secret", "postgresql://me@db:5432/runs"),
+        ("postgresql:///runs", "postgresql:///runs"),
+    ],
+)
+def test_database_is_shown_without_its_password(database, shown):
+    assert process._shown(process.Options("/h", database=database)) == shown
