@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from footplate import Workspace
@@ -19,7 +20,9 @@ def footplate_home(folder: Path) -> Iterator[Workspace]:
     home = folder / "home"
     os.environ["FOOTPLATE_HOME"] = str(home)
     try:
-        yield Workspace.create(WORKSPACE, exist_ok=True)
+        with redirect_stdout(StringIO()):
+            workspace = Workspace.create(WORKSPACE, exist_ok=True)
+        yield workspace
     finally:
         stop_server(str(home))
         del os.environ["FOOTPLATE_HOME"]

@@ -25,10 +25,9 @@ def render(report: Report) -> str:
 
 
 def _rows(report: Report) -> list[str]:
-    better = "slower than us" if not report.more_is_better else "less than us"
-    table = [("", f"median, {report.unit}", "p95", "n", f"× {better}", "")]
+    table = [("", f"median, {report.unit}", "p95", "n", "× of ours", "")]
     for row in report.rows:
-        ratio = "" if row.who == report.ours else number(report.ratio(row.who))
+        ratio = "" if row.who == report.ours else number(row.median / report.row(report.ours).median)
         table.append((row.who, number(row.median), number(row.p95), str(len(row.samples)), ratio, row.note))
     return align(table)
 

@@ -342,6 +342,22 @@ def test_the_unix_socket_is_there_as_well_and_needs_no_token(home, team):
     assert connect().get("/server")["blobs"] == str(home / "blobs")
 
 
+def test_who_talks_to_it_waits_for_its_restart(home):
+    argv = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", "127.0.0.1", "--port", "0"]
+    first = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
+    until((home / "server.sock").exists)
+    transport = connect()
+    assert transport.get("/server")["pid"] == first.pid
+    first.kill()
+    first.wait()
+    again = threading.Timer(0.5, lambda: started.append(subprocess.Popen(argv, stderr=subprocess.DEVNULL)))
+    started: list[subprocess.Popen[bytes]] = []
+    again.start()
+    assert transport.get("/server")["pid"] == started[0].pid
+    started[0].terminate()
+    assert started[0].wait(20) == 0
+
+
 def test_nobody_else_starts_a_server_that_was_set_up_by_hand(home, team):
     os.kill(server_pid(home), signal.SIGTERM)
     until(lambda: not launcher._is_held(str(home / "server.lock")))

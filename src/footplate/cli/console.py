@@ -100,10 +100,11 @@ def duration(seconds: float | None) -> str:
     if seconds < 59.95:
         return f"{seconds:.1f}s"
     whole = round(seconds)
-    for unit, size, below, small in (("m", 60, "s", 1), ("h", 3600, "m", 60), ("d", 86400, "h", 3600)):
-        if whole < size * 60 or unit == "d" or (unit == "h" and whole < 86400):
-            return f"{whole // size}{unit} {whole % size // small}{below}"
-    raise AssertionError("days have no upper end")
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60}s"
+    if whole < 86400:
+        return f"{whole // 3600}h {whole % 3600 // 60}m"
+    return f"{whole // 86400}d {whole % 86400 // 3600}h"
 
 
 def size(count: int) -> str:

@@ -26,7 +26,7 @@ def connect(home: Optional[str] = None, endpoint: Optional[str] = None, token: O
     endpoint = endpoint or (None if home else named)
     if endpoint is None:
         folder = home_folder(home)
-        return Transport(ensure_server(folder), starter=partial(ensure_server, folder))
+        return Transport(ensure_server(folder), starter=partial(revive_server, folder))
     if token is None and endpoint == (named or endpoint):  # a token for one server is not shown to another
         token = os.environ.get("FOOTPLATE_TOKEN")
     path = parse_endpoint(endpoint).socket

@@ -42,7 +42,14 @@ def ensure_server(home: str) -> str:
 
 
 def revive_server(home: str) -> str:
-    """As `ensure_server`, but content with any version: for agents and jobs, which outlive upgrades."""
+    """Bring back a server that was there a moment ago, for those who already talk to it.
+
+    Any version will do, so that clients of two versions do not replace each other's server for ever. A server that was
+    set up by hand is left to those who set it up: its endpoint is answered as it was, and the caller keeps trying.
+    """
+    record = homes.read_record(home)
+    if "socket" in record and not record.get("managed", True):
+        return unix_endpoint(record["socket"])
     return _ensure(home, None)
 
 
@@ -175,7 +182,7 @@ class _Spawned:
     """A server process that was just started. It is nobody's child, so that it leaves no zombie behind."""
 
     def __init__(self, home: str) -> None:
-        import subprocess  # lazy: 5 ms that only the one who starts a server pays
+        import subprocess  # lazy: only the one who starts a server needs it
 
         record = homes.read_record(home)
         self._log = os.path.join(home, homes.LOG)

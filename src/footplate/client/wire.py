@@ -1,7 +1,6 @@
 """HTTP/1.1 over one socket, as much of it as a client of our own server needs.
 
-The standard library's `http.client` would do, but it imports `ssl` and the e-mail package, which every job would feel,
-and takes longer for a small exchange.
+The standard library's `http.client` would do, but it imports `ssl` and the e-mail package, which every job would pay for.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import os
 import select
 import socket
-from typing import Any, BinaryIO, Dict, Iterable, Iterator, NamedTuple, Optional, Union, cast
+from typing import Any, BinaryIO, Dict, Iterable, Iterator, Optional, Union, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from footplate.errors import InvalidInput
@@ -25,15 +24,18 @@ class WireError(Exception):
     """The connection broke, or what came over it was not HTTP."""
 
 
-class Endpoint(NamedTuple):
-    """Where a server is: a Unix socket (`host` is empty), or a host and port."""
+class Endpoint:
+    """Where a server is: a Unix socket (`host` is empty), or a host and port. `base` is put before every path."""
 
-    url: str
-    socket: str = ""
-    host: str = ""
-    port: int = 0
-    tls: bool = False
-    base: str = ""  # what every path is put behind
+    def __init__(
+        self, url: str, socket: str = "", host: str = "", port: int = 0, tls: bool = False, base: str = ""
+    ) -> None:
+        self.url = url
+        self.socket = socket
+        self.host = host
+        self.port = port
+        self.tls = tls
+        self.base = base
 
     @property
     def host_header(self) -> str:
@@ -210,7 +212,7 @@ def _dial(endpoint: Endpoint, timeout: float) -> socket.socket:
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if not endpoint.tls:
         return plain
-    import ssl  # lazy: 10 ms that only a team server behind TLS costs
+    import ssl  # lazy: only a team server behind TLS needs it
 
     try:
         return ssl.create_default_context().wrap_socket(plain, server_hostname=endpoint.host)

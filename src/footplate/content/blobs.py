@@ -1,7 +1,7 @@
-"""Content-addressed files in a folder: `ab/<64 hex>`, written aside, fsynced, renamed, mode 0444.
+"""A folder of blobs, each named by the sha256 of its content: `ab/<64 hex>`, mode 0444.
 
-A blob that has its name is whole. Several processes may write the same one at the same time: all of them write the same
-bytes, and the last rename wins. A full disk is OutOfSpace, and leaves nothing.
+A blob is written aside, synced and renamed into place, so whatever has a blob's name is that blob, whole, even after a
+power cut. Any number of processes may write at once: they can only ever write the same bytes under the same name.
 """
 
 from __future__ import annotations
@@ -12,182 +12,321 @@ import fcntl
 import hashlib
 import os
 import re
-import shutil
-import uuid
-from typing import BinaryIO, Iterable, Iterator, Optional, Tuple
+import time
+from typing import BinaryIO, Callable, Generator, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from footplate.errors import Broken, FootplateError, InvalidInput, NotFound, OutOfSpace
+from footplate.errors import Broken, InvalidInput, NotFound, OutOfSpace
 
-CHUNK = 1 << 20
+CHUNK = 1024 * 1024
+"""How much is read at a time."""
+
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_FICLONE = 0x40049409  # Linux: share the blocks of another file until one of the two is written to
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FICLONE = 0x40049409
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_CANNOT_COPY_SO = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTTY, errno.EPERM, errno.EBADF)
+_ASIDE = ".aside"
+_FORGOTTEN = 24 * 3600.0  # an aside file of this age belongs to nobody alive
+_MANY = 64  # from here on, one sync of the file system is cheaper than one of each file
+
+
+class _Aside(NamedTuple):
+    path: str
+    digest: str
+    size: int
+
+
+def check_digest(digest: str) -> str:
+    """The digest itself, when it is one. Everything that becomes a path goes through here."""
+    if not _DIGEST.fullmatch(digest):
+        raise InvalidInput(
+            f"{digest!r:.100} is not a digest", "a digest is 64 lower-case hexadecimal characters (sha256)"
+        )
+    return digest
+
+
+def hash_file(path: str) -> Tuple[str, int]:
+    """The digest and size of what the file holds now."""
+    with open(path, "rb", buffering=0) as file:
+        return _pump(file.fileno(), None)
 
 
 class BlobFolder:
     def __init__(self, root: str) -> None:
-        self.root = os.fspath(root)
+        self.root = os.path.abspath(root)
+        self._aside = os.path.join(self.root, _ASIDE)
+
+    # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def path(self, digest: str) -> str:
-        if not _DIGEST.fullmatch(digest):
-            raise InvalidInput(f"{digest!r} is not a digest", "give the 64 hexadecimal digits of a sha256")
-        return os.path.join(self.root, digest[:2], digest)
+        return f"{self.root}/{check_digest(digest)[:2]}/{digest}"
 
     def has(self, digest: str) -> bool:
         return os.path.exists(self.path(digest))
 
+    def missing(self, digests: Iterable[str]) -> Set[str]:
+        return {digest for digest in digests if not self.has(digest)}
+
+    def size(self, digest: str) -> int:
+        with self._found(digest):
+            return os.stat(self.path(digest)).st_size
+
+    def open(self, digest: str) -> BinaryIO:
+        with self._found(digest):
+            return open(self.path(digest), "rb")
+
+    def verify(self, digest: str) -> None:
+        """Read the whole blob and raise Broken when it is not what its name says."""
+        with self._found(digest):
+            actual, size = hash_file(self.path(digest))
+        if actual != digest:
+            raise Broken(
+                f"blob {digest} holds {size} bytes that hash to {actual}",
+                "the disk or somebody has changed it; restore it from a backup",
+                path=self.path(digest),
+            )
+
+    def copy_to(self, digest: str, target: str, executable: bool = False) -> None:
+        """Write the blob to `target`, replacing what is there; nothing stays behind when that fails."""
+        with self._found(digest):
+            source = os.open(self.path(digest), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(target)  # never write through a link, nor into a file that has other names
+            with _aside_file(target, 0o755 if executable else 0o644) as out:
+                _copy(source, out)
+        finally:
+            os.close(source)
+
+    # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
     def put_bytes(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
+        return self.put_stream(digest, (data,))
+
+    def put_stream(self, digest: str, chunks: Iterable[bytes]) -> str:
+        """Store what `chunks` yields, which must hash to `digest`. Of a blob that is there nothing is read."""
         if not self.has(digest):
-            with self._aside() as (temporary, target):
-                target.write(data)
-                self._keep(temporary, target, digest)
+            aside = self._write_aside(lambda out: _drain(chunks, out))
+            if aside.digest != digest:
+                os.unlink(aside.path)
+                raise InvalidInput(
+                    f"what was sent for blob {digest} is {aside.size} bytes that hash to {aside.digest}",
+                    "send the content again: it was changed or cut short on the way",
+                )
+            self._place([aside])
         return digest
 
     def put_file(self, path: str, digest: Optional[str] = None, move: bool = False) -> Tuple[str, int]:
-        """Store a file; what is stored is what was hashed, even if somebody writes to the file meanwhile.
+        """Store a file and say what was stored: the bytes are hashed while they are copied.
 
-        With a `digest` that is in the store already nothing is read. With `move` the file itself becomes the blob where
-        the file system allows, and is gone from where it was in any case.
+        `digest` is what the file held when it was last read; when that blob exists, nothing is read. With `move` the
+        file is gone afterwards, and its bytes are not copied when they can be taken over as they are.
         """
         if digest is not None and self.has(digest):
-            size = os.path.getsize(path)
-            if move:
-                os.unlink(path)
-            return digest, size
-        stored = self._take_over(path) if move else None
-        if stored is None:
-            stored = self._copy_in(path)
-            if move:
-                os.unlink(path)
+            stored = digest, os.stat(path).st_size
+        else:
+            stored = self.adopt(path) if move else self.put_files([(path, digest)])[0]
+        if move:
+            os.unlink(path)
         return stored
 
-    def put_stream(self, digest: str, chunks: Iterable[bytes]) -> None:
-        """Store what somebody sends under the digest that they claim, or refuse it and keep nothing."""
-        self.path(digest)
-        hasher = hashlib.sha256()
-        with self._aside() as (temporary, target):
-            for chunk in chunks:
-                hasher.update(chunk)
-                target.write(chunk)
-            if hasher.hexdigest() != digest:
-                raise InvalidInput(
-                    f"what was sent as {digest} has the digest {hasher.hexdigest()}", "send it again, whole"
-                )
-            self._keep(temporary, target, digest)
+    def adopt(self, path: str) -> Tuple[str, int]:
+        """Store a file that nobody will write to any more, without copying it where that is possible.
 
-    def open(self, digest: str) -> BinaryIO:
+        The file keeps its name and becomes read-only: it and the blob are one. A file that has other names already is
+        copied, because somebody might still write to it under one of those.
+        """
+        aside = self._link_aside(path)
+        if aside is None:
+            return self.put_files([(path, None)])[0]
+        self._place([aside])
+        return aside.digest, aside.size
+
+    def put_files(self, files: Sequence[Tuple[str, Optional[str]]]) -> List[Tuple[str, int]]:
+        """`put_file` for many (path, digest) at once, which syncs the disk once for all of them."""
+        stored: List[Tuple[str, int]] = []
+        asides: List[_Aside] = []
         try:
-            return open(self.path(digest), "rb")
-        except FileNotFoundError:
-            raise NotFound(f"there is no blob {digest}", "send it first") from None
-
-    def verify(self, digest: str) -> None:
-        """Read a blob and raise Broken if it is not what its name says."""
-        hasher = hashlib.sha256()
-        with self.open(digest) as source:
-            for chunk in iter(lambda: source.read(CHUNK), b""):
-                hasher.update(chunk)
-        if hasher.hexdigest() != digest:
-            raise Broken(f"blob {digest} is damaged", "restore it from a backup, or remove it and send it again")
-
-    def copy_to(self, digest: str, target: str, executable: bool = False) -> None:
-        """A copy that its owner may change: shared blocks where the file system can, a plain copy elsewhere."""
-        with self.open(digest) as source, _translated(target):
-            mode = 0o755 if executable else 0o644
-            handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-            with open(handle, "wb") as copy:
-                try:
-                    fcntl.ioctl(copy.fileno(), _FICLONE, source.fileno())
-                except OSError:
-                    _pour(source, copy)
-
-    # ── How a blob gets in ────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _copy_in(self, path: str) -> Tuple[str, int]:
-        hasher, size = hashlib.sha256(), 0
-        with open(path, "rb") as source, self._aside() as (temporary, target):
-            for chunk in iter(lambda: source.read(CHUNK), b""):
-                hasher.update(chunk)
-                target.write(chunk)
-                size += len(chunk)
-            self._keep(temporary, target, hasher.hexdigest())
-        return hasher.hexdigest(), size
-
-    def _take_over(self, path: str) -> Optional[Tuple[str, int]]:
-        """Move the file in by rename, then hash it where nobody else knows its name. None if that cannot be done."""
-        temporary = os.path.join(self._made(self.root), f".moving-{uuid.uuid4().hex}")
-        try:
-            os.rename(path, temporary)
-        except OSError:
-            return None
-        try:
-            with open(temporary, "rb") as source, _translated(temporary):
-                hasher, size = hashlib.sha256(), 0
-                for chunk in iter(lambda: source.read(CHUNK), b""):
-                    hasher.update(chunk)
-                    size += len(chunk)
-                os.fsync(source.fileno())
-            self._rename(temporary, hasher.hexdigest())
+            for path, digest in files:
+                if digest is not None and self.has(digest):
+                    stored.append((digest, self.size(digest)))
+                    continue
+                with open(path, "rb", buffering=0) as file:
+                    source = file.fileno()
+                    asides.append(self._write_aside(lambda out, source=source: _pump(source, out)))
+                stored.append((asides[-1].digest, asides[-1].size))
         except BaseException:
-            with contextlib.suppress(OSError):
-                os.rename(temporary, path)
+            _unlink_all(asides)
             raise
-        return hasher.hexdigest(), size
+        self._place(asides)
+        return stored
+
+    def sweep(self) -> None:
+        """Remove what writers that were killed have left aside."""
+        with contextlib.suppress(FileNotFoundError), os.scandir(self._aside) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):
+                    if entry.stat(follow_symlinks=False).st_ctime < time.time() - _FORGOTTEN:
+                        os.unlink(entry.path)
+
+    # ── how ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @contextlib.contextmanager
-    def _aside(self) -> Iterator[Tuple[str, BinaryIO]]:
-        """A file beside the store that is gone at the end, unless it was kept."""
-        temporary = os.path.join(self._made(self.root), f".writing-{uuid.uuid4().hex}")
-        with _translated(self.root):
-            try:
-                with open(temporary, "xb") as target:
-                    yield temporary, target
-            finally:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(temporary)
+    def _found(self, digest: str) -> Generator[None, None, None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise NotFound(f"there is no blob {digest}", f"look into {self.root}: was it moved or cleaned?") from None
 
-    def _keep(self, temporary: str, target: BinaryIO, digest: str) -> None:
-        if self.has(digest):
+    def _name_aside(self) -> str:
+        os.makedirs(self._aside, exist_ok=True)
+        return f"{self._aside}/{os.getpid()}-{os.urandom(8).hex()}"
+
+    def _write_aside(self, fill: Callable[[int], Tuple[str, int]]) -> _Aside:
+        path = self._name_aside()
+        with _aside_file(path, 0o444) as out:
+            return _Aside(path, *fill(out))
+
+    def _place(self, asides: Sequence[_Aside]) -> None:
+        """Give written files their names, once their bytes are on the disk, and see that the names are there too."""
+        try:
+            with _space(self.root):
+                new = [aside for aside in asides if not self.has(aside.digest)]
+                self._sync([aside.path for aside in new])
+                for aside in new:
+                    target = self.path(aside.digest)
+                    os.makedirs(os.path.dirname(target), exist_ok=True)
+                    os.rename(aside.path, target)
+                self._sync(sorted({os.path.dirname(self.path(aside.digest)) for aside in new}))
+        finally:
+            _unlink_all(asides)
+
+    def _sync(self, paths: Sequence[str]) -> None:
+        if len(paths) >= _MANY and _sync_file_system(self.root):
             return
-        target.flush()
-        os.fsync(target.fileno())
-        self._rename(temporary, digest)
+        for path in paths:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
 
-    def _rename(self, temporary: str, digest: str) -> None:
-        final = self.path(digest)
-        self._made(os.path.dirname(final))
-        os.chmod(temporary, 0o444)
-        os.rename(temporary, final)
-
-    def _made(self, folder: str) -> str:
-        with _translated(folder):
-            os.makedirs(folder, exist_ok=True)
-        return folder
+    def _link_aside(self, path: str) -> Optional[_Aside]:
+        """A second name for a file that has only one, hashed; None when that cannot be."""
+        name = self._name_aside()
+        try:
+            if os.path.islink(path) or os.stat(path).st_nlink != 1:
+                return None
+            os.link(path, name)
+        except FileNotFoundError:
+            raise
+        except OSError:  # another file system, or one without links
+            return None
+        try:
+            os.chmod(name, 0o444)
+            return _Aside(name, *hash_file(name))
+        except BaseException:
+            os.unlink(name)
+            raise
 
 
 @contextlib.contextmanager
-def _translated(where: str) -> Iterator[None]:
+def _space(where: str) -> Generator[None, None, None]:
     try:
         yield
-    except FootplateError:
-        raise
     except OSError as error:
-        if error.errno in _FULL:
-            raise OutOfSpace(f"no space left on the disk of {where}", "make room there, then try again") from error
+        if error.errno in _NO_SPACE:
+            raise OutOfSpace(
+                f"no space left under {where}: {error.strerror}", "free some disk space and try again"
+            ) from error
         raise
 
 
-def _pour(source: BinaryIO, target: BinaryIO) -> None:
-    """Copy inside the kernel where it can; from the beginning, since nothing was written yet."""
-    source.seek(0)
-    if hasattr(os, "copy_file_range"):
+@contextlib.contextmanager
+def _aside_file(path: str, mode: int) -> Generator[int, None, None]:
+    """A new file to write to, which is gone again when that fails."""
+    with _space(os.path.dirname(path)):
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         try:
-            while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
+            try:
+                yield fd
+            finally:
+                os.close(fd)  # here, so that an error that only closing reports removes the file as well
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            raise
+
+
+def _unlink_all(asides: Iterable[_Aside]) -> None:
+    for aside in asides:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(aside.path)
+
+
+def _pump(source: int, out: Optional[int]) -> Tuple[str, int]:
+    """Hash what `source` holds while writing it to `out`."""
+    return _drain(iter(lambda: os.read(source, CHUNK), b""), out)
+
+
+def _drain(chunks: Iterable[bytes], out: Optional[int]) -> Tuple[str, int]:
+    total, size = hashlib.sha256(), 0
+    for chunk in chunks:
+        total.update(chunk)
+        size += len(chunk)
+        if out is not None:
+            _write(out, chunk)
+    return total.hexdigest(), size
+
+
+def _write(out: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(out, rest) :]
+
+
+def _copy(source: int, out: int) -> None:
+    """The cheapest way that this pair of file systems knows: share the blocks, copy in the kernel, copy here."""
+    with _else_next():
+        fcntl.ioctl(out, _FICLONE, source)
+        return
+    for kernel_copy in (_copy_range, _send):
+        with _else_next():
+            while kernel_copy(source, out):
                 pass
             return
-        except OSError as error:
-            if error.errno in _FULL:
-                raise
-    source.seek(target.tell())
-    shutil.copyfileobj(source, target, CHUNK)
+    _drain(iter(lambda: os.read(source, CHUNK), b""), out)
+
+
+def _copy_range(source: int, out: int) -> int:
+    if not hasattr(os, "copy_file_range"):
+        raise OSError(errno.ENOSYS, "no copy_file_range")
+    return os.copy_file_range(source, out, 128 * CHUNK)
+
+
+def _send(source: int, out: int) -> int:
+    # With no offset given, both descriptors move on, so the next way goes on where this one stopped.
+    return os.sendfile(out, source, None, 128 * CHUNK)  # pyright: ignore[reportArgumentType]
+
+
+@contextlib.contextmanager
+def _else_next() -> Generator[None, None, None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _CANNOT_COPY_SO:
+            raise
+
+
+def _sync_file_system(path: str) -> bool:
+    """syncfs(2), which the os module does not have; False where the C library does not have it either."""
+    import ctypes  # slow to load, and only worth it for hundreds of files
+
+    syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if syncfs is None:
+        return False
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return syncfs(fd) == 0
+    finally:
+        os.close(fd)

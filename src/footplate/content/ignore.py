@@ -1,8 +1,9 @@
 r"""Ignore files with git's own semantics, compiled to regular expressions over bytes.
 
-Git matches bytes, not letters (`?` is half an "é"), so this does too. The last rule that matches a path decides; nothing
-below an excluded folder can come back. `git check-ignore` is the reference, its corners included: what stands before the
-first special character of a pattern is compared literally and cut off, so `foo**/bar` means `foo` and then `**/bar`.
+Git matches bytes, not letters (`?` is half an "é"), so this does too. The last rule that matches a path decides;
+nothing below an excluded folder can come back. `git check-ignore` is the reference, its corners included: what stands
+before the first special character of a pattern is compared literally and cut off, so `foo**/bar` means `foo` and then
+`**/bar`.
 """
 
 from __future__ import annotations

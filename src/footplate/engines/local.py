@@ -1,9 +1,9 @@
 """The engine of one machine: agents are processes here, started detached so that they outlive the server.
 
-An agent holds the flock of its `agent.lock` for life. The engine takes it *before* it starts the agent and hands it over
-as an open file, so two starts at the same time can never give two agents, and a lock that is taken means a living agent
-even when the server that started it is long gone. The handle names each agent by pid and start time: a pid that was
-used again is not mistaken for it.
+An agent holds the flock of its `agent.lock` for life. The engine takes it *before* it starts the agent and hands it
+over as an open file, so two starts at the same time can never give two agents, and a lock that is taken means a living
+agent even when the server that started it is long gone. The handle names each agent by pid and start time: a pid that
+was used again is not mistaken for it.
 """
 
 from __future__ import annotations

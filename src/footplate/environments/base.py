@@ -1,4 +1,4 @@
-"""The environment builder protocol. The server locks (resolve once); the node builds from the lock (once per content)."""
+"""The environment builder protocol. The server locks (resolves once); the node builds from the lock (once)."""
 
 from __future__ import annotations
 

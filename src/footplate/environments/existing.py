@@ -55,7 +55,7 @@ def _host() -> str:
 
 
 def _see_it_run(path: str, root: Path) -> None:
-    """Once per interpreter, not once per run: a start costs more than all else here. The proof lies beside the builds."""
+    """Once per interpreter, not once per run: a start costs more than all else here. The proof is kept."""
     info = os.stat(path)
     key = hashlib.sha256(f"{path}\0{info.st_dev}\0{info.st_ino}\0{info.st_mtime_ns}\0{info.st_size}".encode())
     proof = os.path.join(root, ".existing", key.hexdigest())

@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 @contextmanager
-def _turn(root: Path, digest: str, say: Callable[[str], None]) -> Iterator[int]:
+def _turn(root: Path, digest: str, say: Callable[[str], None]) -> Generator[int]:
     root.mkdir(parents=True, exist_ok=True)
     held = os.open(root / f"{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -118,7 +118,13 @@ def _build(lock: Lock, folder: Path, cache: Path, say: Callable[[str], None], he
         shutil.rmtree(folder)
     say(f"building the environment {lock.digest[:12]} with Python {python}")
     try:
-        _uv(["venv", "--no-config", "--python", python, str(folder)], f"Python {python} is not to be had", cache, say, held)
+        _uv(
+            ["venv", "--no-config", "--python", python, str(folder)],
+            f"Python {python} is not to be had",
+            cache,
+            say,
+            held,
+        )
         if content["requirements"]:
             _install(content, folder, cache, say, held)
         _write_marker(folder, lock.digest)

@@ -1,4 +1,4 @@
-"""Why a rank ended, in words: from its exit status, what its bootstrap wrote, the kernel's counters and its last lines."""
+"""Why a rank ended, in words: from its exit status, its bootstrap's note, the kernel's counters and its last lines."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from footplate.domain.records import Cause
+from footplate.node.ranks import Rank
 
 LAST_LINES = 20
 _LONGEST_LINE = 2000
@@ -24,22 +25,18 @@ _SIGNALS = {
 }
 
 
-def of_rank(
-    rank: int, node: int, code: int | None, note: Mapping[str, Any], log: str, peak: int | None, out_of_memory: bool
-) -> Cause | None:
+def of_rank(rank: Rank, node: int, note: Mapping[str, Any], log: str, starved: bool) -> Cause | None:
     """The cause for a rank that ended by itself; None when it ended well.
 
-    `note` is what its bootstrap wrote (empty when it could not), `code` its exit code, minus the signal, or None when
-    nobody was there to see it.
+    `note` is what its bootstrap wrote (empty when it could not), `starved` whether the kernel ran out of memory.
     """
+    code = note.get("code") if rank.code is None else rank.code
     exception = note.get("exception")
-    if code is None:
-        code = note.get("exit_code")
     if code == 0:
         return None
-    common: dict[str, Any] = {"node": node, "rank": rank, "last_lines": last_lines(log)}
+    common: dict[str, Any] = {"node": node, "rank": rank.number, "last_lines": last_lines(log)}
     if exception:
-        message = str(note.get("message") or "")
+        message = str(note.get("exception_message") or "")
         return Cause(
             "user_exception",
             f"{exception}: {message}" if message else str(exception),
@@ -54,19 +51,19 @@ def of_rank(
         hint = "its last lines may tell more; the node agent was killed while it ran"
         return Cause("unknown_exit", "ended while no agent watched it; its exit status is unknown", hint, **common)
     if code < 0:
-        return _of_signal(-code, peak, out_of_memory, common)
+        return _of_signal(-code, rank.peak, starved, common)
     hint = "its last lines may tell why"
     if code in (126, 127):
         hint = "the shell could not find or execute a program of the command: see its last lines"
     return Cause("exit_code", f"ended with exit code {code}", hint, exit_code=code, **common)
 
 
-def _of_signal(number: int, peak: int | None, out_of_memory: bool, common: dict[str, Any]) -> Cause:
+def _of_signal(number: int, peak: int | None, starved: bool, common: dict[str, Any]) -> Cause:
     try:
         name = signal.Signals(number).name
     except ValueError:
         name = f"signal {number}"
-    if number == signal.SIGKILL and out_of_memory:
+    if number == signal.SIGKILL and starved:
         size = f" (the largest size of one of its processes was {peak / 2**30:.1f} GiB)" if peak else ""
         hint = "use smaller batches, fewer data loader workers, or a machine with more memory"
         words = f"killed by the kernel's out-of-memory killer{size}"

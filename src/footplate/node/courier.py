@@ -30,7 +30,9 @@ _BACKOFF = (0.2, 15.0)
 class Courier:
     """`on_stop(why)` is called, on this thread, whenever an answer says that the ranks are to end."""
 
-    def __init__(self, link: Link, shipper: Shipper, on_stop: Callable[[str], None], wanted: Callable[[], bool]) -> None:
+    def __init__(
+        self, link: Link, shipper: Shipper, on_stop: Callable[[str], None], wanted: Callable[[], bool]
+    ) -> None:
         self._link = link
         self._shipper = shipper
         self._on_stop = on_stop

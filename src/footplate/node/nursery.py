@@ -1,11 +1,11 @@
 """A process that has everything loaded that an agent needs, and forks one whenever the local engine asks.
 
-A fork takes two milliseconds where a new interpreter and its imports take eighty, and the agents of a machine share most
-of their memory. It has no threads, opens nothing, and ends when nobody has asked for a while or when the engine is gone.
-Agents are forks of it, so its environment, like theirs, says that it is machinery (`tree.MACHINERY`).
+A fork takes two milliseconds where a new interpreter and its imports take eighty, and the agents of a machine share
+most of their memory. It has no threads, opens nothing, and ends when nobody has asked for a while or when the engine is
+gone. Agents are forks of it, so its environment, like theirs, says that it is machinery (`tree.MACHINERY`).
 
-A request is one message on a socket pair: `{"arguments", "variables", "log", "program"}` as JSON, with the agent's lock as
-an open file. The answer is the pid. `program` is an argv to run instead of the agent.
+A request is one message on a socket pair: `{"arguments", "variables", "log", "program"}` as JSON, with the agent's lock
+as an open file. The answer is the pid. `program` is an argv to run instead of the agent.
 """
 
 from __future__ import annotations
@@ -83,4 +83,3 @@ def _take_files(log: str, lock: int) -> None:
     os.dup2(written, 2)
     os.dup2(lock, LOCK_NUMBER)
     os.closerange(LOCK_NUMBER + 1, 65536)
-

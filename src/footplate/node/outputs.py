@@ -1,90 +1,126 @@
-"""What the ranks left in `./outputs`, into the store and under the run's name. Also after a failure or a cancel."""
+"""What the ranks left in `./outputs`, into the store and under the run's name. Also after a failure or a cancel.
+
+An agent may be killed at any moment of this, and the next one starts over. So a file stays where it is until the whole
+work folder goes, or, when it is too large to be copied, its names and digest are written down before it moves.
+"""
 
 from __future__ import annotations
 
-import hashlib
+import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
-from footplate.content.blobs import CHUNK, BlobFolder
+from footplate.content.blobs import BlobFolder, hash_file
 from footplate.domain.records import FileView
 from footplate.errors import FootplateError
 from footplate.node.link import Link
 from footplate.node.workdir import NodeFolder, regular_files
 
-_BATCH = 500
+BATCH = 500
+LARGE = 32 << 20
+"""From this size on a file is moved into the store instead of copied; that is one more reading of it, to be safe."""
+
+Say = Callable[[str], None]
 
 
-def collect(
-    names: Sequence[str], link: Link, home: str | None, folder: NodeFolder, keep: bool, say: Callable[[str], None]
-) -> None:
+@dataclass
+class _Output:
+    """A file, and its names in the run: several when there are links to it."""
+
+    path: str
+    names: list[str] = field(default_factory=list[str])
+
+    def views(self, digest: str, size: int) -> list[FileView]:
+        return [FileView(name, size, digest) for name in self.names]
+
+
+def collect(names: Sequence[str], link: Link, home: str | None, folder: NodeFolder, keep: bool, say: Say) -> None:
     """Store every file of the folders `names` and name it `<folder>/<path>`; a name that the run has already stays.
 
-    Files stay where they are until the whole work folder goes, so an agent that was killed half-way is simply repeated.
+    `keep`: the work folder will stay, so nothing is moved out of it.
     """
     store = _Shared(home, folder, keep) if home else _Remote(link)
-    batch: list[FileView] = []
-    for name, path in _files(names, folder, say):
-        try:
-            batch.append(link.insist(lambda n=name, p=path: store.put(n, p)))
-        except (FootplateError, OSError) as error:
-            say(f"{name} could not be stored: {error}")
-            link.insist(lambda n=name, e=error: link.warn(f"the output {n!r} could not be stored: {e}"))
-        if len(batch) == _BATCH:
-            _name(batch, link, say)
+    _name(store.moved_before(), link, say)
+    batch: list[_Output] = []
+    for output in _find(names, folder, say):
+        if store.moves(output):
+            _store([output], store, link, say)
+            continue
+        batch.append(output)
+        if len(batch) == BATCH:
+            _store(batch, store, link, say)
             batch = []
-    _name(batch, link, say)
+    _store(batch, store, link, say)
 
 
-def _files(names: Sequence[str], folder: NodeFolder, say: Callable[[str], None]) -> Iterator[tuple[str, str]]:
+def _find(names: Sequence[str], folder: NodeFolder, say: Say) -> list[_Output]:
+    found: dict[str, _Output] = {}
     for name in names:
-        root = os.path.join(folder.wd, name)
 
         def refuse(path: str, why: str, name: str = name) -> None:
             say(f"{name}/{path} is not kept: it {why}")
 
-        for path, real in regular_files(root, folder.wd, refuse):
-            yield f"{name}/{path}", real
+        for path, real in regular_files(os.path.join(folder.wd, name), folder.wd, refuse):
+            found.setdefault(real, _Output(real)).names.append(f"{name}/{path}")
+    return list(found.values())
 
 
-def _name(batch: Sequence[FileView], link: Link, say: Callable[[str], None]) -> None:
-    if not batch:
-        return
+def _store(batch: Sequence[_Output], store: _Shared | _Remote, link: Link, say: Say) -> None:
+    """All at once, and when that fails one by one, so that one bad file costs only itself."""
     try:
-        skipped = link.insist(lambda: link.add_files(batch))
-    except FootplateError as error:
-        say(f"{len(batch)} outputs could not be named: {error}")
+        _name(link.insist(lambda: store.put(batch)), link, say)
+    except (FootplateError, OSError) as error:
+        if len(batch) > 1:
+            for output in batch:
+                _store([output], store, link, say)
+            return
+        words = f"the output {batch[0].names[0]!r} could not be stored: {error}"
+        say(words)
+        link.insist(lambda: link.warn(words))
+
+
+def _name(files: Sequence[FileView], link: Link, say: Say) -> None:
+    if not files:
         return
-    for name in skipped:
+    for name in link.insist(lambda: link.add_files(files)):
         say(f"{name} is a file of the run already, and stays as it is")
 
 
 class _Shared:
-    """The store is on this machine: the file itself becomes the blob."""
+    """The store is on this machine."""
 
     def __init__(self, home: str, folder: NodeFolder, keep: bool) -> None:
         self._blobs = BlobFolder(os.path.join(home, "blobs"))
-        self._aside = os.path.join(folder.path, "output")
+        self._record = os.path.join(folder.path, "moved")
         self._keep = keep
 
-    def put(self, name: str, path: str) -> FileView:
-        digest, size = self._move_a_link(path) or self._blobs.put_file(path)
-        return FileView(name, size, digest)
+    def moves(self, output: _Output) -> bool:
+        return not self._keep and os.path.getsize(output.path) >= LARGE
 
-    def _move_a_link(self, path: str) -> tuple[str, int] | None:
-        """A second name of the file is moved into the store: nothing is copied, and the first name remains.
-
-        Not when the work folder is kept: whoever looks around there must not be able to change the store.
-        """
-        if self._keep:
-            return None
+    def moved_before(self) -> list[FileView]:
+        """What an agent that was killed had moved, and perhaps not yet named."""
         try:
-            if os.path.lexists(self._aside):
-                os.unlink(self._aside)  # of an agent that was killed here
-            os.link(path, self._aside)
-        except OSError:
-            return None
-        return self._blobs.put_file(self._aside, move=True)
+            with open(self._record, encoding="ascii") as record:
+                rows = [json.loads(line) for line in record if line.endswith("\n")]
+        except FileNotFoundError:
+            return []
+        return [FileView(name, size, digest) for name, size, digest in rows if self._blobs.has(digest)]
+
+    def put(self, batch: Sequence[_Output]) -> list[FileView]:
+        if len(batch) == 1 and self.moves(batch[0]):
+            return self._move(batch[0])
+        stored = self._blobs.put_files([(output.path, None) for output in batch])
+        return [
+            view for output, (digest, size) in zip(batch, stored, strict=True) for view in output.views(digest, size)
+        ]
+
+    def _move(self, output: _Output) -> list[FileView]:
+        views = output.views(*hash_file(output.path))
+        with open(self._record, "a", encoding="ascii") as record:
+            record.write("".join(json.dumps([view.path, view.size, view.digest]) + "\n" for view in views))
+        self._blobs.put_file(output.path, move=True)
+        return views
 
 
 class _Remote:
@@ -93,15 +129,18 @@ class _Remote:
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    def put(self, name: str, path: str) -> FileView:
-        hasher, size = hashlib.sha256(), 0
-        with open(path, "rb") as file:
-            while chunk := file.read(CHUNK):
-                hasher.update(chunk)
-                size += len(chunk)
-            digest = hasher.hexdigest()
-            if self._link.missing([digest]):
-                file.seek(0)
-                self._link.put_blob(digest, file)
-        return FileView(name, size, digest)
+    def moves(self, _output: _Output) -> bool:
+        return False
 
+    def moved_before(self) -> list[FileView]:
+        return []
+
+    def put(self, batch: Sequence[_Output]) -> list[FileView]:
+        hashed = [(output, *hash_file(output.path)) for output in batch]
+        missing = self._link.missing([digest for _, digest, _ in hashed]) if hashed else set[str]()
+        for output, digest, _ in hashed:
+            if digest in missing:
+                missing.discard(digest)
+                with open(output.path, "rb") as file:
+                    self._link.put_blob(digest, file)
+        return [view for output, digest, size in hashed for view in output.views(digest, size)]

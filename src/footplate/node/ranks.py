@@ -27,7 +27,7 @@ _DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT, sign
 
 @dataclass
 class Rank:
-    """One process of the user. `code` as `os.waitstatus_to_exitcode` gives it (negative: the signal), None if unknown."""
+    """One process of the user."""
 
     number: int
     pid: int
@@ -35,7 +35,7 @@ class Rank:
     log: str
     child: bool = True  # False when it was started by an earlier agent
     ended: float | None = None
-    code: int | None = None
+    code: int | None = None  # minus the signal; None also when nobody saw it end
     peak: int | None = None  # the largest resident size in bytes
     watch: int | None = None  # a pidfd
 
@@ -54,29 +54,33 @@ class StartFailed(Exception):
 # ── What a rank is started with ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def rank_argv(program: Program, interpreter: Interpreter, runtime: str) -> list[str]:
+@dataclass(frozen=True)
+class Setting:
+    """What all ranks of a node have in common."""
+
+    interpreter: Interpreter
+    runtime: str  # the folder from which jobs import Footplate
+    python: str  # a folder in which `python` is the interpreter
+    inherited: Mapping[str, str]
+    ours: Mapping[str, str]
+
+
+def rank_argv(program: Program, setting: Setting) -> list[str]:
     if program.command is not None:
         return ["/bin/sh", "-c", program.command]
-    bootstrap = os.path.join(runtime, "footplate", "job", "bootstrap.py")
-    return [*interpreter.argv, bootstrap, program.script or "", *program.arguments]
+    bootstrap = os.path.join(setting.runtime, "footplate", "job", "bootstrap.py")
+    return [*setting.interpreter.argv, bootstrap, program.script or "", *program.arguments]
 
 
-def rank_variables(
-    inherited: Mapping[str, str],
-    orders: NodeOrders,
-    plan: RankPlan,
-    interpreter: Interpreter,
-    ours: Mapping[str, str],
-    runtime: str,
-    python_folder: str,
-) -> dict[str, str]:
+def rank_variables(orders: NodeOrders, plan: RankPlan, setting: Setting) -> dict[str, str]:
     """The environment of one rank: the machine's, then Footplate's, the user's, the environment's, the rank's own."""
-    machine = {name: value for name, value in inherited.items() if not name.startswith(_PRIVATE)}
-    variables = {**machine, "PYTHONUNBUFFERED": "1", **ours, **orders.variables, **interpreter.variables, **plan.variables}
+    machine = {name: value for name, value in setting.inherited.items() if not name.startswith(_PRIVATE)}
+    brought = setting.interpreter.variables
+    variables = {**machine, "PYTHONUNBUFFERED": "1", **setting.ours, **orders.variables, **brought, **plan.variables}
     variables.update(tree.marker(orders.run, orders.node))
     variables["FOOTPLATE_RANK"] = str(plan.rank)
-    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [runtime, variables.get("PYTHONPATH")]))
-    variables["PATH"] = os.pathsep.join(filter(None, [python_folder, variables.get("PATH") or os.defpath]))
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [setting.runtime, variables.get("PYTHONPATH")]))
+    variables["PATH"] = os.pathsep.join([setting.python, variables.get("PATH") or os.defpath])
     return variables
 
 
@@ -84,9 +88,8 @@ def python_folder(interpreter: Interpreter, folder: NodeFolder) -> str:
     """A folder in which `python` is the environment's interpreter, for commands that call it by that name."""
     program = interpreter.argv[0]
     beside = os.path.dirname(program)
-    if len(interpreter.argv) == 1 and os.path.exists(os.path.join(beside, "python")):
-        if os.path.basename(program) == "python" or os.path.samefile(program, os.path.join(beside, "python")):
-            return beside
+    if len(interpreter.argv) == 1 and _is_same(program, os.path.join(beside, "python")):
+        return beside
     # A link would not do: a virtual environment is recognised by the path that its interpreter is called by.
     own = os.path.join(folder.path, "bin")
     os.makedirs(own, exist_ok=True)
@@ -97,8 +100,13 @@ def python_folder(interpreter: Interpreter, folder: NodeFolder) -> str:
     return own
 
 
-def start(plan: RankPlan, argv: Sequence[str], variables: Mapping[str, str], folder: NodeFolder) -> Rank:
+def _is_same(program: str, other: str) -> bool:
+    return program == other or (os.path.exists(other) and os.path.samefile(program, other))
+
+
+def start(orders: NodeOrders, plan: RankPlan, setting: Setting, folder: NodeFolder) -> Rank:
     """Start one rank in the current folder: a session of its own, both outputs straight into one file."""
+    argv, variables = rank_argv(orders.program, setting), rank_variables(orders, plan, setting)
     log = os.path.join(folder.logs, plan.log)
     os.makedirs(os.path.dirname(log), exist_ok=True)
     actions = [
@@ -108,7 +116,7 @@ def start(plan: RankPlan, argv: Sequence[str], variables: Mapping[str, str], fol
     ]
     try:
         pid = os.posix_spawn(
-            argv[0], list(argv), variables, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_DEFAULTS
+            argv[0], argv, variables, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_DEFAULTS
         )
     except (OSError, ValueError) as error:
         words = getattr(error, "strerror", None) or str(error)

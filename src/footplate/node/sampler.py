@@ -5,6 +5,7 @@ Its own thread and its own journal, which is shipped like any other and marked a
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
 import time
@@ -111,11 +112,9 @@ class _Gpus:
         self._nvml: Any = None
         self._devices: list[Any] = []
         try:
-            import pynvml  # optional: the extra `gpu`
-
-            pynvml.nvmlInit()
-            self._nvml = pynvml
-            self._devices = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
+            self._nvml = nvml = importlib.import_module("pynvml")  # optional: the extra `gpu`
+            nvml.nvmlInit()
+            self._devices = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
         except Exception:  # the binding's own errors cannot be named when it is not installed
             self._devices = []
 

@@ -1,4 +1,4 @@
-"""Ship what grows: logs and metric journals, by byte offset, so that a repeated or interrupted request changes nothing."""
+"""Ship what grows, logs and metric journals, by byte offset: a repeated or interrupted request changes nothing."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Processes of this machine: who is who, who belongs to a run, and how all of them are ended.
 
 A process is known by its pid *and* its start time, so a pid that was used again is never mistaken for the old one. A
-process belongs to a node of a run when it descends from the agent (daemons that called `setsid` come back to it, because
-it is a subreaper) or when it was started with the run's marker in its environment (so those of a killed agent are found).
+process belongs to a node of a run when it descends from the agent (daemons that called `setsid` come back to it, which
+is their subreaper), or when it was started with the run's marker (so those of a killed agent are found).
 
-Footplate's own machinery may well descend from an agent: a server that had to be started again, and the agents that this
-server started. It carries `FOOTPLATE_AGENT`, or is named by the caller, and is left alone with all that it started.
+Footplate's own machinery may well descend from an agent: a server that had to be started again, and the agents that
+it started. It carries `FOOTPLATE_AGENT`, or is named by the caller, and is left alone with all that it started.
 """
 
 from __future__ import annotations

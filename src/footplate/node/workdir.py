@@ -9,7 +9,8 @@
     journals/     metrics, `<run id>/<writer>.slots` and `.text`
     exits/        what the bootstrap of each rank says about its end
 
-An agent that has finished removes the whole folder: that it is gone *is* its exit code 0. FOOTPLATE_KEEP_WORK=1 keeps it.
+An agent that has finished removes the whole folder: that it is gone *is* its exit code 0. With FOOTPLATE_KEEP_WORK=1 it
+stays, and holds `agent.exit`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import site
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import footplate
 
@@ -104,10 +105,21 @@ class NodeFolder:
         _write_aside(self._state, json.dumps(state))
 
     def read_rank_exit(self, rank: int) -> dict[str, Any]:
-        return _read_json(os.path.join(self.exits, f"rank_{rank}.json")) or {}
+        """What the bootstrap says: `code`, `exception`, `exception_message`, `traceback`; empty when it could not."""
+        return _read_json(self._rank_exit(rank)) or {}
+
+    def rank_exit_time(self, rank: int) -> float | None:
+        try:
+            return os.stat(self._rank_exit(rank)).st_mtime
+        except OSError:
+            return None
+
+    def _rank_exit(self, rank: int) -> str:
+        return os.path.join(self.exits, f"rank_{rank}.json")
 
     def remove(self) -> None:
         """Everything, also what a job made unreadable; the run's own folder goes with its last node."""
+
         def make_removable(_function: Any, path: str, _error: Any) -> None:
             try:
                 os.chmod(os.path.dirname(path), 0o700)
@@ -129,7 +141,7 @@ def _read_json(path: str) -> dict[str, Any] | None:
             value = json.load(file)
     except (OSError, ValueError):
         return None
-    return value if isinstance(value, dict) else None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _write_aside(path: str, text: str) -> None:

@@ -12,7 +12,7 @@ import os
 import threading
 from typing import BinaryIO, Callable, Dict, Iterable, List, Sequence, Tuple, TypeVar, Union, cast
 
-from footplate.content.blobs import CHUNK, BlobFolder
+from footplate.content.blobs import BlobFolder, hash_file
 from footplate.domain.records import FileView
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import Session, translating
@@ -21,6 +21,7 @@ T = TypeVar("T")
 Source = Union[str, "os.PathLike[str]", BinaryIO]
 """A path on this machine, or an open binary stream."""
 
+_CHUNK = 1024 * 1024
 _PARALLEL = 8
 _ASKED_AT_ONCE = 5000
 
@@ -107,21 +108,22 @@ def in_parallel(work: Callable[[T], None], items: Sequence[T]) -> None:
         raise errors[0]
 
 
+def opener(path: str) -> Callable[[], BinaryIO]:
+    return lambda: open(path, "rb")
+
+
 class _Content:
     """A source that has been read once, for its digest."""
 
     def __init__(self, source: Source) -> None:
-        self._path = None if hasattr(source, "read") else _checked(source)
-        self._data = b"" if self._path else _read_all(cast("BinaryIO", source))
-        hasher, self.size = hashlib.sha256(), 0
-        with self.open() as file:
-            for piece in iter(lambda: file.read(CHUNK), b""):
-                hasher.update(piece)
-                self.size += len(piece)
-        self.digest = hasher.hexdigest()
-
-    def open(self) -> BinaryIO:
-        return open(self._path, "rb") if self._path else io.BytesIO(self._data)
+        if hasattr(source, "read"):
+            data = _read_all(cast("BinaryIO", source))
+            self.digest, self.size = hashlib.sha256(data).hexdigest(), len(data)
+            self.open: Callable[[], BinaryIO] = lambda: io.BytesIO(data)
+        else:
+            path = _checked(source)
+            self.digest, self.size = hash_file(path)
+            self.open = opener(path)
 
 
 def _store_here(folder: BlobFolder, name: str, source: Source) -> FileView:
@@ -147,4 +149,4 @@ def _read_all(stream: BinaryIO) -> bytes:
 
 def _pieces(folder: BlobFolder, digest: str) -> Iterable[bytes]:
     with translating(), folder.open(digest) as file:
-        yield from iter(lambda: file.read(CHUNK), b"")
+        yield from iter(lambda: file.read(_CHUNK), b"")

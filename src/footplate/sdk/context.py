@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union, cast
 
 from footplate.job.journal import Journal
 from footplate.job.offline import OfflineRun
@@ -109,11 +109,12 @@ _current: Dict[str, _SubmittedRun] = {}
 _guard = threading.Lock()
 
 
-def current_run(allow_offline: bool = True) -> Union[Run, OfflineRun]:
+def current_run(allow_offline: bool = True) -> Run:
+    """The same object whenever this process asks again. Outside a run an OfflineRun, which has fewer methods."""
     missing = missing_variables()
     if missing:
         if allow_offline:
-            return OfflineRun()
+            return cast(Run, OfflineRun())
         raise RunEnvironmentException(
             f"this process does not belong to a run: {', '.join(missing)} not set",
             hint="submit the script with experiment.submit or: footplate run SCRIPT",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
@@ -67,14 +68,14 @@ class Experiment:
             display_name=display_name,
             tags={str(key): None if value is None else str(value) for key, value in (tags or {}).items()},
         )
-        diff = None
+        diff = b""
         if snapshot_directory is not None:
             taken = snapshots.take(session, snapshot_directory)
             spec = replace(spec, snapshot=taken.id, properties=taken.properties)
             diff = taken.diff
         tracked = None if outputs is False else OUTPUTS if outputs in (None, True) else str(outputs)
         if tracked is not None:
-            snapshots.make_folder(tracked)
+            os.makedirs(tracked, exist_ok=True)
         run = start_run(self, spec, run_id, tracked)
         snapshots.keep_diff(session, run.id, diff)
         return run

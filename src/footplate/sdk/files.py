@@ -6,7 +6,7 @@ import io
 import os
 import posixpath
 import time
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import FileView
@@ -54,6 +54,10 @@ def upload(session: Session, run_id: str, sources: Sequence[Tuple[str, blobs.Sou
         return
     stored = blobs.store(session, [(clean_name(name), source) for name, source in sources])
     session.post(f"/runs/{run_id}/files", {"files": [to_json(file) for file in stored], "automatic": automatic})
+
+
+def upload_bytes(session: Session, run_id: str, name: str, data: bytes) -> None:
+    upload(session, run_id, [(name, io.BytesIO(data))])
 
 
 def upload_folder(session: Session, run_id: str, name: str, path: str) -> None:
@@ -107,7 +111,7 @@ def names(session: Session, run_id: str) -> List[str]:
 
 
 def download(session: Session, run_id: str, name: str, target: Optional[str]) -> None:
-    """To `target`, or into it when it is a folder; by default into the current folder, under the last part of its name."""
+    """To `target`, or into it when it is a folder; by default here, under the last part of its name."""
     wanted = clean_name(name)
     found = [file for file in listing(session, run_id, wanted) if file.path == wanted]
     if not found:
@@ -160,7 +164,8 @@ def populated(session: Session, run_id: str, values: Mapping[str, Any]) -> Dict[
         return Artifact(session, run_id, value[len(start) :]) if is_address else value
 
     return {
-        name: [swap(v) for v in value] if isinstance(value, list) else swap(value) for name, value in values.items()
+        name: [swap(each) for each in cast("List[Any]", value)] if isinstance(value, list) else swap(value)
+        for name, value in values.items()
     }
 
 

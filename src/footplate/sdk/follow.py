@@ -1,4 +1,4 @@
-"""Waiting for a run, silently or with everything it says. Long polls: news comes when it happens, not at a next look."""
+"""Waiting for a run, silently or with everything it says. Long polls: news comes when it happens."""
 
 from __future__ import annotations
 

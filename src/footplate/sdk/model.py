@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union, cast
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import ModelView
@@ -390,7 +390,7 @@ def _workspace_of_job() -> Optional[Workspace]:
     from footplate.sdk.run import Run  # lazy: the run imports this module for register_model
 
     run = Run.get_context()
-    return cast("Run", run).experiment.workspace if hasattr(run, "experiment") else None
+    return run.experiment.workspace if hasattr(run, "experiment") else None
 
 
 def _refuse_datasets(*given: Any) -> None:

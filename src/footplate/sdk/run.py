@@ -21,7 +21,6 @@ from footplate.sdk.resource_configuration import ResourceConfiguration
 from footplate.sdk.session import Session, user_name
 
 if TYPE_CHECKING:
-    from footplate.job.offline import OfflineRun
     from footplate.sdk.experiment import Experiment
     from footplate.sdk.workspace import Workspace
 
@@ -73,16 +72,14 @@ class Run:
         return runs_of(experiment, dict(query, experiment=experiment.name))
 
     @staticmethod
-    def get_context(
-        allow_offline: bool = True, used_for_context_manager: bool = False, **kwargs: Any
-    ) -> Union[Run, OfflineRun]:
+    def get_context(allow_offline: bool = True, used_for_context_manager: bool = False, **kwargs: Any) -> Run:
         """The run that this process belongs to; outside of any run an offline stand-in that only prints."""
         from footplate.sdk.context import current_run  # lazy: it derives the job's own class of run from this one
 
         return current_run(allow_offline)
 
     @staticmethod
-    def get_submitted_run(**kwargs: Any) -> Union[Run, OfflineRun]:
+    def get_submitted_run(**kwargs: Any) -> Run:
         return Run.get_context(allow_offline=False)
 
     # ── identity ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,8 +1,8 @@
 """Bringing journals and growing logs of this process's own runs to the server, by offset.
 
-Inside a job the node agent does that. An interactive run has no agent: its journals lie in `spool/<run>/<owner>/` of the
-home folder, a daemon thread ships them, and a lock there says that the owner lives. What a killed process left behind
-is shipped by the next one that opens a session (`recover`).
+Inside a job the node agent does that. An interactive run has no agent: its journals lie in `spool/<run>/<owner>/` of
+the home folder, a daemon thread ships them, and a lock there says that the owner lives. What a killed process left
+behind is shipped by the next one that opens a session (`recover`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Shipper:
         self._guard = threading.Lock()
 
     def ship(self, finished: bool = False) -> None:
-        """Everything that is there. `finished` says that nobody writes any more, so that holes need not be waited for."""
+        """Everything that is there. `finished`: nobody writes any more, so holes need not be waited for."""
         with self._guard:
             for writer in slots.writers(self.folder):
                 self._ship_writer(writer, slots.everything if finished else slots.finished_prefix)

@@ -7,6 +7,7 @@ import os
 import sys
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
+from typing import cast
 
 from footplate.client import home as homes
 
@@ -22,7 +23,8 @@ class _Log(RotatingFileHandler):
         self.takes_streams = [fd for fd in (1, 2) if _is_same(fd, path)]
 
     def _open(self) -> TextIOWrapper:
-        return open(self.baseFilename, self.mode, encoding=self.encoding, opener=_open_private)
+        stream = open(self.baseFilename, self.mode, encoding=self.encoding, opener=_open_private)  # noqa: SIM115
+        return cast(TextIOWrapper, stream)
 
     def doRollover(self) -> None:
         super().doRollover()

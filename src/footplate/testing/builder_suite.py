@@ -62,7 +62,8 @@ class BuilderSuite:
     def test_many_ask_at_once_and_all_get_the_same(self, arena: Arena) -> None:
         lock = arena.builder.lock(arena.spec, quiet)
         with ThreadPoolExecutor(4) as pool:
-            built = list(pool.map(lambda _: arena.builder.build(lock, arena.root, quiet), range(4)))
+            asked = [pool.submit(arena.builder.build, lock, arena.root, quiet) for _ in range(4)]
+            built = [future.result() for future in asked]
         assert len({interpreter.argv for interpreter in built}) == 1
         assert runs(built[0])
 

@@ -65,7 +65,7 @@ run, node = (sys.argv[sys.argv.index(name) + 1] for name in ("--run", "--node"))
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 variables = dict(os.environ, FOOTPLATE_RUN_ID=run, FOOTPLATE_NODE=node)
 variables.pop("FOOTPLATE_AGENT", None)
-child = "import os, time; os.setsid(); open(os.path.join({folder!r}, 'child'), 'w').write(str(os.getpid())); time.sleep(600)"
+child = "import os, time; os.setsid(); open({folder!r} + '/child', 'w').write(str(os.getpid())); time.sleep(600)"
 os.spawnve(os.P_NOWAIT, sys.executable, [sys.executable, "-c", child], variables)
 time.sleep(600)
 """

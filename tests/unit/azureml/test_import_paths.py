@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 PATHS = {
-    "azureml.core": "Workspace Experiment Run ScriptRunConfig RunConfiguration Environment ComputeTarget Model ScriptRun get_run",
+    "azureml.core": (
+        "Workspace Experiment Run ScriptRunConfig RunConfiguration Environment ComputeTarget Model ScriptRun get_run"
+    ),
     "azureml.core.workspace": "Workspace",
     "azureml.core.experiment": "Experiment",
     "azureml.core.run": "Run get_run _OfflineRun _SubmittedRun",

@@ -93,7 +93,7 @@ def test_help_loads_no_command() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "hint"),
     [
-        (["rnus"], "error: footplate has no command 'rnus'", "hint: did you mean runs or run?"),
+        (["rnus"], "error: footplate has no command 'rnus'", "hint: did you mean runs?"),
         (["runs", "metrcis"], "error: footplate runs has no command 'metrcis'", "hint: did you mean metrics?"),
         (["server", "strat"], "error: footplate server has no command 'strat'", "hint: did you mean start"),
         (["zzz"], "error: footplate has no command 'zzz'", "hint: see: footplate --help"),

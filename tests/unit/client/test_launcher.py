@@ -14,6 +14,7 @@ import pytest
 from footplate import __version__
 from footplate.client import connect, launcher
 from footplate.client import home as homes
+from footplate.client.wire import unix_endpoint
 from footplate.errors import Conflict, Unavailable
 
 
@@ -59,9 +60,15 @@ def test_a_server_set_up_by_hand_is_never_replaced(listening):
 def test_a_server_set_up_by_hand_is_not_started_by_others(tmp_path):
     record = {"version": __version__, "socket": str(tmp_path / "s"), "managed": False, "url": "http://h:1"}
     homes.write_record(str(tmp_path), record)
-    for call in (launcher.ensure_server, launcher.revive_server):
-        with pytest.raises(Unavailable, match="started by hand"):
-            call(str(tmp_path))
+    with pytest.raises(Unavailable, match="started by hand"):
+        launcher.ensure_server(str(tmp_path))
+
+
+def test_those_who_talk_to_a_server_set_up_by_hand_wait_for_it(tmp_path):
+    path = str(tmp_path / "s")
+    homes.write_record(str(tmp_path), {"version": "99", "socket": path, "managed": False})
+    assert launcher.revive_server(str(tmp_path)) == unix_endpoint(path)
+    assert os.listdir(tmp_path) == ["server.json"]
 
 
 def test_status_and_stop_where_no_server_ever_was(tmp_path):

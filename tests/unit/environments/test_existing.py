@@ -13,7 +13,9 @@ from footplate.errors import InvalidInput
 
 def build(interpreter: str | None, root: Path) -> tuple[str, ...]:
     builder = ExistingBuilder()
-    return builder.build(builder.lock(EnvironmentSpec(interpreter=interpreter), lambda _: None), root, lambda _: None).argv
+    return builder.build(
+        builder.lock(EnvironmentSpec(interpreter=interpreter), lambda _: None), root, lambda _: None
+    ).argv
 
 
 def program(path: Path, text: str, mode: int = 0o755) -> str:

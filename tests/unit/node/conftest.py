@@ -20,7 +20,6 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from footplate.content.blobs import BlobFolder
-from footplate.content.tree import scan
 from footplate.domain.codec import to_json
 from footplate.domain.launch import NodeOrders, plan
 from footplate.domain.records import Lock
@@ -38,6 +37,7 @@ class FakeServer:
         self.orders: dict[str, Any] = {}
         self.stop = False
         self.away = False
+        self.over = False
         self.events: list[dict[str, Any]] = []
         self.joins: list[dict[str, Any]] = []
         self.beats = 0
@@ -115,6 +115,8 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
         def answer(self, path: list[str], query: dict[str, str], body: bytes) -> Any:
             offset = int(query.get("offset", 0))
             match path:
+                case ["runs", _, "nodes", *_] if fake.over:
+                    return {"code": "bad_transition", "message": "the run has ended", "hint": None, "details": {}}
                 case ["runs", _, "nodes", _, "join"]:
                     fake.joins.append(json.loads(body))
                     shipped = {
@@ -133,7 +135,9 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
                 case ["runs", _, "logs", *name]:
                     if query.get("replace") == "true":
                         fake.logs["/".join(name)] = b""
-                    return fake.grow(fake.logs, "/".join(name), offset, body) or {"size": len(fake.logs["/".join(name)])}
+                    return fake.grow(fake.logs, "/".join(name), offset, body) or {
+                        "size": len(fake.logs["/".join(name)])
+                    }
                 case ["runs", run, "journals", writer, part]:
                     name = f"{run}/{writer}.{part}"
                     if query.get("system") == "true":
@@ -164,19 +168,38 @@ class Node:
         kind = Distribution("torch", 1, ranks) if ranks > 1 else Distribution()
         plans = plan(RunSpec("e", program=program, distribution=kind), ["127.0.0.1"])
         lock = more.pop("lock", Lock("d" * 64, "existing", {"interpreter": sys.executable}))
-        snapshot = scan(str(self.source)).store(BlobFolder(str(self.home / "blobs")))
+        snapshot = self.snapshot()
         orders = NodeOrders(
             run=RUN, node=0, attempt=1, ready=True, stop=False, program=program, lock=lock, snapshot=snapshot,
             variables=more.pop("variables", {}), ranks=plans, collect=("outputs",), watch=("logs",), **more,
         )  # fmt: skip
         self.server.orders = to_json(orders)
 
+    def snapshot(self) -> str:
+        """The files of `source` as a manifest, written as ARCHITECTURE.md says."""
+        blobs, entries = BlobFolder(str(self.home / "blobs")), list[list[Any]]()
+        for path in sorted(self.source.iterdir()):
+            digest, size = blobs.put_file(str(path))
+            entries.append([path.name, "f", 0o755 if path.stat().st_mode & 0o111 else 0o644, size, digest])
+        manifest = json.dumps({"entries": entries, "format": 1}, sort_keys=True, separators=(",", ":"))
+        return blobs.put_bytes(manifest.encode())
+
     def script(self, text: str, *arguments: str, **more: Any) -> None:
         (self.source / "train.py").write_text(text)
         self.give(Program(script="train.py", arguments=arguments), **more)
 
     def start(self, **variables: str) -> subprocess.Popen[bytes]:
-        argv = [*agent_argv(), "--run", RUN, "--node", "0", "--endpoint", self.server.endpoint, "--home", str(self.home)]
+        argv = [
+            *agent_argv(),
+            "--run",
+            RUN,
+            "--node",
+            "0",
+            "--endpoint",
+            self.server.endpoint,
+            "--home",
+            str(self.home),
+        ]
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / "agent.log", "ab") as log:
             process = subprocess.Popen(argv, stdout=log, stderr=log, env={**os.environ, **variables})

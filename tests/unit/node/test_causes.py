@@ -8,10 +8,12 @@ import pytest
 
 from footplate.domain.records import Cause
 from footplate.node import causes
+from footplate.node.ranks import Rank
 
 
 def of(code: int | None, note: dict[str, Any] | None = None, log: str = "/nowhere", **more: Any) -> Cause | None:
-    return causes.of_rank(2, 1, code, note or {}, log, more.get("peak"), more.get("starved", False))
+    rank = Rank(2, 4711, "x", "log", code=code, peak=more.get("peak"))
+    return causes.of_rank(rank, 1, note or {}, log, more.get("starved", False))
 
 
 def must(cause: Cause | None) -> Cause:
@@ -22,18 +24,20 @@ def must(cause: Cause | None) -> Cause:
 
 def test_zero_is_no_cause() -> None:
     assert of(0) is None
-    assert of(None, {"exit_code": 0}) is None
+    assert of(None, {"code": 0}) is None
 
 
 def test_an_exception_is_told_with_its_traceback() -> None:
-    cause = must(of(1, {"exception": "ValueError", "message": "bad x", "traceback": "Traceback …", "exit_code": 1}))
+    cause = must(
+        of(1, {"exception": "ValueError", "exception_message": "bad x", "traceback": "Traceback …", "code": 1})
+    )
     assert (cause.code, cause.message) == ("user_exception", "ValueError: bad x")
     assert (cause.exception, cause.exception_message, cause.traceback) == ("ValueError", "bad x", "Traceback …")
     assert cause.exit_code == 1
 
 
 def test_an_exception_without_words_is_its_name() -> None:
-    assert must(of(1, {"exception": "KeyboardInterrupt", "message": ""})).message == "KeyboardInterrupt"
+    assert must(of(1, {"exception": "KeyboardInterrupt", "exception_message": ""})).message == "KeyboardInterrupt"
 
 
 @pytest.mark.parametrize("code", [1, 3, 255])
@@ -66,7 +70,7 @@ def test_the_kernel_s_killer_only_when_its_counter_grew() -> None:
 
 def test_what_nobody_saw_is_unknown_unless_it_left_a_note() -> None:
     assert must(of(None)).message == "ended while no agent watched it; its exit status is unknown"
-    assert must(of(None, {"exit_code": 4})).message == "ended with exit code 4"
+    assert must(of(None, {"code": 4})).message == "ended with exit code 4"
 
 
 def test_last_lines_are_few_and_of_readable_length(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_machinery_and_what_it_started_are_left_alone(start: Start, run: str) ->
     parent = start(
         "import os, subprocess\n"
         f"agent = dict(os.environ, {tree.MACHINERY}='other/0'); agent.pop('FOOTPLATE_RUN_ID')\n"
-        "a = subprocess.Popen(['sh', '-c', 'sleep 600 & echo $!; wait'], env=agent, stdout=subprocess.PIPE, text=True)\n"
+        "a = subprocess.Popen(['sh', '-c', 'sleep 600 & echo $!; wait'], env=agent, stdout=-1, text=True)\n"
         "print(a.pid, a.stdout.readline(), flush=True); a.wait()\n",
         **marked(run),
     )
@@ -124,7 +124,9 @@ def test_machinery_and_what_it_started_are_left_alone(start: Start, run: str) ->
 
 
 def test_nothing_below_a_spared_process_is_touched(start: Start, run: str) -> None:
-    parent = start("import subprocess; p = subprocess.Popen(['sleep', '600']); print(p.pid, flush=True); p.wait()", **marked(run))
+    parent = start(
+        "import subprocess; p = subprocess.Popen(['sleep', '600']); print(p.pid, flush=True); p.wait()", **marked(run)
+    )
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
     assert set(tree.members(marked(run))) == {parent.pid, child}

@@ -66,8 +66,9 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 
 def test_importing_loads_nothing_but_the_list():
     code = "import sys; before = set(sys.modules); import footplate; print(*sorted(set(sys.modules) - before))"
-    done = subprocess.run([sys.executable, "-S", "-c", code], env={"PYTHONPATH": str(Path(footplate.__file__).parents[1])},
-                          capture_output=True, text=True, check=True)  # fmt: skip
+    path = {"PYTHONPATH": str(Path(footplate.__file__).parents[1])}
+    command = [sys.executable, "-S", "-c", code]
+    done = subprocess.run(command, env=path, capture_output=True, text=True, check=True)
     ours = [name for name in done.stdout.split() if name.startswith("footplate")]
     assert ours == ["footplate", "footplate.lazy"]
 

@@ -16,8 +16,18 @@ from footplate.sdk.run_configuration import (
 )
 
 
-@pytest.mark.parametrize("thing", [RunConfiguration(), Environment("e"), Environment("e").docker, Environment("e").python,
-                                   RunConfiguration().history, MpiConfiguration(), PyTorchConfiguration()])  # fmt: skip
+@pytest.mark.parametrize(
+    "thing",
+    [
+        RunConfiguration(),
+        RunConfiguration().history,
+        Environment("e"),
+        Environment("e").docker,
+        Environment("e").python,
+        MpiConfiguration(),
+        PyTorchConfiguration(),
+    ],
+)
 def test_a_misspelled_attribute_cannot_be_set(thing: object):
     with pytest.raises(AttributeError, match="hint"):
         thing.no_such_thing = 1  # type: ignore[attr-defined]

@@ -1,0 +1,39 @@
+"""What a person wants to know about a node, as far as it can be told at once."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any
+from urllib.parse import urlsplit
+
+from footplate import __version__
+
+
+def describe() -> dict[str, Any]:
+    try:
+        gpus = len(os.listdir("/proc/driver/nvidia/gpus"))
+    except OSError:
+        gpus = 0
+    system = os.uname()
+    return {
+        "cpus": os.cpu_count(),
+        "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "gpus": gpus,
+        "system": f"{system.sysname} {system.release}",
+        "agent": __version__,
+        "pid": os.getpid(),
+    }
+
+
+def address_towards(endpoint: str) -> str:
+    """The address of this machine on the way to the server, where other nodes may find it as well."""
+    parts = urlsplit(endpoint)
+    if not parts.hostname:
+        return "127.0.0.1"
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((parts.hostname, parts.port or 80))  # a datagram socket: nothing is sent
+            return str(probe.getsockname()[0])
+    except OSError:
+        return os.uname().nodename

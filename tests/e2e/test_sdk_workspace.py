@@ -1,0 +1,135 @@
+"""Workspaces, experiments, environments and compute targets against the real server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from footplate import (
+    AmlCompute,
+    ComputeTarget,
+    ComputeTargetException,
+    CondaDependencies,
+    Environment,
+    Experiment,
+    ServiceException,
+    UserErrorException,
+    Workspace,
+    WorkspaceException,
+)
+
+
+def test_a_config_file_of_azure_names_a_workspace_that_is_made_on_first_use(project: Path):
+    config = {"subscription_id": "1b2c", "resource_group": "cloud-group", "workspace_name": "cloud-ws"}
+    (project / ".azureml" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(WorkspaceException, match="footplate init"):
+        Workspace("1b2c", "cloud-group", "cloud-ws")
+    with pytest.raises(WorkspaceException, match="footplate init"):
+        Workspace.get("cloud-ws", subscription_id="1b2c", resource_group="cloud-group")
+    workspace = Workspace.from_config()
+    assert workspace.name + workspace.subscription_id + workspace.resource_group == "cloud-ws1b2ccloud-group"
+    assert workspace.location + workspace.sku
+    assert Workspace.from_config().id == Workspace("1b2c", "cloud-group", "cloud-ws").id == workspace.id
+    details = workspace.get_details()
+    assert details["name"] == "cloud-ws" and details["workspaceid"] == workspace.id
+    assert {"id", "location", "type", "tags", "friendlyName", "creationTime", "storageAccount", "sku"} <= set(details)
+
+
+def test_making_listing_and_writing_down_workspaces(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserErrorException, match="footplate init"):
+        Workspace.from_config(_file_name="not-there.json")
+    first = Workspace.create("first", resource_group="one", subscription_id="s", tags={"a": 1}, show_output=False)
+    with pytest.raises(WorkspaceException, match="first"):
+        Workspace.create("first", resource_group="one", subscription_id="s")
+    again = Workspace.create("first", resource_group="one", subscription_id="s", exist_ok=True)
+    other = Workspace.create("first", resource_group="two", subscription_id="s")
+    assert first.id == again.id != other.id and first.tags == {"a": "1"}
+    assert [w.id for w in Workspace.list("s", resource_group="one")["first"]] == [first.id]
+    assert len(Workspace.list("s")["first"]) == 2
+    with pytest.raises(UserErrorException, match="one, two"):
+        Workspace.get("first")
+    with pytest.raises(UserErrorException, match="workspace name"):
+        Workspace.create("x")
+    written = other.write_config(str(tmp_path / "sub"))
+    scope = "/subscriptions/s/resourceGroups/two/providers/Microsoft.MachineLearningServices/workspaces/first"
+    assert json.loads(Path(written).read_text()) == {"Id": None, "Scope": scope}
+    assert Workspace.from_config(str(tmp_path / "sub")).id == other.id
+
+
+def test_experiments(workspace: Workspace):
+    with pytest.raises(UserErrorException, match="'no spaces'"):
+        Experiment(workspace, "no spaces")
+    experiment = Experiment(workspace=workspace, name="first-one")
+    assert Experiment(workspace, "first-one").id == experiment.id
+    experiment.set_tags({"a": 1, "b": None})
+    experiment.tag("c", "x")
+    experiment.remove_tags(["a"])
+    assert experiment.tags == {"b": None, "c": "x"} == Experiment(workspace, "first-one").tags
+    assert list(workspace.experiments) == ["first-one"]
+    assert [e.name for e in Experiment.list(workspace, tags={"c": "x"})] == ["first-one"]
+    assert Experiment.list(workspace, tags="nope") == []
+    experiment.archive()
+    assert workspace.experiments == {} and experiment.archived_time is not None
+    assert [e.name for e in Experiment.list(workspace, view_type="ArchivedOnly")] == ["first-one"]
+    experiment.reactivate()
+    assert experiment.archived_time is None and list(experiment.get_runs()) == []
+    with pytest.raises(UserErrorException, match="new_name"):
+        experiment.reactivate("other")
+    Experiment.delete(workspace, experiment.id)
+    assert workspace.experiments == {}
+
+
+def test_environments_get_versions_by_content(workspace: Workspace):
+    environment = Environment("mine")
+    environment.python.conda_dependencies = CondaDependencies.create(pip_packages=["numpy"])
+    first = environment.register(workspace)
+    assert (first.version, first.register(workspace).version) == ("1", "1")
+    environment.python.conda_dependencies.add_pip_package("scipy")
+    assert environment.register(workspace).version == "2"
+    assert list(Environment.get(workspace, "mine").python.conda_dependencies.pip_packages) == ["numpy", "scipy"]
+    assert list(Environment.get(workspace, "mine", "1").python.conda_dependencies.pip_packages) == ["numpy"]
+    assert workspace.environments["mine"].version == "2"
+    with pytest.raises(UserErrorException, match="version and label"):
+        Environment.get(workspace, "mine", "1", label="latest")
+    with pytest.raises(UserErrorException, match="nowhere"):
+        Environment.get(workspace, "nowhere")
+    with pytest.raises(UserErrorException, match="reserved"):
+        Environment("AzureML-mine").register(workspace)
+
+
+def test_the_usual_way_to_find_or_make_a_cluster(workspace: Workspace, capsys: pytest.CaptureFixture[str]):
+    assert workspace.compute_targets == {} and workspace.get_default_compute_target("cpu") is None
+    with pytest.raises(ComputeTargetException):
+        ComputeTarget(workspace=workspace, name="cpu-cluster")
+    config = AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", max_nodes=2)
+    cluster = ComputeTarget.create(workspace, "cpu-cluster", config)
+    cluster.wait_for_completion(show_output=True, min_node_count=None, timeout_in_minutes=20)
+    assert 'operation "Succeeded"' in capsys.readouterr().out
+    status = cluster.get_status().serialize()
+    assert status["scaleSettings"]["maxNodeCount"] == 2 and status["vmSize"] == "STANDARD_D2_V2"
+    assert status["currentNodeCount"] == 0 and json.dumps(status)
+    found = ComputeTarget(workspace=workspace, name="cpu-cluster")
+    assert type(found) is AmlCompute and found.type == "AmlCompute" and found.provisioning_state == "Succeeded"
+    found.update(max_nodes=3, idle_seconds_before_scaledown=60)
+    assert cluster.get_status().scale_settings["maxNodeCount"] == 3
+    assert list(workspace.compute_targets) == ["cpu-cluster"] and found.list_nodes() == []
+    assert workspace.get_default_compute_target("cpu") is not None
+    with pytest.raises(ValueError, match="tpu"):
+        workspace.get_default_compute_target("tpu")
+    with pytest.raises(UserErrorException, match="reserved"):
+        ComputeTarget.create(workspace, "local", config)
+    with pytest.raises(ComputeTargetException, match="max_nodes"):
+        AmlCompute.provisioning_configuration(vm_size="x")
+    found.delete()
+    assert workspace.compute_targets == {}
+    with pytest.raises(ComputeTargetException, match="cpu-cluster"):
+        found.delete()
+
+
+def test_what_the_server_refuses_is_an_azure_exception(workspace: Workspace):
+    with pytest.raises(ServiceException, match="nothing_1_ab") as caught:
+        workspace.get_run("nothing_1_ab")
+    assert caught.value.status_code == 404

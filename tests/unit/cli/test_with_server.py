@@ -1,0 +1,257 @@
+"""The commands, against a real server."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TRAIN = (
+    "import sys",
+    "from azureml.core import Run",
+    "run = Run.get_context()",
+    "for i in range(5):",
+    "    run.log('loss', 1 / (i + 1))",
+    "run.log('score', float(sys.argv[1]) if len(sys.argv) > 1 else 0.5)",
+    "open('outputs/model.txt', 'w').write('weights')",
+    "print('trained with', sys.argv[1:])",
+)
+
+
+def test_the_whole_loop(footplate: Any) -> None:
+    footplate.write("train.py", *TRAIN)
+    done = footplate("run", "train.py", "--wait", "--tag", "data=may", "--name", "the first", "--", "0.9")
+    assert done.stdout == "trained with ['0.9']\n"
+    assert "── Running" in done.stderr
+    assert "Completed after" in done.stderr
+
+    (run,) = footplate.json("runs", "list", "--tag", "data=may", "--experiment", "train")
+    assert run["status"] == "Completed"
+    assert run["tags"] == {"data": "may"}
+    assert run["display_name"] == "the first"
+    shown = footplate("runs", "show", run["id"]).stdout
+    assert "script      train.py 0.9" in shown
+    assert footplate("runs", "logs", run["id"]).stdout == "trained with ['0.9']\n"
+    assert footplate("runs", "logs", "-f", "--exit-code", "latest").stdout == "trained with ['0.9']\n"
+
+    table = footplate("runs", "metrics", "latest").stdout.splitlines()
+    assert [line.split()[:5] for line in table[1:]] == [
+        ["loss", "5", "0.2", "0.2", "1"],
+        ["score", "1", "0.9", "0.9", "0.9"],
+    ]
+    series = footplate("runs", "metrics", "latest", "--name", "loss").stdout.splitlines()
+    assert series == ["0\t1", "1\t0.5", "2\t0.333333", "3\t0.25", "4\t0.2"]
+
+    paths = [file["path"] for file in footplate.json("runs", "files", "latest")]
+    assert {"outputs/model.txt", "user_logs/std_log.txt"} <= set(paths)
+    written = footplate.json("runs", "download", "latest", "outputs", "--to", "got")
+    assert written == ["got/outputs/model.txt"]
+    assert (footplate.folder / written[0]).read_text() == "weights"
+
+    story = footplate.json("runs", "story", "latest")
+    assert [line["status"] for line in story][-1] == "Completed"
+    assert any("the script runs" in line["text"] for line in story)
+
+
+def test_models(footplate: Any) -> None:
+    footplate.write("train.py", *TRAIN)
+    footplate("run", "train.py", "--wait", "--no-stream")
+    made = footplate("models", "register", "net", "outputs/model.txt", "--run", "latest", "--tag", "a=1")
+    assert made.stdout == "net:1\n"
+    footplate.write("other.txt", "other")
+    assert footplate("models", "register", "net", "other.txt", "--description", "by hand").stdout == "net:2\n"
+    assert [m["version"] for m in footplate.json("models", "list")] == [2, 1]
+    assert [m["version"] for m in footplate.json("models", "list", "--tag", "a=1")] == [1]
+    assert "by hand" in footplate("models", "show", "net").stdout
+    assert footplate.json("models", "show", "net:1")["run"].startswith("train_")
+    path = footplate("models", "download", "net:1", "--to", "models").stdout.strip()
+    assert (footplate.folder / path).read_text() == "weights"
+    again = footplate("models", "download", "net:1", "--to", "models", code=1)
+    assert again.stderr.startswith("error: ")
+    footplate("models", "download", "net:1", "--to", "models", "--overwrite")
+    footplate("models", "delete", "net:1")
+    assert [m["version"] for m in footplate.json("models", "list")] == [2]
+    assert "names no version" in footplate("models", "delete", "net", code=2).stderr
+    assert "'x' is not a version" in footplate("models", "show", "net:x", code=2).stderr
+    assert footplate("models", "show", "nothing", code=1).stderr.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("sys.exit(0)", 0, "Completed"),
+        ("sys.exit(3)", 3, "Failed"),
+        ("raise ValueError('boom')", 1, "boom"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 137, "Failed"),
+    ],
+)
+def test_the_exit_code_is_the_outcome(footplate: Any, line: str, code: int, words: str) -> None:
+    footplate.write("s.py", "import os, signal, sys", line)
+    done = footplate("run", "s.py", "--wait", code=code)
+    assert words in done.stderr
+    shown = footplate("runs", "show", "latest").stdout
+    assert ("because" in shown) == (code != 0)
+
+
+def test_cancel_and_its_exit_code(footplate: Any) -> None:
+    footplate.write("long.py", "import time", "print('begun', flush=True)", "time.sleep(600)")
+    waiting = footplate.open("run", "long.py", "--wait")
+    assert waiting.stdout.readline() == "begun\n"
+    done = footplate("runs", "cancel", "latest", "--reason", "enough seen")
+    assert "latest" not in done.stderr
+    assert waiting.wait(60) == 130
+    assert "canceled by" in waiting.stderr.read()
+    assert any("enough seen" in line["text"] for line in footplate.json("runs", "story", "latest"))
+
+
+def test_ctrl_c_leaves_the_run_running(footplate: Any) -> None:
+    footplate.write("long.py", "import time", "print('begun', flush=True)", "time.sleep(600)")
+    waiting = footplate.open("run", "long.py", "--wait")
+    assert waiting.stdout.readline() == "begun\n"
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.wait(30) == 130
+    said = waiting.stderr.read()
+    assert "the run goes on; end it with: footplate runs cancel long_" in said
+    assert "Traceback" not in said
+    (run,) = footplate.json("runs", "list", "--status", "running")
+    footplate("runs", "cancel", run["id"])
+    assert "canceled" in footplate("runs", "logs", "-f", run["id"]).stderr.lower()
+
+
+def test_a_reader_that_has_enough_is_no_error(footplate: Any) -> None:
+    footplate.write("chatty.py", "for i in range(200000): print('line', i)")
+    footplate("run", "chatty.py", "--wait", "--no-stream")
+    reading = footplate.open("runs", "logs", "latest")
+    assert reading.stdout.readline() == "line 0\n"
+    reading.stdout.close()
+    assert reading.wait(30) == 0
+    assert reading.stderr.read() == ""
+
+
+def test_runs_are_found_by_the_beginning_of_their_id(footplate: Any) -> None:
+    footplate.write("a.py", "pass")
+    ids = [footplate("run", "a.py", "-e", name).stdout.strip() for name in ("same-one", "same-two", "other")]
+    assert footplate.json("runs", "show", "oth")["id"] == ids[2]
+    assert footplate.json("runs", "show", ids[0])["id"] == ids[0]
+    assert footplate.json("runs", "show", "latest")["id"] == ids[2]
+    error = footplate("runs", "show", "same", code=1).stderr
+    assert "error: 'same' begins the ids of 2 runs: same-two_" in error
+    assert "hint: give a few more letters" in error
+    error = footplate("runs", "show", "nobody", code=1).stderr
+    assert "has no run whose id is or begins with 'nobody'" in error
+    assert "hint: see which there are with: footplate runs list" in error
+    for run in ids:
+        footplate("runs", "logs", "-f", run)
+
+
+def test_runs_sorted_by_a_metric(footplate: Any) -> None:
+    footplate.write("train.py", *TRAIN)
+    for score in ("0.2", "0.8", "0.5"):
+        footplate("run", "train.py", "--wait", "--no-stream", "--", score)
+    lines = footplate("runs", "list", "--sort", "score").stdout.splitlines()
+    assert lines[0].split()[-1] == "SCORE"
+    assert [line.split()[-1] for line in lines[1:]] == ["0.8", "0.5", "0.2"]
+    lines = footplate("runs", "list", "--sort", "score", "--ascending", "-n", "1").stdout.splitlines()
+    assert [line.split()[-1] for line in lines[1:]] == ["0.2"]
+    assert footplate("runs", "list", "--experiment", "nothing").stderr == "no runs\n"
+
+
+def test_what_a_run_is_started_with(footplate: Any) -> None:
+    footplate.write("show.py", "import os, sys", "print(os.environ['A'], os.environ['B'], sys.argv[1:])")
+    footplate.write("variables", "# a comment", "", "A=from file", "B=from file")
+    done = footplate("run", "show.py", "--wait", "--env-file", "variables", "--env", "B=x=y", "--", "--lr", "-1")
+    assert done.stdout == "from file x=y ['--lr', '-1']\n"
+    assert "is not KEY=VALUE" in footplate("run", "show.py", "--env", "B", code=2).stderr
+    assert "give one of them" in footplate("run", "show.py", "-r", "variables", "--python", "p", code=2).stderr
+
+
+def test_a_script_below_brings_this_folder_and_one_elsewhere_its_own(footplate: Any, tmp_path: Path) -> None:
+    (footplate.folder / "src").mkdir()
+    footplate.write("src/main.py", "import os", "print(sorted(os.listdir('.')))")
+    footplate.write("data.txt", "x")
+    assert "'data.txt'" in footplate("run", "src/main.py", "--wait").stdout
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "alone.py").write_text("import os\nprint(sorted(os.listdir('.')))\n")
+    assert "'data.txt'" not in footplate("run", str(elsewhere / "alone.py"), "--wait").stdout
+
+
+def test_json_of_a_waited_run_is_the_only_thing_on_stdout(footplate: Any) -> None:
+    footplate.write("s.py", "print('to stderr, please')")
+    done = footplate("run", "s.py", "--wait", "--json")
+    assert json.loads(done.stdout)["status"] == "Completed"
+    assert "to stderr, please" in done.stderr
+
+
+def test_the_workspace_of_a_folder(bare: Any) -> None:
+    assert "hint: make one with: footplate init" in bare("runs", "list", code=1).stderr
+    made = bare.json("init", "--name", "first-one", "--path", "sub")
+    assert made["workspace"] == "first-one"
+    assert json.loads((bare.folder / "sub" / ".azureml" / "config.json").read_text())["Scope"].endswith("/first-one")
+    assert bare("runs", "list").stderr == "no runs\n", "the only workspace there is needs no name"
+    bare("init", "--name", "second-one", "--path", "other")
+    error = bare("runs", "list", code=1).stderr
+    assert "there are 2 of them: first-one, second-one" in error
+    assert "--workspace" in error
+    assert bare("runs", "list", "-w", "second-one").stderr == "no runs\n"
+    assert "there is no workspace 'third'" in bare("runs", "list", "-w", "third", code=1).stderr
+    assert bare.json("init", "--name", "first-one", "--path", "sub")["id"] == made["id"]
+
+
+def test_experiments(footplate: Any) -> None:
+    footplate.write("a.py", "pass")
+    for name in ("one", "two"):
+        footplate("run", "a.py", "-e", name, "--wait", "--no-stream")
+    footplate("experiments", "archive", "one")
+    assert [e["name"] for e in footplate.json("experiments", "list")] == ["two"]
+    assert [e["name"] for e in footplate.json("experiments", "list", "--archived")] == ["one"]
+    assert len(footplate.json("runs", "list")) == 2, "archiving hides no runs"
+    footplate("experiments", "reactivate", "one")
+    assert {e["name"] for e in footplate.json("experiments", "list")} == {"one", "two"}
+    error = footplate("experiments", "archive", "three", code=1).stderr
+    assert "has no experiment 'three'" in error
+    assert "hint: it has: one, two" in error
+
+
+def test_a_cluster_is_a_queue_that_gives_its_reasons(footplate: Any) -> None:
+    footplate.write("wait.py", "import time", "print('begun', flush=True)", "time.sleep(600)")
+    footplate("compute", "create", "single", "--max-nodes", "1")
+    first = footplate.open("run", "wait.py", "-t", "single", "--wait")
+    assert first.stdout.readline() == "begun\n"
+    second = footplate("run", "wait.py", "-t", "single").stdout.strip()
+    end = time.monotonic() + 20
+    while "waiting" not in (shown := footplate("runs", "show", second).stdout):
+        assert time.monotonic() < end
+    assert "position 1: 1 of 1 node of 'single' is busy" in shown
+    assert footplate.json("compute", "show", "single")["busy_nodes"] == 1
+    row = next(line for line in footplate("compute", "list").stdout.splitlines() if line.startswith("single"))
+    assert row.split()[1:4] == ["local", "1/1", "1"]
+    footplate("runs", "cancel", second, "latest", footplate.json("runs", "list", "--status", "running")[0]["id"])
+    assert first.wait(60) == 130
+    footplate("compute", "delete", "single")
+    assert [c["name"] for c in footplate.json("compute", "list")] == ["local"]
+    assert "local" in footplate("compute", "delete", "local", code=1).stderr
+
+
+def test_doctor(footplate: Any, home: Path) -> None:
+    findings = {f["name"]: f for f in footplate.json("doctor")}
+    assert {f["state"] for f in findings.values()} <= {"ok", "warn"}
+    assert {"python", "home", "space", "socket", "server", "database", "uv", "git"} <= set(findings)
+    assert str(home) in findings["database"]["message"]
+    footplate("server", "stop")
+    (home / "footplate.db").write_bytes(b"this is no database" * 1000)
+    for name in ("footplate.db-wal", "footplate.db-shm"):
+        (home / name).unlink(missing_ok=True)
+    done = footplate("doctor", code=1)
+    assert "fail  database" in done.stdout
+    assert "not in order: server, database" in done.stderr
+    assert json.loads(footplate("doctor", "--json", code=1).stdout)[0]["state"] == "ok"
+
+
+def test_colours_only_for_terminals(footplate: Any) -> None:
+    assert "\x1b" not in footplate("doctor").stdout
+    assert "\x1b" not in footplate("doctor", NO_COLOR="1").stdout

@@ -1,0 +1,504 @@
+"""The agent as a process of its own, against a stand-in for the server that remembers what it was told."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate.domain.records import Lock
+from footplate.domain.specs import Program
+from footplate.job.slots import Decoder
+from footplate.node import tree
+
+RUN = "fake_1"
+STD = "user_logs/std_log.txt"
+
+
+def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+    """For what only files and processes tell: ask again and again, gently."""
+    end = time.monotonic() + seconds
+    while not (answer := condition()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+    return answer
+
+
+def points(node: Any, writer: str, run: str = RUN) -> list[tuple[str, Any]]:
+    """What was logged, as the server got it."""
+    text = node.server.journals[f"{run}/{writer}.text"]
+    decoder = Decoder(lambda offset, length: text[offset : offset + length])
+    return [(p.name, p.value) for p in decoder.feed(node.server.journals[f"{run}/{writer}.slots"])]
+
+
+def rank_writers(node: Any, run: str = RUN) -> list[str]:
+    prefix = f"{run}/rank_"
+    return [n[len(run) + 1 : -6] for n in node.server.journals if n.startswith(prefix) and n.endswith(".slots")]
+
+
+# ── The way it should go ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_script_from_join_to_done(node: Any) -> None:
+    node.script(
+        "import os, sys\n"
+        "print('hello', sys.argv[1:], os.path.basename(os.getcwd()), flush=True)\n"
+        "print('to stderr', file=sys.stderr)\n"
+        "open('outputs/model.bin', 'wb').write(b'weights')\n"
+        "open('logs/train.log', 'w').write('step 1\\n')\n",
+        "--rank", "$FOOTPLATE_RANK",
+    )  # fmt: skip
+    assert node.run() is None
+    assert node.server.names() == ["started", "exited", "done"]
+    assert node.server.logs[STD] == b"hello ['--rank', '0'] wd\nto stderr\n"
+    assert node.server.logs["logs/train.log"] == b"step 1\n"
+    assert node.content("outputs/model.bin") == b"weights"
+    assert b"started rank 0" in node.server.logs["system_logs/node_0.txt"]
+    assert not (node.home / "work" / RUN).exists()
+    join = node.server.joins[0]
+    assert join["attempt"] == 1 and join["info"]["cpus"] == os.cpu_count()
+
+
+def test_a_command_finds_the_environment_s_python(node: Any) -> None:
+    node.give(Program(command="python -c 'import sys; print(sys.executable)'; echo $0 done"))
+    assert node.run() is None
+    assert node.server.logs[STD].decode().splitlines() == [sys.executable, "/bin/sh done"]
+
+
+def test_python_is_the_right_one_even_without_that_name(node: Any, tmp_path: Path) -> None:
+    odd = tmp_path / "it's mine"
+    odd.mkdir()
+    (odd / "py").symlink_to(sys.executable)
+    lock = Lock("d" * 64, "existing", {"interpreter": str(odd / "py")})
+    node.give(Program(command="python -c 'import sys; print(sys.executable)'"), lock=lock)
+    assert node.run() is None
+    assert node.server.logs[STD].decode().strip() == str(odd / "py")
+
+
+def test_what_a_rank_finds_in_its_environment(node: Any) -> None:
+    node.script(
+        "import json, os; print(json.dumps(dict(os.environ)))",
+        variables={"MINE": "1", "PYTHONPATH": "/users/own", "AZUREML_RUN_ID": RUN},
+    )
+    assert node.run(AZUREML_STALE="x", FOOTPLATE_SECRET="x", OF_THE_MACHINE="y") is None
+    seen = json.loads(node.server.logs[STD])
+    runtime = node.home / "runtime"
+    assert seen["MINE"] == "1" and seen["OF_THE_MACHINE"] == "y" and seen["AZUREML_RUN_ID"] == RUN
+    assert "AZUREML_STALE" not in seen and "FOOTPLATE_SECRET" not in seen and tree.MACHINERY not in seen
+    assert (seen["FOOTPLATE_RUN_ID"], seen["FOOTPLATE_NODE"], seen["FOOTPLATE_RANK"]) == (RUN, "0", "0")
+    assert seen["FOOTPLATE_ENDPOINT"] == node.server.endpoint
+    assert seen["PYTHONPATH"].startswith(str(runtime)) and seen["PYTHONPATH"].endswith(":/users/own")
+    assert seen["PYTHONUNBUFFERED"] == "1"
+    assert Path(seen["FOOTPLATE_JOURNALS"]).name == "journals" and Path(seen["FOOTPLATE_EXITS"]).name == "exits"
+
+
+def test_each_rank_has_its_own_variables_and_its_own_log(node: Any) -> None:
+    node.script("import os; print(os.environ['RANK'], os.environ['WORLD_SIZE'])", ranks=2)
+    assert node.run() is None
+    logs = {name: data for name, data in node.server.logs.items() if name.startswith("user_logs")}
+    assert logs == {
+        "user_logs/std_log_process_00.txt": b"0 2\n",
+        "user_logs/std_log_process_01.txt": b"1 2\n",
+    }
+
+
+def test_output_and_metrics_are_seen_while_the_rank_runs(node: Any) -> None:
+    node.script(
+        "import os, time\n"
+        "from footplate.job.journal import Journal\n"
+        "journal = Journal(os.path.join(os.environ['FOOTPLATE_JOURNALS'], os.environ['FOOTPLATE_RUN_ID']))\n"
+        "print('first'); journal.log('loss', 0.5)\n"
+        "while not os.path.exists('go'): time.sleep(0.01)\n"
+        "journal.log('loss', 0.25); print('second')\n"
+    )
+    agent = node.start()
+    node.server.wait(lambda: node.server.logs.get(STD) == b"first\n" and rank_writers(node))
+    (writer,) = rank_writers(node)
+    node.server.wait(lambda: len(points(node, writer)) == 1)
+    (node.folder / "wd" / "go").touch()
+    assert agent.wait(30) == 0
+    assert points(node, writer) == [("loss", 0.5), ("loss", 0.25)]
+    assert node.server.logs[STD] == b"first\nsecond\n"
+
+
+def test_a_log_that_is_replaced_is_replaced_there_too(node: Any) -> None:
+    node.script(
+        "import os, time\n"
+        "def write(text, to='logs/state'):\n"
+        "    open(to + '.new', 'w').write(text); os.replace(to + '.new', to)\n"
+        "write('one, rather long\\n')\n"
+        "while not os.path.exists('go1'): time.sleep(0.01)\n"
+        "write('two\\n')\n"
+        "while not os.path.exists('go2'): time.sleep(0.01)\n"
+        "open('logs/state', 'w').write('TWO\\nand three\\n')\n"
+    )
+    agent = node.start()
+    for step, text in (("go1", b"one, rather long\n"), ("go2", b"two\n")):
+        node.server.wait(lambda t=text: node.server.logs.get("logs/state") == t)
+        (node.folder / "wd" / step).touch()
+    assert agent.wait(30) == 0
+    assert node.server.logs["logs/state"] == b"TWO\nand three\n"
+
+
+def test_the_machine_s_use_is_sampled_as_the_system_s(node: Any) -> None:
+    node.give(Program(command="sleep 0.5"))
+    assert node.run() is None
+    seen = dict(points(node, "node_0"))
+    assert seen["system/node_0/memory_used_bytes"] > 0
+    assert {"system/node_0/cpu_percent", "system/node_0/disk_free_bytes"} <= set(seen)
+    assert node.server.system == {f"{RUN}/node_0.slots", f"{RUN}/node_0.text"}
+
+
+def test_journals_of_child_runs_go_to_the_children(node: Any) -> None:
+    node.script(
+        "import os\n"
+        "from footplate.job.journal import Journal\n"
+        "Journal(os.path.join(os.environ['FOOTPLATE_JOURNALS'], 'child_7')).log('x', 1)\n"
+    )
+    assert node.run() is None
+    (writer,) = rank_writers(node, "child_7")
+    assert points(node, writer, "child_7") == [("x", 1)]
+
+
+def test_odd_names_links_and_what_is_no_file_among_the_outputs(node: Any, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("not yours")
+    node.script(
+        "import os\n"
+        "os.makedirs('outputs/deep/er'); os.makedirs('elsewhere')\n"
+        "open('outputs/deep/er/sp ace#?%.txt', 'w').write('odd')\n"
+        "open(b'outputs/\\xff\\xfe', 'w').write('no utf-8')\n"
+        "open('elsewhere/x', 'w').write('inside')\n"
+        "os.symlink('../elsewhere', 'outputs/linked'); os.symlink('.', 'outputs/loop')\n"
+        f"os.symlink({str(secret)!r}, 'outputs/leak'); os.symlink('nowhere', 'outputs/dangling')\n"
+        "os.mkfifo('outputs/pipe')\n"
+    )
+    assert node.run() is None
+    assert set(node.server.files) == {"outputs/deep/er/sp ace#?%.txt", "outputs/\udcff\udcfe", "outputs/linked/x"}
+    assert node.content("outputs/linked/x") == b"inside"
+    said = node.server.logs["system_logs/node_0.txt"].decode()
+    assert "outputs/leak is not kept: it is a link that leaves the working folder" in said
+    assert "outputs/pipe is not kept" in said and "outputs/loop is not kept" in said
+
+
+# ── Failures, in words ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_exception(node: Any) -> None:
+    node.script("open('outputs/partial', 'w').write('x')\nprint('before')\nraise ValueError('bad learning rate')")
+    cause = node.run()
+    assert (cause["code"], cause["message"]) == ("user_exception", "ValueError: bad learning rate")
+    assert cause["exit_code"] == 1 and cause["rank"] == 0
+    assert "raise ValueError" in cause["traceback"]
+    assert cause["last_lines"][0] == "before" and "bad learning rate" in cause["last_lines"][-1]
+    assert node.content("outputs/partial") == b"x"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("import sys; sys.exit(3)", "exit_code", "ended with exit code 3"),
+        ("import os; os.kill(os.getpid(), 11)", "signal", "crashed with a segmentation fault (SIGSEGV)"),
+        ("import os; os.kill(os.getpid(), 9)", "signal", "ended by SIGKILL, which Footplate did not send"),
+    ],
+)
+def test_other_ends(node: Any, text: str, code: str, message: str) -> None:
+    node.script(text)
+    cause = node.run()
+    assert (cause["code"], cause["message"]) == (code, message)
+
+
+def test_a_missing_script(node: Any) -> None:
+    node.give(Program(script="train.py"))
+    cause = node.run()
+    assert cause["code"] == "start_failed" and "'train.py'" in cause["message"] and cause["hint"]
+    assert node.server.names() == ["exited", "done"]
+
+
+def test_a_missing_interpreter(node: Any) -> None:
+    node.script("", lock=Lock("d" * 64, "existing", {"interpreter": "/nowhere/python"}))
+    cause = node.run()
+    assert cause["code"] == "environment_failed" and "/nowhere/python" in cause["message"]
+
+
+def test_a_snapshot_that_is_not_there(node: Any) -> None:
+    node.script("")
+    node.server.orders["snapshot"] = "0" * 64
+    assert node.run()["code"] == "snapshot_failed"
+
+
+def test_an_argument_that_no_process_can_be_started_with(node: Any) -> None:
+    node.script("", "a\0b")
+    cause = node.run()
+    assert cause["code"] == "start_failed"
+
+
+def test_the_rank_that_failed_first_is_named_and_the_others_are_ended(node: Any) -> None:
+    node.script(
+        "import os, time\n"
+        "if os.environ['RANK'] == '1': raise RuntimeError('it was me')\n"
+        "time.sleep(600)\n",
+        ranks=3,
+    )  # fmt: skip
+    cause = node.run()
+    assert (cause["message"], cause["rank"]) == ("RuntimeError: it was me", 1)
+
+
+def test_the_time_limit(node: Any) -> None:
+    node.script("import time; print('on'); time.sleep(600)", max_seconds=0.4)
+    cause = node.run()
+    assert (cause["code"], cause["message"]) == ("time_limit", "ran longer than the limit of 0.4 seconds")
+
+
+# ── Being stopped ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# A rank with a daemon that has a session of its own; both are deaf to SIGTERM.
+DEAF = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open('outputs/early', 'w').write('kept')
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.environ.clear()
+    os.execv(sys.executable, [sys.executable, '-c', "import signal, time, os; signal.signal(15, signal.SIG_IGN);"
+             "open('daemon', 'w').write(str(os.getpid())); time.sleep(600)"])
+print('up', flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("how", ["signal", "answer"])
+def test_a_stop_leaves_no_process_and_keeps_the_outputs(node: Any, how: str) -> None:
+    node.script(DEAF)
+    agent = node.start(FOOTPLATE_GRACE_SECONDS="0.3")
+    node.server.wait(lambda: node.server.logs.get(STD))
+    daemon = int(until(lambda: (p := node.folder / "wd" / "daemon").exists() and p.read_text()))
+    if how == "signal":
+        agent.terminate()
+    else:
+        node.server.stop = True
+    assert agent.wait(30) == 0
+    assert node.server.cause()["code"] == "canceled"
+    assert node.content("outputs/early") == b"kept"
+    assert tree.identity(daemon) is None
+    assert tree.members(tree.marker(RUN)) == []
+
+
+def test_a_stop_that_comes_before_the_start(node: Any) -> None:
+    node.script("print('never')")
+    node.server.stop = True
+    assert node.run()["code"] == "canceled"
+    assert STD not in node.server.logs
+
+
+def test_a_rank_that_ends_in_time_is_not_killed(node: Any) -> None:
+    node.script(
+        "import signal, sys, time\n"
+        "def leave(*_): print('saved'); sys.exit(0)\n"
+        "signal.signal(signal.SIGTERM, leave); print('up', flush=True); time.sleep(600)\n"
+    )
+    agent = node.start()
+    node.server.wait(lambda: node.server.logs.get(STD))
+    agent.terminate()
+    assert agent.wait(30) == 0
+    assert node.server.logs[STD] == b"up\nsaved\n"
+    assert "were killed" not in node.server.logs["system_logs/node_0.txt"].decode()
+
+
+def test_what_a_rank_leaves_in_the_background_ends_with_it(node: Any) -> None:
+    node.give(Program(command="sleep 600 & echo $! > pid; setsid sleep 601 & echo gone"))
+    assert node.run() is None
+    assert "left behind" in node.server.logs["system_logs/node_0.txt"].decode()
+    assert tree.members(tree.marker(RUN)) == []
+
+
+# ── Nothing lost ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+STEADY = """
+import os, time
+from footplate.job.journal import Journal
+journal = Journal(os.path.join(os.environ['FOOTPLATE_JOURNALS'], os.environ['FOOTPLATE_RUN_ID']))
+for step in range(60):
+    print('line', step, flush=True)
+    journal.log('step', step)
+    if step == 20:
+        while not os.path.exists('go'): time.sleep(0.01)
+    time.sleep(0.01)
+open('outputs/result', 'w').write('all')
+"""
+
+
+def check_steady(node: Any) -> None:
+    assert node.server.logs[STD].decode().splitlines() == [f"line {step}" for step in range(60)]
+    (writer,) = rank_writers(node)
+    assert points(node, writer) == [("step", step) for step in range(60)]
+    assert node.content("outputs/result") == b"all"
+
+
+def test_an_agent_that_is_killed_is_followed_by_one_that_goes_on(node: Any) -> None:
+    node.script(STEADY)
+    first = node.start()
+    node.server.wait(lambda: b"line 20\n" in node.server.logs.get(STD, b""))
+    first.kill()
+    first.wait()
+    (node.folder / "wd" / "go").touch()
+    assert node.run() is None
+    check_steady(node)
+    assert "took over from an agent that died: 1 of 1" in node.server.logs["system_logs/node_0.txt"].decode()
+    assert node.server.names().count("exited") == 1
+
+
+def test_a_rank_that_ended_while_no_agent_lived(node: Any) -> None:
+    node.script(STEADY)
+    first = node.start()
+    node.server.wait(lambda: b"line 20\n" in node.server.logs.get(STD, b""))
+    first.kill()
+    first.wait()
+    (node.folder / "wd" / "go").touch()
+    until(lambda: (node.folder / "exits" / "rank_0.json").exists())
+    until(lambda: not tree.members(tree.marker(RUN)))
+    assert node.run() is None
+    check_steady(node)
+
+
+def test_a_command_that_ended_while_no_agent_lived_is_unknown(node: Any) -> None:
+    node.give(Program(command="echo up; while [ ! -e go ]; do sleep 0.02; done"))
+    first = node.start()
+    node.server.wait(lambda: node.server.logs.get(STD))
+    first.kill()
+    first.wait()
+    (node.folder / "wd" / "go").touch()
+    until(lambda: not tree.members(tree.marker(RUN)))
+    assert node.run()["message"] == "ended while no agent watched it; its exit status is unknown"
+
+
+def test_an_agent_killed_between_the_decision_and_the_start_starts_once(node: Any) -> None:
+    node.script("print('once')")
+    node.folder.mkdir(parents=True)
+    (node.folder / "state.json").write_text(json.dumps({"run": RUN, "began": time.time()}))
+    assert node.run() is None
+    assert node.server.logs[STD] == b"once\n"
+
+
+def test_an_agent_killed_before_it_wrote_down_whom_it_started_finds_them(node: Any) -> None:
+    node.script(STEADY)
+    first = node.start()
+    node.server.wait(lambda: b"line 20\n" in node.server.logs.get(STD, b""))
+    first.kill()
+    first.wait()
+    (node.folder / "state.json").write_text(json.dumps({"run": RUN, "began": time.time()}))
+    second = node.start()
+    node.server.wait(lambda: len(node.server.joins) == 2)
+    (node.folder / "wd" / "go").touch()
+    assert second.wait(30) == 0
+    check_steady(node)
+
+
+def test_a_server_that_is_away_costs_nothing(node: Any) -> None:
+    node.script(STEADY)
+    agent = node.start()
+    node.server.wait(lambda: b"line 20\n" in node.server.logs.get(STD, b""))
+    node.server.away = True
+    (node.folder / "wd" / "go").touch()
+    until(lambda: (node.folder / "exits" / "rank_0.json").exists())
+    assert agent.poll() is None
+    node.server.away = False
+    assert agent.wait(60) == 0
+    check_steady(node)
+
+
+def test_a_second_agent_beside_a_living_one_leaves_at_once(node: Any) -> None:
+    node.give(Program(command="echo up; while [ ! -e go ]; do sleep 0.02; done"))
+    first = node.start()
+    node.server.wait(lambda: node.server.logs.get(STD))
+    assert node.start().wait(20) == 0
+    assert not (node.folder / "agent.exit").exists() and len(node.server.joins) == 1
+    (node.folder / "wd" / "go").touch()
+    assert first.wait(30) == 0
+
+
+def test_the_folder_can_be_kept_and_then_holds_the_exit_code(node: Any) -> None:
+    node.script("open('outputs/o', 'w').write('x')")
+    node.run(FOOTPLATE_KEEP_WORK="1")
+    assert (node.folder / "agent.exit").read_text() == "0"
+    kept = node.folder / "wd" / "outputs" / "o"
+    assert kept.read_text() == "x"
+    kept.write_text("changed")
+    assert node.content("outputs/o") == b"x"
+
+
+def test_a_run_that_is_over_for_the_server_is_given_up(node: Any) -> None:
+    node.give(Program(command="sleep 600"))
+    first = node.start()
+    node.server.wait(lambda: "started" in node.server.names())
+    first.kill()
+    first.wait()
+    node.server.over = True
+    assert node.start().wait(30) == 0
+    assert tree.members(tree.marker(RUN)) == []
+    assert not node.folder.exists()
+
+
+def test_an_agent_says_what_it_does_not_understand() -> None:
+    argv = [sys.executable, "-m", "footplate.node", "--run", "x", "--colour", "red"]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    assert done.returncode != 0 and "--colour" in done.stderr and "usage" in done.stderr
+
+
+def test_the_kernel_s_killer_is_recognised(node: Any) -> None:
+    """Needs a memory cgroup that we may make: the rank moves itself in there and takes more than it may."""
+    group = Path("/sys/fs/cgroup/memory") / f"footplate_test_{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(64 << 20))
+    except OSError:
+        pytest.skip("no memory cgroup can be made here")
+    try:
+        node.script(
+            "import os\n"
+            f"open({str(group / 'cgroup.procs')!r}, 'w').write(str(os.getpid()))\n"
+            "print('in', flush=True); hog = [bytearray(os.urandom(1 << 20)) for _ in range(512)]\n"
+        )
+        cause = node.run()
+        assert cause["code"] == "out_of_memory"
+        assert cause["message"].startswith("killed by the kernel's out-of-memory killer")
+        assert cause["signal"] == signal.SIGKILL.name
+    finally:
+        group.rmdir()
+
+
+def test_large_outputs_are_moved_and_links_to_them_keep_their_names(node: Any) -> None:
+    node.script(
+        "import os\n"
+        "open('outputs/epoch_9.bin', 'wb').write(bytes(40 << 20)); os.symlink('epoch_9.bin', 'outputs/latest.bin')\n"
+        "open('outputs/small', 'w').write('s')\n"
+    )
+    assert node.run() is None
+    assert node.content("outputs/latest.bin") == node.content("outputs/epoch_9.bin") == bytes(40 << 20)
+    assert node.content("outputs/small") == b"s"
+
+
+def test_a_large_output_that_was_moved_by_an_agent_that_died_gets_its_name(node: Any) -> None:
+    """What such an agent leaves: the file is a blob already, its name is only in the record."""
+    node.script("print('x')")
+    blobs = node.home / "blobs"
+    data = b"moved"
+    digest = hashlib.sha256(data).hexdigest()
+    (blobs / digest[:2]).mkdir(parents=True, exist_ok=True)
+    (blobs / digest[:2] / digest).write_bytes(data)
+    node.folder.mkdir(parents=True)
+    rows = [["outputs/big", 5, digest], ["outputs/never_moved", 5, "0" * 64]]
+    (node.folder / "moved").write_text("".join(json.dumps(row) + "\n" for row in rows) + '["outputs/cut')
+    assert node.run() is None
+    assert list(node.server.files) == ["outputs/big"]
