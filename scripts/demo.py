@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / ".demo"
 HOME, PROJECT = DEMO / "home", DEMO / "project"
 BIN = Path(sys.executable).parent
-EPOCHS = 40
+EPOCHS = 60
 
 
 def environment() -> dict[str, str]:
@@ -70,7 +70,7 @@ def set_up() -> None:
 def train() -> None:
     do("footplate", "init", "--name", "demo")
     said = do("python", "submit.py", "--epochs", str(EPOCHS))
-    check("epoch   0" in said and "epoch  30" in said, "the script's output did not arrive")
+    check("epoch   0" in said and "epoch  50" in said, "the script's output did not arrive")
     check("registered cloud-classifier, version 1" in said, "no model was registered")
 
 

@@ -31,10 +31,6 @@ class Row:
     def median(self) -> float:
         return statistics.median(self.samples)
 
-    @property
-    def p95(self) -> float:
-        return percentile(self.samples, 95)
-
 
 @dataclass(frozen=True)
 class Target:
@@ -93,6 +89,10 @@ class Report:
         ours, theirs = self.row(self.ours).median, self.row(who).median
         return ours / theirs if self.more_is_better else theirs / ours
 
+    def tail(self, row: Row) -> float:
+        """What all but the worst twentieth of the samples keep to."""
+        return percentile(row.samples, 5 if self.more_is_better else 95)
+
     def check(self, what: str, ok: bool, seen: object = "") -> None:
         self.checks.append(Check(what, bool(ok), str(seen)))
 
@@ -106,7 +106,7 @@ class Report:
                 {
                     "who": row.who,
                     "median": row.median,
-                    "p95": row.p95,
+                    "tail": self.tail(row),
                     "n": len(row.samples),
                     "ratio": self.ratio(row.who),
                     "note": row.note,

@@ -50,7 +50,7 @@ def run(options: Options) -> Report:
             report.check(f"{who}: summaries and values are right", *_is_right(made, transport, points))
         for made in runs:
             made.complete()
-    theirs = _mlflow(points // 40, rounds, report)
+    theirs = _mlflow(points // 50, rounds, report)
     report.rows = [
         Row(OURS, tuple(points / s for s in direct)),
         Row(OURS_HTTP, tuple(points / s for s in over_http)),

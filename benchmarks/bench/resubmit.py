@@ -79,6 +79,8 @@ def _make_folder(source: Path) -> Path:
     for file in range(10):
         (source / "build" / f"ignored_{file}").write_text("left out")
     _git(source, "init", "-q")
+    _git(source, "config", "gc.auto", "0")  # or it would tidy up in the background while we measure
+    _git(source, "config", "maintenance.auto", "false")
     _git(source, "add", ".")
     _git(source, "-c", "user.name=bench", "-c", "user.email=bench@localhost", "commit", "-q", "-m", "all")
     return source

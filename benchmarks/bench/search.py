@@ -107,19 +107,21 @@ def run(options: Options) -> Report:
             with _contestants(folder, data, report) as contestants:
                 samples = interleave(rounds, contestants, {who: 3 for who in contestants if who.startswith("MLflow")})
         report.rows += [Row(who, values) for who, values in samples.items()]
-    asked = [report.row(_who("footplate, HTTP", question, large)).median for question in QUESTIONS]
-    growth = [
-        slow / report.row(_who("footplate, HTTP", q, 1000)).median for slow, q in zip(asked, QUESTIONS, strict=True)
-    ]
+    few, many = ([_over_http_median(report, q, size) for q in QUESTIONS] for size in (1000, large))
+    growth = [more / less for less, more in zip(few[:2], many[:2], strict=True)]  # of the rare, 1,000 hold no page
     report.targets = [
-        Target(f"slowest of the three of {large:,}, over HTTP, median", max(asked), "ms", at_most=50),
-        Target(f"growth from 1,000 to {large:,} runs, the worst of the three", max(growth), "×", at_most=2),
+        Target(f"slowest of the three of {large:,}, over HTTP, median", max(many), "ms", at_most=50),
+        Target(f"growth from 1,000 to {large:,} runs, the worse of the first two", max(growth), "×", at_most=2),
     ]
     return report
 
 
 def _who(name: str, question: Question, size: int) -> str:
     return f"{name}, {question.title}, {size:,} runs"
+
+
+def _over_http_median(report: Report, question: Question, size: int) -> float:
+    return report.row(_who("footplate, HTTP", question, size)).median
 
 
 def _data(size: int) -> Data:

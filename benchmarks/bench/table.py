@@ -25,10 +25,11 @@ def render(report: Report) -> str:
 
 
 def _rows(report: Report) -> list[str]:
-    table = [("", f"median, {report.unit}", "p95", "n", "× of ours", "")]
+    tail = "p5" if report.more_is_better else "p95"
+    table = [("", f"median, {report.unit}", tail, "n", "× of ours", "")]
     for row in report.rows:
         ratio = "" if row.who == report.ours else number(row.median / report.row(report.ours).median)
-        table.append((row.who, number(row.median), number(row.p95), str(len(row.samples)), ratio, row.note))
+        table.append((row.who, number(row.median), number(report.tail(row)), str(len(row.samples)), ratio, row.note))
     return align(table)
 
 

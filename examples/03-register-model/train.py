@@ -9,18 +9,18 @@ from azureml.core import Run
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--learning-rate", type=float, default=0.5)
-parser.add_argument("--epochs", type=int, default=40)
+parser.add_argument("--epochs", type=int, default=60)
 options = parser.parse_args()
 
 run = Run.get_context()
 
 
 def make_points(count, seed):
-    """Two clouds of points that overlap a little, labelled 0 and 1."""
+    """Two clouds of points that touch, labelled 0 and 1."""
     rng = random.Random(seed)
     for _ in range(count):
         label = rng.randint(0, 1)
-        center = 1.2 if label else -1.2
+        center = 3.4 if label else 1.0
         yield rng.gauss(center, 1.0), rng.gauss(center, 1.0), label
 
 

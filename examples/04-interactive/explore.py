@@ -12,7 +12,7 @@ with experiment.start_logging(snapshot_directory=None) as run:
     for degree in range(1, 6):
         with run.child_run(name=f"degree {degree}") as child:
             child.log("degree", degree)
-            child.log("error", 1 / degree + 0.05 * degree)
+            child.log("error", 1 / degree + 0.07 * degree)
 
 best = min(run.get_children(), key=lambda child: child.get_metrics()["error"])
 print("best degree:", best.get_metrics()["degree"])

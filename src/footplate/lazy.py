@@ -1,11 +1,24 @@
-"""Modules whose names are loaded when they are first asked for: `import` stays quick however much there is."""
+"""Modules and names that are loaded when they are first asked for: `import` stays quick however much there is."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any
+
+TYPE_CHECKING = False  # and not typing's own: loading typing would cost more than all the rest here
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+
+class Deferred:
+    """Stands for a module, which is loaded when something in it is first asked for."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._module), name)
 
 
 def lazily(module: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

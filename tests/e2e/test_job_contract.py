@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from footplate import Environment, Experiment, Run, ScriptRunConfig, Workspace
+from footplate.client import connect
 from footplate.sdk.compute import AmlCompute, ComputeTarget
 from footplate.sdk.run_configuration import PyTorchConfiguration
 
@@ -319,14 +321,14 @@ def test_a_cluster_of_one_node_runs_one_after_the_other(project: Path, workspace
         first, last = run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"].split()
         times.append((float(first), float(last)))
     times.sort()
-    for (_, end), (start, _) in zip(times, times[1:], strict=False):
+    for (_, end), (start, _) in itertools.pairwise(times):
         assert start >= end, "two runs at once on a cluster of one node"
     assert target.get_status().serialize()["currentNodeCount"] >= 0
 
 
 def test_the_machine_is_sampled(project: Path, workspace: Workspace) -> None:
     run = finished(workspace, project, "import time; time.sleep(2.5)")
-    series = run._session.transport.get(f"/runs/{run.id}/metrics", query={"system": "true"})[run.id]  # type: ignore[attr-defined]
+    series = connect().get(f"/runs/{run.id}/metrics", {"system": "true"})[run.id]
     names = {s["name"].rsplit("/", 1)[-1]: s for s in series}
     for wanted in ("cpu_percent", "memory_percent"):
         assert any(wanted in name for name in names), sorted(names)

@@ -119,14 +119,8 @@ def test_the_agent_killed_during_a_run(home: Path, project: Path, workspace: Wor
     run = submit(workspace, project, STEADY)
     until(lambda: run.get_status() == "Running")
     time.sleep(0.5)
-    agents = [
-        pid
-        for pid, line in _command_lines().items()
-        if "footplate.node" in line and run.id in line and "bootstrap" not in line
-    ]
-    assert agents, "no agent found"
-    for pid in agents:
-        os.kill(pid, signal.SIGKILL)
+    agent = int(json.loads((home / "work" / run.id / "node_0" / "agent.lock").read_text())["pid"])
+    os.kill(agent, signal.SIGKILL)
     run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
     assert_all_there(run, tmp_path)
 
@@ -206,14 +200,20 @@ def test_the_server_killed_during_an_upload(home: Path, project: Path, workspace
     stop = threading.Event()
 
     def murderer() -> None:
-        while not stop.wait(0.4):
+        for _ in range(5):
+            victim = server_pid(home)
+            if stop.wait(0.2):
+                return
             kill_server(home)
+            while server_pid(home) == victim and not stop.wait(0.05):
+                pass
 
     thread = threading.Thread(target=murderer)
     thread.start()
     try:
         for name in contents:
             run.upload_file(name, str(tmp_path / Path(name).name))
+            time.sleep(0.1)
     finally:
         stop.set()
         thread.join()

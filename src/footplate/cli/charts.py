@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import number, sparkline, table
+from footplate.cli.console import is_rich, number, sparkline, table
 from footplate.sdk.session import Session
 
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -34,12 +34,13 @@ def show_table(series: Sequence[dict[str, Any]]) -> None:
 
 
 def show_series(series: Sequence[dict[str, Any]]) -> None:
-    """The values of one metric, one a line as `step value`, under their plot where there are enough numbers for one."""
+    """One metric: a plot on a terminal, where there are enough numbers for one; otherwise `step value` lines."""
     points = sorted((point for each in series for point in each["points"]), key=lambda point: point[0])
     values = [_plain(value) for _, _, value in points]
     numbers = [float(v) for v in values if isinstance(v, (int, float)) and math.isfinite(v)]
-    if len(numbers) > 1:
-        click.echo("\n".join(plot(numbers)), err=True)
+    if len(numbers) > 1 and is_rich():
+        click.echo("\n".join(plot(numbers)))
+        return
     for index, ((_, step, _), value) in enumerate(zip(points, values, strict=True)):
         click.echo(f"{number(step) if step is not None else index}\t{number(value)}")
 

@@ -9,6 +9,7 @@ import click
 from footplate.cli.console import emit, pairs, say, table, when
 from footplate.cli.context import json_option, open_workspace, workspace_option
 from footplate.cli.main import Noun
+from footplate.domain.specs import LOCAL
 from footplate.sdk.compute import AmlCompute, ComputeTarget
 
 
@@ -27,7 +28,9 @@ def compute() -> None:
 def list_computes(workspace_name: str | None, as_json: bool) -> None:
     """List compute targets."""
     workspace = open_workspace(workspace_name)
-    found = list(workspace.session.items(f"/workspaces/{workspace.id}/computes"))
+    path = f"/workspaces/{workspace.id}/computes"
+    clusters = [c for c in workspace.session.items(path) if c["name"] != LOCAL]
+    found = [workspace.session.get(f"{path}/{LOCAL}"), *clusters]
     if as_json:
         emit(found)
         return

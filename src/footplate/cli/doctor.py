@@ -48,7 +48,7 @@ def doctor(as_json: bool) -> int:
         emit([asdict(finding) for finding in findings])
     else:
         for finding in findings:
-            click.echo(f"{word(finding.state):<4}  {finding.name:<10}  {finding.message}")
+            click.echo(f"{word(finding.state)}{' ' * (4 - len(finding.state))}  {finding.name:<10}  {finding.message}")
             if finding.hint:
                 click.echo(f"      {'':<10}  hint: {finding.hint}")
     bad = [finding.name for finding in findings if finding.state == "fail"]

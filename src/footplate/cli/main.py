@@ -112,7 +112,7 @@ def main() -> NoReturn:
     except BrokenPipeError:
         # Whoever read our output has enough (`… | head`). Nothing may be written at exit, or Python complains.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        code = 1  # as click has it when it notices first
     except Exception as error:
         if os.environ.get("FOOTPLATE_DEBUG") or not _is_ours(error):
             raise

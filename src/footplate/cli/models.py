@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from typing import Any
 
 import click
@@ -92,10 +94,11 @@ def register(name: str, path: str, run_id: str | None, workspace_name: str | Non
         "model_framework_version": about["framework_version"],
     }
     workspace = open_workspace(workspace_name)
-    if run_id is not None:
-        made = find_run(run_id, workspace_name)[0].register_model(name, path, **known)
-    else:
-        made = Model.register(workspace, path, name, **known)
+    with contextlib.redirect_stdout(sys.stderr):  # Azure's SDK talks while it registers, and so does ours
+        if run_id is not None:
+            made = find_run(run_id, workspace_name)[0].register_model(name, path, **known)
+        else:
+            made = Model.register(workspace, path, name, **known)
     if as_json:
         emit(_read(workspace, f"{made.name}:{made.version}"))
     else:

@@ -164,7 +164,7 @@ def logs(run_id: str, following: bool, path: str | None, with_code: bool, worksp
 
 @runs.command()
 @run_argument
-@click.option("--name", metavar="METRIC", help="One metric, as a plot and its values.")
+@click.option("--name", metavar="METRIC", help="One metric: a plot, or in a pipe its values.")
 @click.option("--system", is_flag=True, help="The machine's series too: CPU, memory, GPU, disk, network.")
 @workspace_option
 @json_option
@@ -258,4 +258,5 @@ def story(run_id: str, workspace_name: str | None, as_json: bool) -> None:
     if as_json:
         emit(lines)
     else:
-        table(["time", "status", "what happened"], [[when(s["time"]), s["status"], s["text"]] for s in lines])
+        rows = [[when(s["time"]), f"{s['time'] - lines[0]['time']:.2f}s", s["status"], s["text"]] for s in lines]
+        table(["time", "after", "status", "what happened"], rows, right=["after"])

@@ -1,6 +1,6 @@
 """HTTP/1.1 over one socket, as much of it as a client of our own server needs.
 
-The standard library's `http.client` would do, but it imports `ssl` and the e-mail package, which every job would pay for.
+The standard library's `http.client` would do, but it imports `ssl` and the e-mail package, which every job would feel.
 """
 
 from __future__ import annotations

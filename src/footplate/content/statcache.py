@@ -1,38 +1,45 @@
-"""What files hashed to when they were last read, so that an unchanged file is not read again.
+"""What a source folder looked like and what its files hashed to when it was last read.
 
-A file is taken for unchanged when size, times and inode are. One that was changed so shortly before it was read that a
-later change could have left the same times is not remembered: the same rule that git has for its index.
+A file whose size, times and inode are as they were is not read again. One that changed so shortly before it was read
+that a later change could have left the same times is not trusted: the rule that git has for its index. The cache may be
+lost or damaged at any time; that costs one reading of the folder.
 """
 
 from __future__ import annotations
 
+import binascii
+import contextlib
 import hashlib
 import marshal
 import os
 import time
-from typing import Any, Dict, List, Optional, Tuple, cast
+from typing import Any, Container, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Union
 
-Stamp = Tuple[int, int, int, int]
-"""size, mtime_ns, ctime_ns, inode"""
+Stamp = Tuple[int, int, int, int, int]
+"""A regular file: executable bit, size, mtime_ns, ctime_ns, inode."""
 
-_FORMAT = 1
-_TICK_NS = 50_000_000  # longer than a tick of any kernel's coarse clock
-_COARSE_NS = 2_000_000_000  # file systems that keep whole seconds, or even ones
+What = Union[Stamp, str, None]
+"""What has a name: a file's stamp, a link's target, or nothing certain."""
 
+Seen = Dict[str, Dict[str, What]]
+"""For every folder ("" or "a/b/") what is in it by name, folders excepted, which are here by themselves."""
 
-def stamp_of(info: os.stat_result) -> Stamp:
-    return (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+_MAGIC = b"footplate stat cache 1, marshal %d\n" % marshal.version
+_TICK_NS = 50_000_000  # more than a tick of any kernel's coarse clock
+_COARSE_NS = 2_000_000_000  # more than the steps of file systems that keep no fractions of seconds
+_DIGEST_BYTES = 32
 
 
 class StatCache:
-    """One file per source folder. A damaged one is an empty one."""
+    """The memory of one folder: `seen` is what the last scan found, under the rules `rules`."""
 
     def __init__(self, path: Optional[str]) -> None:
         self._path = path
         self._began = time.time_ns()
-        self.files: Dict[str, Tuple[Stamp, str]] = {}
-        self._entries: Optional[List[Tuple[Any, ...]]] = None
-        self._manifest: Optional[str] = None
+        self._digests = b""
+        self.rules: Any = None
+        self.seen: Seen = {}
+        self.manifest: Optional[str] = None
         if path is not None:
             self._load(path)
 
@@ -41,35 +48,60 @@ class StatCache:
         name = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
         return cls(os.path.join(cache_folder, name))
 
-    def manifest_of(self, entries: List[Any]) -> Optional[str]:
-        """The digest of the manifest with exactly these entries, if that is the one remembered."""
-        return self._manifest if self._entries is not None and self._entries == entries else None
+    def digests(self) -> Dict[str, str]:
+        """The digest of every file in `seen`. They are kept in its order, because an unchanged folder needs none."""
+        raw, width = self._digests, _DIGEST_BYTES
+        return {path: raw[at * width : (at + 1) * width].hex() for at, path in enumerate(_files(self.seen))}
 
-    def save(self, entries: List[Any], files: Dict[str, Tuple[Stamp, str]], manifest: str) -> None:
+    def save(self, rules: Any, seen: Seen, digests: Mapping[str, str], changing: Container[str], manifest: str) -> None:
+        """Remember a scan, except for files that changed under the reader's eyes or shortly before."""
         if self._path is None:
             return
-        trusted = {path: row for path, row in files.items() if self._is_old(row[0])}
-        data = marshal.dumps((_FORMAT, trusted, [tuple(e) for e in entries], manifest))
-        aside = f"{self._path}.{os.getpid()}.{os.urandom(4).hex()}"
-        try:
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)
-            with open(aside, "wb") as file:
-                file.write(data)
-            os.replace(aside, self._path)
-        except OSError:  # a cache that cannot be written costs time next time, nothing else
-            if os.path.exists(aside):
-                os.unlink(aside)
+        trusted: Seen = {
+            folder: {
+                name: what if self._is_settled(what) and folder + name not in changing else None
+                for name, what in names.items()
+            }
+            for folder, names in seen.items()
+        }
+        raw = b"".join(bytes.fromhex(digests[path]) for path in _files(trusted))
+        data = marshal.dumps((rules, manifest, trusted, raw))
+        with contextlib.suppress(OSError):  # a cache that cannot be kept costs time next time, nothing else
+            self._write(self._path, (_MAGIC, binascii.crc32(data).to_bytes(4, "little"), data))
 
-    def _is_old(self, stamp: Stamp) -> bool:
-        changed = max(stamp[1], stamp[2])
-        slack = _COARSE_NS if stamp[1] % 1_000_000_000 == 0 else _TICK_NS
-        return changed + slack < self._began
+    def _is_settled(self, what: What) -> bool:
+        if not isinstance(what, tuple):
+            return True
+        _, _, modified, changed, _ = what
+        # A kernel that keeps fractions of seconds leaves a round number once in a million times.
+        slack = _COARSE_NS if changed % 1_000_000 == 0 else _TICK_NS
+        return max(modified, changed) + slack < self._began
+
+    @staticmethod
+    def _write(path: str, parts: Iterable[bytes]) -> None:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        aside = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
+        try:
+            with open(aside, "xb") as file:
+                file.writelines(parts)
+            os.replace(aside, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(aside)
+            raise
 
     def _load(self, path: str) -> None:
         try:
             with open(path, "rb") as file:
-                found = cast("Tuple[Any, ...]", marshal.loads(file.read()))
-            if isinstance(found, tuple) and len(found) == 4 and found[0] == _FORMAT:  # pyright: ignore
-                _, self.files, self._entries, self._manifest = found
-        except (OSError, ValueError, EOFError, TypeError):
+                content = file.read()
+        except OSError:
             return
+        start = len(_MAGIC) + 4
+        data = memoryview(content)[start:]
+        # Checked first: marshal may not survive what it did not write.
+        if content.startswith(_MAGIC) and content[len(_MAGIC) : start] == binascii.crc32(data).to_bytes(4, "little"):
+            self.rules, self.manifest, self.seen, self._digests = marshal.loads(data)
+
+
+def _files(seen: Seen) -> Iterator[str]:
+    return (folder + name for folder, names in seen.items() for name, what in names.items() if type(what) is tuple)

@@ -1,275 +1,274 @@
-"""A folder as a tree of content: scanned against what is remembered of it, stored as blobs and one manifest, laid out again.
-
-The manifest is the format of ARCHITECTURE.md; its sha256 is the snapshot's id. A manifest may come from an enemy, so
-whatever reads one goes through `parse_manifest`.
-"""
+"""A folder as a tree of content: scanned against what is remembered of it, and stored as blobs and one manifest."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import json
 import os
-import posixpath
-import re
 import stat
-import zipfile
-from typing import Any, BinaryIO, Callable, Dict, List, NamedTuple, Optional, Tuple, cast
+from typing import Dict, Generator, Iterator, List, Optional, Protocol, Sequence, Set, Tuple
 
-from footplate.content.blobs import BlobFolder
+from footplate.content.blobs import hash_file
 from footplate.content.ignore import IgnoreRules, rules_for
-from footplate.content.statcache import Stamp, StatCache, stamp_of
+from footplate.content.manifest import (
+    EXECUTABLE,
+    FILE,
+    FOLDER,
+    LINK,
+    PLAIN,
+    Entry,
+    check_links,
+    parse_manifest,
+    to_manifest,
+)
+from footplate.content.restore import materialize, zip_to
+from footplate.content.statcache import Seen, Stamp, StatCache, What
 from footplate.errors import InvalidInput
 
-FILE, FOLDER, LINK = "f", "d", "l"
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+__all__ = [
+    "FILE",
+    "FOLDER",
+    "LINK",
+    "Entry",
+    "Store",
+    "Tree",
+    "hash_unknown",
+    "materialize",
+    "parse_manifest",
+    "scan",
+    "store",
+    "zip_to",
+]
 
 
-class Entry(NamedTuple):
-    """One row of a manifest. `content` is a file's digest or a link's target; empty for a folder."""
+class Store(Protocol):
+    """Where a tree goes; `BlobFolder` is one."""
 
-    path: str
-    type: str
-    mode: int
-    size: int
-    content: str
+    def has(self, digest: str) -> bool: ...
+
+    def missing(self, digests: Set[str]) -> Set[str]: ...
+
+    def put_files(self, files: Sequence[Tuple[str, Optional[str]]]) -> List[Tuple[str, int]]:
+        """Store each (path, digest it should have, if known); what was really stored, in the same order."""
+        ...
+
+    def put_bytes(self, data: bytes) -> str: ...
 
 
 class Tree:
-    """A scanned folder. Files whose content is not known yet have an empty digest until they are stored or hashed."""
+    """A scanned folder. Files that nothing vouches for have no digest until they are stored or hashed."""
 
-    def __init__(self, folder: str, entries: List[Entry], stamps: Dict[str, Stamp], cache: StatCache) -> None:
+    def __init__(self, folder: str, rules: IgnoreRules, seen: Seen, cache: StatCache) -> None:
         self.folder = folder
-        self.entries = entries
-        self._stamps = stamps
+        self._rules = rules.key
+        self._seen = seen
         self._cache = cache
-        self._digest: Optional[str] = cache.manifest_of(entries)
-
-    def path(self, entry: Entry) -> str:
-        return os.path.join(self.folder, entry.path)
-
-    def unknown(self) -> List[int]:
-        """Positions of the files that must be read."""
-        return [at for at, entry in enumerate(self.entries) if entry.type == FILE and not entry.content]
-
-    def set_content(self, at: int, digest: str, size: int) -> None:
-        self.entries[at] = self.entries[at]._replace(content=digest, size=size)
-        self._digest = None
-
-    def manifest(self) -> bytes:
-        rows = [[e.path, e.type, e.mode, e.size, e.content] for e in self.entries]
-        return json.dumps({"entries": rows, "format": 1}, sort_keys=True, separators=(",", ":")).encode("ascii")
+        self._is_as_remembered = cache.rules == rules.key and cache.seen == seen
+        self._digest = cache.manifest if self._is_as_remembered else None
+        self._known: Optional[Dict[str, str]] = None
+        self._sizes: Dict[str, int] = {}
+        self._changing: Set[str] = set()  # files that were written to while they were read
 
     @property
     def digest(self) -> str:
+        """The snapshot's id. An unchanged folder has it at once; otherwise what is unknown is read."""
         if self._digest is None:
             self._digest = hashlib.sha256(self.manifest()).hexdigest()
         return self._digest
 
+    @property
+    def is_known(self) -> bool:
+        """Whether `digest` costs nothing."""
+        return self._digest is not None
+
+    @property
+    def known(self) -> Dict[str, str]:
+        """The digests of the files that were as they are when they were last read."""
+        if self._known is None:
+            before, now = self._cache.seen, dict(self._files())
+            kept = {folder + name: what for folder, names in before.items() for name, what in names.items()}
+            digests = self._cache.digests()
+            self._known = {path: digest for path, digest in digests.items() if kept[path] == now.get(path)}
+        return self._known
+
+    @property
+    def entries(self) -> List[Entry]:
+        """The rows of the manifest, sorted; a file that is not known has no content yet."""
+        known, sizes = self.known, self._sizes
+        found = [
+            Entry(path, FILE, EXECUTABLE if stamp[0] else PLAIN, sizes.get(path, stamp[1]), known.get(path, ""))
+            for path, stamp in self._files()
+        ]
+        found += [Entry(path, LINK, PLAIN, 0, target) for path, target in _links(self._seen).items()]
+        full = {folder[:-1].rpartition("/")[0] for folder in self._seen}
+        found += [
+            Entry(folder[:-1], FOLDER, EXECUTABLE, 0, "")
+            for folder, names in self._seen.items()
+            if folder and not names and folder[:-1] not in full
+        ]
+        return sorted(found)
+
+    def path(self, entry: Entry) -> str:
+        return self.locate(entry.path)
+
+    def locate(self, path: str) -> str:
+        return f"{self.folder}/{path}"
+
+    def unknown(self) -> List[str]:
+        """The paths of the files that must be read."""
+        known = self.known
+        return [path for path, _ in self._files() if path not in known]
+
+    def settle(self, path: str, digest: str, size: int) -> None:
+        """A file was read, and this is what was read."""
+        self.known[path] = digest
+        self._sizes[path] = size
+        self._digest = None
+        self._is_as_remembered = False
+        folder, _, name = path.rpartition("/")
+        if _stamp(os.stat(self.locate(path))) != self._seen[folder and folder + "/"][name]:
+            self._changing.add(path)
+
+    def manifest(self) -> bytes:
+        hash_unknown(self)
+        return to_manifest(self.entries)
+
     def remember(self) -> None:
         """Keep what was learnt for the next scan."""
-        known = {e.path: e.content for e in self.entries if e.type == FILE and e.content}
-        self._cache.save(self.entries, {p: (self._stamps[p], known[p]) for p in known}, self.digest)
+        if not self._is_as_remembered:
+            self._cache.save(self._rules, self._seen, self.known, self._changing, self.digest)
+
+    def _files(self) -> Iterator[Tuple[str, Stamp]]:
+        for folder, names in self._seen.items():
+            for name, what in names.items():
+                if isinstance(what, tuple):
+                    yield folder + name, what
 
 
 # ── Scan ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def scan(folder: str, rules: Optional[IgnoreRules] = None, cache: Optional[StatCache] = None) -> Tree:
-    """What is in `folder` now. No file is read; those that the cache vouches for have their digest."""
+    """What is in `folder` now, without what `rules` (those of its own ignore file) exclude. No file is read."""
     top = os.path.abspath(folder)
-    rules = rules or rules_for(top)
-    cache = cache or StatCache(None)
-    known = cache.files
-    entries: List[Entry] = []
-    stamps: Dict[str, Stamp] = {}
+    rules = rules_for(top) if rules is None else rules
+    cache = StatCache(None) if cache is None else cache
+    # What these rules let in once they let in again, so most paths need not be matched.
+    let_in = cache.seen if cache.rules == rules.key else {}
+    seen = _walk(top, rules, let_in)
+    check_links(_links(seen))
+    return Tree(top, rules, seen, cache)
+
+
+def _walk(top: str, rules: IgnoreRules, let_in: Seen) -> Seen:
+    """Everything below `top`. One `stat` by name inside an open folder is the cheapest way to look at many files."""
+    seen: Seen = {}
     todo = [""]
     while todo:
         above = todo.pop()
-        kept = 0
-        for item in _listed(top, above):
-            path = above + item.name
-            if item.is_dir(follow_symlinks=False):
-                if not rules.excludes(path, True):
-                    todo.append(path + "/")
-                    kept += 1
-                continue
-            if rules.excludes(path, False):
-                continue
-            kept += 1
-            if item.is_symlink():
-                entries.append(Entry(path, LINK, 0o644, 0, _link_inside(top, path)))
-                continue
-            info = item.stat(follow_symlinks=False)
-            if not stat.S_ISREG(info.st_mode):
-                raise InvalidInput(
-                    f"{os.path.join(top, path)!r} is not a file, a folder or a link",
-                    "remove it, or name it in .amlignore",
-                )
-            stamp = stamps[path] = stamp_of(info)
-            before = known.get(path)
-            digest = before[1] if before is not None and before[0] == stamp else ""
-            entries.append(Entry(path, FILE, 0o755 if info.st_mode & 0o100 else 0o644, info.st_size, digest))
-        if not kept and above:
-            entries.append(Entry(above[:-1], FOLDER, 0o755, 0, ""))
-    entries.sort()
-    return Tree(top, entries, stamps, cache)
+        found: Dict[str, What] = {}
+        before = let_in.get(above, {})
+        with _opened(top, above) as folder:
+            for name in os.listdir(folder):
+                try:
+                    info = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                except FileNotFoundError:  # removed while we looked
+                    continue
+                mode = info.st_mode
+                kind = mode & 0o170000
+                if kind == stat.S_IFREG:
+                    if name in before or not rules.excludes(above + name, False):
+                        # As `_stamp` does it, without the call.
+                        found[name] = (mode & 0o100, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+                elif kind == stat.S_IFDIR:
+                    path = f"{above}{name}/"
+                    if path in let_in or not rules.excludes(path[:-1], True):
+                        todo.append(path)
+                elif not rules.excludes(above + name, False):
+                    found[name] = _special(info, above + name, folder)
+        seen[above] = found
+    return seen
 
 
-def _listed(top: str, above: str) -> List[os.DirEntry[str]]:
-    folder = os.path.join(top, above)
+def _links(seen: Seen) -> Dict[str, str]:
+    return {
+        folder + name: what for folder, names in seen.items() for name, what in names.items() if isinstance(what, str)
+    }
+
+
+def _stamp(info: os.stat_result) -> Stamp:
+    return (info.st_mode & 0o100, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+
+
+def _special(info: os.stat_result, path: str, folder: int) -> str:
+    """The target of a link; nothing else may be here."""
+    kind = stat.S_IFMT(info.st_mode)
+    if kind == stat.S_IFLNK:
+        return os.readlink(path.rpartition("/")[2], dir_fd=folder)
+    word = {stat.S_IFSOCK: "a socket", stat.S_IFIFO: "a pipe"}.get(kind, "a device")
+    raise InvalidInput(f"{path!r} is {word}, which no snapshot can hold", "remove it, or name it in .amlignore")
+
+
+@contextlib.contextmanager
+def _opened(top: str, above: str) -> Generator[int, None, None]:
+    folder = f"{top}/{above}"
     try:
-        with os.scandir(folder) as items:
-            return list(items)
-    except FileNotFoundError:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
         if not above:
-            raise InvalidInput(f"there is no folder {top}", "check the path of the source folder") from None
-        return []  # removed while we looked
+            raise InvalidInput(f"there is no folder {top!r}", "check the path of the source folder") from None
+        raise InvalidInput(f"{folder!r} was removed while the snapshot was taken", "try again") from None
     except PermissionError:
         raise InvalidInput(f"the folder {folder!r} cannot be read", "allow it, or name it in .amlignore") from None
-
-
-def _link_inside(top: str, path: str) -> str:
-    """The target of a link that stays inside the folder."""
-    target = os.readlink(os.path.join(top, path))
-    if _escapes(path, target):
-        raise InvalidInput(
-            f"the link {path!r} leads out of the folder, to {target!r}",
-            "copy what it points to into the folder, or name the link in .amlignore",
-        )
-    return target
-
-
-def _escapes(path: str, target: str) -> bool:
-    if target.startswith("/") or not target or "\0" in target:
-        return True
-    landed = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-    return landed == ".." or landed.startswith("../")
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 # ── Store ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def store(tree: Tree, blobs: BlobFolder) -> str:
+def store(tree: Tree, blobs: Store) -> str:
     """Put what the store lacks into it and return the snapshot's id.
 
-    A manifest is stored after all that it names, so one that is there vouches for the rest.
+    The manifest is stored after all that it names, so one that is there vouches for the rest. Every file is hashed
+    while it is copied: the manifest tells what was stored, whoever writes to the folder meanwhile.
     """
-    if not tree.unknown() and blobs.has(tree.digest):
+    if tree.is_known and blobs.has(tree.digest):
         return tree.digest
-    wanted = [at for at, e in enumerate(tree.entries) if e.type == FILE and not (e.content and blobs.has(e.content))]
-    stored = blobs.put_files([(tree.path(tree.entries[at]), None) for at in wanted])
-    for at, (digest, size) in zip(wanted, stored):
-        tree.set_content(at, digest, size)
-    blobs.put_bytes(tree.manifest())
+    lacking = blobs.missing(set(tree.known.values()))
+    wanted = tree.unknown() + _holders(tree, lacking)
+    while wanted:
+        with _readable():
+            stored = blobs.put_files([(tree.locate(path), tree.known.get(path)) for path in wanted])
+        for path, (digest, size) in zip(wanted, stored):
+            tree.settle(path, digest, size)
+        lacking -= {digest for digest, _ in stored}
+        wanted = _holders(tree, lacking)  # again only for files that shared a content which is there no more
+    digest = blobs.put_bytes(tree.manifest())
     tree.remember()
-    return tree.digest
+    return digest
 
 
 def hash_unknown(tree: Tree) -> None:
-    """Read the files that nobody vouches for; for a store that is not on this machine."""
-    for at in tree.unknown():
-        hasher, size = hashlib.sha256(), 0
-        with open(tree.path(tree.entries[at]), "rb") as source:
-            for chunk in iter(lambda: source.read(1 << 20), b""):
-                hasher.update(chunk)
-                size += len(chunk)
-        tree.set_content(at, hasher.hexdigest(), size)
+    """Read the files that nobody vouches for, for a store that must be asked before anything is sent to it."""
+    with _readable():
+        for path in tree.unknown():
+            tree.settle(path, *hash_file(tree.locate(path)))
 
 
-# ── Read a manifest ───────────────────────────────────────────────────────────────────────────────────────────────────
+def _holders(tree: Tree, digests: Set[str]) -> List[str]:
+    """One path for each of the digests that a file has."""
+    return list({digest: path for path, digest in tree.known.items() if digest in digests}.values())
 
 
-def parse_manifest(manifest: bytes) -> List[Entry]:
-    """The rows of a manifest, each checked: nothing in it can reach outside the folder it is laid out in."""
+@contextlib.contextmanager
+def _readable() -> Generator[None, None, None]:
     try:
-        document = json.loads(manifest)
-        rows = cast("List[List[Any]]", document["entries"])
-        entries = [Entry(*row) for row in rows]
-        if document["format"] != 1:
-            raise ValueError("format")
-    except (ValueError, TypeError, KeyError) as error:
-        raise InvalidInput(f"this is not a manifest of a snapshot ({error})", "take the snapshot again") from None
-    seen: Dict[str, str] = {}
-    for entry in entries:
-        _check(entry)
-        if entry.path in seen:
-            raise InvalidInput(f"the manifest names {entry.path!r} twice", "take the snapshot again")
-        seen[entry.path] = entry.type
-    for entry in entries:
-        above = posixpath.dirname(entry.path)
-        while above:
-            if above in seen and seen[above] != FOLDER:
-                raise InvalidInput(
-                    f"{entry.path!r} lies below {above!r}, which is no folder", "take the snapshot again"
-                )
-            above = posixpath.dirname(above)
-    return entries
-
-
-def _check(entry: Entry) -> None:
-    kinds = (isinstance(entry.path, str), isinstance(entry.content, str), isinstance(entry.size, int))  # type: ignore[redundant-expr]  # pyright: ignore
-    fine = all(kinds) and entry.type in (FILE, FOLDER, LINK) and entry.mode in (0o644, 0o755)
-    parts = entry.path.split("/") if fine else [""]
-    if not fine or any(part in ("", ".", "..") or "\0" in part for part in parts):
-        raise InvalidInput(f"{entry.path!r} is not a path inside a folder", "take the snapshot again")
-    if entry.type == FILE and not _DIGEST.fullmatch(entry.content):
-        raise InvalidInput(f"{entry.path!r} has no digest", "take the snapshot again")
-    if entry.type == LINK and _escapes(entry.path, entry.content):
-        raise InvalidInput(f"the link {entry.path!r} leads out of the folder", "take the snapshot again")
-
-
-# ── Lay out ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def materialize(manifest: bytes, fetch: Callable[[str, str, bool], None], target: str) -> None:
-    """Lay the snapshot out in `target`; `fetch(digest, path, executable)` writes one file that is not there yet.
-
-    Again after an interruption is the same: what lies there is replaced. Links come last, so nothing is written through one.
-    """
-    entries = parse_manifest(manifest)
-    made = {""}
-    os.makedirs(target, exist_ok=True)
-    for entry in sorted(entries, key=lambda e: e.type == LINK):
-        place = os.path.join(target, entry.path)
-        above = entry.path if entry.type == FOLDER else posixpath.dirname(entry.path)
-        if above not in made:
-            os.makedirs(os.path.join(target, above), exist_ok=True)
-            made.add(above)
-        if entry.type == FOLDER:
-            continue
-        if os.path.lexists(place):
-            os.unlink(place)
-        if entry.type == LINK:
-            os.symlink(entry.content, place)
-        else:
-            fetch(entry.content, place, entry.mode == 0o755)
-
-
-def zip_to(manifest: bytes, open_blob: Callable[[str], BinaryIO], path: str) -> None:
-    """The snapshot as a zip file, executable bits and links included."""
-    aside = f"{path}.{os.getpid()}.tmp"
-    try:
-        with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
-            for entry in parse_manifest(manifest):
-                _add_to_zip(archive, entry, open_blob)
-        os.replace(aside, path)
-    finally:
-        if os.path.exists(aside):
-            os.unlink(aside)
-
-
-_ZIP_TIME: Tuple[int, int, int, int, int, int] = (1980, 1, 1, 0, 0, 0)
-_ZIP_TYPES = {FILE: stat.S_IFREG, LINK: stat.S_IFLNK, FOLDER: stat.S_IFDIR}
-
-
-def _add_to_zip(archive: zipfile.ZipFile, entry: Entry, open_blob: Callable[[str], BinaryIO]) -> None:
-    name = os.fsencode(entry.path).decode("utf-8", "replace") + ("/" if entry.type == FOLDER else "")
-    info = zipfile.ZipInfo(name, _ZIP_TIME)
-    info.compress_type = zipfile.ZIP_DEFLATED
-    info.external_attr = (_ZIP_TYPES[entry.type] | entry.mode) << 16
-    if entry.type != FILE:
-        archive.writestr(info, os.fsencode(entry.content) if entry.type == LINK else b"")
-        return
-    with open_blob(entry.content) as source, archive.open(info, "w", force_zip64=True) as target:
-        for chunk in iter(lambda: source.read(1 << 20), b""):
-            target.write(chunk)
+        yield
+    except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
+        why = "was removed while the snapshot was taken" if isinstance(error, FileNotFoundError) else "cannot be read"
+        raise InvalidInput(
+            f"{error.filename!r} {why}", "let it be read, or name it in .amlignore, and try again"
+        ) from None

@@ -208,12 +208,14 @@ def resume(record: RunRecord) -> Tuple[Effect, ...]:
     """What a server that has just started must do for a run that it finds in this state."""
     if record.stage is Stage.ENDED or record.spec.kind != "job":
         return ()
-    if record.outcome is not None:
+    if record.outcome is not None and record.handle is not None:
         return (StopNodes(_alive(record)),)
     if record.stage in (Stage.ACCEPTED, Stage.LOCKING):
         return (ResolveLock(),)
     if record.stage is Stage.QUEUED:
         return (Schedule(),)
+    # The last server may have died while it launched, also of a run that was canceled meanwhile: only the engine knows
+    # whether agents run, and only a handle can stop them.
     return (Launch(),) if record.handle is None else ()
 
 
@@ -334,7 +336,14 @@ def _lost(record: RunRecord, event: Lost, now: float) -> Decision:
 def _fails(record: RunRecord, event: Fails, now: float) -> Decision:
     if record.outcome is not None:
         return record, ()
-    return _decide(record, Outcome("failed", event.cause), now)
+    after = record
+    if record.handle is None:
+        # The launch failed, or has not been heard of yet: nobody will ever speak for these nodes. An agent that does
+        # turn up is sent away when it joins.
+        for node in record.nodes:
+            if node.state is NodeState.LAUNCHED:
+                after = _with_node(after, node.index, state=NodeState.LOST, message=event.cause.message)
+    return _decide(after, Outcome("failed", event.cause), now)
 
 
 def _cancel_asked(record: RunRecord, event: CancelAsked, now: float) -> Decision:

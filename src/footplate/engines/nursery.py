@@ -33,7 +33,7 @@ class Nursery:
                 try:
                     socket.send_fds(door, [data], [lock])
                 except OSError:  # it had ended before it could hear of this: another one will
-                    self._close()
+                    self._drop()
                     continue
                 return self._answer(door)
         return None
@@ -44,9 +44,14 @@ class Nursery:
         except OSError:
             answer = b""
         if not answer:
-            self._close()
+            self._drop()
             return None
         return int(answer)
+
+    def close(self) -> None:
+        """Let it go now; agents stay."""
+        with self._guard:
+            self._drop()
 
     def _open(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -64,7 +69,7 @@ class Nursery:
         self._door = ours
         return ours
 
-    def _close(self) -> None:
+    def _drop(self) -> None:
         if self._door is not None:
             self._door.close()
             self._door = None

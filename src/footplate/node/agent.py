@@ -91,6 +91,7 @@ class Agent:
         self._why_stop: str | None = None
         self._interruptible = False
         self._courier: Courier | None = None
+        self._sampler: Sampler | None = None
         self._wake, self._waker = os.pipe()
         for end in (self._wake, self._waker):
             os.set_blocking(end, False)
@@ -112,7 +113,6 @@ class Agent:
             cause = self._canceled()
         except prepare.Failed as failed:
             cause = failed.cause
-        self._end_leftovers(LEFTOVER_GRACE_SECONDS)
         self._hand_over(cause)
         return 0
 
@@ -229,20 +229,17 @@ class Agent:
         """Until the ranks have ended, by themselves or because they must; returns why they did not end well."""
         self._talk().tell("started")
         own = os.path.join(self._folder.journals, self._orders.run)
-        samples = Sampler(own, self._options.node, self._members, self._folder.wd)
-        samples.start()
-        try:
-            while True:
-                ranks.reap(self._ranks)
-                cause = self._first_failure() or self._reason_to_stop()
-                if cause is not None or not self._some_run():
-                    break
-                self._sleep()
-            if self._some_run():
-                self._end_ranks(cause)
-            return cause
-        finally:
-            samples.stop()
+        self._sampler = Sampler(own, self._options.node, self._folder.wd)
+        self._sampler.start()
+        while True:
+            ranks.reap(self._ranks)
+            cause = self._first_failure() or self._reason_to_stop()
+            if cause is not None or not self._some_run():
+                break
+            self._sleep()
+        if self._some_run():
+            self._end_ranks(cause)
+        return cause
 
     def _some_run(self) -> bool:
         return any(rank.ended is None for rank in self._ranks)
@@ -323,6 +320,9 @@ class Agent:
         say("ended well" if cause is None else f"ended: {cause.message}")
         courier.tell("exited", cause=cause)
         self._why_stop = self._why_stop or "the ranks have ended"  # from here on there is nothing left to stop
+        self._end_leftovers(LEFTOVER_GRACE_SECONDS)
+        if self._sampler is not None:
+            self._sampler.stop()
         keep = os.environ.get("FOOTPLATE_KEEP_WORK") == "1"
         outputs.collect(self._orders.collect, self._link, self._options.home, self._folder, keep, say)
         courier.finish()

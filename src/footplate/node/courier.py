@@ -21,7 +21,7 @@ HEARTBEAT_SECONDS = 3.0
 _BUSY_PAUSE = 0.05
 _IDLE_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
-_SHARE = 0.003
+_SHARE = 0.002
 """The part of one processor that looking for news may cost: the more there is to look at, the less often it is done."""
 
 _BACKOFF = (0.2, 15.0)

@@ -9,10 +9,10 @@ import importlib
 import os
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from footplate.job.journal import Journal
+from footplate.node import tree
 from footplate.node.workdir import see_installed_packages
 
 OFTEN_SECONDS, SELDOM_SECONDS = 1.0, 5.0
@@ -24,13 +24,12 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Sampler:
-    def __init__(self, folder: str, node: int, members: Callable[[], list[int]], disk: str) -> None:
+    def __init__(self, folder: str, node: int, disk: str) -> None:
         name = f"node_{node}"
         taken = os.path.exists(os.path.join(folder, f"{name}.slots"))
         # A journal has one writer: an agent that follows a dead one opens another.
         self._journal = Journal(folder, f"{name}_{os.getpid()}" if taken else name)
         self._prefix = f"system/{name}/"
-        self._members = members
         self._disk = disk
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
@@ -47,7 +46,7 @@ class Sampler:
         machine, gpus, began = _Machine(self._disk), _Gpus(), time.monotonic()
         try:
             while not self._over.wait(_pause(time.monotonic() - began)):
-                self._write({**machine.sample(), **gpus.sample(), "process_tree_rss_bytes": _resident(self._members())})
+                self._write({**machine.sample(), **gpus.sample(), "process_tree_rss_bytes": _resident()})
             self._write({**machine.sample(), **gpus.sample()})
         except OSError:
             pass  # a full disk: the ranks will say it louder
@@ -63,10 +62,10 @@ def _pause(elapsed: float) -> float:
     return OFTEN_SECONDS if elapsed < OFTEN_FOR_SECONDS else SELDOM_SECONDS
 
 
-def _resident(pids: list[int]) -> float:
+def _resident() -> float:
     """Memory of the ranks and all they started; shared pages count for each who has them."""
     total = 0
-    for pid in pids:
+    for pid in tree.below(os.getpid()):
         try:
             with open(f"/proc/{pid}/statm", "rb") as file:
                 total += int(file.read().split()[1]) * _PAGE

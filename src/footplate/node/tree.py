@@ -130,6 +130,18 @@ def members(wanted: dict[str, str], root: int | None = None, spared: Iterable[in
     return found
 
 
+def below(root: int) -> list[int]:
+    """The living descendants of a process, whoever they are: cheap enough to be asked every second."""
+    children: dict[int, list[int]] = {}
+    for process in everyone().values():
+        if not process.zombie:
+            children.setdefault(process.parent, []).append(process.pid)
+    found = list(children.get(root, ()))
+    for pid in found:
+        found += children.get(pid, ())
+    return found
+
+
 def send(pids: Iterable[int], number: int) -> None:
     for pid in pids:
         try:

@@ -119,20 +119,24 @@ class NodeFolder:
 
     def remove(self) -> None:
         """Everything, also what a job made unreadable; the run's own folder goes with its last node."""
-
-        def make_removable(_function: Any, path: str, _error: Any) -> None:
-            try:
-                os.chmod(os.path.dirname(path), 0o700)
-                os.chmod(path, 0o700, follow_symlinks=False) if os.path.isdir(path) else None
-                shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
-            except (OSError, NotImplementedError):
-                pass
-
-        shutil.rmtree(self.path, onerror=make_removable)
+        shutil.rmtree(self.path, onerror=_remove_by_force)
         try:
             os.rmdir(os.path.dirname(self.path))
         except OSError:
             pass
+
+
+def _remove_by_force(_function: Any, path: str, _error: Any) -> None:
+    """A job may have taken away its own right to change a folder; as its owner we give it back and try once more."""
+    try:
+        os.chmod(os.path.dirname(path), 0o700)
+        if os.path.isdir(path) and not os.path.islink(path):
+            os.chmod(path, 0o700)
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.unlink(path)
+    except OSError:
+        pass  # what still cannot be removed is left lying, and harms nobody
 
 
 def _read_json(path: str) -> dict[str, Any] | None:

@@ -1,16 +1,31 @@
 """Content on its way to the server's store and back.
 
-On one machine files go straight into the store's folder; to a team server they are sent, several at a time, and only
-those that it does not have.
+On one machine the store is a folder, and files go straight into it. A store on another machine looks the same from here
+(`RemoteBlobs`): it is asked what it lacks and sent only that, several files at a time.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import os
+import tempfile
 import threading
-from typing import BinaryIO, Callable, Dict, Iterable, List, Sequence, Tuple, TypeVar, Union, cast
+from contextlib import suppress
+from typing import (
+    BinaryIO,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    TypeVar,
+    Union,
+    cast,
+)  # fmt: skip
 
 from footplate.content.blobs import BlobFolder, hash_file
 from footplate.domain.records import FileView
@@ -22,41 +37,86 @@ Source = Union[str, "os.PathLike[str]", BinaryIO]
 """A path on this machine, or an open binary stream."""
 
 _CHUNK = 1024 * 1024
+_IN_MEMORY = 8 * 1024 * 1024
 _PARALLEL = 8
 _ASKED_AT_ONCE = 5000
 
 
-def store(session: Session, sources: Sequence[Tuple[str, Source]]) -> List[FileView]:
+class RemoteBlobs:
+    """The store of a server on another machine, with the methods of `BlobFolder` that are needed here."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def has(self, digest: str) -> bool:
+        return not self.missing({digest})
+
+    def missing(self, digests: Iterable[str]) -> Set[str]:
+        asked = list(digests)
+        lacking: Set[str] = set()
+        for start in range(0, len(asked), _ASKED_AT_ONCE):
+            part = {"digests": asked[start : start + _ASKED_AT_ONCE]}
+            lacking.update(self._session.post("/blobs/missing", part)["missing"])
+        return lacking
+
+    def put_bytes(self, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        if not self.has(digest):
+            self._session.send(f"/blobs/{digest}", data)
+        return digest
+
+    def put_files(self, files: Sequence[Tuple[str, Optional[str]]]) -> List[Tuple[str, int]]:
+        """Send each file. The server refuses content that is not what its digest says, so a file that is written to
+        while it is sent is an error and never a wrong blob."""
+        found = [hash_file(path) for path, _ in files]
+        paths = {digest: path for (path, _), (digest, _) in zip(files, found)}
+        in_parallel(lambda digest: self._send(digest, paths[digest]), sorted(self.missing(paths)))
+        return found
+
+    def open(self, digest: str) -> BinaryIO:
+        held = cast("BinaryIO", tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115  # whoever asked closes it
+        for piece in self._session.stream(f"/blobs/{digest}"):
+            held.write(piece)
+        held.seek(0)
+        return held
+
+    def _send(self, digest: str, path: str) -> None:
+        with open(path, "rb") as file:
+            self._session.send(f"/blobs/{digest}", file)
+
+
+Blobs = Union[BlobFolder, RemoteBlobs]
+
+
+def store_of(session: Session) -> Blobs:
+    folder = session.blob_folder
+    return RemoteBlobs(session) if folder is None else BlobFolder(folder)
+
+
+def put(session: Session, sources: Sequence[Tuple[str, Source]]) -> List[FileView]:
     """Bring each source to the store; the files it now has, under their names, in the same order."""
-    folder = session.blobs
-    if folder is not None:
-        return [_store_here(folder, name, source) for name, source in sources]
-    contents = [(name, _Content(source)) for name, source in sources]
-    views = [FileView(name, content.size, content.digest) for name, content in contents]
-    send_missing(session, {content.digest: content.open for _, content in contents})
-    return views
-
-
-def send_missing(session: Session, contents: Dict[str, Callable[[], BinaryIO]]) -> None:
-    """Send what the server does not have, of `{digest: how to open it}`."""
-    digests = list(contents)
-    missing: List[str] = []
-    for start in range(0, len(digests), _ASKED_AT_ONCE):
-        missing += session.post("/blobs/missing", {"digests": digests[start : start + _ASKED_AT_ONCE]})["missing"]
-
-    def send(digest: str) -> None:
-        with contents[digest]() as file:
-            session.send(f"/blobs/{digest}", file)
-
-    in_parallel(send, missing)
+    store = store_of(session)
+    views: Dict[int, FileView] = {}
+    paths: Dict[int, str] = {}
+    with translating():
+        for at, (name, source) in enumerate(sources):
+            if hasattr(source, "read"):
+                data = _read_all(cast("BinaryIO", source))
+                views[at] = FileView(name, len(data), store.put_bytes(data))
+            else:
+                paths[at] = _checked(source)
+        for at, (digest, size) in zip(paths, store.put_files([(path, None) for path in paths.values()])):
+            views[at] = FileView(sources[at][0], size, digest)
+    return [views[at] for at in range(len(sources))]
 
 
 def fetch(session: Session, digest: str, target: str) -> None:
     """Write a blob to `target`, whole or not at all; folders above it are made."""
-    write_aside(target, session.stream(f"/blobs/{digest}") if session.blobs is None else _pieces(session.blobs, digest))
+    with translating(), store_of(session).open(digest) as file:
+        write_aside(target, iter(lambda: file.read(_CHUNK), b""))
 
 
-def write_aside(target: str, pieces: Iterable[bytes]) -> None:
+def write_aside(target: str, pieces: Iterator[bytes]) -> None:
     folder = os.path.dirname(os.path.abspath(target))
     os.makedirs(folder, exist_ok=True)
     aside = os.path.join(folder, f".{os.path.basename(target)[:100]}.{os.urandom(4).hex()}")
@@ -72,9 +132,9 @@ def write_aside(target: str, pieces: Iterable[bytes]) -> None:
 
 
 def files_below(folder: str) -> List[Tuple[str, str]]:
-    """`(name with slashes, path)` of every file below `folder`, sorted; links are followed, as uploads always did."""
+    """`(name with slashes, path)` of every file below `folder`, sorted. Links to folders are not followed."""
     found: List[Tuple[str, str]] = []
-    for above, _, names in os.walk(folder, followlinks=True):
+    for above, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(above, name)
             if os.path.isfile(path):
@@ -89,14 +149,12 @@ def in_parallel(work: Callable[[T], None], items: Sequence[T]) -> None:
 
     def labour() -> None:
         while waiting and not errors:
-            try:
+            with suppress(IndexError):  # another thread was quicker
                 item = waiting.pop()
-            except IndexError:  # another thread was quicker
-                return
-            try:
-                work(item)
-            except BaseException as error:
-                errors.append(error)
+                try:
+                    work(item)
+                except BaseException as error:
+                    errors.append(error)
 
     threads = [threading.Thread(target=labour, daemon=True) for _ in range(min(_PARALLEL, len(items)) - 1)]
     for thread in threads:
@@ -106,33 +164,6 @@ def in_parallel(work: Callable[[T], None], items: Sequence[T]) -> None:
         thread.join()
     if errors:
         raise errors[0]
-
-
-def opener(path: str) -> Callable[[], BinaryIO]:
-    return lambda: open(path, "rb")
-
-
-class _Content:
-    """A source that has been read once, for its digest."""
-
-    def __init__(self, source: Source) -> None:
-        if hasattr(source, "read"):
-            data = _read_all(cast("BinaryIO", source))
-            self.digest, self.size = hashlib.sha256(data).hexdigest(), len(data)
-            self.open: Callable[[], BinaryIO] = lambda: io.BytesIO(data)
-        else:
-            path = _checked(source)
-            self.digest, self.size = hash_file(path)
-            self.open = opener(path)
-
-
-def _store_here(folder: BlobFolder, name: str, source: Source) -> FileView:
-    with translating():
-        if hasattr(source, "read"):
-            data = _read_all(cast("BinaryIO", source))
-            return FileView(name, len(data), folder.put_bytes(data))
-        digest, size = folder.put_file(_checked(source))
-        return FileView(name, size, digest)
 
 
 def _checked(source: Source) -> str:
@@ -145,8 +176,3 @@ def _checked(source: Source) -> str:
 def _read_all(stream: BinaryIO) -> bytes:
     data = stream.read()
     return data.encode("utf-8") if isinstance(data, str) else data
-
-
-def _pieces(folder: BlobFolder, digest: str) -> Iterable[bytes]:
-    with translating(), folder.open(digest) as file:
-        yield from iter(lambda: file.read(_CHUNK), b"")

@@ -106,6 +106,10 @@ class ComputeTarget:
     def _path(self) -> str:
         return f"/workspaces/{self.workspace.id}/computes/{self.name}"
 
+    def __deepcopy__(self, memo: Dict[int, Any]) -> ComputeTarget:
+        """A handle to something that is one: a run configuration that is copied still names the same target."""
+        return self
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(workspace={self.workspace!r}, name={self.name!r}, type={self.type!r})"
 

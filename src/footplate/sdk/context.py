@@ -8,15 +8,22 @@ import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union, cast
 
 from footplate.job.journal import Journal
-from footplate.job.offline import OfflineRun
-from footplate.sdk import files
+from footplate.lazy import Deferred
 from footplate.sdk.exceptions import RunEnvironmentException
-from footplate.sdk.recorder import open_recorder
 from footplate.sdk.run import Run, failure_cause
-from footplate.sdk.session import Session, open_session
 
 if TYPE_CHECKING:
+    from footplate.job import offline
+    from footplate.sdk import experiment as experiments
+    from footplate.sdk import files, session, shipping
+    from footplate.sdk import workspace as workspaces
     from footplate.sdk.experiment import Experiment
+else:
+    # A training script that only logs needs none of these, and should not wait for them.
+    offline = Deferred("footplate.job.offline")
+    experiments, files, session, shipping, workspaces = (
+        Deferred(f"footplate.sdk.{name}") for name in ["experiment", "files", "session", "shipping", "workspace"]
+    )
 
 NEEDED = (
     "AZUREML_RUN_ID",
@@ -28,6 +35,7 @@ NEEDED = (
     "AZUREML_RUN_TOKEN",
     "AZUREML_RUN_TOKEN_EXPIRY",
     "FOOTPLATE_ENDPOINT",
+    "FOOTPLATE_JOURNALS",
 )
 OUTPUTS = "./outputs"
 _log = logging.getLogger(__name__)
@@ -37,33 +45,36 @@ class _SubmittedRun(Run):
     """A run seen from inside: the node agent, not the script, says how it ends."""
 
     def __init__(self, run_id: str) -> None:
-        # No request: a script that only logs never talks to the server.
+        # No request and no session: a script that only logs never talks to the server.
         self._id = run_id
         self._known = None
         self._outputs = OUTPUTS
         self._capture = None
-        self._job_session = open_session()
         self._found: Optional[Experiment] = None
         self._guard = threading.Lock()
-        self.log = _quick_log(open_recorder(self._job_session, run_id).journal, super().log)
+        self._own_journal = Journal(os.path.join(os.environ["FOOTPLATE_JOURNALS"], run_id))
+        self.log = _quick_log(self._own_journal, super().log)
 
     @property
-    def _session(self) -> Session:
-        return self._job_session
+    def _session(self) -> session.Session:
+        return session.open_session()
+
+    @property
+    def _journal(self) -> Journal:
+        return self._own_journal
 
     @property
     def experiment(self) -> Experiment:
-        # lazy: most scripts only log, and need not load what leads to the workspace
-        from footplate.sdk.experiment import find_experiment
-        from footplate.sdk.workspace import open_workspace
-
         with self._guard:
             if self._found is None:
-                workspace = open_workspace(
-                    self._session, os.environ.get("AZUREML_WORKSPACE_ID") or self._view.workspace
-                )
-                self._found = find_experiment(workspace, os.environ["AZUREML_ARM_PROJECT_NAME"])
+                known = os.environ.get("AZUREML_WORKSPACE_ID") or self._view.workspace
+                workspace = workspaces.open_workspace(self._session, known)
+                self._found = experiments.find_experiment(workspace, os.environ["AZUREML_ARM_PROJECT_NAME"])
             return self._found
+
+    def flush(self, timeout_seconds: float = 300) -> None:
+        """Return when everything logged so far is with the server, to which the node agent would bring it soon."""
+        shipping.ship_own(self._session, self._id, self._own_journal.folder)
 
     def complete(self, _set_status: bool = True) -> None:
         """Send metrics and outputs now. The run goes on: it completes when its script ends."""
@@ -114,7 +125,7 @@ def current_run(allow_offline: bool = True) -> Run:
     missing = missing_variables()
     if missing:
         if allow_offline:
-            return cast(Run, OfflineRun())
+            return cast(Run, offline.OfflineRun())
         raise RunEnvironmentException(
             f"this process does not belong to a run: {', '.join(missing)} not set",
             hint="submit the script with experiment.submit or: footplate run SCRIPT",

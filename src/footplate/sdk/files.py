@@ -52,7 +52,7 @@ def upload(session: Session, run_id: str, sources: Sequence[Tuple[str, blobs.Sou
     """Keep these files. A name that exists is an error; one that is uploaded automatically is then left as it is."""
     if not sources:
         return
-    stored = blobs.store(session, [(clean_name(name), source) for name, source in sources])
+    stored = blobs.put(session, [(clean_name(name), source) for name, source in sources])
     session.post(f"/runs/{run_id}/files", {"files": [to_json(file) for file in stored], "automatic": automatic})
 
 

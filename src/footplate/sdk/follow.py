@@ -7,12 +7,12 @@ from typing import Any, Dict, Optional
 
 from footplate.domain.codec import from_json
 from footplate.domain.launch import log_name, processes_per_node
-from footplate.domain.lifecycle import TERMINAL
 from footplate.domain.records import RunView
 from footplate.sdk.clock import duration_text
 from footplate.sdk.details import portal_url
 from footplate.sdk.exceptions import ExperimentExecutionException
 from footplate.sdk.session import LONG_POLL, Session
+from footplate.sdk.status import TERMINAL
 
 
 def wait(session: Session, run_id: str, show_output: bool) -> RunView:

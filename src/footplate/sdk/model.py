@@ -105,7 +105,7 @@ class Model:
         if not os.path.exists(path):
             raise FileNotFoundError(f"there is no file or folder {model_path!r} to register as model {model_name!r}")
         print(f"Registering model {model_name}")
-        files = blobs.store(workspace.session, _local_files(path, child_paths))
+        files = blobs.put(workspace.session, _local_files(path, child_paths))
         body = _registration(
             model_name, tags, properties, description, model_framework, model_framework_version, resource_configuration
         )

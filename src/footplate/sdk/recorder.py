@@ -8,29 +8,30 @@ from typing import Dict, Optional, Tuple
 
 from footplate.job.journal import Journal
 from footplate.sdk.session import Session
-from footplate.sdk.shipping import Shipper, Spool, ship_in_background, stop_shipping
+from footplate.sdk.shipping import Spool, ship_in_background, ship_own, stop_shipping
 
 
 class Recorder:
-    """The journal of one run. Inside a job the node agent ships it; elsewhere this process does."""
+    """The journal of one run. In a spool this process ships it; inside a job (`spool` is None) the node agent does."""
 
-    def __init__(self, journal: Journal, shipper: Shipper, spool: Optional[Spool] = None) -> None:
+    def __init__(self, session: Session, run_id: str, journal: Journal, spool: Optional[Spool] = None) -> None:
+        self._session = session
+        self._run = run_id
         self.journal = journal
         self.spool = spool
-        self._shipper = shipper
 
     def flush(self) -> None:
         """Return when the server has everything that was logged before the call."""
         if self.spool is not None:
             self.spool.ship()
         else:
-            self._shipper.ship()
+            ship_own(self._session, self._run, self.journal.folder)
 
     def close(self) -> None:
         """Flush, and write no more."""
         self.journal.close()
         if self.spool is None:
-            self._shipper.ship()
+            self.flush()
             return
         stop_shipping(self.spool)
         self.spool.close()
@@ -65,8 +66,7 @@ def flush_recorder(session: Session, run_id: str) -> None:
 def _make(session: Session, run_id: str) -> Recorder:
     journals = os.environ.get("FOOTPLATE_JOURNALS")
     if journals:
-        folder = os.path.join(journals, run_id)
-        return Recorder(Journal(folder), Shipper(session, run_id, folder))
+        return Recorder(session, run_id, Journal(os.path.join(journals, run_id)))
     spool = Spool(session, run_id)
     ship_in_background(spool)
-    return Recorder(Journal(spool.folder), Shipper(session, run_id, spool.folder), spool)
+    return Recorder(session, run_id, Journal(spool.folder), spool)

@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
-import io
 import os
-import uuid
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
-from footplate.domain.codec import from_json, to_json
-from footplate.domain.lifecycle import TERMINAL
-from footplate.domain.records import Cause, RunView, StoryLine
-from footplate.domain.specs import RunSpec
-from footplate.sdk import blobs, details, files, follow, metrics, snapshots
-from footplate.sdk.environment import Environment, from_definition
+from footplate.lazy import Deferred
+from footplate.sdk import metrics
 from footplate.sdk.exceptions import AzureMLException, Kinds, SnapshotException, UserErrorException
-from footplate.sdk.interactive import Capture
-from footplate.sdk.model import Model, register_from_run
-from footplate.sdk.recorder import Recorder, close_recorder, flush_recorder, open_recorder
-from footplate.sdk.resource_configuration import ResourceConfiguration
-from footplate.sdk.session import Session, user_name
+from footplate.sdk.status import TERMINAL
 
 if TYPE_CHECKING:
+    import io
+    import uuid
+
+    from footplate.domain import codec, records, specs
+    from footplate.job.journal import Journal
+    from footplate.sdk import (
+        blobs,
+        details,
+        environment,
+        files,
+        follow,
+        interactive,
+        model,
+        recorder,
+        resource_configuration,
+        session,
+        snapshots,
+    )  # fmt: skip
     from footplate.sdk.experiment import Experiment
     from footplate.sdk.workspace import Workspace
+else:
+    # A training script that only logs needs none of these, and should not wait for them.
+    io, uuid = Deferred("io"), Deferred("uuid")
+    codec, records, specs = (Deferred(f"footplate.domain.{name}") for name in ("codec", "records", "specs"))
+    details, environment, files, follow, interactive, model, recorder, session, snapshots = (
+        Deferred(f"footplate.sdk.{name}")
+        for name in [
+            "details",
+            "environment",
+            "files",
+            "follow",
+            "interactive",
+            "model",
+            "recorder",
+            "session",
+            "snapshots",
+        ]
+    )
 
 MAX_CHILDREN = 100
 BATCH_TAG = "azureml.batch_child_number"
@@ -38,9 +64,9 @@ class Run:
     def __init__(self, experiment: Experiment, run_id: str, outputs: Optional[str] = None, **kwargs: Any) -> None:
         self._experiment = experiment
         self._id = run_id
-        self._known: Optional[RunView] = None
+        self._known: Optional[records.RunView] = None
         self._outputs = outputs
-        self._capture: Optional[Capture] = None
+        self._capture: Optional[interactive.Capture] = None
         if self._view.experiment != experiment.name:
             raise UserErrorException(
                 f"run {run_id} is in experiment {self._view.experiment!r}, not in {experiment.name!r}",
@@ -48,7 +74,7 @@ class Run:
             )
 
     @classmethod
-    def _of(cls, experiment: Experiment, view: RunView, outputs: Optional[str] = None) -> Run:
+    def _of(cls, experiment: Experiment, view: records.RunView, outputs: Optional[str] = None) -> Run:
         made = object.__new__(cls)
         made._experiment, made._id, made._known = experiment, view.id, view
         made._outputs, made._capture = outputs, None
@@ -85,22 +111,25 @@ class Run:
     # ── identity ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def _view(self) -> RunView:
+    def _view(self) -> records.RunView:
         if self._known is None:
             self._refresh()
         assert self._known is not None
         return self._known
 
     @property
-    def _session(self) -> Session:
+    def _session(self) -> session.Session:
         return self.experiment.workspace.session
 
     @property
     def _path(self) -> str:
         return f"/runs/{self._id}"
 
-    def _refresh(self) -> RunView:
-        self._known = from_json(RunView, self._session.get(self._path))
+    def _refresh(self) -> records.RunView:
+        return self._keep(self._session.get(self._path))
+
+    def _keep(self, answer: Any) -> records.RunView:
+        self._known = codec.from_json(records.RunView, answer)
         return self._known
 
     @property
@@ -157,9 +186,9 @@ class Run:
     def get_portal_url(self) -> str:
         return details.portal_url(self._session, self._id)
 
-    def story(self) -> List[StoryLine]:
+    def story(self) -> List[records.StoryLine]:
         """Everything that happened to the run, in order, each with its time and a sentence."""
-        return [from_json(StoryLine, item) for item in self._session.items(f"{self._path}/story")]
+        return [codec.from_json(records.StoryLine, item) for item in self._session.items(f"{self._path}/story")]
 
     def __str__(self) -> str:
         return (
@@ -202,28 +231,28 @@ class Run:
         self._change(properties={str(key): str(value) for key, value in properties.items()})
 
     def _change(self, **change: Any) -> None:
-        self._known = from_json(RunView, self._session.patch(self._path, change))
+        self._keep(self._session.patch(self._path, change))
 
     # ── metrics ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def _recorder(self) -> Recorder:
-        return open_recorder(self._session, self._id)
+    def _journal(self) -> Journal:
+        return recorder.open_recorder(self._session, self._id).journal
 
     def log(self, name: str, value: Any, description: str = "", step: Optional[float] = None) -> None:
         """One value of a series: a number, a string, a bool or None."""
-        self._recorder.journal.log(name, metrics.scalar(value, name), step, description or "")
+        self._journal.log(name, metrics.scalar(value, name), step, description or "")
 
     def log_list(self, name: str, value: Iterable[Any], description: str = "") -> None:
         values = metrics.scalars(value, name)
         if values:
-            self._recorder.journal.log_list(name, values, description or "")
+            self._journal.log_list(name, values, description or "")
 
     def log_row(self, name: str, description: Optional[str] = None, **kwargs: Any) -> None:
-        self._recorder.journal.log_row(name, metrics.row(kwargs, name), description or "")
+        self._journal.log_row(name, metrics.row(kwargs, name), description or "")
 
     def log_table(self, name: str, value: Mapping[str, Any], description: str = "") -> None:
-        self._recorder.journal.log_table(name, metrics.table(value, name), description or "")
+        self._journal.log_table(name, metrics.table(value, name), description or "")
 
     def log_image(self, name: str, path: Optional[str] = None, plot: Any = None, description: str = "") -> None:
         """A picture: a file (`path`), or anything with `savefig` (`plot`), matplotlib.pyplot itself included."""
@@ -250,11 +279,11 @@ class Run:
 
     def _log_artifact(self, name: str, artifact: str, content: blobs.Source, kind: str, description: str) -> None:
         files.upload(self._session, self._id, [(artifact, content)])
-        self._recorder.journal.log_artifact(name, files.clean_name(artifact), kind, description or "")
+        self._journal.log_artifact(name, files.clean_name(artifact), kind, description or "")
 
     def flush(self, timeout_seconds: float = 300) -> None:
         """Return when everything logged so far is with the server."""
-        flush_recorder(self._session, self._id)
+        recorder.flush_recorder(self._session, self._id)
 
     def get_metrics(
         self,
@@ -325,11 +354,11 @@ class Run:
         datasets: Any = None,
         sample_input_dataset: Any = None,
         sample_output_dataset: Any = None,
-        resource_configuration: Optional[ResourceConfiguration] = None,
+        resource_configuration: Optional[resource_configuration.ResourceConfiguration] = None,
         **kwargs: Any,
-    ) -> Model:
+    ) -> model.Model:
         """Register files that the run has kept: `model_path` is a file or a folder in the run."""
-        return register_from_run(
+        return model.register_from_run(
             self.experiment.workspace, self._id, model_name, model_path, tags, properties, description,
             (model_framework, model_framework_version), (datasets, sample_input_dataset, sample_output_dataset),
             resource_configuration,
@@ -351,12 +380,12 @@ class Run:
         folder = destination or os.path.join("assets", self._id)
         return files.download_logs(self._session, self._id, folder)
 
-    def get_environment(self) -> Environment:
+    def get_environment(self) -> environment.Environment:
         spec = self._view.spec or self._refresh().spec
         definition = (spec.definition if spec else {}).get("environment")
         if not definition:
             raise UserErrorException(f"run {self._id} was not submitted with an environment")
-        return from_definition(definition)
+        return environment.from_definition(definition)
 
     def wait_for_completion(
         self, show_output: bool = False, wait_post_processing: bool = False, raise_on_error: bool = True
@@ -380,7 +409,9 @@ class Run:
             raise SnapshotException(f"run {self._id} has a snapshot already: {self._view.snapshot}")
         taken = snapshots.take(self._session, os.fspath(path))
         kinds: Kinds = {"conflict": SnapshotException}
-        self._known = from_json(RunView, self._session.post(f"{self._path}/snapshot", {"snapshot": taken.id}, kinds))
+        self._known = codec.from_json(
+            records.RunView, self._session.post(f"{self._path}/snapshot", {"snapshot": taken.id}, kinds)
+        )
         return taken.id
 
     def get_snapshot_id(self) -> str:
@@ -435,7 +466,7 @@ class Run:
     def _start_child(
         self, run_id: Optional[str], name: Optional[str], outputs: Optional[str], tags: Dict[str, Optional[str]]
     ) -> Run:
-        spec = RunSpec(self.experiment.name, "interactive", name=name, parent=self._id, tags=tags)
+        spec = specs.RunSpec(self.experiment.name, "interactive", name=name, parent=self._id, tags=tags)
         return start_run(self.experiment, spec, run_id, outputs)
 
     # ── its end ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -446,7 +477,7 @@ class Run:
     def complete(self, _set_status: bool = True) -> None:
         """Send the last metrics and the tracked outputs, and end the run as Completed."""
         self._hand_in()
-        self._known = from_json(RunView, self._session.post(f"{self._path}/complete"))
+        self._keep(self._session.post(f"{self._path}/complete"))
 
     def fail(
         self,
@@ -457,10 +488,14 @@ class Run:
         """Send what there is, and end the run as Failed with this error."""
         cause = failure_cause(error_details, error_code)
         self._hand_in()
-        self._known = from_json(RunView, self._session.post(f"{self._path}/fail", {"cause": to_json(cause)}))
+        self._known = codec.from_json(
+            records.RunView, self._session.post(f"{self._path}/fail", {"cause": codec.to_json(cause)})
+        )
 
     def cancel(self) -> None:
-        self._known = from_json(RunView, self._session.post(f"{self._path}/cancel", {"by": user_name()}))
+        self._known = codec.from_json(
+            records.RunView, self._session.post(f"{self._path}/cancel", {"by": session.user_name()})
+        )
 
     def clean(self) -> None:
         """Nothing to do: the working folder of a run that has ended is removed by its node."""
@@ -468,11 +503,11 @@ class Run:
     def _hand_in(self) -> None:
         if self._outputs is not None:
             files.upload_tracked(self._session, self._id, self._outputs)
-        close_recorder(self._session, self._id)
+        recorder.close_recorder(self._session, self._id)
 
     def __enter__(self) -> Run:
         if self._outputs is not None:
-            self._capture = Capture(self._recorder)
+            self._capture = interactive.Capture(recorder.open_recorder(self._session, self._id))
         return self
 
     def __exit__(self, kind: Any, error: Optional[BaseException], traceback: Any) -> bool:
@@ -481,7 +516,7 @@ class Run:
             self._capture = None
         ended_well = isinstance(error, SystemExit) and error.code in (None, 0)
         if self._refresh().status in TERMINAL:
-            close_recorder(self._session, self._id)
+            recorder.close_recorder(self._session, self._id)
         elif error is None or ended_well:
             self.complete()
         else:
@@ -491,18 +526,18 @@ class Run:
 
 def start_run(
     experiment: Experiment,
-    spec: RunSpec,
+    spec: specs.RunSpec,
     run_id: Optional[str] = None,
     outputs: Optional[str] = None,
 ) -> Run:
     """Make an interactive run: it runs as long as this process says so."""
     workspace = experiment.workspace
-    body = {"id": run_id or str(uuid.uuid4()), "spec": to_json(spec), "created_by": user_name()}
-    view = from_json(RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body))
+    body = {"id": run_id or str(uuid.uuid4()), "spec": codec.to_json(spec), "created_by": session.user_name()}
+    view = codec.from_json(records.RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body))
     return Run._of(experiment, view, outputs)  # pyright: ignore[reportPrivateUsage]
 
 
-def make_run(experiment: Experiment, view: RunView) -> Run:
+def make_run(experiment: Experiment, view: records.RunView) -> Run:
     """An object of the class that belongs to the run's type."""
     return TYPES.get(view.type or "", Run)._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
 
@@ -516,7 +551,7 @@ def runs_of(experiment: Experiment, query: Mapping[str, Any]) -> Iterator[Run]:
     workspace = experiment.workspace
     other: Dict[str, Experiment] = {experiment.name: experiment}
     for item in workspace.session.items(f"/workspaces/{workspace.id}/runs", query):
-        view = from_json(RunView, item)
+        view = codec.from_json(records.RunView, item)
         if view.experiment not in other:
             other[view.experiment] = type(experiment)(workspace, view.experiment)
         yield make_run(other[view.experiment], view)
@@ -544,11 +579,11 @@ def _filter(what: str, wanted: Filter) -> List[str]:
     raise UserErrorException(f"{what} is {wanted!r}", hint="give a key as a string, or a dictionary")
 
 
-def failure_cause(error: Union[str, BaseException, None], code: Optional[str]) -> Cause:
+def failure_cause(error: Union[str, BaseException, None], code: Optional[str]) -> records.Cause:
     if error is None:
-        return Cause(code or "UserError", "marked as failed by its user")
+        return records.Cause(code or "UserError", "marked as failed by its user")
     if isinstance(error, str):
-        return Cause(code or "UserError", error)
+        return records.Cause(code or "UserError", error)
     if isinstance(error, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
         return details.cause_of(error, code)
     raise TypeError(f"error_details is a string or an exception, not {error!r}")

@@ -10,7 +10,6 @@ from typing import Any, Callable, Dict, Generator, Iterator, Mapping, Optional, 
 
 from footplate.client import connect
 from footplate.client.transport import Transport
-from footplate.content.blobs import BlobFolder
 from footplate.errors import FootplateError
 from footplate.sdk.exceptions import Kinds, translate
 
@@ -47,10 +46,9 @@ class Session:
         return known
 
     @property
-    def blobs(self) -> Optional[BlobFolder]:
+    def blob_folder(self) -> Optional[str]:
         """The server's store of blobs when it is on this machine."""
-        folder = self.info.get("blobs") if self.is_local else None
-        return BlobFolder(folder) if folder else None
+        return self.info.get("blobs") if self.is_local else None
 
     def get(self, path: str, query: Optional[Query] = None, kinds: Kinds = _NO_KINDS) -> Any:
         return self._ask(lambda: self._transport.get(path, query), kinds)

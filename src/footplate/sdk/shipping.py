@@ -32,12 +32,16 @@ _log = logging.getLogger(__name__)
 
 
 class Shipper:
-    """Ships one folder of journals of one run. Any number of processes may ship the same folder at the same time."""
+    """Ships one folder of journals of one run. Any number of processes may ship the same folder at the same time.
 
-    def __init__(self, session: Session, run_id: str, folder: str) -> None:
+    `prefix` picks the writers: inside a job, others write there whose journals are not ours to send.
+    """
+
+    def __init__(self, session: Session, run_id: str, folder: str, prefix: str = "") -> None:
         self._session = session
         self._run = run_id
         self.folder = folder
+        self._prefix = prefix
         self._sizes: Dict[str, int] = {}
         self._guard = threading.Lock()
 
@@ -45,6 +49,8 @@ class Shipper:
         """Everything that is there. `finished`: nobody writes any more, so holes need not be waited for."""
         with self._guard:
             for writer in slots.writers(self.folder):
+                if not writer.startswith(self._prefix):
+                    continue
                 self._ship_writer(writer, slots.everything if finished else slots.finished_prefix)
 
     def _ship_writer(self, writer: str, read: Callable[[str, int], bytes]) -> None:
@@ -112,6 +118,11 @@ class Watch:
                 self._sizes[path] = sent
         except FileNotFoundError:
             return  # removed meanwhile
+
+
+def ship_own(session: Session, run_id: str, folder: str) -> None:
+    """Inside a job: ship now what this rank wrote, and nothing that others (the sampler of the machine) write there."""
+    Shipper(session, run_id, folder, f"rank_{os.environ.get('FOOTPLATE_RANK', '0')}_").ship()
 
 
 def put_by_offset(session: Session, path: str, data: bytes, offset: int) -> int:

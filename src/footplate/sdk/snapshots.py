@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 from dataclasses import dataclass
-from typing import BinaryIO, Dict, List, Optional, cast
+from typing import Dict, List, Optional
 
 from footplate.client import home_folder
 from footplate.content import git, tree
 from footplate.content.statcache import StatCache
-from footplate.content.tree import Tree
 from footplate.sdk import blobs, files
 from footplate.sdk.exceptions import AuthenticationException, Kinds, SnapshotException
 from footplate.sdk.session import Session, translating
@@ -19,7 +17,6 @@ from footplate.sdk.session import Session, translating
 DIFF = "system_logs/uncommitted.diff"
 _KINDS: Kinds = {"error": SnapshotException, "invalid": SnapshotException, "not_allowed": AuthenticationException}
 _MLFLOW = {"repository_uri": "repoURL", "branch": "branch", "commit": "commit"}
-_IN_MEMORY = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -58,39 +55,13 @@ def restore(session: Session, snapshot: str, path: Optional[str]) -> str:
         os.makedirs(target, exist_ok=True)
         target = os.path.join(target, f"{snapshot}.zip")
     with translating(_KINDS):
-        with _open_blob(session, snapshot) as manifest:
+        store = blobs.store_of(session)
+        with store.open(snapshot) as manifest:
             content = manifest.read()
-        tree.zip_to(content, lambda digest: _open_blob(session, digest), target)
+        tree.zip_to(content, store.open, target)
     return os.path.abspath(target)
 
 
 def _store(session: Session, folder: str) -> str:
     cache = StatCache.for_folder(os.path.join(home_folder(), "cache", "stat"), folder)
-    scanned = tree.scan(folder, cache=cache)
-    store = session.blobs
-    if store is not None:
-        return tree.store(scanned, store)
-    _send(session, scanned)
-    return scanned.digest
-
-
-def _send(session: Session, scanned: Tree) -> None:
-    """To a server on another machine. The manifest goes last, so one that is there vouches for all that it names."""
-    tree.hash_unknown(scanned)
-    manifest = scanned.manifest()
-    if session.post("/blobs/missing", {"digests": [scanned.digest]})["missing"]:
-        paths = {entry.content: scanned.path(entry) for entry in scanned.entries if entry.type == tree.FILE}
-        blobs.send_missing(session, {digest: blobs.opener(path) for digest, path in paths.items()})
-        session.send(f"/blobs/{scanned.digest}", manifest)
-    scanned.remember()
-
-
-def _open_blob(session: Session, digest: str) -> BinaryIO:
-    store = session.blobs
-    if store is not None:
-        return store.open(digest)
-    held = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  # whoever asked closes it
-    for piece in session.stream(f"/blobs/{digest}"):
-        held.write(piece)
-    held.seek(0)
-    return cast("BinaryIO", held)
+    return tree.store(tree.scan(folder, cache=cache), blobs.store_of(session))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Tuple
 
+TERMINAL = ("Completed", "Failed", "Canceled")
+
 
 class RunStatus:
     QUEUED = "Queued"
@@ -33,4 +35,4 @@ class RunStatus:
 
     @classmethod
     def get_terminal_statuses(cls) -> Tuple[str, ...]:
-        return (cls.COMPLETED, cls.FAILED, cls.CANCELED)
+        return TERMINAL

@@ -44,7 +44,7 @@ from footplate.storage import Store
 log = logging.getLogger(__name__)
 
 KEEP_ALIVE = 120
-"""Seconds that a connection may rest. Longer than the 60 to 75 that proxies usually allow, so that they hang up first."""
+"""Seconds that a connection may rest. Longer than the 60 to 75 that proxies usually allow, so they hang up first."""
 
 GRACE = 10
 """Seconds that answers under way get at the end. Long polls are sent home at once and need none of it."""

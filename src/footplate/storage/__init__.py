@@ -1,7 +1,7 @@
 """The only code that knows how the server keeps things: the database, and the folders of logs, journals and blobs.
 
-`Store` is the one door. Values go in and come out as the frozen dataclasses of `domain/`; nothing above this room sees SQL,
-a row or a path of a file. All errors that leave here are ours (`faults`).
+`Store` is the one door. Values go in and come out as the frozen dataclasses of `domain/`; nothing above this room sees
+SQL, a row or the path of a file. All errors that leave here are ours (`faults`).
 """
 
 from footplate.storage.runs import RunQuery

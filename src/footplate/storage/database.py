@@ -7,11 +7,11 @@ line at a lock of this process: waiting there is fair and costs nothing, waiting
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event
+from sqlalchemy import Connection, CursorResult, Engine, Table, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -33,12 +33,12 @@ class Database:
         self.engine = _sqlite_engine(url) if self.sqlite else _postgres_engine(url)
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self) -> Generator[Connection, None, None]:
         with translated(), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self) -> Generator[Connection, None, None]:
         """A transaction that is committed when the block ends well. Do not open one inside another."""
         with translated():
             if not self.sqlite:
@@ -61,6 +61,13 @@ class Database:
 
     def close(self) -> None:
         self.engine.dispose()
+
+
+def new_key(result: CursorResult[Any]) -> int:
+    """The number that the database gave to the row just inserted."""
+    key = result.inserted_primary_key
+    assert key is not None
+    return int(key[0])
 
 
 def _url(address: str) -> URL:

@@ -1,17 +1,17 @@
 """Foreign errors become ours here and nowhere else: the database drivers', SQLAlchemy's and the operating system's.
 
-    disk full, quota reached        OutOfSpace     nothing was changed
-    locked, unreachable, restarting Unavailable    the same call may work later
-    damaged file, failing disk      Broken
-    unique key exists, folder ⇄ file Conflict
-    text or number that no database takes  InvalidInput
+disk full, quota reached        OutOfSpace     nothing was changed
+locked, unreachable, restarting Unavailable    the same call may work later
+damaged file, failing disk      Broken
+unique key exists, folder ⇄ file Conflict
+text or number that no database takes  InvalidInput
 """
 
 from __future__ import annotations
 
 import errno
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from sqlalchemy import exc
@@ -111,7 +111,7 @@ def _postgres_error(error: BaseException, words: str) -> FootplateError:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translated() -> Generator[None, None, None]:
     """Raise whatever goes wrong inside as an error of ours."""
     try:
         yield

@@ -28,7 +28,7 @@ class Files:
         with self._database.read() as connection:
             query = select(files).where(c.run == self._keys.of(run, connection).key)
             if prefix:
-                # Nothing that begins so comes after the prefix followed by the highest byte, as often as a path is long.
+                # Nothing that begins so comes after the prefix and as many of the highest byte as a path is long.
                 query = query.where(c.path >= prefix, c.path <= prefix + "\udcff" * LONGEST_PATH)
             rows = connection.execute(query.order_by(c.path)).all()
         return [FileView(row.path, row.size, row.digest, row.modified) for row in rows]
@@ -39,7 +39,9 @@ class Files:
             key = self._keys.of(run, connection).key
             row = connection.execute(select(files).where(files.c.run == key, files.c.path == path)).one_or_none()
         if row is None:
-            raise NotFound(f"run {run} has no file {path!r}", f"see what it has with: footplate runs files {run}", run=run)
+            raise NotFound(
+                f"run {run} has no file {path!r}", f"see what it has with: footplate runs files {run}", run=run
+            )
         return FileView(row.path, row.size, row.digest, row.modified)
 
     def add(
@@ -81,5 +83,7 @@ def _existing(connection: Connection, key: int, paths: builtins.list[str]) -> se
     found: set[str] = set()
     for start in range(0, len(paths), _BATCH):
         batch = paths[start : start + _BATCH]
-        found.update(connection.execute(select(files.c.path).where(files.c.run == key, files.c.path.in_(batch))).scalars())
+        found.update(
+            connection.execute(select(files.c.path).where(files.c.run == key, files.c.path.in_(batch))).scalars()
+        )
     return found

@@ -1,15 +1,15 @@
 """Files that only grow, written by byte offset.
 
-The size of the file is the whole truth about how much has arrived. A repeated piece is skipped, a piece that would leave
-a gap is refused, so a sender that was interrupted anywhere goes on from the size it is told. A process that is killed
-in the middle of a write leaves a shorter piece, never a wrong one.
+The size of the file is the whole truth about how much has arrived. A repeated piece is skipped, a piece that would
+leave a gap is refused, so a sender that was interrupted anywhere goes on from the size it is told. A process that is
+killed in the middle of a write leaves a shorter piece, never a wrong one.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Hashable, Iterator
+from collections.abc import Generator, Hashable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,7 +27,7 @@ class KeyedLocks:
         self._locks: dict[Hashable, tuple[threading.Lock, int]] = {}
 
     @contextmanager
-    def hold(self, key: Hashable) -> Iterator[None]:
+    def hold(self, key: Hashable) -> Generator[None, None, None]:
         with self._guard:
             lock, users = self._locks.get(key, (threading.Lock(), 0))
             self._locks[key] = (lock, users + 1)
@@ -129,4 +129,6 @@ def _write_or_undo(file: int, size: int, data: memoryview) -> int:
 
 
 def _gap(path: Path, offset: int, size: int) -> Conflict:
-    return Conflict(f"{path.name} has {size} bytes, a piece at {offset} would leave a gap", f"send from {size}", size=size)
+    return Conflict(
+        f"{path.name} has {size} bytes, a piece at {offset} would leave a gap", f"send from {size}", size=size
+    )

@@ -29,7 +29,7 @@ class Labels:
         c = self.table.c
         found: dict[int, Found] = defaultdict(lambda: ({}, {}))
         query = select(self.owner, c.kind, c.name, c.value).where(self.owner.in_(list(owners)))
-        for owner, kind, name, value in sorted(connection.execute(query), key=lambda row: row[2]):
+        for owner, kind, name, value in sorted(connection.execute(query).all(), key=lambda row: row[2]):
             found[owner][0 if kind == TAG else 1][name] = value
         return found
 

@@ -11,15 +11,15 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
 from heapq import merge as merge_sorted
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, RowMapping, func, select, update
 
 from footplate.domain.records import Stage
 from footplate.errors import InvalidInput
@@ -35,6 +35,7 @@ from footplate.storage.summaries import WORDS, Summary, merge, series_name, summ
 _PIECE = 4 * 1024 * 1024 // SLOT * SLOT  # what is decoded at once
 _DECODERS = 512
 _BATCH = 500
+_SUMMARY = tuple(field.name for field in fields(Summary))
 _SERIES_SIGN = re.compile(re.escape(bytes([SERIES])))
 
 
@@ -132,11 +133,11 @@ class Metrics:
         places = {name: last + 1 + i for i, name in enumerate(fresh)}
         rows = [
             {"run": key.key, "experiment": key.experiment, "system": system, "name": name, "place": places.get(name, 0)}
-            | _columns(summary)
+            | asdict(summary)
             for name, summary in changed.items()
         ]
         statement = self._database.insert(series)
-        updated = {name: statement.excluded[name] for name in _columns(next(iter(changed.values())))}
+        updated = {name: statement.excluded[name] for name in _SUMMARY}
         connection.execute(
             statement.on_conflict_do_update(index_elements=["run", "system", "name"], set_=updated), rows
         )
@@ -159,26 +160,26 @@ class Metrics:
         kind than the first. `system` chooses between the machine's samples and the user's metrics.
         """
         writers = [journal.writer for journal in self._catch_up(run) if journal.system == system]
-        known = {row.name: row for row in self._rows(run) if row.system == system and name in (None, row.name)}
+        known = {r["name"]: r for r in self._rows(run) if r["system"] == system and name in (None, r["name"])}
         logged: dict[str, builtins.list[builtins.list[Any]]] = {row: [] for row in known}
         for writer in writers:
             for wanted, points in self._decode(run, writer, known).items():
                 logged[wanted].append(points)
         return [
-            {"name": row.name, "kind": row.kind, "points": _merged(logged[row.name]), "dropped": row.dropped}
-            for row in known.values()
+            {"name": name, "kind": row["kind"], "points": _merged(logged[name]), "dropped": row["dropped"]}
+            for name, row in known.items()
         ]
 
     def summary(self, run: str) -> builtins.list[dict[str, Any]]:
         """`{name, kind, system, count, last, min, max, dropped}` for each series, in the order first logged."""
         self._catch_up(run)
-        fields = ("name", "kind", "system", "count", "last", "min", "max", "dropped")
-        return [{field: row._mapping[field] for field in fields} for row in self._rows(run)]  # pyright: ignore[reportPrivateUsage]
+        shown = ("name", "kind", "system", "count", "last", "min", "max", "dropped")
+        return [{field: row[field] for field in shown} for row in self._rows(run)]
 
-    def _decode(self, run: str, writer: str, known: dict[str, Any]) -> dict[str, builtins.list[Any]]:
+    def _decode(self, run: str, writer: str, known: Mapping[str, RowMapping]) -> dict[str, builtins.list[Any]]:
         """All points of a writer in series that are asked for."""
         found: dict[str, builtins.list[Any]] = {}
-        kinds = {name: row.kind for name, row in known.items()}
+        kinds = {name: row["kind"] for name, row in known.items()}
         decoder = _JournalDecoder(self._file(run, writer, "text"))
         file, at = self._file(run, writer, "slots"), 0
         with decoder.text:
@@ -190,10 +191,11 @@ class Metrics:
                         found.setdefault(point_name, []).append([time, step, value])
         return found
 
-    def _rows(self, run: str) -> builtins.list[Row[Any]]:
+    def _rows(self, run: str) -> Sequence[RowMapping]:
         with self._database.read() as connection:
             key = self._keys.of(run, connection).key
-            return list(connection.execute(select(series).where(series.c.run == key).order_by(series.c.place)))
+            query = select(series).where(series.c.run == key).order_by(series.c.place)
+            return connection.execute(query).mappings().all()
 
     # ── Journals ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -233,15 +235,9 @@ def _summaries(connection: Connection, run: int, system: bool, names: Iterable[s
     wanted = sorted(names)
     for start in range(0, len(wanted), _BATCH):
         where = (c.run == run, c.system == system, c.name.in_(wanted[start : start + _BATCH]))
-        for row in connection.execute(select(series).where(*where)):
-            found[row.name] = Summary(
-                row.kind, row.count, row.last, row.last_time, row.rank, row.min, row.max, row.dropped
-            )
+        for row in connection.execute(select(series).where(*where)).mappings():
+            found[row["name"]] = Summary(**{field: row[field] for field in _SUMMARY})
     return found
-
-
-def _columns(summary: Summary) -> dict[str, Any]:
-    return asdict(summary)
 
 
 def _merged(lists: builtins.list[builtins.list[Any]]) -> builtins.list[Any]:
@@ -277,7 +273,9 @@ class _Text:
         except FileNotFoundError:
             self._size = 0
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._file is not None:
             os.close(self._file)
         self._file = None

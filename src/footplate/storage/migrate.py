@@ -8,7 +8,7 @@ is something to migrate.
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -78,7 +78,7 @@ def _upgrade(connection: Connection, versions: Path, head: str) -> None:
 
 
 @contextmanager
-def _lock_file(path: Path) -> Iterator[None]:
+def _lock_file(path: Path) -> Generator[None, None, None]:
     with translated(), path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -5,14 +5,14 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import FileView, ModelView
 from footplate.errors import NotFound
-from footplate.storage.database import Database
+from footplate.storage.database import Database, new_key
 from footplate.storage.labels import MODEL_LABELS, PROPERTY, TAG
 from footplate.storage.schema import model_versions, models
 
@@ -30,14 +30,16 @@ class Models:
             version = self._next_version(connection, view.workspace, view.name)
             c = models.c
             # Looked up after the version was taken: on PostgreSQL that is where a twin of this request waits for us.
-            known = connection.execute(select(models).where(c.workspace == view.workspace, c.request == key)).one_or_none()
+            known = connection.execute(
+                select(models).where(c.workspace == view.workspace, c.request == key)
+            ).one_or_none()
             if known is not None:
                 self._give_back(connection, view.workspace, view.name)
                 return _views(connection, [known])[0]
             values = {name: getattr(view, name) for name in _PLAIN}
             values.update(files=to_json(view.files), resources=view.resources, options=view.options)
             values.update(version=version, request=key)
-            owner = cast(int, connection.execute(insert(models).values(**values)).inserted_primary_key[0])
+            owner = new_key(connection.execute(insert(models).values(**values)))
             MODEL_LABELS.change(connection, owner, view.tags, (), view.properties)
         return replace(view, version=version)
 

@@ -43,6 +43,7 @@ def _what_is_wrong(path: str) -> str | None:
 def check_writer(writer: str) -> str:
     if not _WRITER.fullmatch(writer) or ".." in writer:
         raise InvalidInput(
-            f"{writer[:200]!r} is not a journal writer's name", "use letters, digits, '_', '-' and single dots, at most 128"
+            f"{writer[:200]!r} is not a journal writer's name",
+            "use letters, digits, '_', '-' and single dots, at most 128",
         )
     return writer

@@ -1,4 +1,4 @@
-"""What a workspace registers by name: compute targets, environments; and locks, which have no name but their content."""
+"""What a workspace registers by name: compute targets and environments; and locks, whose name is their content."""
 
 from __future__ import annotations
 

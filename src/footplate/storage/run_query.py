@@ -1,9 +1,13 @@
 """Finding runs: which of them, in which order, page by page.
 
-The order decides the index that is walked (by time, or by a metric), and the walk stops when the page is full: that is
-fast as long as enough runs on the way match. A filter that few runs match makes the walk long, so each filter is first
-asked, at the cost of looking at no more than `RARE` entries of its own index, whether it is such a one; if it is, its
-runs are taken from there and sorted. So neither the number of runs nor the kind of filter changes the time.
+Every index that a search walks ends with the run's key, and keys are given in the order of creation: so the walk along
+any one of them gives the runs in order, and stops when the page is full. Which one is walked:
+
+* A filter that no more than `RARE` runs match, which its own index tells cheaply, gives its runs, and they are sorted.
+* Else, for the newest runs, the index of a label that is asked for, or of status, type or parent;
+* for an order by metric, the index of the values logged last.
+
+All other conditions are asked of each run on the way. So the time depends on the page, not on how many runs there are.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, exists, false, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, false, func, select, tuple_
 
 from footplate.errors import InvalidInput
 from footplate.storage.labels import PROPERTY, RUN_LABELS, TAG
@@ -32,8 +36,9 @@ class RunQuery:
     """What `Runs.list` looks for. Tags and properties are (name, value) pairs; value None means "has the name".
 
     `parent`: "none" for runs at the top, "any", or the id of the parent. `ancestor` takes all below that run, whatever
-    `parent` says, unless it names a run. `metric` alone means "has it"; its bounds, and `order="metric:NAME"`, are about
-    the value logged last. A metric order leaves out runs without that metric and puts those that ended in NaN last.
+    `parent` says, unless it names a run. `metric` alone means "has it"; its bounds, and `order="metric:NAME"`, are
+    about the value logged last. An order by metric leaves out the runs that do not have it, and puts last those whose
+    value is NaN or no number.
     """
 
     workspace: str
@@ -54,14 +59,18 @@ class RunQuery:
 
 
 class Filter(NamedTuple):
-    """`holds`: the condition on a row of runs. `entries`: the keys of all runs that match, straight from an index."""
+    """`holds`: the condition on a row of runs. `entries`: the keys of all runs that match, straight from an index.
+
+    `ordered`: the column of `entries` that its index is sorted by, if that is the run's key.
+    """
 
     holds: ColumnElement[bool]
     entries: Select[Any]
+    ordered: ColumnElement[int] | None = None
 
 
 class Position(NamedTuple):
-    """Where a page ended: the value that the runs are sorted by (None: among the NaNs), and the run's key."""
+    """A run in the order: the number that it is sorted by, if it is by one and has one, and its key."""
 
     value: float | None
     key: int
@@ -78,68 +87,97 @@ def find(connection: Connection, query: RunQuery) -> tuple[list[int], str | None
     rare = _rarest(connection, filters)
     conditions = [*scope.conditions, *(f.holds for f in filters)]
     if rare is not None:
-        conditions.append(runs.c.key.in_(rare))
-    if query.order == "created":
-        found = _by_time(connection, query, conditions, after)
+        found = _sort(connection, query, [*conditions, runs.c.key.in_(rare)], after)
+    elif query.order == "created":
+        found = _walk_time(connection, query, scope, filters, conditions, after)
     else:
-        found = _by_metric(connection, query, scope, conditions, after, walk=rare is None)
+        found = _walk_metric(connection, query, scope, conditions, after)
     page = found[: query.limit]
     return [p.key for p in page], _write_cursor(query, page[-1]) if len(found) > query.limit else None
 
 
-# ── The two orders ────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Three ways to the page ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _by_time(
+def _sort(
     connection: Connection, query: RunQuery, conditions: list[ColumnElement[bool]], after: Position | None
 ) -> list[Position]:
-    statement = select(runs.c.created, runs.c.key).where(*conditions)
-    return _take(connection, query, statement, (runs.c.created, runs.c.key), after, query.limit + 1)
+    """From few runs, known by their keys."""
+    if query.order == "created":
+        return _take(connection, query, select(runs.c.key).where(*conditions), (runs.c.key,), after)
+    # An outer join, because SQLite keeps its order: from the few runs to their series, not the other way round.
+    c = series.c
+    statement = select(c.rank, c.run).select_from(runs).outerjoin(series, (c.run == runs.c.key) & _is_order(query))
+    found = [Position(*row) for row in connection.execute(statement.where(*conditions)).all() if row.run is not None]
+    sign = 1 if query.ascending else -1
+
+    def place(position: Position) -> tuple[bool, float, int]:
+        return position.value is None, sign * (position.value or 0.0), sign * position.key
+
+    return sorted((p for p in found if after is None or place(p) > place(after)), key=place)
 
 
-def _by_metric(
+def _walk_time(
+    connection: Connection,
+    query: RunQuery,
+    scope: _Scope,
+    filters: list[Filter],
+    conditions: list[ColumnElement[bool]],
+    after: Position | None,
+) -> list[Position]:
+    for entries, column in ((f.entries, f.ordered) for f in filters):
+        if column is not None and scope.experiment is not None:
+            statement = entries.with_only_columns(column).where(_run_is(column, conditions))
+            return _take(connection, query, statement, (column,), after)
+    return _take(connection, query, select(runs.c.key).where(*conditions), (runs.c.key,), after)
+
+
+def _walk_metric(
     connection: Connection,
     query: RunQuery,
     scope: _Scope,
     conditions: list[ColumnElement[bool]],
     after: Position | None,
-    walk: bool,
 ) -> list[Position]:
-    """Numbers first, in order; then the runs whose last value is no number, by age, in either direction."""
+    """Numbers first, in order; then the runs whose last value is no number, by age."""
     c = series.c
-    base = select(c.rank, c.run).where(c.name == query.order.partition(":")[2], c.system == false())
+    base = select(c.rank, c.run).where(_is_order(query), _run_is(c.run, conditions))
     if scope.experiment is not None:
         base = base.where(c.experiment == scope.experiment)
-    if query.order == f"metric:{query.metric}":  # begin the walk where the bounds begin
+    if query.order == f"metric:{query.metric}":  # begin where the bounds begin
         base = base.where(*_bounds(query, c.rank))
-    if walk:
-        # As a question about each entry, so that SQLite keeps to the walk and sorts nothing.
-        base = base.where(exists().where(runs.c.key == c.run, *conditions).correlate(series))
-    else:
-        base = base.join(runs, runs.c.key == c.run).where(*conditions)
     found: list[Position] = []
     if after is None or after.value is not None:
-        found = _take(connection, query, base.where(c.rank.is_not(None)), (c.rank, c.run), after, query.limit + 1)
+        found = _take(connection, query, base.where(c.rank.is_not(None)), (c.rank, c.run), after)
         after = None
     if len(found) <= query.limit:
-        rest = query.limit + 1 - len(found)
-        found += _take(connection, query, base.where(c.rank.is_(None)), (c.run,), after, rest)
+        found += _take(connection, query, base.where(c.rank.is_(None)), (c.run,), after)
     return found
+
+
+def _is_order(query: RunQuery) -> ColumnElement[bool]:
+    return and_(series.c.name == query.order.partition(":")[2], series.c.system == false())
+
+
+def _run_is(key: ColumnElement[int], conditions: list[ColumnElement[bool]]) -> ColumnElement[bool]:
+    """As a question about each entry on the way, so that SQLite keeps to the walk and sorts nothing."""
+    return exists().where(runs.c.key == key, *conditions).correlate_except(runs)
 
 
 def _take(
     connection: Connection,
     query: RunQuery,
-    statement: Select[Any],
+    statement: Select[Any] | Select[Any, Any],
     order: Sequence[ColumnElement[Any]],
     after: Position | None,
-    limit: int,
 ) -> list[Position]:
+    """The page and one more, so that we know whether there is a next page."""
     if after is not None:
         place, there = tuple_(*order), tuple_(*after[-len(order) :])
         statement = statement.where(place > there if query.ascending else place < there)
     columns = [column.asc() if query.ascending else column.desc() for column in order]
-    return [Position(*row) for row in connection.execute(statement.order_by(*columns).limit(limit))]
+    rows = connection.execute(statement.order_by(*columns).limit(query.limit + 1)).all()
+    return [Position(row[0] if len(row) == 2 else None, row[-1]) for row in rows]
 
 
 # ── The filters ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -199,7 +237,8 @@ def _filters(query: RunQuery, scope: _Scope) -> list[Filter]:
             entries = select(run_labels.c.run).where(
                 scope.experiment_is(run_labels.c.experiment), *RUN_LABELS.matches(kind, name, value)
             )
-            filters.append(Filter(RUN_LABELS.exists_for(runs.c.key, kind, name, value), entries))
+            ordered = run_labels.c.run if value is not None else None
+            filters.append(Filter(RUN_LABELS.exists_for(runs.c.key, kind, name, value), entries, ordered))
     if query.metric is not None:
         filters.append(_metric_filter(query, scope))
     here = scope.experiment_is(runs.c.experiment)
@@ -250,7 +289,7 @@ def _rarest(connection: Connection, filters: list[Filter]) -> list[int] | None:
     if not counted:
         return None
     _, rarest = min(counted, key=lambda pair: pair[0])
-    return [row[0] for row in connection.execute(rarest.entries)]
+    return list(connection.execute(rarest.entries).scalars().all())
 
 
 # ── Input and cursors ─────────────────────────────────────────────────────────────────────────────────────────────────

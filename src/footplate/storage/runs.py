@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
@@ -14,7 +14,7 @@ from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import NodeRecord, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
 from footplate.domain.specs import RunSpec, check_run_id
 from footplate.errors import Conflict, InvalidInput
-from footplate.storage.database import Database
+from footplate.storage.database import Database, new_key
 from footplate.storage.keys import RunKeys, no_such_run
 from footplate.storage.labels import RUN_LABELS, Found
 from footplate.storage.run_query import LARGEST_PAGE, RunQuery, find
@@ -59,7 +59,7 @@ class Runs:
                 "display_name": spec.display_name, "description": spec.description, "target": spec.target,
                 "node_count": spec.distribution.node_count, "snapshot": spec.snapshot, "created_by": created_by,
             }  # fmt: skip
-            key = cast(int, connection.execute(insert(runs).values(**values)).inserted_primary_key[0])
+            key = new_key(connection.execute(insert(runs).values(**values)))
             connection.execute(insert(run_specs).values(run=key, spec=to_json(spec)))
             RUN_LABELS.change(connection, key, spec.tags, (), spec.properties, experiment=home.key)
             _add_lines(connection, key, lines)
@@ -73,7 +73,9 @@ class Runs:
         if row is None:
             raise no_such_run(parent)
         if row.workspace != record.workspace:
-            raise InvalidInput(f"run {parent!r} is in another workspace", "a child lives in the workspace of its parent")
+            raise InvalidInput(
+                f"run {parent!r} is in another workspace", "a child lives in the workspace of its parent"
+            )
         return row.key
 
     def save(self, record: RunRecord, expected_version: int, lines: builtins.list[StoryLine]) -> bool:
@@ -131,7 +133,7 @@ class Runs:
         """Those that exist, in the order asked for, without their specs."""
         with self._database.read() as connection:
             rows = connection.execute(select(runs.c.id, runs.c.key).where(runs.c.id.in_(list(ids))))
-            keys = {id: key for id, key in rows}
+            keys: dict[str, int] = {row.id: row.key for row in rows}
             return _views(connection, [keys[id] for id in ids if id in keys])
 
     def list(self, query: RunQuery) -> tuple[builtins.list[RunView], str | None]:
@@ -162,7 +164,7 @@ class Runs:
 
     def _records(self, *conditions: Any) -> builtins.list[RunRecord]:
         with self._database.read() as connection:
-            rows = connection.execute(_RECORDS.where(*conditions).order_by(runs.c.created, runs.c.key)).all()
+            rows = connection.execute(_RECORDS.where(*conditions).order_by(runs.c.key)).all()
         return [_record(row) for row in rows]
 
     def busy_nodes(self, workspace: str, target: str) -> int:
@@ -220,7 +222,7 @@ def _views(connection: Connection, keys: builtins.list[int], with_spec: bool = F
     """Three queries at most, however many runs."""
     if not keys:
         return []
-    rows = {row.key: row for row in connection.execute(_VIEWS.where(runs.c.key.in_(keys)))}
+    rows = {row.key: row for row in connection.execute(_VIEWS.where(runs.c.key.in_(keys))).all()}
     labels = RUN_LABELS.of(connection, keys)
     specs: dict[int, RunSpec] = {}
     if with_spec:

@@ -55,12 +55,9 @@ class Words(TypeDecorator[str]):
             raise InvalidInput(f"{value!r} contains NUL", "remove it")
         return value
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> str | None:
-        return value
-
 
 class Path(TypeDecorator[str]):
-    """A path as the bytes of its name, so that any name a file can have is kept, and order means the same everywhere."""
+    """A path as the bytes of its name: any name that a file can have is kept, and its order is the same everywhere."""
 
     impl = LargeBinary
     cache_ok = True
@@ -159,12 +156,12 @@ runs = Table(
     Column("warnings", Json, nullable=False),
     Column("nodes", Json, nullable=False),
     UniqueConstraint("experiment", "number"),
-    Index("runs_of_experiment", "experiment", "created", "key"),
-    Index("runs_of_experiment_by_parent", "experiment", "parent", "created", "key"),
-    Index("runs_of_workspace", "workspace", "created", "key"),
-    Index("runs_of_workspace_by_parent", "workspace", "parent", "created", "key"),
-    Index("runs_by_status", "experiment", "status"),
-    Index("runs_by_type", "experiment", "type"),
+    Index("runs_of_experiment", "experiment", "key"),
+    Index("runs_of_experiment_by_parent", "experiment", "parent", "key"),
+    Index("runs_of_workspace", "workspace", "key"),
+    Index("runs_of_workspace_by_parent", "workspace", "parent", "key"),
+    Index("runs_by_status", "experiment", "status", "parent", "key"),
+    Index("runs_by_type", "experiment", "type", "parent", "key"),
     Index("runs_by_stage", "stage", "workspace", "target"),
 )
 

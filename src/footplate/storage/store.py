@@ -37,7 +37,7 @@ class Store:
         self.environments = Environments(database)
         self.locks = Locks(database)
         self.tokens = Tokens(database)
-        self.blobs = BlobFolder(home / "blobs")
+        self.blobs = BlobFolder(str(home / "blobs"))
 
     @classmethod
     def open(cls, home: Path, database: str | None = None) -> Store:

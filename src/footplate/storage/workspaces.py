@@ -31,10 +31,10 @@ class Workspaces:
 
     def get(self, id: str) -> WorkspaceView:
         with self._database.read() as connection:
-            row = connection.execute(select(workspaces).where(workspaces.c.id == id)).one_or_none()
+            row = connection.execute(select(workspaces).where(workspaces.c.id == id)).mappings().one_or_none()
         if row is None:
             raise NotFound(f"there is no workspace {id!r}", "make one with: footplate init")
-        return _workspace(row)
+        return WorkspaceView(**row)
 
     def find(
         self, name: str | None = None, subscription_id: str | None = None, resource_group: str | None = None
@@ -43,12 +43,8 @@ class Workspaces:
         wanted = {"name": name, "subscription_id": subscription_id, "resource_group": resource_group}
         conditions = [workspaces.c[column] == value for column, value in wanted.items() if value is not None]
         with self._database.read() as connection:
-            rows = connection.execute(select(workspaces).where(*conditions).order_by(workspaces.c.created)).all()
-        return [_workspace(row) for row in rows]
-
-
-def _workspace(row: Row[Any]) -> WorkspaceView:
-    return WorkspaceView(**row._mapping)  # pyright: ignore[reportArgumentType, reportPrivateUsage]
+            rows = connection.execute(select(workspaces).where(*conditions).order_by(workspaces.c.created))
+            return [WorkspaceView(**row) for row in rows.mappings()]
 
 
 class Experiments:
@@ -97,7 +93,9 @@ class Experiments:
         with self._database.write() as connection:
             row = _row(connection, id, lock=True)
             if connection.execute(select(exists().where(runs.c.experiment == row.key))).scalar():
-                raise Conflict(f"experiment {row.name!r} has runs", "archive it instead: only empty ones can be deleted")
+                raise Conflict(
+                    f"experiment {row.name!r} has runs", "archive it instead: only empty ones can be deleted"
+                )
             connection.execute(delete(experiments).where(experiments.c.key == row.key))
 
 
@@ -109,7 +107,14 @@ def ensure(database: Database, connection: Connection, workspace: str, name: str
         return row
     if not connection.execute(select(exists().where(workspaces.c.id == workspace))).scalar():
         raise NotFound(f"there is no workspace {workspace!r}", "make one with: footplate init")
-    new = {"id": str(uuid.uuid4()), "workspace": workspace, "name": name, "created": now, "tags": {}, "last_number": 0}
+    new: dict[str, Any] = {
+        "id": str(uuid.uuid4()),
+        "workspace": workspace,
+        "name": name,
+        "created": now,
+        "tags": {},
+        "last_number": 0,
+    }
     connection.execute(database.insert(experiments).values(**new).on_conflict_do_nothing())
     return connection.execute(query).one()
 

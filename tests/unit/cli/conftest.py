@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-ENTRY = [sys.executable, "-c", "from footplate.cli.main import main; main()"]
-
 
 class Terminal:
     """A shell in a folder. Commands get the home of the test and no terminal, as in a pipe."""
+
+    ENTRY = (sys.executable, "-c", "from footplate.cli.main import main; main()")
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def __call__(self, *arguments: str, code: int | None = 0, **variables: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            [*ENTRY, *arguments],
+            [*self.ENTRY, *arguments],
             cwd=self.folder,
             env={**os.environ, **variables},
             capture_output=True,
@@ -39,7 +39,7 @@ class Terminal:
 
     def open(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [*ENTRY, *arguments], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*self.ENTRY, *arguments], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
     def write(self, name: str, *lines: str) -> Path:

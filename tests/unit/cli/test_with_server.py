@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import signal
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -122,13 +125,13 @@ def test_ctrl_c_leaves_the_run_running(footplate: Any) -> None:
     assert "canceled" in footplate("runs", "logs", "-f", run["id"]).stderr.lower()
 
 
-def test_a_reader_that_has_enough_is_no_error(footplate: Any) -> None:
+def test_a_reader_that_has_enough_is_left_in_peace(footplate: Any) -> None:
     footplate.write("chatty.py", "for i in range(200000): print('line', i)")
     footplate("run", "chatty.py", "--wait", "--no-stream")
     reading = footplate.open("runs", "logs", "latest")
     assert reading.stdout.readline() == "line 0\n"
     reading.stdout.close()
-    assert reading.wait(30) == 0
+    assert reading.wait(30) == 1
     assert reading.stderr.read() == ""
 
 
@@ -255,3 +258,53 @@ def test_doctor(footplate: Any, home: Path) -> None:
 def test_colours_only_for_terminals(footplate: Any) -> None:
     assert "\x1b" not in footplate("doctor").stdout
     assert "\x1b" not in footplate("doctor", NO_COLOR="1").stdout
+
+
+def test_on_a_terminal_there_are_colours_and_plots(footplate: Any) -> None:
+    footplate.write("train.py", *TRAIN)
+    footplate("run", "train.py", "--wait", "--no-stream")
+    listed = on_terminal(footplate, "runs", "list")
+    assert "\x1b[32mCompleted" in listed
+    assert "─────" in listed
+    assert "1 ┤" in on_terminal(footplate, "runs", "metrics", "latest", "--name", "loss")
+    plain = on_terminal(footplate, "runs", "list", NO_COLOR="1")
+    assert "\x1b" not in plain
+    assert "Completed" in plain
+
+
+def on_terminal(footplate: Any, *arguments: str, **variables: str) -> str:
+    """What a command shows to somebody who sits before it."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "140", **variables}
+    started = subprocess.Popen([*footplate.ENTRY, *arguments], cwd=footplate.folder, env=environment, stdout=theirs)
+    os.close(theirs)
+    shown = b""
+    try:
+        while piece := os.read(ours, 65536):
+            shown += piece
+    except OSError:  # how Linux says that the other side is closed
+        pass
+    os.close(ours)
+    assert started.wait(30) == 0
+    return shown.decode()
+
+
+def test_a_team_server_asks_for_its_token(bare: Any, home: Path, tmp_path: Path) -> None:
+    serving = bare.open("server", "--host", "127.0.0.1", "--port", "0")
+    end = time.monotonic() + 30
+    while not (home / "server.json").exists():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    url = json.loads((home / "server.json").read_text())["url"]
+    token = (home / "token").read_text().strip()
+    elsewhere = {"FOOTPLATE_HOME": str(tmp_path / "elsewhere")}
+    refused = bare("init", "--server", url, "--name", "vision", code=1, **elsewhere)
+    assert "hint: set FOOTPLATE_TOKEN" in refused.stderr
+    known = {**elsewhere, "FOOTPLATE_TOKEN": token}
+    bare("init", "--server", url, "--name", "vision", **known)
+    bare.write("s.py", "print('from afar')")
+    assert bare("run", "s.py", "--wait", **known).stdout == "from afar\n"
+    assert token not in (bare.folder / ".azureml" / "config.json").read_text()
+    assert not (tmp_path / "elsewhere" / "server.json").exists(), "no server of its own was started"
+    serving.terminate()
+    assert serving.wait(30) == 0

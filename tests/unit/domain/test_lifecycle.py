@@ -88,6 +88,9 @@ TO_RUNNING = (*TO_NODES, joined(), Prepares(0, "fetching the snapshot"), Started
         ((*TO_QUEUE, CancelAsked()), "Canceled"),
         ((*TO_QUEUE[:1], Fails(BOOM)), "Failed"),
         ((*TO_NODES, Fails(BOOM)), "Provisioning"),
+        ((*TO_QUEUE, Admitted(), Fails(BOOM)), "Failed"),  # the launch failed: no agent will ever report
+        ((*TO_QUEUE, Admitted(), joined(), Fails(BOOM)), "Provisioning"),
+        ((*TO_QUEUE, Admitted(), Fails(BOOM), Launched("late")), "Failed"),
         ((*TO_NODES, Fails(BOOM), Lost(0, GONE)), "Failed"),
     ],
 )
@@ -105,6 +108,7 @@ def test_status_after(events: tuple[Event, ...], word: str) -> None:
         (TO_QUEUE, CancelAsked(), (Conclude(), Schedule())),
         (TO_NODES, CancelAsked(), (StopNodes((0,)),)),
         (TO_NODES, joined(), ()),
+        ((*TO_QUEUE, Admitted()), Fails(BOOM), (Conclude(), Schedule())),
         (TO_RUNNING, Fails(BOOM), (StopNodes((0,)),)),
         (TO_RUNNING, Exited(0), ()),
         ((*TO_RUNNING, Exited(0)), Done(0), (Conclude(), Schedule())),
@@ -235,6 +239,7 @@ class TestSeveralNodes:
         (TO_NODES, ()),
         (TO_RUNNING, ()),
         ((*TO_RUNNING, CancelAsked()), (StopNodes((0,)),)),
+        ((*TO_QUEUE, Admitted(), CancelAsked()), (Launch(),)),
         ((*TO_RUNNING, Exited(0), Done(0)), ()),
     ],
 )

@@ -99,7 +99,7 @@ def check_resume(record: RunRecord) -> None:
     effects = life.resume(record)
     if record.stage is Stage.ENDED or record.spec.kind == "interactive":
         assert effects == ()
-    elif record.outcome is not None:
+    elif record.outcome is not None and record.handle is not None:
         assert effects == (life.StopNodes(tuple(n.index for n in record.nodes if n.state not in OVER)),)
     elif record.stage in (Stage.ACCEPTED, Stage.LOCKING):
         assert effects == (life.ResolveLock(),)

@@ -40,11 +40,12 @@ class FakeServer:
         self.over = False
         self.events: list[dict[str, Any]] = []
         self.joins: list[dict[str, Any]] = []
-        self.beats = 0
+        self.beats = self.asked = 0
         self.logs: dict[str, bytes] = {}
         self.journals: dict[str, bytes] = {}
         self.system: set[str] = set()
         self.files: dict[str, dict[str, Any]] = {}
+        self.store = BlobFolder(str(home / "blobs"))
         self.changed = threading.Condition()
         self.socket = home / "fake.sock"
         self._server = _Unix(str(self.socket), _handler(self))
@@ -106,7 +107,7 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
                 fake.changed.notify_all()
             if isinstance(answer, dict) and "code" in answer:
                 error, answer = answer, None
-            text = json.dumps({"error": error} if error else answer).encode()
+            text = answer if isinstance(answer, bytes) else json.dumps({"error": error} if error else answer).encode()
             self.send_response((503 if fake.away else 409) if error else 200)
             self.send_header("content-length", str(len(text)))
             self.end_headers()
@@ -125,6 +126,7 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
                     }
                     return {**fake.orders, "stop": fake.stop, "shipped": shipped}
                 case ["runs", _, "nodes", _, "orders"]:
+                    fake.asked += 1
                     return {**fake.orders, "stop": fake.stop}
                 case ["runs", _, "nodes", _, "events"]:
                     fake.events.append(json.loads(body))
@@ -143,6 +145,13 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
                     if query.get("system") == "true":
                         fake.system.add(name)
                     return fake.grow(fake.journals, name, offset, body) or {"size": len(fake.journals[name])}
+                case ["blobs", "missing"]:
+                    return {"missing": [d for d in json.loads(body)["digests"] if not fake.store.has(d)]}
+                case ["blobs", digest] if self.command == "PUT":
+                    return fake.store.put_stream(digest, [body])
+                case ["blobs", digest]:
+                    with fake.store.open(digest) as blob:
+                        return blob.read()
                 case ["runs", _, "files"]:
                     files = json.loads(body)["files"]
                     skipped = [file["path"] for file in files if file["path"] in fake.files]
@@ -177,7 +186,7 @@ class Node:
 
     def snapshot(self) -> str:
         """The files of `source` as a manifest, written as ARCHITECTURE.md says."""
-        blobs, entries = BlobFolder(str(self.home / "blobs")), list[list[Any]]()
+        blobs, entries = self.server.store, list[list[Any]]()
         for path in sorted(self.source.iterdir()):
             digest, size = blobs.put_file(str(path))
             entries.append([path.name, "f", 0o755 if path.stat().st_mode & 0o111 else 0o644, size, digest])
@@ -188,18 +197,10 @@ class Node:
         (self.source / "train.py").write_text(text)
         self.give(Program(script="train.py", arguments=arguments), **more)
 
-    def start(self, **variables: str) -> subprocess.Popen[bytes]:
-        argv = [
-            *agent_argv(),
-            "--run",
-            RUN,
-            "--node",
-            "0",
-            "--endpoint",
-            self.server.endpoint,
-            "--home",
-            str(self.home),
-        ]
+    def start(self, shared: bool = True, **variables: str) -> subprocess.Popen[bytes]:
+        """An agent; not `shared`: one on another machine, which cannot see the server's home."""
+        argv = [*agent_argv(), "--run", RUN, "--node", "0", "--endpoint", self.server.endpoint]
+        argv += ["--home", str(self.home)] if shared else []
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / "agent.log", "ab") as log:
             process = subprocess.Popen(argv, stdout=log, stderr=log, env={**os.environ, **variables})

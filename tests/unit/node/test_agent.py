@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -31,6 +32,10 @@ def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.02)
     return answer
+
+
+def wait_for_output(node: Any, line: bytes = b"\n") -> None:
+    node.server.wait(lambda: line in node.server.logs.get(STD, b""))
 
 
 def points(node: Any, writer: str, run: str = RUN) -> list[tuple[str, Any]]:
@@ -282,7 +287,7 @@ time.sleep(600)
 def test_a_stop_leaves_no_process_and_keeps_the_outputs(node: Any, how: str) -> None:
     node.script(DEAF)
     agent = node.start(FOOTPLATE_GRACE_SECONDS="0.3")
-    node.server.wait(lambda: node.server.logs.get(STD))
+    wait_for_output(node)
     daemon = int(until(lambda: (p := node.folder / "wd" / "daemon").exists() and p.read_text()))
     if how == "signal":
         agent.terminate()
@@ -309,7 +314,7 @@ def test_a_rank_that_ends_in_time_is_not_killed(node: Any) -> None:
         "signal.signal(signal.SIGTERM, leave); print('up', flush=True); time.sleep(600)\n"
     )
     agent = node.start()
-    node.server.wait(lambda: node.server.logs.get(STD))
+    wait_for_output(node)
     agent.terminate()
     assert agent.wait(30) == 0
     assert node.server.logs[STD] == b"up\nsaved\n"
@@ -317,7 +322,7 @@ def test_a_rank_that_ends_in_time_is_not_killed(node: Any) -> None:
 
 
 def test_what_a_rank_leaves_in_the_background_ends_with_it(node: Any) -> None:
-    node.give(Program(command="sleep 600 & echo $! > pid; setsid sleep 601 & echo gone"))
+    node.give(Program(command="sleep 600 & setsid sleep 601 & echo gone"))
     assert node.run() is None
     assert "left behind" in node.server.logs["system_logs/node_0.txt"].decode()
     assert tree.members(tree.marker(RUN)) == []
@@ -349,24 +354,26 @@ def check_steady(node: Any) -> None:
 def test_an_agent_that_is_killed_is_followed_by_one_that_goes_on(node: Any) -> None:
     node.script(STEADY)
     first = node.start()
-    node.server.wait(lambda: b"line 20\n" in node.server.logs.get(STD, b""))
+    wait_for_output(node, b"line 20\n")
     first.kill()
     first.wait()
+    second = node.start()
+    until(lambda: "took over from an agent that died: 1 of 1" in node.log())
     (node.folder / "wd" / "go").touch()
-    assert node.run() is None
+    assert second.wait(30) == 0
+    assert node.server.cause() is None
     check_steady(node)
-    assert "took over from an agent that died: 1 of 1" in node.server.logs["system_logs/node_0.txt"].decode()
     assert node.server.names().count("exited") == 1
 
 
 def test_a_rank_that_ended_while_no_agent_lived(node: Any) -> None:
     node.script(STEADY)
     first = node.start()
-    node.server.wait(lambda: b"line 20\n" in node.server.logs.get(STD, b""))
+    wait_for_output(node, b"line 20\n")
     first.kill()
     first.wait()
     (node.folder / "wd" / "go").touch()
-    until(lambda: (node.folder / "exits" / "rank_0.json").exists())
+    until((node.folder / "exits" / "rank_0.json").exists)
     until(lambda: not tree.members(tree.marker(RUN)))
     assert node.run() is None
     check_steady(node)
@@ -375,7 +382,7 @@ def test_a_rank_that_ended_while_no_agent_lived(node: Any) -> None:
 def test_a_command_that_ended_while_no_agent_lived_is_unknown(node: Any) -> None:
     node.give(Program(command="echo up; while [ ! -e go ]; do sleep 0.02; done"))
     first = node.start()
-    node.server.wait(lambda: node.server.logs.get(STD))
+    wait_for_output(node)
     first.kill()
     first.wait()
     (node.folder / "wd" / "go").touch()
@@ -394,12 +401,12 @@ def test_an_agent_killed_between_the_decision_and_the_start_starts_once(node: An
 def test_an_agent_killed_before_it_wrote_down_whom_it_started_finds_them(node: Any) -> None:
     node.script(STEADY)
     first = node.start()
-    node.server.wait(lambda: b"line 20\n" in node.server.logs.get(STD, b""))
+    wait_for_output(node, b"line 20\n")
     first.kill()
     first.wait()
     (node.folder / "state.json").write_text(json.dumps({"run": RUN, "began": time.time()}))
     second = node.start()
-    node.server.wait(lambda: len(node.server.joins) == 2)
+    until(lambda: "took over" in node.log())
     (node.folder / "wd" / "go").touch()
     assert second.wait(30) == 0
     check_steady(node)
@@ -408,10 +415,10 @@ def test_an_agent_killed_before_it_wrote_down_whom_it_started_finds_them(node: A
 def test_a_server_that_is_away_costs_nothing(node: Any) -> None:
     node.script(STEADY)
     agent = node.start()
-    node.server.wait(lambda: b"line 20\n" in node.server.logs.get(STD, b""))
+    wait_for_output(node, b"line 20\n")
     node.server.away = True
     (node.folder / "wd" / "go").touch()
-    until(lambda: (node.folder / "exits" / "rank_0.json").exists())
+    until((node.folder / "exits" / "rank_0.json").exists)
     assert agent.poll() is None
     node.server.away = False
     assert agent.wait(60) == 0
@@ -421,7 +428,7 @@ def test_a_server_that_is_away_costs_nothing(node: Any) -> None:
 def test_a_second_agent_beside_a_living_one_leaves_at_once(node: Any) -> None:
     node.give(Program(command="echo up; while [ ! -e go ]; do sleep 0.02; done"))
     first = node.start()
-    node.server.wait(lambda: node.server.logs.get(STD))
+    wait_for_output(node)
     assert node.start().wait(20) == 0
     assert not (node.folder / "agent.exit").exists() and len(node.server.joins) == 1
     (node.folder / "wd" / "go").touch()
@@ -502,3 +509,48 @@ def test_a_large_output_that_was_moved_by_an_agent_that_died_gets_its_name(node:
     (node.folder / "moved").write_text("".join(json.dumps(row) + "\n" for row in rows) + '["outputs/cut')
     assert node.run() is None
     assert list(node.server.files) == ["outputs/big"]
+
+
+def test_an_agent_on_another_machine_fetches_and_sends_everything(node: Any, tmp_path: Path) -> None:
+    node.script("import os; open('outputs/m', 'w').write('far'); print(os.getcwd(), os.environ.get('FOOTPLATE_HOME'))")
+    own = tmp_path / "scratch"
+    agent = node.start(shared=False, FOOTPLATE_NODE_HOME=str(own))
+    assert agent.wait(30) == 0
+    assert node.server.logs[STD].decode().split() == [str(own / "work" / RUN / "node_0" / "wd"), "None"]
+    assert node.content("outputs/m") == b"far"
+    assert not (own / "work" / RUN).exists() and list((own / "blobs").iterdir())
+
+
+def test_a_build_is_told_and_its_log_is_shipped(node: Any) -> None:
+    content = {"python": f"{sys.version_info.major}.{sys.version_info.minor}", "requirements": "", "options": []}
+    node.script("import sys; print(sys.prefix)", lock=Lock("c" * 64, "venv", content))
+    assert node.run() is None
+    assert node.server.names() == ["prepares", "started", "exited", "done"]
+    assert node.server.events[0]["message"].startswith("building the environment: building")
+    assert b"the environment is complete" in node.server.logs["azureml-logs/20_image_build_log.txt"]
+    assert node.server.logs[STD].decode().strip() == str(node.home / "environments" / ("c" * 64))
+
+
+def test_a_stop_reaches_an_agent_that_waits_for_a_build(node: Any) -> None:
+    (node.home / "environments").mkdir()
+    lock = node.home / "environments" / ("c" * 64 + ".lock")
+    content = {"python": "3.11", "requirements": "", "options": []}
+    node.script("print('never')", lock=Lock("c" * 64, "venv", content))
+    with open(lock, "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        agent = node.start()
+        node.server.wait(lambda: "prepares" in node.server.names())
+        node.server.stop = True
+        assert agent.wait(30) == 0
+    assert node.server.cause()["code"] == "canceled" and STD not in node.server.logs
+
+
+def test_a_gang_waits_until_it_is_complete(node: Any) -> None:
+    node.script("print('together')")
+    node.server.orders["ready"] = False
+    agent = node.start()
+    node.server.wait(lambda: node.server.asked > 0)
+    assert "started" not in node.server.names()
+    node.server.orders["ready"] = True
+    assert agent.wait(30) == 0
+    assert node.server.logs[STD] == b"together\n"

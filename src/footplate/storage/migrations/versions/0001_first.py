@@ -97,12 +97,12 @@ def _runs() -> None:
         _of("runs", "workspace", "workspaces.id"),
         _of("runs", "experiment", "experiments.key"),
     )
-    op.create_index("runs_of_experiment", "runs", ["experiment", "created", "key"])
-    op.create_index("runs_of_experiment_by_parent", "runs", ["experiment", "parent", "created", "key"])
-    op.create_index("runs_of_workspace", "runs", ["workspace", "created", "key"])
-    op.create_index("runs_of_workspace_by_parent", "runs", ["workspace", "parent", "created", "key"])
-    op.create_index("runs_by_status", "runs", ["experiment", "status"])
-    op.create_index("runs_by_type", "runs", ["experiment", "type"])
+    op.create_index("runs_of_experiment", "runs", ["experiment", "key"])
+    op.create_index("runs_of_experiment_by_parent", "runs", ["experiment", "parent", "key"])
+    op.create_index("runs_of_workspace", "runs", ["workspace", "key"])
+    op.create_index("runs_of_workspace_by_parent", "runs", ["workspace", "parent", "key"])
+    op.create_index("runs_by_status", "runs", ["experiment", "status", "parent", "key"])
+    op.create_index("runs_by_type", "runs", ["experiment", "type", "parent", "key"])
     op.create_index("runs_by_stage", "runs", ["stage", "workspace", "target"])
 
 

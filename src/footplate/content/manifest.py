@@ -1,0 +1,129 @@
+"""The manifest: a snapshot as one JSON document (the format is in ARCHITECTURE.md), whose sha256 is the snapshot's id.
+
+A manifest may come from an enemy. Whoever reads one does so through `parse_manifest`, after which every path lies
+inside the folder that it is laid out in, no path leads through a link, and no link leads out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, Iterable, List, NamedTuple, Set, cast
+
+from footplate.content.blobs import check_digest
+from footplate.errors import InvalidInput
+
+FILE, FOLDER, LINK = "f", "d", "l"
+PLAIN, EXECUTABLE = 0o644, 0o755
+
+_FORMAT = 1
+_MOST_HOPS = 40  # as many links as Linux follows for one path
+_HINT = "this manifest was not written by Footplate, or was damaged: take the snapshot again"
+
+
+class Entry(NamedTuple):
+    """One row of a manifest. `content` is a file's digest or a link's target; empty for an (empty) folder."""
+
+    path: str
+    type: str
+    mode: int
+    size: int
+    content: str
+
+
+def to_manifest(entries: Iterable[Entry]) -> bytes:
+    """The one way to write these entries down. Names that are not UTF-8 travel as escaped surrogates."""
+    document = {"entries": sorted(entries), "format": _FORMAT}
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def parse_manifest(manifest: bytes) -> List[Entry]:
+    try:
+        document: Any = json.loads(manifest)
+    except (ValueError, RecursionError):
+        raise InvalidInput("a manifest is not JSON", _HINT) from None
+    if not isinstance(document, dict) or set(cast("Dict[str, Any]", document)) != {"entries", "format"}:
+        raise InvalidInput("a manifest has not the fields 'entries' and 'format' alone", _HINT)
+    if document["format"] != _FORMAT or not isinstance(document["entries"], list):
+        raise InvalidInput(f"a manifest has the format {document['format']!r:.50}", f"use one of format {_FORMAT}")
+    entries = [_entry(row) for row in cast("List[Any]", document["entries"])]
+    _check_order(entries)
+    _check_nesting(entries)
+    check_links({entry.path: entry.content for entry in entries if entry.type == LINK})
+    return entries
+
+
+def check_links(links: Dict[str, str]) -> None:
+    """Refuse links that lead out of the folder, by themselves or by way of each other."""
+    for path, target in links.items():
+        if not target or "\0" in target or _leaves(path, target, links):
+            raise InvalidInput(
+                f"the link {path!r} leads out of the folder, to {target!r}",
+                "copy what it points to into the folder, or name the link in .amlignore",
+            )
+
+
+def _leaves(path: str, target: str, links: Dict[str, str]) -> bool:
+    if target.startswith("/"):
+        return True
+    here, ahead, hops = path.split("/")[:-1], target.split("/")[::-1], 0
+    while ahead:
+        part = ahead.pop()
+        if part == "..":
+            if not here:
+                return True
+            here.pop()
+        elif part not in ("", "."):
+            onward = links.get("/".join([*here, part]))
+            if onward is None:
+                here.append(part)
+                continue
+            hops += 1
+            if hops > _MOST_HOPS:
+                return False  # the kernel gives up here as well: it leads nowhere
+            if onward.startswith("/"):
+                return True
+            ahead.extend(reversed(onward.split("/")))
+    return False
+
+
+def _entry(row: Any) -> Entry:
+    kinds = (str, str, int, int, str)
+    fields = cast("List[Any]", row)
+    if not isinstance(row, list) or [type(field) for field in fields] != list(kinds):
+        raise InvalidInput(f"a manifest has the row {row!r:.200}", _HINT)
+    entry = Entry(*fields)
+    _check_path(entry.path)
+    if entry.type not in (FILE, FOLDER, LINK) or entry.mode not in (PLAIN, EXECUTABLE) or entry.size < 0:
+        raise InvalidInput(f"a manifest has the row {row!r:.200}", _HINT)
+    if entry.type == FILE:
+        check_digest(entry.content)
+    return entry
+
+
+def _check_path(path: str) -> None:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise InvalidInput(f"a manifest has the path {path!r:.200}, which no file can have", _HINT) from None
+    if "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
+        raise InvalidInput(f"a manifest has the path {path!r:.200}, which is not one inside a folder", _HINT)
+
+
+def _check_order(entries: List[Entry]) -> None:
+    for before, entry in zip(entries, entries[1:]):
+        if before.path >= entry.path:
+            what = "twice" if before.path == entry.path else f"after {before.path!r}, out of order"
+            raise InvalidInput(f"a manifest names {entry.path!r} {what}", _HINT)
+
+
+def _check_nesting(entries: List[Entry]) -> None:
+    taken = {entry.path: entry.type for entry in entries}
+    fine: Set[str] = {""}
+    for entry in entries:
+        above = entry.path.rpartition("/")[0]
+        while above not in fine:
+            if taken.get(above, FOLDER) != FOLDER:
+                raise InvalidInput(f"a manifest has {entry.path!r} below {above!r}, which is no folder", _HINT)
+            fine.add(above)
+            above = above.rpartition("/")[0]

@@ -1,0 +1,85 @@
+"""A snapshot given back: laid out in a folder, or packed as a zip file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import zipfile
+from typing import BinaryIO, Callable, Set
+
+from footplate.content.blobs import CHUNK
+from footplate.content.manifest import EXECUTABLE, FILE, FOLDER, LINK, Entry, parse_manifest
+
+Fetch = Callable[[str, str, bool], None]
+"""`fetch(digest, path, executable)` writes a blob to a path where nothing is yet."""
+
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same snapshot is the same zip
+_ZIP_TYPES = {FILE: stat.S_IFREG, LINK: stat.S_IFLNK, FOLDER: stat.S_IFDIR}
+_ZIP_FOLDER = 0x10  # MS-DOS's own word for it
+_BIG = 2**31 - 1
+
+
+def materialize(manifest: bytes, fetch: Fetch, target: str) -> None:
+    """Lay the snapshot out in the folder `target`, which is made if need be.
+
+    Doing it again after an interruption gives the same: what is in the way is replaced. Links come last.
+    """
+    entries = parse_manifest(manifest)
+    os.makedirs(target, exist_ok=True)
+    made: Set[str] = {""}
+    for entry in sorted(entries, key=lambda each: each.type == LINK):
+        _make_folders(target, entry.path if entry.type == FOLDER else entry.path.rpartition("/")[0], made)
+        if entry.type == FOLDER:
+            continue
+        place = f"{target}/{entry.path}"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(place)
+        if entry.type == LINK:
+            os.symlink(entry.content, place)
+        else:
+            fetch(entry.content, place, entry.mode == EXECUTABLE)
+
+
+def _make_folders(target: str, path: str, made: Set[str]) -> None:
+    if path in made:
+        return
+    _make_folders(target, path.rpartition("/")[0], made)
+    place = f"{target}/{path}"
+    try:
+        os.mkdir(place)
+    except FileExistsError:
+        if os.path.islink(place) or not os.path.isdir(place):  # never write through a link that somebody left there
+            os.unlink(place)
+            os.mkdir(place)
+    made.add(path)
+
+
+def zip_to(manifest: bytes, open_blob: Callable[[str], BinaryIO], zip_path: str) -> None:
+    """Write the snapshot to a zip file, executable bits and links included, whole or not at all."""
+    entries = parse_manifest(manifest)
+    aside = f"{zip_path}.{os.getpid()}.{os.urandom(4).hex()}"
+    try:
+        with zipfile.ZipFile(aside, "x", zipfile.ZIP_DEFLATED) as archive:
+            for entry in entries:
+                _add(archive, entry, open_blob)
+        os.replace(aside, zip_path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(aside)
+        raise
+
+
+def _add(archive: zipfile.ZipFile, entry: Entry, open_blob: Callable[[str], BinaryIO]) -> None:
+    # Zip files have names in UTF-8 only; bytes that are not are shown as \xff.
+    name = os.fsencode(entry.path).decode("utf-8", "backslashreplace")
+    info = zipfile.ZipInfo(name + "/" if entry.type == FOLDER else name, _ZIP_TIME)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.create_system = 3  # Unix: the upper half of the attributes is a mode
+    info.external_attr = (_ZIP_TYPES[entry.type] | entry.mode) << 16 | (_ZIP_FOLDER if entry.type == FOLDER else 0)
+    if entry.type != FILE:
+        archive.writestr(info, os.fsencode(entry.content))
+        return
+    with open_blob(entry.content) as source, archive.open(info, "w", force_zip64=entry.size > _BIG) as target:
+        for chunk in iter(lambda: source.read(CHUNK), b""):
+            target.write(chunk)

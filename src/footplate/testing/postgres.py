@@ -1,0 +1,119 @@
+"""A PostgreSQL server for tests: in a folder of its own, on a Unix socket, gone when the tests end."""
+
+from __future__ import annotations
+
+import glob
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from footplate.errors import Unavailable
+
+_USER = "footplate"
+_START_SECONDS = 60.0
+# Tests need no durability, and a shared machine has little memory to give.
+_SETTINGS = ("fsync=off", "full_page_writes=off", "shared_buffers=16MB", "max_connections=100", "listen_addresses=")
+
+
+def find_binaries() -> Path | None:
+    """The folder that holds initdb and postgres, or None where PostgreSQL's server is not installed."""
+    named = shutil.which("initdb")
+    folders = [os.path.dirname(os.path.realpath(named))] if named else []
+    folders += sorted(glob.glob("/usr/lib/postgresql/*/bin"), reverse=True)
+    for folder in folders:
+        if all(os.access(os.path.join(folder, name), os.X_OK) for name in ("initdb", "postgres")):
+            return Path(folder)
+    return None
+
+
+class PostgresServer:
+    """Started by the constructor; `stop` ends it and removes its folder."""
+
+    def __init__(self, binaries: Path) -> None:
+        # Not below pytest's own folder: the path of a Unix socket is short, and another user must be able to enter.
+        self.folder = Path(tempfile.mkdtemp(prefix="fp-pg-"))
+        self._identity = _someone_else() if os.geteuid() == 0 else {}
+        self._databases = 0
+        data = self.folder / "data"
+        if self._identity:
+            shutil.chown(self.folder, self._identity["user"], self._identity["group"])
+        self._run(str(binaries / "initdb"), "-D", str(data), "-U", _USER, "-A", "trust", "-E", "UTF8", "--no-sync")
+        options = [part for setting in _SETTINGS for part in ("-c", setting)]
+        with (self.folder / "server.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [str(binaries / "postgres"), "-D", str(data), "-k", str(self.folder), *options],
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                **self._identity,
+            )
+        self._wait_until_ready()
+
+    def new_database(self) -> str:
+        """The address of a fresh, empty database."""
+        self._databases += 1
+        name = f"test_{os.getpid()}_{self._databases}"
+        with _connect(self.folder, "postgres") as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return f"postgresql://{_USER}@/{name}?host={self.folder}"
+
+    def drop_database(self, address: str) -> None:
+        """Whoever is still connected is thrown out."""
+        name = address.rpartition("@/")[2].partition("?")[0]
+        with _connect(self.folder, "postgres") as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def stop(self) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)  # "fast": connections are ended, nothing is waited for
+            self._process.wait(timeout=_START_SECONDS)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, *argv: str) -> None:
+        done = subprocess.run(argv, capture_output=True, text=True, cwd="/", check=False, **self._identity)
+        if done.returncode != 0:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise Unavailable(f"{argv[0]} failed: {done.stderr.strip()}", "look at PostgreSQL's own message")
+
+    def _wait_until_ready(self) -> None:
+        give_up = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                _connect(self.folder, "postgres").close()
+                return
+            except _operational_error():
+                if self._process.poll() is not None or time.monotonic() > give_up:
+                    log = (self.folder / "server.log").read_text(errors="replace")
+                    self.stop()
+                    raise Unavailable(f"PostgreSQL did not start: {log[-2000:]}", "look at its own message") from None
+                time.sleep(0.02)
+
+
+def _someone_else() -> dict[str, Any]:
+    """PostgreSQL refuses to run as root."""
+    for name in ("postgres", "nobody"):
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    raise Unavailable("there is no user 'postgres' or 'nobody' to run PostgreSQL as", "run the tests as another user than root")
+
+
+def _connect(folder: Path, database: str) -> Any:
+    # The driver is an extra: loaded only by those who start a server.
+    import psycopg
+
+    return psycopg.connect(f"host={folder} user={_USER} dbname={database}", autocommit=True, connect_timeout=10)
+
+
+def _operational_error() -> type[Exception]:
+    import psycopg
+
+    return psycopg.OperationalError

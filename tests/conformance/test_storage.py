@@ -1,0 +1,35 @@
+"""The storage suite, on SQLite and on a real PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from footplate.testing.postgres import PostgresServer, find_binaries
+from footplate.testing.storage_suite import StorageSuite
+
+
+class TestSqlite(StorageSuite):
+    @pytest.fixture
+    def address(self) -> None:
+        return None
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
+    server = PostgresServer(binaries)
+    yield server
+    server.stop()
+
+
+@pytest.mark.postgres
+class TestPostgres(StorageSuite):
+    @pytest.fixture
+    def address(self, postgres: PostgresServer) -> Iterator[str]:
+        address = postgres.new_database()
+        yield address
+        postgres.drop_database(address)

@@ -1,0 +1,84 @@
+"""The same SDK against a server on TCP: nothing is shared with it but its address and a token."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from footplate import AzureMLException, Experiment, Model, ScriptRunConfig, UserErrorException, Workspace
+
+TOKEN = "a-token-of-this-test"
+
+
+@pytest.fixture
+def address(home: Path) -> Iterator[str]:
+    """A team server with a home of its own."""
+    with tempfile.TemporaryDirectory(prefix="team", dir="/tmp") as folder:
+        (Path(folder) / "secret").write_text(TOKEN)
+        (Path(folder) / "secret").chmod(0o600)
+        server_home = Path(folder) / "h"
+        command = ["-m", "footplate.server", "--home", str(server_home), "--host", "127.0.0.1", "--port", "0"]
+        server = subprocess.Popen([sys.executable, *command, "--token-file", str(Path(folder) / "secret")])
+        try:
+            deadline = time.monotonic() + 60
+            while not (server_home / "server.json").exists() and time.monotonic() < deadline:
+                assert server.poll() is None
+                time.sleep(0.02)
+            yield json.loads((server_home / "server.json").read_text())["url"]
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(timeout=30)
+
+
+@pytest.fixture
+def team(address: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    config = {"subscription_id": "s", "resource_group": "g", "workspace_name": "team-ws", "server": address}
+    (project / ".azureml" / "config.json").write_text(json.dumps(config))
+    monkeypatch.setenv("FOOTPLATE_TOKEN", TOKEN)
+    return Workspace.from_config()
+
+
+def test_the_training_loop_over_tcp(team: Workspace, project: Path, home: Path, address: str):
+    source = project / "source"
+    (source / "deep").mkdir(parents=True)
+    for at in range(20):
+        (source / "deep" / f"{at}.txt").write_text(str(at))
+    (source / "train.py").write_text("import os\nopen('outputs/x.txt', 'w').write(str(len(os.listdir('deep'))))\n")
+    experiment = Experiment(team, "remote")
+    run = experiment.submit(ScriptRunConfig(str(source), "train.py"))
+    assert run.get_portal_url() == f"{address.rstrip('/')}/runs/{run.id}"
+    run.wait_for_completion(show_output=True)
+    run.download_file("outputs/x.txt", "here.txt")
+    assert Path("here.txt").read_text() == "20"
+    restored = zipfile.ZipFile(run.restore_snapshot(path="restored"))
+    assert len(restored.namelist()) == 21 and restored.read("deep/7.txt") == b"7"
+    assert not (home / "blobs").exists() and not (home / "server.json").exists(), "no server of our own was needed"
+
+    with experiment.start_logging(snapshot_directory=None) as mine:
+        print("said here")
+        mine.log("m", 1.5)
+        Path("outputs/y.txt").write_text("y")
+    assert mine.get_metrics() == {"m": 1.5} and "outputs/y.txt" in mine.get_file_names()
+    assert mine.get_details_with_logs()["logFiles"]["logs/user_log.txt"] == "said here\n"
+    model = Model.register(team, "source/deep", "deep")
+    assert sorted(p.name for p in Path(model.download("target")).iterdir())[:2] == ["0.txt", "1.txt"]
+    again = json.loads(Path(team.write_config("elsewhere")).read_text())
+    assert again["server"] == address and Workspace.from_config("elsewhere").id == team.id
+
+
+def test_without_the_right_token_nothing_goes(team: Workspace, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FOOTPLATE_TOKEN", "another")
+    with pytest.raises(UserErrorException, match="FOOTPLATE_TOKEN"):
+        Workspace.from_config()
+    monkeypatch.delenv("FOOTPLATE_TOKEN")
+    with pytest.raises(AzureMLException, match="token"):
+        Workspace.from_config()

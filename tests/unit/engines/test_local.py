@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate import engines
+from footplate.engines.base import AgentJob, Observation
+from footplate.engines.local import LocalEngine, agent_argv
+from footplate.engines.nursery import Nursery
+from footplate.errors import InvalidInput
+from footplate.node import tree
+from footplate.node.workdir import NodeFolder
+
+
+def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+    end = time.monotonic() + seconds
+    while not (answer := condition()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+    return answer
+
+
+def job(home: Path, run: str = "run_1", nodes: int = 1, token: str | None = None) -> AgentJob:
+    return AgentJob(run, 2, nodes, "unix:///s", str(home), token)
+
+
+def test_it_is_known_by_its_name() -> None:
+    assert isinstance(engines.load("local"), LocalEngine)
+
+
+def test_the_request_holds_exactly_what_is_started() -> None:
+    request = LocalEngine(["/bin/agent"]).prepare(job(Path("/home"), nodes=2, token="t0ken"))
+    common = ["--run", "run_1", "--attempt", "2", "--endpoint", "unix:///s", "--home", "/home"]
+    assert request.body == {
+        "home": "/home",
+        "program": ["/bin/agent"],
+        "agents": [
+            {
+                "arguments": [*common, "--node", str(node), "--lock", "3"],
+                "variables": {
+                    "FOOTPLATE_AGENT": f"run_1/{node}",
+                    "FOOTPLATE_HOME": "/home",
+                    "FOOTPLATE_TOKEN": "t0ken",
+                },
+            }
+            for node in range(2)
+        ],
+    }
+
+
+def test_the_token_is_not_on_the_command_line() -> None:
+    request = LocalEngine().prepare(job(Path("/home"), token="t0ken"))
+    assert "t0ken" not in json.dumps(request.body["agents"][0]["arguments"])
+
+
+def test_without_a_home_it_cannot_work() -> None:
+    with pytest.raises(InvalidInput, match="home"):
+        LocalEngine().prepare(AgentJob("r", 1, 1, "unix:///s", None))
+
+
+def handle(home: Path, pid: int, identity: str) -> str:
+    return json.dumps({"home": str(home), "run": "run_1", "attempt": 1, "agents": [{"pid": pid, "identity": identity}]})
+
+
+def test_a_pid_that_was_used_again_is_not_the_agent(home: Path) -> None:
+    known = tree.identity(os.getpid())
+    assert known is not None
+    engine = LocalEngine()
+    ours, other = handle(home, os.getpid(), known), handle(home, os.getpid(), "1" + known)
+    seen = engine.poll([ours, other])
+    assert seen[ours].state == "running"
+    assert seen[other].state == "exited"
+    engine.cancel(other, 0.0)  # must not reach us
+
+
+def test_what_a_dead_agent_leaves_behind_tells_how_it_ended(home: Path) -> None:
+    engine, dead = LocalEngine(), handle(home, 2**22, "1@x")
+    folder = NodeFolder(str(home), "run_1", 0)
+    assert engine.poll([dead])[dead] == Observation("exited", {0: 0}), "the folder is gone: it had finished"
+    folder.make()
+    assert engine.poll([dead])[dead] == Observation("exited", {0: None}), "it was killed"
+    folder.write_exit(70)
+    assert engine.poll([dead])[dead] == Observation("exited", {0: 70})
+
+
+SLEEPER = "import os, sys, time; print(os.getpid(), sorted(os.listdir('/proc/self/fd')), flush=True); time.sleep(600)"
+
+
+def test_many_threads_submit_the_same_run_and_there_is_one_agent(home: Path) -> None:
+    engine = LocalEngine([sys.executable, "-c", SLEEPER])
+    request = engine.prepare(job(home))
+    with ThreadPoolExecutor(8) as pool:
+        handles = set(pool.map(lambda _: engine.submit(request), range(16)))
+    (only,) = handles
+    log = home / "work" / "run_1" / "node_0" / "agent.log"
+    line = until(lambda: log.exists() and log.read_text())
+    assert len(line.splitlines()) == 1
+    pid = json.loads(only)["agents"][0]["pid"]
+    assert line.split()[0] == str(pid)
+    assert "'0', '1', '2', '3'" in line, "the standard streams and the lock"
+    assert os.getsid(pid) == pid
+    engine.cancel(only, 10.0)
+    until(lambda: engine.poll([only])[only].state == "exited")
+
+
+def test_agents_outlive_the_nursery_and_leave_no_zombie(home: Path) -> None:
+    engine = LocalEngine([sys.executable, "-c", SLEEPER])
+    known = engine.submit(engine.prepare(job(home)))
+    agent = json.loads(known)["agents"][0]["pid"]
+    process = tree.look(agent)
+    assert process is not None
+    os.kill(process.parent, signal.SIGKILL)
+    second = engine.submit(engine.prepare(job(home, "run_2")))
+    assert engine.poll([known])[known].state == "running"
+    for each in (known, second):
+        engine.cancel(each, 10.0)
+        until(lambda h=each: engine.poll([h])[h].state == "exited")
+    last = json.loads(second)["agents"][0]["pid"]
+    until(lambda: tree.look(last) is None)
+
+
+def test_the_nursery_goes_when_the_engine_goes(home: Path) -> None:
+    nursery = Nursery(agent_argv())
+    folder = NodeFolder(str(home), "run_1", 0)
+    lock = folder.take_lock()
+    assert lock is not None
+    message = {"program": ["/bin/true"], "arguments": [], "variables": {}, "log": folder.agent_log}
+    child = nursery.fork(message, lock)
+    os.close(lock)
+    assert child is not None
+    mine = [
+        p.pid
+        for p in tree.everyone().values()
+        if p.parent == os.getpid() and b"FOOTPLATE_AGENT=nursery" in tree.variables(p.pid)
+    ]
+    assert mine
+    nursery.close()
+    until(lambda: all(tree.look(pid) is None for pid in mine))
+
+
+def test_the_agent_itself_is_what_runs_by_default(home: Path) -> None:
+    """Against a server that is not there: it waits for it, and hears when it is told to end."""
+    engine = LocalEngine()
+    known = engine.submit(engine.prepare(AgentJob("run_1", 1, 1, "http://127.0.0.1:9", str(home))))
+    until((home / "work" / "run_1" / "node_0" / "wd").exists)
+    assert engine.poll([known])[known].state == "running"
+    engine.cancel(known, 0.5)
+    until(lambda: engine.poll([known])[known].state == "exited")

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from footplate.domain.launch import NodeOrders, RankPlan
+from footplate.domain.records import Lock
+from footplate.domain.specs import Program
+from footplate.environments.base import Interpreter
+from footplate.node import ranks, tree
+from footplate.node.workdir import NodeFolder
+
+PLAN = RankPlan(3, 1, 0, "user_logs/std_log_process_03.txt", {"RANK": "3", "CLASH": "rank"})
+
+
+def orders(program: Program, **variables: str) -> NodeOrders:
+    lock = Lock("", "existing", {})
+    return NodeOrders("run_1", 0, 1, True, False, program, lock, None, variables, (PLAN,))
+
+
+def setting(**inherited: str) -> ranks.Setting:
+    interpreter = Interpreter(("/env/bin/python",), {"VIRTUAL_ENV": "/env", "CLASH": "environment"})
+    return ranks.Setting(
+        interpreter, "/runtime", "/env/bin", inherited, {"FOOTPLATE_ENDPOINT": "unix:///s", "CLASH": "us"}
+    )
+
+
+def test_a_script_runs_through_the_bootstrap_with_its_arguments_untouched() -> None:
+    argv = ranks.rank_argv(Program("train.py", ("--x", "$HOME", "a b")), setting())
+    assert argv == ["/env/bin/python", "/runtime/footplate/job/bootstrap.py", "train.py", "--x", "$HOME", "a b"]
+
+
+def test_a_command_runs_through_the_shell() -> None:
+    assert ranks.rank_argv(Program(command="a && b"), setting()) == ["/bin/sh", "-c", "a && b"]
+
+
+def test_who_has_the_last_word_in_the_environment() -> None:
+    inherited = {"PATH": "/bin", "PYTHONPATH": "/machine", "FOOTPLATE_AGENT": "x", "AZUREML_OLD": "x", "KEPT": "1"}
+    seen = ranks.rank_variables(orders(Program("t.py"), USER="me", CLASH="user"), PLAN, setting(**inherited))
+    assert seen == {
+        "PATH": "/env/bin:/bin",
+        "PYTHONPATH": "/runtime:/machine",
+        "KEPT": "1",
+        "USER": "me",
+        "CLASH": "rank",
+        "RANK": "3",
+        "VIRTUAL_ENV": "/env",
+        "PYTHONUNBUFFERED": "1",
+        "FOOTPLATE_ENDPOINT": "unix:///s",
+        "FOOTPLATE_RUN_ID": "run_1",
+        "FOOTPLATE_NODE": "0",
+        "FOOTPLATE_RANK": "3",
+    }
+
+
+def test_what_the_user_sets_goes_before_what_the_machine_has() -> None:
+    own = orders(Program("t.py"), PYTHONPATH="/mine", PATH="/my/bin", PYTHONUNBUFFERED="")
+    seen = ranks.rank_variables(own, PLAN, setting(PYTHONPATH="/machine", PATH="/bin"))
+    assert (seen["PYTHONPATH"], seen["PATH"], seen["PYTHONUNBUFFERED"]) == ("/runtime:/mine", "/env/bin:/my/bin", "")
+
+
+def test_a_rank_in_a_session_of_its_own_seen_to_its_end(tmp_path: Path, monkeypatch: object) -> None:
+    folder = NodeFolder(str(tmp_path), "run_1", 0)
+    folder.make()
+    real = ranks.Setting(Interpreter((sys.executable,)), "/r", str(tmp_path), dict(os.environ), {})
+    rank = ranks.start(orders(Program(command="echo out; echo err >&2; ps -o sid= -p $$; exit 5")), PLAN, real, folder)
+    read, write = os.pipe()
+    deadline = time.monotonic() + 20
+    while rank.ended is None and time.monotonic() < deadline:
+        ranks.wait([rank], read, 1.0)
+        ranks.reap([rank])
+    assert rank.code == 5 and rank.watch is None and rank.peak
+    assert Path(folder.logs, PLAN.log).read_text().split() == ["out", "err", str(rank.pid)]
+    os.close(read)
+    os.close(write)
+
+
+def test_a_state_of_another_time_is_not_believed(tmp_path: Path) -> None:
+    ours = tree.identity(os.getpid())
+    state = {
+        "run": "run_1",
+        "ranks": [
+            {"rank": 0, "pid": os.getpid(), "identity": ours, "log": "a"},
+            {"rank": 1, "pid": os.getpid(), "identity": "1@other", "log": "b"},
+        ],
+    }
+    living, dead = ranks.adopt(state, ())
+    assert living.ended is None and not living.child
+    assert dead.ended is not None and dead.code is None
+    if living.watch is not None:
+        os.close(living.watch)
