@@ -63,6 +63,24 @@ def test_commands_and_options_exist(page: Path) -> None:
         assert set(used) <= known, f"{name(page)}: {line}"
 
 
+def test_hints_name_commands_that_exist() -> None:
+    """A hint is the last thing somebody in trouble reads: it must not lead nowhere."""
+    hints = [
+        words
+        for source in (ROOT / "src").rglob("*.py")
+        for words in re.findall(r": footplate ([^\"'`;]*)", source.read_text(encoding="utf-8"))
+    ]
+    assert len(hints) > 10
+    for words in hints:
+        command: click.Command = cli
+        for word in words.split():
+            if not isinstance(command, click.Group) or not word.isalpha():
+                break
+            below = command.get_command(click.Context(command), word)
+            assert below is not None, f"a hint says: footplate {words}"
+            command = below
+
+
 def test_every_variable_of_ours_is_documented() -> None:
     page = (ROOT / "docs" / "reference" / "environment-variables.md").read_text(encoding="utf-8")
     found = {

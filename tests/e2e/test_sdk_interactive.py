@@ -77,12 +77,14 @@ def test_pictures_and_documents_are_files_of_the_run(experiment: Experiment, pro
     (project / "plot.png").write_bytes(PNG)
     (project / "plot.txt").write_text("no picture")
     run.log_image("file", path="plot.png")
-    run.log_image("drawn", plot=SimpleNamespace(savefig=lambda target, format: target.write(PNG)))
+    for _ in range(3):
+        run.log_image("drawn", plot=SimpleNamespace(savefig=lambda target, format: target.write(PNG)))
     run.log_confusion_matrix("matrix", {"schema_type": "confusion_matrix", "data": {"matrix": [[1, 2], [3, 4]]}})
     found = run.get_metrics()
     assert found["file"] == f"aml://artifactId/ExperimentRun/dcid.{run.id}/plot.png"
-    assert found["drawn"].startswith(f"aml://artifactId/ExperimentRun/dcid.{run.id}/drawn_")
-    assert found["drawn"].endswith(".png")
+    assert len(set(found["drawn"])) == 3
+    for drawn in found["drawn"]:
+        assert drawn.startswith(f"aml://artifactId/ExperimentRun/dcid.{run.id}/drawn_") and drawn.endswith(".png")
     assert run.get_metrics(populate=True)["file"].read() == PNG
     assert json.loads(run.get_metrics(populate=True)["matrix"].read())["data"]["matrix"] == [[1, 2], [3, 4]]
     for wrong in ({}, {"path": "plot.png", "plot": object()}, {"path": "plot.txt"}, {"path": "nowhere.png"}):

@@ -47,9 +47,15 @@ def script(project: Path, code: str, name: str = "train.py") -> ScriptRunConfig:
     return ScriptRunConfig(source_directory=str(source), script=name)
 
 
-def oldest_interpreter() -> str:
-    found = sorted(INTERPRETERS.glob("3.8*/bin/python")) + sorted(INTERPRETERS.glob("3.9*/bin/python"))
-    return str(found[0]) if found else sys.executable
+def interpreters() -> list[str]:
+    """The oldest and the newest at hand, of those that jobs may use: nothing of ours is installed in them."""
+    found = {file.parents[1].name: str(file) for file in INTERPRETERS.glob("3.*/bin/python")}
+    versions = sorted((v for v in found if _parts(v)[:2] >= (3, 8)), key=_parts)
+    return [found[v] for v in {versions[0]: 0, versions[-1]: 0}] if versions else [sys.executable]
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
 def test_the_whole_loop(experiment: Experiment, project: Path, capsys: pytest.CaptureFixture[str]):
@@ -180,7 +186,8 @@ def test_models_from_the_run_to_the_disk(experiment: Experiment, project: Path, 
     assert Model(workspace, "folder").version == 1
 
 
-def test_inside_a_job_with_the_oldest_interpreter_and_nothing_installed(experiment: Experiment, project: Path):
+@pytest.mark.parametrize("python", interpreters())
+def test_inside_a_job_with_nothing_installed(experiment: Experiment, project: Path, python: str):
     config = script(
         project,
         """
@@ -214,7 +221,7 @@ def test_inside_a_job_with_the_oldest_interpreter_and_nothing_installed(experime
     )
     environment = Environment("old")
     environment.python.user_managed_dependencies = True
-    environment.python.interpreter_path = oldest_interpreter()
+    environment.python.interpreter_path = python
     config.run_config.environment = environment
     run = experiment.submit(config)
     run.wait_for_completion()

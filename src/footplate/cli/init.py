@@ -13,6 +13,7 @@ from footplate.sdk.workspace import Workspace
 
 
 @click.command()
+@click.argument("positional", metavar="[NAME]", required=False)
 @click.option("--name", metavar="NAME", help="The workspace's name.  [default: made from the folder's name]")
 @click.option("--subscription-id", metavar="ID", help="Azure's word for who pays; any text.  [default: local]")
 @click.option("--resource-group", metavar="NAME", help="Groups workspaces; any text.  [default: local]")
@@ -20,6 +21,7 @@ from footplate.sdk.workspace import Workspace
 @click.option("--path", type=click.Path(file_okay=False), default=".", show_default="this folder", help="The folder.")
 @json_option
 def init(
+    positional: str | None,
     name: str | None,
     subscription_id: str | None,
     resource_group: str | None,
@@ -32,9 +34,11 @@ def init(
     Makes the workspace if there is none of that name, and writes .azureml/config.json, which Workspace.from_config()
     and all commands find from this folder and every folder below it. Running it again changes nothing.
     """
+    if positional and name and positional != name:
+        raise click.UsageError(f"two names were given, {positional!r} and {name!r}: give one of them")
     folder = Path(path).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = name or workspace_name(folder.name)
+    wanted = name or positional or workspace_name(folder.name)
     workspace = Workspace.create(
         wanted,
         subscription_id=subscription_id,

@@ -54,6 +54,7 @@ class BlobFolder:
     def __init__(self, root: str) -> None:
         self.root = os.path.abspath(root)
         self._aside = os.path.join(self.root, _ASIDE)
+        self._has_aside = False
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -161,12 +162,12 @@ class BlobFolder:
         self._place(asides)
         return stored
 
-    def sweep(self) -> None:
-        """Remove what writers that were killed have left aside."""
+    def sweep(self, older_than: float = _FORGOTTEN) -> None:
+        """Remove what writers that were killed have left aside, if nobody touched it for so many seconds."""
         with contextlib.suppress(FileNotFoundError), os.scandir(self._aside) as entries:
             for entry in entries:
                 with contextlib.suppress(FileNotFoundError):
-                    if entry.stat(follow_symlinks=False).st_ctime < time.time() - _FORGOTTEN:
+                    if entry.stat(follow_symlinks=False).st_ctime < time.time() - older_than:
                         os.unlink(entry.path)
 
     # ── how ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -179,7 +180,9 @@ class BlobFolder:
             raise NotFound(f"there is no blob {digest}", f"look into {self.root}: was it moved or cleaned?") from None
 
     def _name_aside(self) -> str:
-        os.makedirs(self._aside, exist_ok=True)
+        if not self._has_aside:
+            os.makedirs(self._aside, exist_ok=True)
+            self._has_aside = True
         return f"{self._aside}/{os.getpid()}-{os.urandom(8).hex()}"
 
     def _write_aside(self, fill: Callable[[int], Tuple[str, int]]) -> _Aside:
@@ -193,11 +196,12 @@ class BlobFolder:
             with _space(self.root):
                 new = [aside for aside in asides if not self.has(aside.digest)]
                 self._sync([aside.path for aside in new])
+                folders = sorted({os.path.dirname(self.path(aside.digest)) for aside in new})
+                for folder in folders:
+                    os.makedirs(folder, exist_ok=True)
                 for aside in new:
-                    target = self.path(aside.digest)
-                    os.makedirs(os.path.dirname(target), exist_ok=True)
-                    os.rename(aside.path, target)
-                self._sync(sorted({os.path.dirname(self.path(aside.digest)) for aside in new}))
+                    os.rename(aside.path, self.path(aside.digest))
+                self._sync(folders)
         finally:
             _unlink_all(asides)
 

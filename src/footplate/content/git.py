@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import time
 from typing import Dict, List, NamedTuple, Optional
 
 _SECONDS = 10.0
@@ -16,45 +17,55 @@ _OVERRIDES = {
     "AZUREML_GIT_BUILD_ID": "build_id",
     "AZUREML_GIT_BUILD_URI": "build_uri",
 }
+# Set while git runs a hook, and then about the hook's repository, which need not be the folder's.
+_NOT_OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 
 
 class Provenance(NamedTuple):
-    """`facts`: repository_uri, branch, commit, dirty ("True" or "False"), …; `diff`: what is not committed, as a patch."""
+    """`facts`: repository_uri, branch, commit, dirty ("True" or "False"), build_id, build_uri, those that are known.
+
+    `diff` is what was changed in tracked files and not committed, as a patch for `git apply`.
+    """
 
     facts: Dict[str, str]
     diff: bytes
 
 
 def provenance(folder: str) -> Provenance:
-    """Two git calls at the same time, a third one only when something is not committed; none outside a repository."""
-    facts: Dict[str, str] = {}
-    diff = b""
-    if _inside_repository(folder):
-        status = _start(folder, ["status", "--porcelain=v2", "--branch", "--untracked-files=no"])
-        remote = _start(folder, ["config", "--get", "remote.origin.url"])
-        facts = _facts(_result(status), _result(remote))
-        if facts.get("dirty") == "True":
-            diff = _result(_start(folder, ["diff", "HEAD", "--binary", "--no-ext-diff", "--no-color"])) or b""
-    for variable, name in _OVERRIDES.items():
-        if os.environ.get(variable):
-            facts[name] = os.environ[variable]
+    """Two git calls at the same time, a third one only when something is not committed; none outside a repository.
+
+    Whatever git cannot say within ten seconds is left out. AZUREML_GIT_* variables have the last word.
+    """
+    facts, diff = _ask(folder) if _is_in_repository(folder) else ({}, b"")
+    facts.update({fact: os.environ[name] for name, fact in _OVERRIDES.items() if os.environ.get(name)})
     return Provenance(facts, diff)
 
 
-def _inside_repository(folder: str) -> bool:
+def _ask(folder: str) -> Provenance:
+    deadline = time.monotonic() + _SECONDS
+    status = _start(folder, ["status", "--porcelain=v2", "--branch", "--untracked-files=no"])
+    remote = _start(folder, ["config", "--get", "remote.origin.url"])
+    facts = _facts(_result(status, deadline), _result(remote, deadline))
+    if facts.get("dirty") != "True" or "commit" not in facts:
+        return Provenance(facts, b"")
+    patch = _start(folder, ["diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv", "--no-color"])
+    return Provenance(facts, _result(patch, deadline) or b"")
+
+
+def _is_in_repository(folder: str) -> bool:
     """Looked up by hand: outside of repositories this costs no process."""
     here = os.path.realpath(folder)
-    while True:
-        if os.path.exists(os.path.join(here, ".git")):
-            return True
+    while not os.path.lexists(os.path.join(here, ".git")):
         above = os.path.dirname(here)
         if above == here:
             return False
         here = above
+    return True
 
 
 def _start(folder: str, arguments: List[str]) -> Optional[subprocess.Popen[bytes]]:
-    variables = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    variables = {name: value for name, value in os.environ.items() if name not in _NOT_OURS}
+    variables.update(GIT_OPTIONAL_LOCKS="0", GIT_TERMINAL_PROMPT="0", LC_ALL="C")
     try:
         return subprocess.Popen(
             ["git", "-C", folder, *arguments],
@@ -67,15 +78,15 @@ def _start(folder: str, arguments: List[str]) -> Optional[subprocess.Popen[bytes
         return None
 
 
-def _result(process: Optional[subprocess.Popen[bytes]]) -> Optional[bytes]:
+def _result(process: Optional[subprocess.Popen[bytes]], deadline: float) -> Optional[bytes]:
     if process is None:
         return None
-    try:
-        output, _ = process.communicate(timeout=_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return None
+    with process:
+        try:
+            output, _ = process.communicate(timeout=max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return None
     return output if process.returncode == 0 else None
 
 
@@ -90,9 +101,15 @@ def _facts(status: Optional[bytes], remote: Optional[bytes]) -> Dict[str, str]:
     if heads.get("branch.head", "(detached)") != "(detached)":
         facts["branch"] = heads["branch.head"]
     if remote:
-        facts["repository_uri"] = _without_credentials(remote.decode("utf-8", "replace").strip())
+        facts["repository_uri"] = without_credentials(remote.decode("utf-8", "replace").strip())
     return facts
 
 
-def _without_credentials(url: str) -> str:
-    return re.sub(r"^([a-z][a-z0-9+.\-]*://)[^/@]*@", r"\1", url)
+def without_credentials(url: str) -> str:
+    """The address without name and password. A name alone stays for ssh, where it is part of the address."""
+    found = re.match(r"([a-z][a-z0-9+.\-]*)://([^/]*)@", url, re.IGNORECASE)
+    if not found:
+        return url
+    user = found[2].split(":", 1)[0]
+    kept = f"{user}@" if "ssh" in found[1].lower() else ""
+    return f"{found[1]}://{kept}{url[found.end() :]}"

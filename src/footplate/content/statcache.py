@@ -31,11 +31,14 @@ _DIGEST_BYTES = 32
 
 
 class StatCache:
-    """The memory of one folder: `seen` is what the last scan found, under the rules `rules`."""
+    """The memory of one folder, for one scan: `seen` is what the last one found, under the rules `rules`.
 
-    def __init__(self, path: Optional[str]) -> None:
+    `began_ns` is when reading began, by the clock that the files' times come from.
+    """
+
+    def __init__(self, path: Optional[str], began_ns: Optional[int] = None) -> None:
         self._path = path
-        self._began = time.time_ns()
+        self._began = time.time_ns() if began_ns is None else began_ns
         self._digests = b""
         self.rules: Any = None
         self.seen: Seen = {}
@@ -44,9 +47,9 @@ class StatCache:
             self._load(path)
 
     @classmethod
-    def for_folder(cls, cache_folder: str, folder: str) -> StatCache:
+    def for_folder(cls, cache_folder: str, folder: str, began_ns: Optional[int] = None) -> StatCache:
         name = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
-        return cls(os.path.join(cache_folder, name))
+        return cls(os.path.join(cache_folder, name), began_ns)
 
     def digests(self) -> Dict[str, str]:
         """The digest of every file in `seen`. They are kept in its order, because an unchanged folder needs none."""

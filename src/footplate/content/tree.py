@@ -72,9 +72,7 @@ class Tree:
     @property
     def digest(self) -> str:
         """The snapshot's id. An unchanged folder has it at once; otherwise what is unknown is read."""
-        if self._digest is None:
-            self._digest = hashlib.sha256(self.manifest()).hexdigest()
-        return self._digest
+        return self._digest or hashlib.sha256(self.manifest()).hexdigest()
 
     @property
     def is_known(self) -> bool:
@@ -125,18 +123,28 @@ class Tree:
         self._sizes[path] = size
         self._digest = None
         self._is_as_remembered = False
-        folder, _, name = path.rpartition("/")
-        if _stamp(os.stat(self.locate(path))) != self._seen[folder and folder + "/"][name]:
+        if not self._is_still(path):
             self._changing.add(path)
 
     def manifest(self) -> bytes:
+        """The snapshot written down; what is unknown is read."""
         hash_unknown(self)
-        return to_manifest(self.entries)
+        manifest = to_manifest(self.entries)
+        self._digest = hashlib.sha256(manifest).hexdigest()
+        return manifest
 
     def remember(self) -> None:
         """Keep what was learnt for the next scan."""
         if not self._is_as_remembered:
             self._cache.save(self._rules, self._seen, self.known, self._changing, self.digest)
+
+    def _is_still(self, path: str) -> bool:
+        """Whether the file is as the scan found it."""
+        at = path.rfind("/") + 1
+        try:
+            return _stamp(os.lstat(self.locate(path))) == self._seen[path[:at]][path[at:]]
+        except OSError:
+            return False
 
     def _files(self) -> Iterator[Tuple[str, Stamp]]:
         for folder, names in self._seen.items():

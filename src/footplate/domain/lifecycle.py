@@ -7,7 +7,8 @@
                                                              Done (all nodes)
 
 The outcome is decided by the first event that decides it (a failed rank, a cancel, a lost node, a time limit, the last
-rank that ended well) and is never changed after that. A run ends when its outcome is decided and every node is over.
+rank that ended well) and is never changed after that, but for one case: a node that is lost while it ships makes a
+completed run a failed one. A run ends when its outcome is decided and every node is over.
 Effects are idempotent; `resume(record)` gives those that a restarted server must perform again.
 """
 
@@ -330,6 +331,9 @@ def _lost(record: RunRecord, event: Lost, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in _OVER:
         return record, ()
     after = _with_node(record, event.node, state=NodeState.LOST, message=event.cause.message)
+    if after.outcome is not None and after.outcome.kind == "completed":
+        # Its ranks ended well, but what they made did not all arrive: that is not a completed run.
+        after = replace(after, outcome=None)
     return _decide(after, Outcome("failed", event.cause), now)
 
 

@@ -78,7 +78,8 @@ class LocalEngine:
             return
         agents = _agents(known)
         tree.send(_living(agents), signal.SIGTERM)
-        timer = threading.Timer(grace, _end_by_force, [str(known["run"]), agents])
+        folders = [NodeFolder(str(known["home"]), str(known["run"]), node) for node in range(len(agents))]
+        timer = threading.Timer(grace, _end_by_force, [agents, folders])
         timer.daemon = True
         timer.start()
 
@@ -160,7 +161,7 @@ def _observe(handle: str) -> Observation:
     return Observation("running", codes, tuple(node for node, code in codes.items() if code is None))
 
 
-def _end_by_force(run: str, agents: list[tuple[int, str]]) -> None:
-    """The agents first, so that they start nothing new; then whatever still carries the run's marker."""
+def _end_by_force(agents: list[tuple[int, str]], folders: list[NodeFolder]) -> None:
+    """The agents first, so that they start nothing new; then whatever still carries the marker of their nodes."""
     tree.send(_living(agents), signal.SIGKILL)
-    tree.end(lambda: tree.members(tree.marker(run)), 0.0)
+    tree.end(lambda: [pid for folder in folders for pid in tree.members(folder.marker())], 0.0)

@@ -1,7 +1,7 @@
 """The run of a script that was started by hand: it prints what it would have recorded, and keeps nothing.
 
-It has these methods and no others. Scripts ask `hasattr(run, "experiment")`, or catch the AttributeError, to find out
-whether they run under a platform.
+It has these methods and no others. Scripts ask `hasattr(run, "experiment")`, compare the type with `_OfflineRun` or
+catch the AttributeError, to find out whether they run under a platform; and `log` takes no step.
 """
 
 from __future__ import annotations
@@ -10,77 +10,94 @@ import uuid
 from typing import Any, Dict, List, Optional
 
 
-class OfflineRun:
+class _OfflineRun:
     def __init__(self, run_id: Optional[str] = None) -> None:
-        self.id = run_id or f"OfflineRun_{uuid.uuid4()}"
+        self._id = run_id or f"OfflineRun_{uuid.uuid4()}"
+
+    @property
+    def id(self) -> str:
+        return self._id
 
     def add_properties(self, properties: Dict[str, Any]) -> None:
-        print(f"Attempted to add properties:\n{properties}")
+        for key, value in properties.items():
+            print(f"Attempted to add property {key}:\n{value}")
 
     def set_tags(self, tags: Dict[str, Any]) -> None:
-        print(f"Attempted to set tags:\n{tags}")
+        for key, value in tags.items():
+            self.tag(key, value)
 
     def tag(self, key: str, value: Optional[str] = None) -> None:
         print(f"Attempted to add tag {key}:\n{value}")
 
-    def complete(self, **kwargs: Any) -> None:
-        print("Attempted to complete the run")
+    def complete(self, _set_status: bool = True) -> None:
+        print(f"Attempted to complete run {self._id}")
 
-    def fail(self, error_details: Any = None, error_code: Any = None, **kwargs: Any) -> None:
-        print(f"Attempted to fail the run:\n{error_details}")
+    def fail(self, error_details: Any = None, error_code: Any = None, _set_status: bool = True) -> None:
+        print(f"Attempted to fail run {self._id}:\n{error_details}")
 
     def cancel(self) -> None:
-        print("Attempted to cancel the run")
+        print(f"Attempted to cancel run {self._id}")
 
     def log(self, name: str, value: Any, description: str = "") -> None:
-        print(f"Attempted to log scalar metric {name}:\n{value}")
+        self._attempted("scalar", name, value)
 
     def log_list(self, name: str, value: Any, description: str = "") -> None:
-        print(f"Attempted to log list metric {name}:\n{list(value)}")
+        self._attempted("list", name, value)
 
     def log_table(self, name: str, value: Any, description: str = "") -> None:
-        print(f"Attempted to log table metric {name}:\n{value}")
+        self._attempted("table", name, value)
 
     def log_row(self, name: str, description: Optional[str] = None, **kwargs: Any) -> None:
-        print(f"Attempted to log row metric {name}:\n{kwargs}")
+        self._attempted("row", name, kwargs)
 
     def log_image(self, name: str, path: Optional[str] = None, plot: Any = None, description: str = "") -> None:
-        print(f"Attempted to log image {name}:\n{path if path is not None else plot}")
+        self._attempted("image", name, plot if path is None else path)
 
     def log_residuals(self, name: str, value: Any, description: str = "") -> None:
-        print(f"Attempted to log residuals {name}:\n{value}")
+        self._attempted("residuals", name, value)
 
     def log_predictions(self, name: str, value: Any, description: str = "") -> None:
-        print(f"Attempted to log predictions {name}:\n{value}")
+        self._attempted("predictions", name, value)
 
     def log_accuracy_table(self, name: str, value: Any, description: str = "") -> None:
-        print(f"Attempted to log accuracy table {name}:\n{value}")
+        self._attempted("accuracy table", name, value)
 
     def log_confusion_matrix(self, name: str, value: Any, description: str = "") -> None:
-        print(f"Attempted to log confusion matrix {name}:\n{value}")
+        self._attempted("confusion matrix", name, value)
 
     def upload_folder(self, name: str, path: str, datastore_name: Optional[str] = None) -> None:
         print(f"Attempted to track folder {name} at {path}")
 
-    def upload_files(self, names: List[str], paths: List[str], **kwargs: Any) -> None:
+    def upload_files(
+        self,
+        names: List[str],
+        paths: List[str],
+        return_artifacts: bool = False,
+        timeout_seconds: Optional[float] = None,
+        datastore_name: Optional[str] = None,
+    ) -> None:
         for name, path in zip(names, paths):
-            print(f"Attempted to track file {name} at {path}")
+            self.upload_file(name, path)
 
     def upload_file(self, name: str, path_or_stream: Any, datastore_name: Optional[str] = None) -> None:
         print(f"Attempted to track file {name} at {path_or_stream}")
 
-    def child_run(self, name: Optional[str] = None, run_id: Optional[str] = None, outputs: Any = None) -> OfflineRun:
-        return OfflineRun(f"{self.id}.{name or uuid.uuid4()}")
+    def child_run(self, name: Optional[str] = None, run_id: Optional[str] = None, outputs: Any = None) -> _OfflineRun:
+        return _OfflineRun(f"{self._id}.{name or uuid.uuid4()}")
 
     def flush(self, timeout_seconds: float = 300) -> None:
-        print("Attempted to flush")
+        return None
 
-    def __enter__(self) -> OfflineRun:
-        print(f"[START] Run {self.id} context")
+    def _attempted(self, kind: str, name: str, value: Any) -> None:
+        print(f"Attempted to log {kind} metric {name}:\n{value}")
+
+    def __enter__(self) -> _OfflineRun:
+        print(f"[START] Run {self._id} context")
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        print(f"[END] Run {self.id} context")
+        print(f"[END] Run {self._id} context")
 
 
-OfflineRun.__name__ = OfflineRun.__qualname__ = "_OfflineRun"  # the name that scripts know it by
+OfflineRun = _OfflineRun
+"""The same class, for those who may not import a private name."""

@@ -18,7 +18,7 @@ from footplate.client.transport import Transport
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
-from footplate.errors import Conflict, NotFound
+from footplate.errors import Conflict, NotFound, Unavailable
 from footplate.node import causes, machine, outputs, prepare, ranks, sampler, tree
 from footplate.node.courier import Courier
 from footplate.node.link import SHORT_PATIENCE, Abandoned, Link
@@ -31,6 +31,9 @@ GRACE_SECONDS = 10.0
 """Between the request to end and the force, for ranks that are to stop. FOOTPLATE_GRACE_SECONDS changes it."""
 
 LEFTOVER_GRACE_SECONDS = 2.0
+NOT_JOINED = 75
+"""The exit code of an agent that was told to stop before it reached the server: its folder stays for the next one."""
+
 _IDLE_LOOK_SECONDS = 5.0
 _GANG_WAIT_SECONDS = 20.0
 
@@ -101,7 +104,11 @@ class Agent:
         self._listen_to_signals()
         self._folder.make()
         try:
-            self._orders = self._link.insist(self._join)
+            self._orders = self._link.insist(self._join, lambda: self._why_stop is not None)
+        except Unavailable:
+            say(f"giving up: {self._why_stop}, and the server is away")
+            self._end_leftovers(GRACE_SECONDS)
+            return NOT_JOINED
         except (NotFound, Conflict) as error:
             self._end_leftovers(GRACE_SECONDS)
             raise Abandoned(error.message) from None
@@ -170,7 +177,7 @@ class Agent:
         orders, folder = self._orders, self._folder
         setting = ranks.Setting(
             interpreter, runtime_folder(folder.home, __version__), ranks.python_folder(interpreter, folder),
-            inherited=dict(os.environ), ours=self._job_variables(),
+            inherited=dict(os.environ), ours=self._job_variables(), marker=folder.marker(),
         )  # fmt: skip
         os.chdir(folder.wd)
         folder.write_state({"run": orders.run, "began": self._began})
@@ -192,7 +199,6 @@ class Agent:
         variables = {
             "FOOTPLATE_ENDPOINT": options.endpoint,
             "FOOTPLATE_JOURNALS": folder.journals,
-            "FOOTPLATE_EXITS": folder.exits,
             "AZ_BATCHAI_JOB_TEMP": folder.tmp,
             "AZ_BATCHAI_JOB_WORK_DIR": folder.wd,
         }
@@ -211,7 +217,7 @@ class Agent:
         state = self._folder.read_state()
         if not state:
             return False
-        found = ranks.adopt(state, self._orders.ranks)
+        found = ranks.adopt(state, self._orders.ranks, self._folder.marker())
         if "ranks" not in state and not any(rank.pid or self._left_traces(rank) for rank in found):
             return False  # it died between its decision and the first start
         self._ranks, self._began = found, float(state["began"])
@@ -301,8 +307,7 @@ class Agent:
     def _members(self) -> list[int]:
         """All processes of this node, but not the server: a job, or this agent, may have had to start it again."""
         server = read_record(self._options.home).get("pid") if self._options.home else None
-        wanted = tree.marker(self._options.run, self._options.node)
-        return tree.members(wanted, os.getpid(), [server] if isinstance(server, int) else [])
+        return tree.members(self._folder.marker(), os.getpid(), [server] if isinstance(server, int) else [])
 
     # ── Talking to the server ─────────────────────────────────────────────────────────────────────────────────────────
 

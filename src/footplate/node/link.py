@@ -32,8 +32,8 @@ class Link:
         self._node = f"/runs/{run}/nodes/{node}"
         self._wanted = wanted
 
-    def insist(self, call: Callable[[], T]) -> T:
-        """Repeat until the server answers, however long it is away."""
+    def insist(self, call: Callable[[], T], enough: Callable[[], bool] = lambda: False) -> T:
+        """Repeat until the server answers, however long it is away; when it is `enough`, Unavailable comes through."""
         pause = 0.2
         while True:
             try:
@@ -41,7 +41,11 @@ class Link:
             except Unavailable:
                 if not self._wanted():
                     raise Abandoned("the work folder is gone, and so is the server") from None
-                time.sleep(pause)
+                until = time.monotonic() + pause
+                while time.monotonic() < until:
+                    if enough():
+                        raise
+                    time.sleep(min(pause, 0.2))
                 pause = min(pause * 2, _LONGEST_PAUSE)
 
     # ── The life of the node ──────────────────────────────────────────────────────────────────────────────────────────

@@ -63,6 +63,7 @@ class Setting:
     python: str  # a folder in which `python` is the interpreter
     inherited: Mapping[str, str]
     ours: Mapping[str, str]
+    marker: Mapping[str, str]
 
 
 def rank_argv(program: Program, setting: Setting) -> list[str]:
@@ -77,7 +78,7 @@ def rank_variables(orders: NodeOrders, plan: RankPlan, setting: Setting) -> dict
     machine = {name: value for name, value in setting.inherited.items() if not name.startswith(_PRIVATE)}
     brought = setting.interpreter.variables
     variables = {**machine, "PYTHONUNBUFFERED": "1", **setting.ours, **orders.variables, **brought, **plan.variables}
-    variables.update(tree.marker(orders.run, orders.node))
+    variables.update(setting.marker)
     variables["FOOTPLATE_RANK"] = str(plan.rank)
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, [setting.runtime, variables.get("PYTHONPATH")]))
     variables["PATH"] = os.pathsep.join([setting.python, variables.get("PATH") or os.defpath])
@@ -137,7 +138,7 @@ def _watch(pid: int) -> int | None:
 # ── After the death of an agent ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def adopt(state: Mapping[str, Any], plans: Sequence[RankPlan]) -> list[Rank]:
+def adopt(state: Mapping[str, Any], plans: Sequence[RankPlan], marker: Mapping[str, str]) -> list[Rank]:
     """The ranks that an earlier agent has started, as far as can be known; empty when it had not started any.
 
     The state is written before the first start and again after the last: when only the first was written, the
@@ -146,7 +147,7 @@ def adopt(state: Mapping[str, Any], plans: Sequence[RankPlan]) -> list[Rank]:
     if "ranks" in state:
         found = [Rank(r["rank"], r["pid"], r["identity"], r["log"], child=False) for r in state["ranks"]]
     else:
-        found = [_find(plan, state) for plan in plans]
+        found = [_find(plan, marker) for plan in plans]
     for rank in found:
         if rank.identity is not None and tree.alive(rank.pid, rank.identity):
             rank.watch = _watch(rank.pid)
@@ -155,9 +156,8 @@ def adopt(state: Mapping[str, Any], plans: Sequence[RankPlan]) -> list[Rank]:
     return found
 
 
-def _find(plan: RankPlan, state: Mapping[str, Any]) -> Rank:
-    marks = {**tree.marker(state["run"], plan.node), "FOOTPLATE_RANK": str(plan.rank)}
-    pids = tree.members(marks)
+def _find(plan: RankPlan, marker: Mapping[str, str]) -> Rank:
+    pids = tree.members({**marker, "FOOTPLATE_RANK": str(plan.rank)})
     leaders = [pid for pid in pids if os.getsid(pid) == pid]
     pid = min(leaders or pids, default=0)
     return Rank(plan.rank, pid, tree.identity(pid) if pid else None, plan.log, child=False)

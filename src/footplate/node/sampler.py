@@ -122,10 +122,17 @@ class _Gpus:
         for index, device in enumerate(self._devices):
             try:
                 use = self._nvml.nvmlDeviceGetUtilizationRates(device)
-                memory = self._nvml.nvmlDeviceGetMemoryInfo(device)
+                memory = self._memory(device)
             except self._nvml.NVMLError:
                 continue  # e.g. a device that was reset; the others go on
             values[f"gpu_{index}_percent"] = use.gpu
             values[f"gpu_{index}_memory_used_bytes"] = memory.used
             values[f"gpu_{index}_memory_percent"] = 100.0 * memory.used / memory.total
         return values
+
+    def _memory(self, device: Any) -> Any:
+        """As nvidia-smi counts it: the older call adds what the driver keeps for itself."""
+        try:
+            return self._nvml.nvmlDeviceGetMemoryInfo(device, self._nvml.nvmlMemory_v2)
+        except (AttributeError, self._nvml.NVMLError):  # an old binding, or an old driver
+            return self._nvml.nvmlDeviceGetMemoryInfo(device)

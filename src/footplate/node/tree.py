@@ -31,9 +31,9 @@ class Process(NamedTuple):
     zombie: bool
 
 
-def marker(run: str, node: int | None = None) -> dict[str, str]:
-    """The variables that every rank of a run carries, of one node or of all."""
-    return {"FOOTPLATE_RUN_ID": run, **({} if node is None else {"FOOTPLATE_NODE": str(node)})}
+def marker(run: str, node: int, exits: str) -> dict[str, str]:
+    """The variables that every rank of a node carries. The path makes it unique: another home may have the same run."""
+    return {"FOOTPLATE_RUN_ID": run, "FOOTPLATE_NODE": str(node), "FOOTPLATE_EXITS": exits}
 
 
 def look(pid: int) -> Process | None:

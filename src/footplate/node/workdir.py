@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import footplate
+from footplate.node import tree
 
 PACKAGE = os.path.dirname(os.path.abspath(footplate.__file__))
 LOCK_NUMBER = 3
@@ -41,6 +42,7 @@ class NodeFolder:
 
     def __init__(self, home: str, run: str, node: int) -> None:
         self.home = home
+        self._run, self._node = run, node
         self.path = os.path.join(home, "work", run, f"node_{node}")
         self.wd = os.path.join(self.path, "wd")
         self.logs = os.path.join(self.path, "logs")
@@ -51,6 +53,10 @@ class NodeFolder:
         self._lock = os.path.join(self.path, "agent.lock")
         self._exit = os.path.join(self.path, "agent.exit")
         self._state = os.path.join(self.path, "state.json")
+
+    def marker(self) -> dict[str, str]:
+        """By which processes of this node are known."""
+        return tree.marker(self._run, self._node, self.exits)
 
     def make(self) -> None:
         for folder in (self.path, self.wd, self.logs, self.journals, self.exits, self.tmp):
@@ -252,7 +258,6 @@ def _point(link: str, target: str) -> None:
     """Make or change a link so that others, who may do the same at the same time, always find one."""
     if _target(link) == target:
         return
-    aside = f"{link}.{os.getpid()}"
-    _remove(aside)
+    aside = f"{link}.{os.urandom(8).hex()}"
     os.symlink(target, aside)
     os.replace(aside, link)

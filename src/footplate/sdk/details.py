@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import traceback
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Union
 
 from footplate.domain.records import Cause, RunView
 from footplate.sdk.clock import utc_text
@@ -63,7 +63,17 @@ def failure(view: RunView, found: Dict[str, Any]) -> ActivityFailedException:
     return ActivityFailedException(text, error_details=error, hint=hint)
 
 
-def cause_of(error: BaseException, code: Optional[str]) -> Cause:
+def failure_cause(error: Union[str, BaseException, None], code: Optional[str]) -> Cause:
+    if error is None:
+        return Cause(code or "UserError", "marked as failed by its user")
+    if isinstance(error, str):
+        return Cause(code or "UserError", error)
+    if isinstance(error, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return _cause_of(error, code)
+    raise TypeError(f"error_details is a string or an exception, not {error!r}")
+
+
+def _cause_of(error: BaseException, code: Optional[str]) -> Cause:
     """An exception of this process as the cause of a run's failure."""
     kind = type(error).__name__
     lines = traceback.format_exception(type(error), error, error.__traceback__)

@@ -14,7 +14,8 @@ from footplate.domain.specs import RunSpec
 from footplate.sdk import snapshots
 from footplate.sdk.clock import utc_time
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.run import Filter, Run, filters, make_run, runs_of, start_run
+from footplate.sdk.filters import Filter, filters
+from footplate.sdk.run import Run, make_run, runs_of, start_run
 from footplate.sdk.submission import submit
 
 if TYPE_CHECKING:

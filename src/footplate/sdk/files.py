@@ -6,7 +6,7 @@ import io
 import os
 import posixpath
 import time
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple, cast
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import FileView
@@ -18,6 +18,7 @@ from footplate.sdk.session import Session
 
 _IMAGE_BEGINNINGS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"RIFF", b"\0\0\1\0")
 _SHOWN = 30
+_drawn: Set[str] = set()
 
 
 class Artifact:
@@ -85,7 +86,17 @@ def image(name: str, path: Optional[str], plot: Any) -> Tuple[str, blobs.Source]
     picture = io.BytesIO()
     plot.savefig(picture, format="png")
     picture.seek(0)
-    return f"{name}_{int(time.time())}.png", picture
+    return _new_name(f"{name}_{int(time.time())}"), picture
+
+
+def _new_name(stem: str) -> str:
+    """Two pictures of one name in the same second are two files."""
+    made, count = f"{stem}.png", 1
+    while made in _drawn:
+        count += 1
+        made = f"{stem}_{count}.png"
+    _drawn.add(made)
+    return made
 
 
 def _check_image(path: str) -> None:

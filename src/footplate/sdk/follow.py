@@ -54,14 +54,22 @@ class _Follower:
         while True:
             news = self._ask(version)
             view = from_json(RunView, news["run"])
-            self._show_phase(view)
-            self._show_log(news)
+            self._show(view, news)
             version = view.version
             if news["text"] or self._script_begins(view):
                 continue
             if view.status in TERMINAL:
                 self._summarize(view)
                 return view
+
+    def _show(self, view: RunView, news: Dict[str, Any]) -> None:
+        """What a script wrote came before the phase that follows it; what a build wrote belongs to its phase."""
+        if self._log is not None and self._log.startswith("user_logs/"):
+            self._show_log(news)
+            self._show_phase(view)
+        else:
+            self._show_phase(view)
+            self._show_log(news)
 
     def _ask(self, version: int) -> Dict[str, Any]:
         query = {"version": version, "log": self._log, "offset": self._offset, "wait": LONG_POLL}

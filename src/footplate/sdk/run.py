@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, 
 from footplate.lazy import Deferred
 from footplate.sdk import metrics
 from footplate.sdk.exceptions import AzureMLException, Kinds, SnapshotException, UserErrorException
+from footplate.sdk.filters import Filter, filters
+from footplate.sdk.handle import RunHandle
 from footplate.sdk.status import TERMINAL
 
 if TYPE_CHECKING:
@@ -55,30 +57,9 @@ BATCH_TAG = "azureml.batch_child_number"
 TYPES: Dict[str, Type[Run]] = {}
 """The class for each type of run; what is not named here is a plain Run."""
 
-Filter = Union[None, str, Mapping[str, Any]]
 
-
-class Run:
+class Run(RunHandle):
     """`Run(experiment, run_id)` is the run of that id, fetched."""
-
-    def __init__(self, experiment: Experiment, run_id: str, outputs: Optional[str] = None, **kwargs: Any) -> None:
-        self._experiment = experiment
-        self._id = run_id
-        self._known: Optional[records.RunView] = None
-        self._outputs = outputs
-        self._capture: Optional[interactive.Capture] = None
-        if self._view.experiment != experiment.name:
-            raise UserErrorException(
-                f"run {run_id} is in experiment {self._view.experiment!r}, not in {experiment.name!r}",
-                hint="find it wherever it is with workspace.get_run(run_id)",
-            )
-
-    @classmethod
-    def _of(cls, experiment: Experiment, view: records.RunView, outputs: Optional[str] = None) -> Run:
-        made = object.__new__(cls)
-        made._experiment, made._id, made._known = experiment, view.id, view
-        made._outputs, made._capture = outputs, None
-        return made
 
     @staticmethod
     def get(workspace: Workspace, run_id: str) -> Run:
@@ -107,131 +88,6 @@ class Run:
     @staticmethod
     def get_submitted_run(**kwargs: Any) -> Run:
         return Run.get_context(allow_offline=False)
-
-    # ── identity ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def _view(self) -> records.RunView:
-        if self._known is None:
-            self._refresh()
-        assert self._known is not None
-        return self._known
-
-    @property
-    def _session(self) -> session.Session:
-        return self.experiment.workspace.session
-
-    @property
-    def _path(self) -> str:
-        return f"/runs/{self._id}"
-
-    def _refresh(self) -> records.RunView:
-        return self._keep(self._session.get(self._path))
-
-    def _keep(self, answer: Any) -> records.RunView:
-        self._known = codec.from_json(records.RunView, answer)
-        return self._known
-
-    @property
-    def id(self) -> str:
-        return self._id
-
-    @property
-    def experiment(self) -> Experiment:
-        return self._experiment
-
-    @property
-    def number(self) -> int:
-        return self._view.number
-
-    @property
-    def name(self) -> Optional[str]:
-        return self._view.name
-
-    @property
-    def display_name(self) -> Optional[str]:
-        return self._view.display_name
-
-    @display_name.setter
-    def display_name(self, value: str) -> None:
-        self._change(display_name=value)
-
-    @property
-    def description(self) -> Optional[str]:
-        return self._view.description
-
-    @description.setter
-    def description(self, value: str) -> None:
-        self._change(description=value)
-
-    @property
-    def type(self) -> Optional[str]:
-        return self._view.type
-
-    @property
-    def parent(self) -> Optional[Run]:
-        parent = self._view.parent
-        return self.experiment.workspace.get_run(parent) if parent else None
-
-    @property
-    def status(self) -> str:
-        return self.get_status()
-
-    def get_status(self) -> str:
-        """Fresh from the server, until the run is over."""
-        if self._known is None or self._known.status not in TERMINAL:
-            self._refresh()
-        return self._view.status
-
-    def get_portal_url(self) -> str:
-        return details.portal_url(self._session, self._id)
-
-    def story(self) -> List[records.StoryLine]:
-        """Everything that happened to the run, in order, each with its time and a sentence."""
-        return [codec.from_json(records.StoryLine, item) for item in self._session.items(f"{self._path}/story")]
-
-    def __str__(self) -> str:
-        return (
-            f"Run(Experiment: {self.experiment.name},\nId: {self.id},\nType: {self.type},\nStatus: {self._view.status})"
-        )
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return details.html_table(self.experiment.name, self._view, self.get_portal_url())
-
-    # ── tags and properties ───────────────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def tags(self) -> Dict[str, Optional[str]]:
-        return dict(self._view.tags)
-
-    @property
-    def properties(self) -> Dict[str, str]:
-        return dict(self._view.properties)
-
-    def get_tags(self) -> Dict[str, Optional[str]]:
-        return dict(self._refresh().tags)
-
-    def get_properties(self) -> Dict[str, str]:
-        return dict(self._refresh().properties)
-
-    def tag(self, key: str, value: Any = None) -> None:
-        self.set_tags({key: value})
-
-    def set_tags(self, tags: Mapping[str, Any]) -> None:
-        """Add to the tags there are. Values become strings, None stays None."""
-        self._change(tags={str(key): None if value is None else str(value) for key, value in tags.items()})
-
-    def remove_tags(self, tags: Union[str, Sequence[str]]) -> None:
-        self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
-
-    def add_properties(self, properties: Mapping[str, Any]) -> None:
-        """Properties are written once: another value for one that exists is an error."""
-        self._change(properties={str(key): str(value) for key, value in properties.items()})
-
-    def _change(self, **change: Any) -> None:
-        self._keep(self._session.patch(self._path, change))
 
     # ── metrics ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -486,16 +342,12 @@ class Run:
         _set_status: bool = True,
     ) -> None:
         """Send what there is, and end the run as Failed with this error."""
-        cause = failure_cause(error_details, error_code)
+        cause = details.failure_cause(error_details, error_code)
         self._hand_in()
-        self._known = codec.from_json(
-            records.RunView, self._session.post(f"{self._path}/fail", {"cause": codec.to_json(cause)})
-        )
+        self._keep(self._session.post(f"{self._path}/fail", {"cause": codec.to_json(cause)}))
 
     def cancel(self) -> None:
-        self._known = codec.from_json(
-            records.RunView, self._session.post(f"{self._path}/cancel", {"by": session.user_name()})
-        )
+        self._keep(self._session.post(f"{self._path}/cancel", {"by": session.user_name()}))
 
     def clean(self) -> None:
         """Nothing to do: the working folder of a run that has ended is removed by its node."""
@@ -515,7 +367,7 @@ class Run:
             self._capture.end()
             self._capture = None
         ended_well = isinstance(error, SystemExit) and error.code in (None, 0)
-        if self._refresh().status in TERMINAL:
+        if self._refresh().status in TERMINAL or self._view.kind == "job":  # how a job ends is not the block's to say
             recorder.close_recorder(self._session, self._id)
         elif error is None or ended_well:
             self.complete()
@@ -553,37 +405,6 @@ def runs_of(experiment: Experiment, query: Mapping[str, Any]) -> Iterator[Run]:
     for item in workspace.session.items(f"/workspaces/{workspace.id}/runs", query):
         view = codec.from_json(records.RunView, item)
         if view.experiment not in other:
-            other[view.experiment] = type(experiment)(workspace, view.experiment)
+            known = records.ExperimentView(view.experiment_id, view.workspace, view.experiment, view.created)
+            other[view.experiment] = type(experiment)._of(workspace, known)  # pyright: ignore[reportPrivateUsage]
         yield make_run(other[view.experiment], view)
-
-
-def filters(
-    type: Optional[str], tags: Filter, properties: Filter, status: Union[str, Sequence[str], None]
-) -> Dict[str, Any]:
-    """The query for a list of runs. A string asks for the key, a dictionary for key and value."""
-    return {
-        "type": type,
-        "tag": _filter("tags", tags),
-        "property": _filter("properties", properties),
-        "status": [status] if isinstance(status, str) else list(status or ()),
-    }
-
-
-def _filter(what: str, wanted: Filter) -> List[str]:
-    if wanted is None:
-        return []
-    if isinstance(wanted, str):
-        return [wanted]
-    if isinstance(wanted, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return [str(key) if value is None else f"{key}={value}" for key, value in wanted.items()]
-    raise UserErrorException(f"{what} is {wanted!r}", hint="give a key as a string, or a dictionary")
-
-
-def failure_cause(error: Union[str, BaseException, None], code: Optional[str]) -> records.Cause:
-    if error is None:
-        return records.Cause(code or "UserError", "marked as failed by its user")
-    if isinstance(error, str):
-        return records.Cause(code or "UserError", error)
-    if isinstance(error, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return details.cause_of(error, code)
-    raise TypeError(f"error_details is a string or an exception, not {error!r}")

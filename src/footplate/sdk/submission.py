@@ -67,7 +67,7 @@ def submit_script(
     body = {"id": chosen, "spec": to_json(spec), "created_by": user_name()}
     view = from_json(RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body, _KINDS))
     snapshots.keep_diff(workspace.session, chosen, taken.diff)
-    return ScriptRun._of(experiment, view)  # type: ignore[return-value]  # pyright: ignore
+    return ScriptRun._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
 
 
 def new_run_id(experiment: str) -> str:

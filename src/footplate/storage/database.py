@@ -51,13 +51,19 @@ class Database:
                     yield connection
 
     def insert(self, table: Table) -> Any:
-        """An INSERT that knows `on_conflict_do_nothing` and `on_conflict_do_update`, in this database's dialect."""
+        """An INSERT that knows `on_conflict_do_update`, in this database's dialect."""
         # Each dialect is loaded only where it is used: the other one costs the server memory for nothing.
         if self.sqlite:
             from sqlalchemy.dialects.sqlite import insert
         else:
             from sqlalchemy.dialects.postgresql import insert
         return insert(table)
+
+    def insert_new(self, connection: Connection, table: Table, **values: Any) -> bool:
+        """Insert the row unless one with its key, or another unique value of it, is there; whether it was inserted."""
+        statement = self.insert(table).values(**values).on_conflict_do_nothing()
+        # Asked for, because on PostgreSQL an INSERT that returns its key does not count.
+        return connection.execute(statement, execution_options={"preserve_rowcount": True}).rowcount > 0
 
     def close(self) -> None:
         self.engine.dispose()

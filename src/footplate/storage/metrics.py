@@ -215,8 +215,7 @@ class Metrics:
             return Journal(*row)
         new = Journal(writer, system, 0, b"")
         with self._database.write() as connection:
-            statement = self._database.insert(journals).values(run=key.key, **new._asdict())
-            connection.execute(statement.on_conflict_do_nothing())
+            self._database.insert_new(connection, journals, run=key.key, **new._asdict())
             return Journal(*connection.execute(query).one())
 
     def _file(self, run: str, writer: str, stream: str) -> Path:

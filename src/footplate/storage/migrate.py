@@ -23,19 +23,23 @@ FOLDER = Path(__file__).parent / "migrations"
 _ADVISORY_LOCK = 0x666F6F74  # "foot"
 
 
-def bring_up_to_date(database: Database, home: Path, head: str = HEAD, versions: Path = FOLDER / "versions") -> None:
-    """Raises Conflict for a database that a newer program has made."""
+def bring_up_to_date(database: Database, home: Path) -> None:
+    """Make the tables, or migrate them, or see that there is nothing to do."""
     with database.read() as connection:
-        if _is_at(connection, database, head):
+        if _is_at(connection, database, HEAD):
             return
-    with _lock_file(home / "migrate.lock"), database.write() as connection:
-        if not database.sqlite:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
-        if _is_at(connection, database, head):  # somebody else was faster
-            return
-        if revision_of(connection) is None and head == HEAD:
-            _make(connection)
-        else:
+        fresh = revision_of(connection) is None
+    if fresh:
+        with _alone(database, home) as connection:
+            if revision_of(connection) is None:
+                _make(connection)
+    upgrade(database, home)
+
+
+def upgrade(database: Database, home: Path, head: str = HEAD, versions: Path = FOLDER / "versions") -> None:
+    """Go through the revisions up to `head`. Raises Conflict for a database that a newer program has made."""
+    with _alone(database, home) as connection:
+        if not _is_at(connection, database, head):
             _upgrade(connection, versions, head)
 
 
@@ -60,7 +64,8 @@ def _is_at(connection: Connection, database: Database, head: str) -> bool:
 
 def _make(connection: Connection) -> None:
     metadata.create_all(connection)
-    connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"))
+    key = "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)"  # word for word what Alembic makes
+    connection.execute(text(f"CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, {key})"))
     connection.execute(text("INSERT INTO alembic_version (version_num) VALUES (:head)"), {"head": HEAD})
 
 
@@ -78,7 +83,11 @@ def _upgrade(connection: Connection, versions: Path, head: str) -> None:
 
 
 @contextmanager
-def _lock_file(path: Path) -> Generator[None, None, None]:
-    with translated(), path.open("a") as file:
+def _alone(database: Database, home: Path) -> Generator[Connection, None, None]:
+    """One transaction, with no other process of this home or database in the same place. The locks end with it."""
+    with translated(), (home / "migrate.lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        with database.write() as connection:
+            if not database.sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+            yield connection

@@ -45,8 +45,7 @@ class Models:
 
     def _next_version(self, connection: Connection, workspace: str, name: str) -> int:
         c = model_versions.c
-        new = {"workspace": workspace, "name": name, "last": 0}
-        connection.execute(self._database.insert(model_versions).values(**new).on_conflict_do_nothing())
+        self._database.insert_new(connection, model_versions, workspace=workspace, name=name, last=0)
         where = (c.workspace == workspace, c.name == name)
         connection.execute(update(model_versions).where(*where).values(last=c.last + 1))
         return connection.execute(select(c.last).where(*where)).scalar_one()

@@ -28,11 +28,11 @@ class Computes:
         """Conflict when it exists and is not to be replaced. The time it was first created stays."""
         row = {name: to_json(getattr(view, name)) for name in _COMPUTE_COLUMNS}
         changes = {name: row[name] for name in _COMPUTE_CHANGES}
-        statement = self._database.insert(computes).values(**row)
         with self._database.write() as connection:
             if replace:
+                statement = self._database.insert(computes).values(**row)
                 connection.execute(statement.on_conflict_do_update(index_elements=["workspace", "name"], set_=changes))
-            elif connection.execute(statement.on_conflict_do_nothing()).rowcount == 0:
+            elif not self._database.insert_new(connection, computes, **row):
                 raise Conflict(f"compute target {view.name!r} exists", "use it, change it, or choose another name")
 
     def get(self, workspace: str, name: str) -> ComputeView:
@@ -135,7 +135,7 @@ class Locks:
     def put(self, lock: Lock) -> None:
         """The digest is the content's own, so what is there already is the same."""
         with self._database.write() as connection:
-            connection.execute(self._database.insert(locks).values(**to_json(lock)).on_conflict_do_nothing())
+            self._database.insert_new(connection, locks, **to_json(lock))
 
     def get(self, digest: str) -> Lock:
         with self._database.read() as connection:

@@ -76,7 +76,7 @@ class Position(NamedTuple):
     key: int
 
 
-def find(connection: Connection, query: RunQuery) -> tuple[list[int], str | None]:
+def find(connection: Connection, query: RunQuery, rare: int = RARE) -> tuple[list[int], str | None]:
     """The keys of the runs on this page, in order, and the cursor of the next page if there is one."""
     _check(query)
     after = _read_cursor(query)
@@ -84,10 +84,10 @@ def find(connection: Connection, query: RunQuery) -> tuple[list[int], str | None
     if scope is None:
         return [], None
     filters = _filters(query, scope)
-    rare = _rarest(connection, filters)
+    few = _rarest(connection, filters, rare)
     conditions = [*scope.conditions, *(f.holds for f in filters)]
-    if rare is not None:
-        found = _sort(connection, query, [*conditions, runs.c.key.in_(rare)], after)
+    if few is not None:
+        found = _sort(connection, query, [*conditions, runs.c.key.in_(few)], after)
     elif query.order == "created":
         found = _walk_time(connection, query, scope, filters, conditions, after)
     else:
@@ -278,13 +278,13 @@ def _below(workspace: str, ancestor: int) -> Select[Any]:
     return select(tree.c.key)
 
 
-def _rarest(connection: Connection, filters: list[Filter]) -> list[int] | None:
+def _rarest(connection: Connection, filters: list[Filter], rare: int) -> list[int] | None:
     """The runs of the filter that the fewest match, or None when all are common."""
     counted: list[tuple[int, Filter]] = []
     for candidate in filters:
-        sample = candidate.entries.limit(RARE + 1).subquery()
+        sample = candidate.entries.limit(rare + 1).subquery()
         count = connection.execute(select(func.count()).select_from(sample)).scalar_one()
-        if count <= RARE:
+        if count <= rare:
             counted.append((count, candidate))
     if not counted:
         return None

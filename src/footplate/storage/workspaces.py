@@ -22,9 +22,7 @@ class Workspaces:
     def create(self, view: WorkspaceView) -> None:
         """Conflict when the subscription and resource group have a workspace of that name."""
         with self._database.write() as connection:
-            made = connection.execute(
-                self._database.insert(workspaces).values(**to_json(view)).on_conflict_do_nothing()
-            ).rowcount
+            made = self._database.insert_new(connection, workspaces, **to_json(view))
         if not made:
             where = f"{view.subscription_id}/{view.resource_group}"
             raise Conflict(f"workspace {view.name!r} exists in {where}", "use it, or choose another name")
@@ -115,7 +113,7 @@ def ensure(database: Database, connection: Connection, workspace: str, name: str
         "tags": {},
         "last_number": 0,
     }
-    connection.execute(database.insert(experiments).values(**new).on_conflict_do_nothing())
+    database.insert_new(connection, experiments, **new)
     return connection.execute(query).one()
 
 

@@ -61,9 +61,10 @@ while not os.path.exists(os.path.join({folder!r}, "go" + node)):
 # Has a child in a session of its own and hears no request to end.
 STUBBORN = """
 import os, signal, sys, time
-run, node = (sys.argv[sys.argv.index(name) + 1] for name in ("--run", "--node"))
+from footplate.node.workdir import NodeFolder
+home, run, node = (sys.argv[sys.argv.index(name) + 1] for name in ("--home", "--run", "--node"))
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-variables = dict(os.environ, FOOTPLATE_RUN_ID=run, FOOTPLATE_NODE=node)
+variables = dict(os.environ, **NodeFolder(home, run, int(node)).marker())
 variables.pop("FOOTPLATE_AGENT", None)
 child = "import os, time; os.setsid(); open({folder!r} + '/child', 'w').write(str(os.getpid())); time.sleep(600)"
 os.spawnve(os.P_NOWAIT, sys.executable, [sys.executable, "-c", child], variables)

@@ -36,8 +36,8 @@ class PostgresServer:
     """Started by the constructor; `stop` ends it and removes its folder."""
 
     def __init__(self, binaries: Path) -> None:
-        # Not below pytest's own folder: the path of a Unix socket is short, and another user must be able to enter.
-        self.folder = Path(tempfile.mkdtemp(prefix="fp-pg-"))
+        # Not below TMPDIR: the path of a Unix socket is short, and the user below must be able to enter.
+        self.folder = Path(tempfile.mkdtemp(prefix="fp-pg-", dir="/tmp"))
         self._identity = _someone_else() if os.geteuid() == 0 else {}
         self._databases = 0
         data = self.folder / "data"
@@ -103,7 +103,9 @@ def _someone_else() -> dict[str, Any]:
         except KeyError:
             continue
         return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-    raise Unavailable("there is no user 'postgres' or 'nobody' to run PostgreSQL as", "run the tests as another user than root")
+    raise Unavailable(
+        "there is no user 'postgres' or 'nobody' to run PostgreSQL as", "run the tests as another user than root"
+    )
 
 
 def _connect(folder: Path, database: str) -> Any:

@@ -196,7 +196,8 @@ def test_the_workspace_of_a_folder(bare: Any) -> None:
     assert made["workspace"] == "first-one"
     assert json.loads((bare.folder / "sub" / ".azureml" / "config.json").read_text())["Scope"].endswith("/first-one")
     assert bare("runs", "list").stderr == "no runs\n", "the only workspace there is needs no name"
-    bare("init", "--name", "second-one", "--path", "other")
+    bare("init", "second-one", "--path", "other")
+    assert "give one of them" in bare("init", "one-name", "--name", "other-name", code=2).stderr
     error = bare("runs", "list", code=1).stderr
     assert "there are 2 of them: first-one, second-one" in error
     assert "--workspace" in error

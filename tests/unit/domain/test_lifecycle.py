@@ -83,6 +83,7 @@ TO_RUNNING = (*TO_NODES, joined(), Prepares(0, "fetching the snapshot"), Started
         ((*TO_RUNNING, CancelAsked("ada"), Exited(0)), "CancelRequested"),
         ((*TO_RUNNING, CancelAsked("ada"), Exited(0), Done(0)), "Canceled"),
         ((*TO_RUNNING, Lost(0, GONE)), "Failed"),
+        ((*TO_RUNNING, Exited(0), Lost(0, GONE)), "Failed"),
         ((*TO_RUNNING, CancelAsked(), Lost(0, GONE)), "Canceled"),
         ((*TO_RUNNING, Exited(0), CancelAsked(), Done(0)), "Completed"),
         ((*TO_QUEUE, CancelAsked()), "Canceled"),

@@ -84,7 +84,10 @@ def check_step(before: RunRecord, after: RunRecord, effects: tuple[life.Effect, 
         assert effects == ()
         return
     assert after.version == before.version + 1
-    assert before.outcome is None or after.outcome == before.outcome
+    if before.outcome is not None and after.outcome != before.outcome:
+        assert (before.outcome.kind, after.outcome.kind if after.outcome else None) == ("completed", "failed")
+        newly_lost = [a for b, a in zip(before.nodes, after.nodes, strict=True) if a != b and a.state is NodeState.LOST]
+        assert newly_lost, "only a node that is lost while it ships takes a good outcome away"
     assert STAGES.index(after.stage) >= STAGES.index(before.stage)
     assert (life.Conclude() in effects) == (after.stage is Stage.ENDED and before.stage is not Stage.ENDED)
     for was, now in zip(before.nodes, after.nodes, strict=False):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -148,10 +149,12 @@ def test_the_nursery_goes_when_the_engine_goes(home: Path) -> None:
 
 
 def test_the_agent_itself_is_what_runs_by_default(home: Path) -> None:
-    """Against a server that is not there: it waits for it, and hears when it is told to end."""
-    engine = LocalEngine()
-    known = engine.submit(engine.prepare(AgentJob("run_1", 1, 1, "http://127.0.0.1:9", str(home))))
-    until((home / "work" / "run_1" / "node_0" / "wd").exists)
-    assert engine.poll([known])[known].state == "running"
-    engine.cancel(known, 0.5)
-    until(lambda: engine.poll([known])[known].state == "exited")
+    """Against a server that never answers: it waits, and ends when it is told to."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        endpoint = f"http://127.0.0.1:{mute.getsockname()[1]}"
+        engine = LocalEngine()
+        known = engine.submit(engine.prepare(AgentJob("run_1", 1, 1, endpoint, str(home))))
+        until((home / "work" / "run_1" / "node_0" / "wd").exists)
+        assert engine.poll([known])[known].state == "running"
+        engine.cancel(known, 0.3)
+        until(lambda: engine.poll([known])[known].state == "exited")

@@ -25,6 +25,8 @@ from footplate.domain.launch import NodeOrders, plan
 from footplate.domain.records import Lock
 from footplate.domain.specs import Distribution, Program, RunSpec
 from footplate.engines.local import agent_argv
+from footplate.node import tree
+from footplate.node.workdir import NodeFolder
 
 RUN = "fake_1"
 
@@ -213,6 +215,9 @@ class Node:
         assert agent.wait(60) == 0, self.log()
         assert self.server.names()[-1] == "done"
         return self.server.cause()
+
+    def members(self) -> list[int]:
+        return tree.members(NodeFolder(str(self.home), RUN, 0).marker())
 
     def log(self) -> str:
         path = self.folder / "agent.log"

@@ -297,7 +297,7 @@ def test_a_stop_leaves_no_process_and_keeps_the_outputs(node: Any, how: str) -> 
     assert node.server.cause()["code"] == "canceled"
     assert node.content("outputs/early") == b"kept"
     assert tree.identity(daemon) is None
-    assert tree.members(tree.marker(RUN)) == []
+    assert node.members() == []
 
 
 def test_a_stop_that_comes_before_the_start(node: Any) -> None:
@@ -325,7 +325,7 @@ def test_what_a_rank_leaves_in_the_background_ends_with_it(node: Any) -> None:
     node.give(Program(command="sleep 600 & setsid sleep 601 & echo gone"))
     assert node.run() is None
     assert "left behind" in node.server.logs["system_logs/node_0.txt"].decode()
-    assert tree.members(tree.marker(RUN)) == []
+    assert node.members() == []
 
 
 # ── Nothing lost ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -374,7 +374,7 @@ def test_a_rank_that_ended_while_no_agent_lived(node: Any) -> None:
     first.wait()
     (node.folder / "wd" / "go").touch()
     until((node.folder / "exits" / "rank_0.json").exists)
-    until(lambda: not tree.members(tree.marker(RUN)))
+    until(lambda: not node.members())
     assert node.run() is None
     check_steady(node)
 
@@ -386,7 +386,7 @@ def test_a_command_that_ended_while_no_agent_lived_is_unknown(node: Any) -> None
     first.kill()
     first.wait()
     (node.folder / "wd" / "go").touch()
-    until(lambda: not tree.members(tree.marker(RUN)))
+    until(lambda: not node.members())
     assert node.run()["message"] == "ended while no agent watched it; its exit status is unknown"
 
 
@@ -453,7 +453,7 @@ def test_a_run_that_is_over_for_the_server_is_given_up(node: Any) -> None:
     first.wait()
     node.server.over = True
     assert node.start().wait(30) == 0
-    assert tree.members(tree.marker(RUN)) == []
+    assert node.members() == []
     assert not node.folder.exists()
 
 
@@ -554,3 +554,13 @@ def test_a_gang_waits_until_it_is_complete(node: Any) -> None:
     node.server.orders["ready"] = True
     assert agent.wait(30) == 0
     assert node.server.logs[STD] == b"together\n"
+
+
+def test_an_agent_that_is_told_to_stop_while_the_server_is_away_leaves_its_folder(node: Any) -> None:
+    node.script("print('never')")
+    node.server.away = True
+    agent = node.start()
+    until((node.folder / "wd").exists)
+    agent.terminate()
+    assert agent.wait(30) == 75
+    assert (node.folder / "agent.exit").read_text() == "75"

@@ -22,9 +22,8 @@ def orders(program: Program, **variables: str) -> NodeOrders:
 
 def setting(**inherited: str) -> ranks.Setting:
     interpreter = Interpreter(("/env/bin/python",), {"VIRTUAL_ENV": "/env", "CLASH": "environment"})
-    return ranks.Setting(
-        interpreter, "/runtime", "/env/bin", inherited, {"FOOTPLATE_ENDPOINT": "unix:///s", "CLASH": "us"}
-    )
+    ours = {"FOOTPLATE_ENDPOINT": "unix:///s", "CLASH": "us"}
+    return ranks.Setting(interpreter, "/runtime", "/env/bin", inherited, ours, {"FOOTPLATE_RUN_ID": "run_1"})
 
 
 def test_a_script_runs_through_the_bootstrap_with_its_arguments_untouched() -> None:
@@ -50,7 +49,6 @@ def test_who_has_the_last_word_in_the_environment() -> None:
         "PYTHONUNBUFFERED": "1",
         "FOOTPLATE_ENDPOINT": "unix:///s",
         "FOOTPLATE_RUN_ID": "run_1",
-        "FOOTPLATE_NODE": "0",
         "FOOTPLATE_RANK": "3",
     }
 
@@ -61,10 +59,10 @@ def test_what_the_user_sets_goes_before_what_the_machine_has() -> None:
     assert (seen["PYTHONPATH"], seen["PATH"], seen["PYTHONUNBUFFERED"]) == ("/runtime:/mine", "/env/bin:/my/bin", "")
 
 
-def test_a_rank_in_a_session_of_its_own_seen_to_its_end(tmp_path: Path, monkeypatch: object) -> None:
+def test_a_rank_in_a_session_of_its_own_seen_to_its_end(tmp_path: Path) -> None:
     folder = NodeFolder(str(tmp_path), "run_1", 0)
     folder.make()
-    real = ranks.Setting(Interpreter((sys.executable,)), "/r", str(tmp_path), dict(os.environ), {})
+    real = ranks.Setting(Interpreter((sys.executable,)), "/r", str(tmp_path), dict(os.environ), {}, {})
     rank = ranks.start(orders(Program(command="echo out; echo err >&2; ps -o sid= -p $$; exit 5")), PLAN, real, folder)
     read, write = os.pipe()
     deadline = time.monotonic() + 20
@@ -77,7 +75,7 @@ def test_a_rank_in_a_session_of_its_own_seen_to_its_end(tmp_path: Path, monkeypa
     os.close(write)
 
 
-def test_a_state_of_another_time_is_not_believed(tmp_path: Path) -> None:
+def test_a_state_of_another_time_is_not_believed() -> None:
     ours = tree.identity(os.getpid())
     state = {
         "run": "run_1",
@@ -86,7 +84,7 @@ def test_a_state_of_another_time_is_not_believed(tmp_path: Path) -> None:
             {"rank": 1, "pid": os.getpid(), "identity": "1@other", "log": "b"},
         ],
     }
-    living, dead = ranks.adopt(state, ())
+    living, dead = ranks.adopt(state, (), {})
     assert living.ended is None and not living.child
     assert dead.ended is not None and dead.code is None
     if living.watch is not None:

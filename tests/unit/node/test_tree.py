@@ -45,14 +45,14 @@ def start(run: str) -> Iterator[Start]:
         return process
 
     yield begin
-    tree.send(tree.members(tree.marker(run)), signal.SIGKILL)
+    tree.send(tree.members(marked(run)), signal.SIGKILL)
     for process in started:
         process.kill()
         process.communicate()
 
 
-def marked(run: str, node: int = 0) -> dict[str, str]:
-    return tree.marker(run, node)
+def marked(run: str, node: int = 0, home: str = "/home") -> dict[str, str]:
+    return tree.marker(run, node, f"{home}/exits")
 
 
 def test_a_process_is_known_by_more_than_its_pid(start: Start) -> None:
@@ -93,7 +93,7 @@ def test_daemons_are_found_by_their_marker(start: Start, run: str) -> None:
     daemon = int(maker.stdout.readline())
     assert {maker.pid, daemon} <= set(tree.members(marked(run)))
     assert tree.members(marked(run, node=1)) == []
-    assert set(tree.members(tree.marker(run))) >= {maker.pid, daemon}
+    assert tree.members(marked(run, home="/other")) == []
 
 
 def test_descendants_are_found_without_a_marker(start: Start) -> None:

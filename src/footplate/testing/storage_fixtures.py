@@ -1,0 +1,79 @@
+"""What the storage suites share: a store that can be opened again, and small values to put into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate.domain.records import (
+    RunRecord,
+    RunView,
+    Stage,
+    StoryLine,
+    WorkspaceView,
+)
+from footplate.domain.specs import Program, RunSpec
+from footplate.job.journal import Journal
+from footplate.storage import Store
+
+WORKSPACE = "w-1"
+ODD = "a'b\"c;--\\\n%_é漢😀 "
+"""A name with everything in it that a careless statement trips over."""
+
+
+def workspace(id: str = WORKSPACE, name: str = "trains", created: float = 1.0) -> WorkspaceView:
+    return WorkspaceView(id, name, "sub", "group", "local", created, None, {"team": None, ODD: ODD})
+
+
+def record(id: str, experiment: str = "steam", stage: Stage = Stage.LOCKING, **spec: Any) -> RunRecord:
+    asked = RunSpec(experiment=experiment, program=Program(script="train.py"), **spec)
+    return RunRecord(id, WORKSPACE, asked, stage, 100.0)
+
+
+def line(seq: int, text: str = "something happened") -> StoryLine:
+    return StoryLine(seq, float(seq), "Something", "Running", text, {"seq": seq})
+
+
+def journal(folder: Path, write: Callable[[Journal], None], writer: str = "rank_0") -> tuple[bytes, bytes]:
+    """What a job's writer would have left behind: (slots, text)."""
+    with Journal(str(folder), writer) as opened:
+        write(opened)
+    text_file = folder / f"{writer}.text"
+    return (folder / f"{writer}.slots").read_bytes(), text_file.read_bytes() if text_file.exists() else b""
+
+
+def log_all(j: Journal, values: Sequence[Any], name: str = "loss") -> None:
+    for value in values:
+        j.log(name, value)
+
+
+def ids(page: tuple[list[RunView], str | None]) -> list[str]:
+    return [view.id for view in page[0]]
+
+
+class StorageFixtures:
+    @pytest.fixture
+    def address(self) -> str | None:
+        raise NotImplementedError("say which database to test")
+
+    @pytest.fixture
+    def open_store(self, tmp_path: Path, address: str | None) -> Generator[Callable[[], Store], None, None]:
+        """Opens the same store again and again, as restarts of a server do."""
+        opened: list[Store] = []
+
+        def open_one() -> Store:
+            opened.append(Store.open(tmp_path / "home", address))
+            return opened[-1]
+
+        yield open_one
+        for store in opened:
+            store.close()
+
+    @pytest.fixture
+    def store(self, open_store: Callable[[], Store]) -> Store:
+        store = open_store()
+        store.workspaces.create(workspace())
+        return store

@@ -1,0 +1,294 @@
+"""Conformance of runs: records, stories, labels, and finding them again."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate.domain import lifecycle
+from footplate.domain.records import (
+    Cause,
+    NodeRecord,
+    NodeState,
+    Outcome,
+    RunView,
+    Stage,
+    Waiting,
+)
+from footplate.domain.specs import Distribution
+from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.storage import RunQuery, Store
+from footplate.storage.run_query import find
+from footplate.testing.storage_fixtures import (
+    ODD,
+    WORKSPACE,
+    StorageFixtures,
+    ids,
+    journal,
+    line,
+    log_all,
+    record,
+    workspace,
+)
+
+
+class RunTests(StorageFixtures):
+    def test_a_run_comes_back_as_it_was_given(self, store: Store) -> None:
+        asked = record(
+            "r-1", tags={"a": "1", "b": None, ODD: ODD}, properties={"p": ODD}, display_name="Run one",
+            description=ODD, snapshot="ab" * 32, type="azureml.scriptrun", name="one",
+            definition={"deep": [1, 2.5, None, {"é": "\x00", "nan": "NaN"}]}, distribution=Distribution(node_count=3),
+        )  # fmt: skip
+        view = store.runs.create(asked, "ann", [line(1)])
+        assert store.runs.record("r-1") == asked
+        assert store.runs.view("r-1") == view
+        assert (view.experiment, view.number, view.status, view.created_by) == ("steam", 1, "Preparing", "ann")
+        assert (view.tags, view.properties) == ({"a": "1", "b": None, ODD: ODD}, {"p": ODD})
+        assert (view.spec, view.snapshot, view.display_name) == (asked.spec, "ab" * 32, "Run one")
+        assert store.experiments.get(view.experiment_id).name == "steam"
+
+    def test_an_id_is_used_once(self, store: Store) -> None:
+        store.runs.create(record("r-1"), "ann", [])
+        with pytest.raises(Conflict, match="'r-1' exists"):
+            store.runs.create(record("r-1", "other"), "ann", [])
+        assert [e.name for e in store.experiments.list(WORKSPACE)] == ["steam"]
+
+    @pytest.mark.parametrize("bad", ["../x", "a/b", "", ".hidden", "a..b", "x" * 256, "a\0b", "a\n"])
+    def test_an_id_that_would_be_a_path_is_refused(self, store: Store, bad: str) -> None:
+        with pytest.raises(InvalidInput, match="is not a run id"):
+            store.runs.create(record(bad), "ann", [])
+
+    def test_numbers_are_given_in_each_experiment_without_gaps(self, store: Store) -> None:
+        numbers = [store.runs.create(record(f"r-{i}", "ab"[i % 2]), "", []).number for i in range(6)]
+        assert numbers == [1, 1, 2, 2, 3, 3]
+
+    def test_forty_threads_get_forty_numbers(self, store: Store) -> None:
+        def create(i: int) -> RunView:
+            return store.runs.create(record(f"r-{i}"), "", [line(1)])
+
+        with ThreadPoolExecutor(40) as pool:
+            views = list(pool.map(create, range(80)))
+        assert sorted(view.number for view in views) == list(range(1, 81))
+
+    def test_save_is_compare_and_set(self, store: Store) -> None:
+        first = record("r-1")
+        store.runs.create(first, "ann", [line(0)])
+        nodes = (NodeRecord(0, NodeState.RUNNING, "host", "10.0.0.1", "busy", {"cpus": 4, "gpus": []}),)
+        ended = replace(
+            first, stage=Stage.ENDED, version=1, attempt=2, started=3.0, ended=4.0, lock="cd" * 32, handle="h:1",
+            waiting=Waiting("because", 2), warnings=("careful",), nodes=nodes,
+            outcome=Outcome("failed", Cause("exit", ODD, last_lines=("a", "b"), exit_code=3)),
+        )  # fmt: skip
+        assert store.runs.save(ended, 0, [line(1), line(2)])
+        assert not store.runs.save(replace(first, version=1), 0, [line(3)])
+        assert store.runs.record("r-1") == ended
+        assert store.runs.view("r-1").status == lifecycle.status(ended) == "Failed"
+        assert [s.seq for s in store.runs.story("r-1")] == [1, 2, 3]
+        with pytest.raises(NotFound, match="r-9"):
+            store.runs.save(replace(ended, id="r-9"), 1, [])
+
+    def test_of_many_who_save_one_wins(self, store: Store) -> None:
+        first = record("r-1")
+        store.runs.create(first, "", [])
+
+        def save(i: int) -> bool:
+            return store.runs.save(replace(first, version=1), 0, [line(i)])
+
+        with ThreadPoolExecutor(20) as pool:
+            won = list(pool.map(save, range(20)))
+        assert sum(won) == 1
+        assert len(store.runs.story("r-1")) == 1
+
+    def test_the_story_is_told_in_order(self, store: Store) -> None:
+        told = [line(1, ODD), line(2), line(3)]
+        store.runs.create(record("r-1"), "", told[:1])
+        store.runs.save(replace(record("r-1"), version=1), 0, told[1:])
+        assert store.runs.story("r-1") == told
+
+    def test_the_queue_and_the_busy_nodes_of_a_target(self, store: Store) -> None:
+        two = Distribution("torch", node_count=2)
+        store.runs.create(record("waits", stage=Stage.QUEUED, target="big"), "", [])
+        store.runs.create(record("waits-too", stage=Stage.QUEUED, target="big"), "", [])
+        store.runs.create(record("elsewhere", stage=Stage.QUEUED, target="small"), "", [])
+        store.runs.create(record("runs", stage=Stage.RUNNING, target="big", distribution=two), "", [])
+        store.runs.create(record("ends", stage=Stage.FINALIZING, target="big"), "", [])
+        store.runs.create(record("own", stage=Stage.RUNNING, target="big", kind="interactive"), "", [])
+        over = replace(record("over", stage=Stage.ENDED, target="big"), outcome=Outcome("completed"))
+        store.runs.create(over, "", [])
+        assert [r.id for r in store.runs.waiting(WORKSPACE, "big")] == ["waits", "waits-too"]
+        assert store.runs.busy_nodes(WORKSPACE, "big") == 3
+        assert store.runs.busy_nodes(WORKSPACE, "nowhere") == 0
+        assert {r.id for r in store.runs.active()} == {"waits", "waits-too", "elsewhere", "runs", "ends", "own"}
+
+    def test_tags_come_and_go(self, store: Store) -> None:
+        store.runs.create(record("r-1", tags={"a": "1", "b": "2"}), "", [])
+        store.runs.change("r-1", tags={"a": "new", ODD: None}, remove_tags=["b", "never-there"])
+        assert store.runs.view("r-1").tags == {"a": "new", ODD: None}
+        store.runs.change("r-1", display_name="shown", description="told")
+        view = store.runs.view("r-1")
+        assert (view.display_name, view.description, view.tags["a"]) == ("shown", "told", "new")
+
+    def test_a_property_is_written_once(self, store: Store) -> None:
+        store.runs.create(record("r-1", properties={"p": "1"}), "", [])
+        store.runs.change("r-1", properties={"p": "1", "q": "2"})
+        with pytest.raises(Conflict, match="'p' is '1' and cannot become '9'"):
+            store.runs.change("r-1", display_name="no", tags={"t": "no"}, properties={"r": "3", "p": "9"})
+        view = store.runs.view("r-1")
+        assert (view.properties, view.tags, view.display_name) == ({"p": "1", "q": "2"}, {}, None)
+
+    def test_a_snapshot_is_taken_once(self, store: Store) -> None:
+        store.runs.create(record("r-1"), "", [])
+        store.runs.set_snapshot("r-1", "ab" * 32)
+        assert store.runs.view("r-1").snapshot == "ab" * 32
+        with pytest.raises(Conflict, match="has a snapshot"):
+            store.runs.set_snapshot("r-1", "cd" * 32)
+
+    def test_text_that_no_database_keeps_is_refused(self, store: Store) -> None:
+        store.runs.create(record("r-1"), "", [])
+        for bad in ("a\0b", "\ud800"):
+            with pytest.raises(InvalidInput, match=r"NUL|Unicode"):
+                store.runs.change("r-1", tags={"fine": "yes", "bad": bad})
+        assert store.runs.view("r-1").tags == {}
+
+    def test_a_long_value_is_kept_and_found(self, store: Store) -> None:
+        long = "x" * 100_000
+        store.runs.create(record("r-1", tags={"note": long}), "", [])
+        store.runs.create(record("r-2", tags={"note": long + "y"}), "", [])
+        assert ids(store.runs.list(RunQuery(WORKSPACE, tags=(("note", long),)))) == ["r-1"]
+        with pytest.raises(InvalidInput, match="cannot name a tag"):
+            store.runs.change("r-1", tags={"k" * 256: ""})
+
+    def test_a_child_needs_its_parent(self, store: Store) -> None:
+        with pytest.raises(NotFound, match="ghost"):
+            store.runs.create(record("r-1", parent="ghost"), "", [])
+        store.workspaces.create(workspace("w-2", "ships"))
+        store.runs.create(record("r-1"), "", [])
+        with pytest.raises(InvalidInput, match="another workspace"):
+            store.runs.create(replace(record("r-2", parent="r-1"), workspace="w-2"), "", [])
+
+    def test_views_come_in_the_order_asked_for(self, store: Store) -> None:
+        for i in range(3):
+            store.runs.create(record(f"r-{i}"), "", [])
+        assert [v.id for v in store.runs.views(["r-2", "ghost", "r-0"])] == ["r-2", "r-0"]
+
+
+class RunListTests(StorageFixtures):
+    @pytest.fixture
+    def many(self, store: Store, tmp_path: Path) -> Store:
+        """Twelve runs: r-0 … r-11, a family below r-0, two experiments, several states and metrics."""
+        for i in range(12):
+            stage = Stage.ENDED if i % 3 == 0 else Stage.RUNNING
+            new = record(
+                f"r-{i}", "steam" if i < 8 else "diesel", stage, type="typed" if i == 4 else None,
+                tags={"even": str(i % 2 == 0), "nth": str(i)}, properties={"third": str(i % 3)},
+                parent={1: "r-0", 2: "r-1"}.get(i),
+            )  # fmt: skip
+            store.runs.create(replace(new, outcome=Outcome("completed") if i % 3 == 0 else None), "", [])
+        values = {3: 0.5, 4: 1.5, 5: math.nan, 6: -math.inf, 7: math.inf, 9: 2.5, 10: 1.5}
+        for i, value in values.items():
+            self.log(store, tmp_path, f"r-{i}", value)
+        return store
+
+    def log(self, store: Store, tmp_path: Path, run: str, value: float) -> None:
+        slots, words = journal(tmp_path / "spool" / run, lambda j: log_all(j, [7.0, value]))
+        store.metrics.append(run, "rank_0", "text", 0, words)
+        store.metrics.append(run, "rank_0", "slots", 0, slots)
+
+    def test_newest_first_top_level_without_specs(self, many: Store) -> None:
+        page = many.runs.list(RunQuery(WORKSPACE))
+        assert ids(page) == ["r-11", "r-10", "r-9", "r-8", "r-7", "r-6", "r-5", "r-4", "r-3", "r-0"]
+        assert all(view.spec is None for view in page[0])
+        assert page[1] is None
+        assert page[0][0].tags == {"even": "False", "nth": "11"}
+        assert ids(many.runs.list(RunQuery(WORKSPACE, ascending=True, limit=2))) == ["r-0", "r-3"]
+        assert many.runs.list(RunQuery("w-9")) == ([], None)
+
+    def test_filters(self, many: Store) -> None:
+        def found(**query: Any) -> list[str]:
+            return ids(many.runs.list(RunQuery(WORKSPACE, **query)))
+
+        assert found(experiment="diesel") == ["r-11", "r-10", "r-9", "r-8"]
+        assert found(experiment="nothing") == []
+        assert found(status=("Completed",)) == ["r-9", "r-6", "r-3", "r-0"]
+        assert found(status=("Completed", "Running"), experiment="diesel") == ["r-11", "r-10", "r-9", "r-8"]
+        assert found(type="typed") == ["r-4"]
+        assert found(tags=(("even", "True"),), experiment="steam") == ["r-6", "r-4", "r-0"]
+        assert found(tags=(("even", "True"), ("nth", "6"))) == ["r-6"]
+        assert found(tags=(("nth", None),), limit=1) == ["r-11"]
+        assert found(tags=(("never", None),)) == []
+        assert found(properties=(("third", "0"),)) == ["r-9", "r-6", "r-3", "r-0"]
+        assert found(tags=(("third", "0"),)) == []
+
+    def test_families(self, many: Store) -> None:
+        assert ids(many.runs.list(RunQuery(WORKSPACE, parent="r-0"))) == ["r-1"]
+        assert ids(many.runs.list(RunQuery(WORKSPACE, parent="ghost"))) == []
+        assert ids(many.runs.list(RunQuery(WORKSPACE, ancestor="r-0"))) == ["r-2", "r-1"]
+        assert ids(many.runs.list(RunQuery(WORKSPACE, parent="any", ancestor="r-0", status=("Running",)))) == [
+            "r-2",
+            "r-1",
+        ]
+        assert len(ids(many.runs.list(RunQuery(WORKSPACE, parent="any")))) == 12
+        assert [v.id for v in many.runs.children("r-0")] == ["r-1"]
+        assert [v.id for v in many.runs.children("r-0", recursive=True)] == ["r-1", "r-2"]
+        assert many.runs.view("r-2").parent == "r-1"
+
+    def test_metric_bounds_are_about_the_last_value(self, many: Store) -> None:
+        def found(**query: Any) -> list[str]:
+            return ids(many.runs.list(RunQuery(WORKSPACE, metric="loss", **query)))
+
+        assert found() == ["r-10", "r-9", "r-7", "r-6", "r-5", "r-4", "r-3"]
+        assert found(metric_min=1.5) == ["r-10", "r-9", "r-7", "r-4"]
+        assert found(metric_max=1.5) == ["r-10", "r-6", "r-4", "r-3"]
+        assert found(metric_min=1.0, metric_max=2.0, experiment="steam") == ["r-4"]
+        assert ids(many.runs.list(RunQuery(WORKSPACE, metric="never"))) == []
+
+    def test_order_by_metric_puts_nan_last_both_ways(self, many: Store) -> None:
+        def found(**query: Any) -> list[str]:
+            return ids(many.runs.list(RunQuery(WORKSPACE, order="metric:loss", **query)))
+
+        assert found() == ["r-7", "r-9", "r-10", "r-4", "r-3", "r-6", "r-5"]
+        assert found(ascending=True) == ["r-6", "r-3", "r-4", "r-10", "r-9", "r-7", "r-5"]
+        assert found(experiment="steam", status=("Running",)) == ["r-7", "r-4", "r-5"]
+        assert found(metric="loss", metric_min=1.0) == ["r-7", "r-9", "r-10", "r-4"]
+        assert found(tags=(("even", "True"),)) == ["r-10", "r-4", "r-6"]
+
+    @pytest.mark.parametrize("order", ["created", "metric:loss"])
+    @pytest.mark.parametrize("ascending", [True, False])
+    @pytest.mark.parametrize("tags", [(), (("even", "True"),), (("even", None),)])
+    @pytest.mark.parametrize("rare", [0, 5000])
+    def test_pages_are_the_whole_in_pieces(
+        self, many: Store, order: str, ascending: bool, tags: Any, rare: int
+    ) -> None:
+        """Both ways to a page, the walk and the sort, give the same pages."""
+        query = RunQuery(WORKSPACE, "steam", order=order, ascending=ascending, tags=tags)
+        with many.database.read() as connection:
+            whole, _ = find(connection, query)
+            pieces, cursor = find(connection, replace(query, limit=1), rare)
+            while cursor is not None:
+                page, cursor = find(connection, replace(query, limit=1, cursor=cursor), rare)
+                pieces += page
+        assert pieces == whole != []
+
+    def test_a_page_stays_what_it_is_when_runs_are_added(self, many: Store) -> None:
+        query = RunQuery(WORKSPACE, limit=3)
+        _, cursor = many.runs.list(query)
+        many.runs.create(record("new"), "", [])
+        assert ids(many.runs.list(replace(query, cursor=cursor))) == ["r-8", "r-7", "r-6"]
+
+    @pytest.mark.parametrize(
+        "bad",
+        [{"limit": 0}, {"order": "age"}, {"order": "metric:"}, {"metric_min": 1.0}, {"cursor": "x"}, {"cursor": "é"}],
+    )
+    def test_a_question_that_makes_no_sense_is_refused(self, store: Store, bad: dict[str, Any]) -> None:
+        with pytest.raises(InvalidInput):
+            store.runs.list(RunQuery(WORKSPACE, **bad))
+
+    def test_a_cursor_belongs_to_its_order(self, many: Store) -> None:
+        _, cursor = many.runs.list(RunQuery(WORKSPACE, limit=1))
+        with pytest.raises(InvalidInput, match="not a cursor of this query"):
+            many.runs.list(RunQuery(WORKSPACE, order="metric:loss", cursor=cursor))

@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import threading
+import time
+
+import pytest
+
+from footplate.content.blobs import BlobFolder, hash_file
+from footplate.errors import Broken, InvalidInput, NotFound
+
+DATA = b"the content" * 1000
+DIGEST = hashlib.sha256(DATA).hexdigest()
+
+
+@pytest.fixture
+def blobs(tmp_path):
+    return BlobFolder(str(tmp_path / "blobs"))
+
+
+def all_files(blobs: BlobFolder) -> list[str]:
+    return sorted(name for _, _, names in os.walk(blobs.root) for name in names)
+
+
+def test_a_blob_lies_under_its_digest_and_cannot_be_written_to(blobs):
+    assert blobs.put_bytes(DATA) == DIGEST
+    path = os.path.join(blobs.root, DIGEST[:2], DIGEST)
+    assert blobs.path(DIGEST) == path
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o444
+    with blobs.open(DIGEST) as file:
+        assert file.read() == DATA
+    assert blobs.size(DIGEST) == len(DATA)
+    assert all_files(blobs) == [DIGEST]
+
+
+def test_a_blob_that_exists_is_not_written_again(blobs, tmp_path):
+    blobs.put_bytes(DATA)
+    inode = os.stat(blobs.path(DIGEST)).st_ino
+    (tmp_path / "same").write_bytes(DATA)
+    assert blobs.put_bytes(DATA) == DIGEST
+    assert blobs.put_file(str(tmp_path / "same")) == (DIGEST, len(DATA))
+    blobs.put_stream(DIGEST, iter([DATA]))
+    assert os.stat(blobs.path(DIGEST)).st_ino == inode
+    assert all_files(blobs) == [DIGEST]
+
+
+@pytest.mark.parametrize("digest", ["", "ab", "../" * 20 + "e" * 4, "G" * 64, "A" * 64, "a" * 63 + "\n", DIGEST + "/"])
+def test_what_is_no_digest_is_never_a_path(blobs, digest):
+    for use in (
+        blobs.path,
+        blobs.has,
+        blobs.open,
+        lambda d: blobs.put_stream(d, [b""]),
+        lambda d: blobs.copy_to(d, "x"),
+    ):
+        with pytest.raises(InvalidInput, match="is not a digest"):
+            use(digest)
+
+
+def test_a_missing_blob_is_not_found(blobs, tmp_path):
+    for use in (blobs.open, blobs.size, blobs.verify, lambda d: blobs.copy_to(d, str(tmp_path / "copy"))):
+        with pytest.raises(NotFound, match=DIGEST):
+            use(DIGEST)
+    assert not (tmp_path / "copy").exists()
+    assert blobs.missing({DIGEST}) == {DIGEST}
+
+
+def test_a_stream_that_is_something_else_leaves_nothing(blobs):
+    with pytest.raises(InvalidInput, match=DIGEST) as refused:
+        blobs.put_stream(DIGEST, [DATA[:-1]])
+    assert refused.value.hint
+    assert all_files(blobs) == []
+
+
+def test_a_stream_that_breaks_leaves_nothing(blobs):
+    def broken():
+        yield DATA
+        raise ConnectionError("gone")
+
+    with pytest.raises(ConnectionError):
+        blobs.put_stream(DIGEST, broken())
+    assert all_files(blobs) == []
+
+
+def test_what_is_stored_is_what_was_hashed_even_of_a_growing_file(blobs, tmp_path):
+    growing, stop = tmp_path / "growing", threading.Event()
+    growing.write_bytes(b"")
+
+    def grow():
+        with growing.open("ab", buffering=0) as file:
+            while not stop.is_set():
+                file.write(os.urandom(5000))
+                time.sleep(0)
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    try:
+        for _ in range(20):
+            digest, size = blobs.put_file(str(growing))
+            blobs.verify(digest)
+            assert blobs.size(digest) == size
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_a_digest_that_is_there_spares_the_reading(blobs, tmp_path):
+    blobs.put_bytes(DATA)
+    (tmp_path / "f").write_bytes(b"something else by now")
+    assert blobs.put_file(str(tmp_path / "f"), DIGEST)[0] == DIGEST
+    other = hashlib.sha256(b"absent").hexdigest()
+    actual = hashlib.sha256(b"something else by now").hexdigest()
+    assert blobs.put_file(str(tmp_path / "f"), other) == (actual, 21), "what was stored counts, not what was expected"
+
+
+def test_moving_takes_the_file_itself(blobs, tmp_path):
+    source = tmp_path / "output"
+    source.write_bytes(DATA)
+    inode = source.stat().st_ino
+    assert blobs.put_file(str(source), move=True) == (DIGEST, len(DATA))
+    assert not source.exists()
+    assert os.stat(blobs.path(DIGEST)).st_ino == inode
+    assert stat.S_IMODE(os.stat(blobs.path(DIGEST)).st_mode) == 0o444
+
+
+def test_adopting_keeps_the_name_and_can_be_repeated(blobs, tmp_path):
+    source = tmp_path / "output"
+    source.write_bytes(DATA)
+    for _ in range(2):
+        assert blobs.adopt(str(source)) == (DIGEST, len(DATA))
+    assert source.read_bytes() == DATA
+    assert source.stat().st_ino == os.stat(blobs.path(DIGEST)).st_ino
+    assert all_files(blobs) == [DIGEST]
+
+
+def test_a_file_with_other_names_is_copied_because_those_can_still_be_written_to(blobs, tmp_path):
+    (tmp_path / "one").write_bytes(DATA)
+    os.link(tmp_path / "one", tmp_path / "two")
+    blobs.put_file(str(tmp_path / "two"), move=True)
+    (tmp_path / "one").write_bytes(b"changed")
+    blobs.verify(DIGEST)
+    assert not (tmp_path / "two").exists()
+
+
+def test_moving_a_link_moves_what_it_points_to_by_copy(blobs, tmp_path):
+    (tmp_path / "real").write_bytes(DATA)
+    (tmp_path / "link").symlink_to("real")
+    assert blobs.put_file(str(tmp_path / "link"), move=True)[0] == DIGEST
+    assert (tmp_path / "real").read_bytes() == DATA
+    assert not (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize("count", [3, 100])  # synced one by one, and the file system at once
+def test_many_files_at_once(blobs, tmp_path, count):
+    for number in range(count):
+        (tmp_path / str(number)).write_text(str(number % 90))
+    stored = blobs.put_files([(str(tmp_path / str(number)), None) for number in range(count)])
+    assert stored == [(hashlib.sha256(str(n % 90).encode()).hexdigest(), len(str(n % 90))) for n in range(count)]
+    for digest, _ in stored:
+        blobs.verify(digest)
+    assert len(all_files(blobs)) == len({digest for digest, _ in stored})
+
+
+def test_one_bad_file_among_many_leaves_nothing(blobs, tmp_path):
+    (tmp_path / "good").write_bytes(DATA)
+    with pytest.raises(FileNotFoundError):
+        blobs.put_files([(str(tmp_path / "good"), None), (str(tmp_path / "absent"), None)])
+    assert all_files(blobs) == []
+
+
+@pytest.mark.parametrize("executable", [False, True])
+def test_a_copy_is_the_owners(blobs, tmp_path, executable):
+    blobs.put_bytes(DATA)
+    target = tmp_path / "copy"
+    (tmp_path / "elsewhere").write_bytes(b"untouched")
+    target.symlink_to("elsewhere")
+    blobs.copy_to(DIGEST, str(target), executable)
+    assert not target.is_symlink()
+    assert target.read_bytes() == DATA
+    assert bool(target.stat().st_mode & 0o100) == executable
+    target.write_bytes(b"mine")
+    blobs.verify(DIGEST)
+    assert (tmp_path / "elsewhere").read_bytes() == b"untouched"
+
+
+def test_a_changed_blob_is_found_out(blobs):
+    blobs.put_bytes(DATA)
+    os.chmod(blobs.path(DIGEST), 0o644)
+    with open(blobs.path(DIGEST), "ab") as file:
+        file.write(b"!")
+    with pytest.raises(Broken, match=DIGEST):
+        blobs.verify(DIGEST)
+
+
+def test_threads_that_store_the_same_do_not_disturb_each_other(blobs):
+    threads = [threading.Thread(target=blobs.put_bytes, args=(bytes([n % 5]) * 100_000,)) for n in range(30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(all_files(blobs)) == 5
+    for digest in all_files(blobs):
+        blobs.verify(digest)
+
+
+def test_a_full_disk_leaves_nothing(with_little_space, tmp_path):
+    (tmp_path / "big").write_bytes(b"x" * 10_000)
+    (tmp_path / "small").write_bytes(b"y" * 100)
+    said = with_little_space(
+        """
+        import os
+        from footplate.content.blobs import BlobFolder
+        from footplate.errors import OutOfSpace
+        blobs = BlobFolder("blobs")
+        for put in (
+            lambda: blobs.put_file("big"),
+            lambda: blobs.put_files([("small", None), ("big", None)]),
+            lambda: blobs.put_bytes(b"z" * 10000),
+        ):
+            try:
+                put()
+            except OutOfSpace as error:
+                print(error.hint)
+        digest, _ = blobs.adopt("big")  # needs no space
+        try:
+            blobs.copy_to(digest, "copy")
+        except OutOfSpace as error:
+            print(error.hint)
+        print(sum(len(names) for _, _, names in os.walk("blobs")), os.path.exists("copy"))
+        """
+    )
+    assert said.splitlines() == ["free some disk space and try again"] * 4 + ["1 False"]
+
+
+def test_sweeping_removes_what_the_dead_left_and_nothing_else(blobs):
+    blobs.put_bytes(DATA)
+    aside = os.path.join(blobs.root, ".aside")
+    with open(os.path.join(aside, "young"), "wb"):
+        pass
+    blobs.sweep()
+    assert all_files(blobs) == [DIGEST, "young"]
+    blobs.sweep(older_than=-1)
+    assert all_files(blobs) == [DIGEST]
+
+
+def test_hash_file(tmp_path):
+    (tmp_path / "f").write_bytes(DATA)
+    assert hash_file(str(tmp_path / "f")) == (DIGEST, len(DATA))

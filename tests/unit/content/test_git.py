@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from footplate.content.git import provenance, without_credentials
+
+
+@pytest.fixture
+def git(tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith(("AZUREML_GIT_", "GIT_"))]:
+        monkeypatch.delenv(name)
+    root = tmp_path / "repository"
+    root.mkdir()
+
+    def run(*arguments: str) -> str:
+        who = ["-c", "user.name=n", "-c", "user.email=n@example.org", "-c", "commit.gpgsign=false"]
+        command = ["git", *who, "-C", str(root), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+
+    run("init", "-q", "-b", "trunk")
+    (root / "f.py").write_text("one\n")
+    (root / "sub").mkdir()
+    run("add", "-A")
+    run("commit", "-q", "-m", "first")
+    run.root = root
+    return run
+
+
+def test_a_clean_repository(git):
+    git("remote", "add", "origin", "https://me:secret@example.org/team/code.git")
+    facts, diff = provenance(str(git.root / "sub"))
+    assert facts == {
+        "repository_uri": "https://example.org/team/code.git",
+        "branch": "trunk",
+        "commit": git("rev-parse", "HEAD"),
+        "dirty": "False",
+    }
+    assert diff == b""
+
+
+def test_what_is_not_committed_can_be_applied(git, tmp_path):
+    git("clone", "-q", str(git.root), str(tmp_path / "clone"))
+    (git.root / "f.py").write_bytes("two é \xff\n".encode("latin-1"))
+    (git.root / "staged.bin").write_bytes(bytes(range(256)))
+    git("add", "staged.bin")
+    (git.root / "untracked").write_text("not part of it")
+    facts, diff = provenance(str(git.root))
+    assert facts["dirty"] == "True"
+    subprocess.run(["git", "apply"], cwd=tmp_path / "clone", input=diff, check=True, timeout=60)
+    for name in ("f.py", "staged.bin"):
+        assert (tmp_path / "clone" / name).read_bytes() == (git.root / name).read_bytes()
+    assert b"untracked" not in diff
+
+
+def test_untracked_files_alone_are_not_dirt(git):
+    (git.root / "untracked").write_text("x")
+    assert provenance(str(git.root)).facts["dirty"] == "False"
+
+
+def test_a_detached_head_has_no_branch(git):
+    git("checkout", "-q", "--detach")
+    facts, _ = provenance(str(git.root))
+    assert "branch" not in facts
+    assert facts["commit"] == git("rev-parse", "HEAD")
+
+
+def test_a_repository_without_commits(git, tmp_path):
+    subprocess.run(["git", "init", "-q", str(tmp_path / "new")], check=True, timeout=60)
+    facts, diff = provenance(str(tmp_path / "new"))
+    assert "commit" not in facts
+    assert diff == b""
+
+
+def test_no_repository_no_facts(tmp_path, git):
+    (tmp_path / "plain").mkdir()
+    assert provenance(str(tmp_path / "plain")) == ({}, b"")
+
+
+def test_no_git_no_facts(git, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert provenance(str(git.root)) == ({}, b"")
+
+
+def test_variables_have_the_last_word(git, monkeypatch):
+    monkeypatch.setenv("AZUREML_GIT_BRANCH", "release")
+    monkeypatch.setenv("AZUREML_GIT_BUILD_ID", "17")
+    facts, _ = provenance(str(git.root))
+    assert facts["branch"] == "release"
+    assert facts["build_id"] == "17"
+    assert facts["commit"] == git("rev-parse", "HEAD")
+
+
+def test_the_repository_of_a_running_hook_is_not_ours(git, monkeypatch, tmp_path):
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    assert provenance(str(git.root)).facts["branch"] == "trunk"
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://user:pass@host/x", "https://host/x"),
+        ("https://token@host:8443/x", "https://host:8443/x"),
+        ("https://u:p@ss@host/x@y", "https://host/x@y"),
+        ("https://host/x", "https://host/x"),
+        ("ssh://git@host/x", "ssh://git@host/x"),
+        ("ssh://git:pass@host/x", "ssh://git@host/x"),
+        ("git@host:team/x.git", "git@host:team/x.git"),
+        ("/srv/git/x", "/srv/git/x"),
+    ],
+)
+def test_credentials_are_left_out(url, kept):
+    assert without_credentials(url) == kept
