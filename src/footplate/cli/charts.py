@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from footplate.cli.console import is_rich, number, sparkline, table
+from footplate.domain.floats import untag_float
 from footplate.sdk.session import Session
 
-_NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 WIDTH, HEIGHT = 72, 12
 
 
@@ -24,7 +24,7 @@ def last_value(session: Session, run_id: str, name: str) -> Any:
 def show_table(series: Sequence[dict[str, Any]]) -> None:
     rows: list[list[Any]] = []
     for each in series:
-        values = [_plain(point[2]) for point in each["points"]]
+        values = [untag_float(point[2]) for point in each["points"]]
         numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
         finite = [float(v) for v in numbers if math.isfinite(v)]
         last = number(values[-1]) if values else ""
@@ -36,7 +36,7 @@ def show_table(series: Sequence[dict[str, Any]]) -> None:
 def show_series(series: Sequence[dict[str, Any]]) -> None:
     """One metric: a plot on a terminal, where there are enough numbers for one; otherwise `step value` lines."""
     points = sorted((point for each in series for point in each["points"]), key=lambda point: point[0])
-    values = [_plain(value) for _, _, value in points]
+    values = [untag_float(value) for _, _, value in points]
     numbers = [float(v) for v in values if isinstance(v, (int, float)) and math.isfinite(v)]
     if len(numbers) > 1 and is_rich():
         click.echo("\n".join(plot(numbers)))
@@ -64,7 +64,3 @@ def plot(values: Sequence[float], width: int = WIDTH, height: int = HEIGHT) -> l
 
 # Unicode's braille patterns: the bit of each of the 4 × 2 dots of a character.
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-
-
-def _plain(value: Any) -> Any:
-    return _NON_FINITE.get(value, value) if isinstance(value, str) else value

@@ -16,7 +16,7 @@ import time
 from typing import Any, Container, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Union
 
 Stamp = Tuple[int, int, int, int, int]
-"""A regular file: executable bit, size, mtime_ns, ctime_ns, inode."""
+"""A regular file: mode, size, mtime_ns, ctime_ns, inode."""
 
 What = Union[Stamp, str, None]
 """What has a name: a file's stamp, a link's target, or nothing certain."""

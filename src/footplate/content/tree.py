@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import operator
 import os
 import stat
-from typing import Dict, Generator, Iterator, List, Optional, Protocol, Sequence, Set, Tuple
+from typing import Callable, Dict, Generator, Iterator, List, Optional, Protocol, Sequence, Set, Tuple
 
 from footplate.content.blobs import hash_file
 from footplate.content.ignore import IgnoreRules, rules_for
@@ -39,6 +41,11 @@ __all__ = [
     "store",
     "zip_to",
 ]
+
+
+_stamp: Callable[[os.stat_result], Stamp] = operator.attrgetter(
+    "st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino"
+)
 
 
 class Store(Protocol):
@@ -94,7 +101,7 @@ class Tree:
         """The rows of the manifest, sorted; a file that is not known has no content yet."""
         known, sizes = self.known, self._sizes
         found = [
-            Entry(path, FILE, EXECUTABLE if stamp[0] else PLAIN, sizes.get(path, stamp[1]), known.get(path, ""))
+            Entry(path, FILE, EXECUTABLE if stamp[0] & 0o100 else PLAIN, sizes.get(path, stamp[1]), known.get(path, ""))
             for path, stamp in self._files()
         ]
         found += [Entry(path, LINK, PLAIN, 0, target) for path, target in _links(self._seen).items()]
@@ -169,33 +176,40 @@ def scan(folder: str, rules: Optional[IgnoreRules] = None, cache: Optional[StatC
 
 
 def _walk(top: str, rules: IgnoreRules, let_in: Seen) -> Seen:
-    """Everything below `top`. One `stat` by name inside an open folder is the cheapest way to look at many files."""
+    """Everything below `top`."""
     seen: Seen = {}
     todo = [""]
     while todo:
         above = todo.pop()
-        found: Dict[str, What] = {}
         before = let_in.get(above, {})
         with _opened(top, above) as folder:
-            for name in os.listdir(folder):
+            names = os.listdir(folder)
+            files = [name for name in names if name in before]
+            if len(files) == len(before) and _are_as_before(folder, files, before):
+                seen[above] = dict(before)
+                names = [name for name in names if name not in before]
+            found = seen.setdefault(above, {})
+            for name in names:
                 try:
                     info = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 except FileNotFoundError:  # removed while we looked
                     continue
-                mode = info.st_mode
-                kind = mode & 0o170000
-                if kind == stat.S_IFREG:
-                    if name in before or not rules.excludes(above + name, False):
-                        # As `_stamp` does it, without the call.
-                        found[name] = (mode & 0o100, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
-                elif kind == stat.S_IFDIR:
-                    path = f"{above}{name}/"
-                    if path in let_in or not rules.excludes(path[:-1], True):
-                        todo.append(path)
-                elif not rules.excludes(above + name, False):
-                    found[name] = _special(info, above + name, folder)
-        seen[above] = found
+                path = above + name
+                if stat.S_ISDIR(info.st_mode):
+                    if path + "/" in let_in or not rules.excludes(path, True):
+                        todo.append(path + "/")
+                elif name in before or not rules.excludes(path, False):
+                    found[name] = _stamp(info) if stat.S_ISREG(info.st_mode) else _target(info, path, folder)
     return seen
+
+
+def _are_as_before(folder: int, files: List[str], before: Dict[str, What]) -> bool:
+    """Whether these files, all that were there, are what they were. Without a step in Python for each of them."""
+    look = functools.partial(os.stat, dir_fd=folder, follow_symlinks=False)
+    try:
+        return dict(zip(files, map(_stamp, map(look, files)))) == before
+    except FileNotFoundError:
+        return False
 
 
 def _links(seen: Seen) -> Dict[str, str]:
@@ -204,11 +218,7 @@ def _links(seen: Seen) -> Dict[str, str]:
     }
 
 
-def _stamp(info: os.stat_result) -> Stamp:
-    return (info.st_mode & 0o100, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
-
-
-def _special(info: os.stat_result, path: str, folder: int) -> str:
+def _target(info: os.stat_result, path: str, folder: int) -> str:
     """The target of a link; nothing else may be here."""
     kind = stat.S_IFMT(info.st_mode)
     if kind == stat.S_IFLNK:

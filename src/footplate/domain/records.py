@@ -198,7 +198,10 @@ class FileView:
 
 @dataclass(frozen=True)
 class ModelView:
-    """`root` is the last path component of what was registered: a file's name, or the folder that holds `files`."""
+    """`root` is the last path component of what was registered; every file's path begins with it.
+
+    Registered from a file: one file, whose path is `root`. From a folder: files below `root/`.
+    """
 
     workspace: str
     name: str

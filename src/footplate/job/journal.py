@@ -158,8 +158,10 @@ class Journal:
             if self._closed:
                 raise ValueError(f"the journal {self.writer} is closed")
             if self._current is None:
-                self._current = _Writer(self, self.writer)
-                self.log = self._current.bind()
+                writer = _Writer(self, self.writer)
+                log = writer.bind()
+                # In one statement without a call: a signal that raises between the two would leave half a change.
+                self._current, self.log = writer, log
             return self._current
 
     def _replace(self, full: _Writer) -> None:
@@ -238,16 +240,14 @@ class _Writer:
 
     def write_text(self, payload: bytes) -> Tuple[int, int]:
         """Append one line; where it lies and how long it is."""
+        if len(payload) > _TEXT_LIMIT // 2:  # half, so that a new file has room for it and for its definition
+            raise OSError(errno.EFBIG, f"a value of {len(payload)} bytes is too big for the journal", self.text)
         with self._lock:
             fd = os.open(self.text, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC, 0o644)
             try:
                 # Asked of the file and not remembered: a write that failed half-way has left bytes behind.
                 start = os.lseek(fd, 0, os.SEEK_END)
                 if start + len(payload) > _TEXT_LIMIT:
-                    if start == 0:
-                        raise OSError(
-                            errno.EFBIG, f"a value of {len(payload)} bytes is too big for the journal", self.text
-                        )
                     raise _TextFull
                 rest = memoryview(payload + b"\n")
                 while rest:
@@ -261,16 +261,19 @@ class _Writer:
         with self._lock:
             if full.end == 0:
                 raise ValueError("the journal was closed while this value was logged")
-            if self._segment is not full:
-                return
-            start, size = self._start, self._size
-            self._start, self._size = start + size, min(2 * size, _LAST_SEGMENT)
-            try:
-                self._segment = self._map()
-            except BaseException:
-                self._start, self._size = start, size
-                raise
+            if self._segment is full:
+                self._grow()
+            # Also when the segment was there already: who comes here holds a function that is out of date.
             self._journal._turned(self)  # pyright: ignore[reportPrivateUsage]
+
+    def _grow(self) -> None:
+        start, size = self._start, self._size
+        self._start, self._size = start + size, min(2 * size, _LAST_SEGMENT)
+        try:
+            self._segment = self._map()
+        except BaseException:
+            self._start, self._size = start, size
+            raise
 
     def abandon(self) -> None:
         """Write no more, and leave the file as it is."""

@@ -19,7 +19,7 @@ from footplate.node.sync import Shipper
 
 HEARTBEAT_SECONDS = 3.0
 _BUSY_PAUSE = 0.05
-_IDLE_PAUSE = 0.1
+_IDLE_PAUSE = 0.15
 _LONGEST_PAUSE = 2.0
 _SHARE = 0.002
 """The part of one processor that looking for news may cost: the more there is to look at, the less often it is done."""

@@ -20,6 +20,7 @@ MACHINERY = "FOOTPLATE_AGENT"
 """In the environment of agents and of what they start for themselves; never in that of a rank."""
 
 _MACHINERY = MACHINERY.encode() + b"="
+_HAS_PROC = os.path.exists("/proc/self/stat")
 _PR_SET_CHILD_SUBREAPER = 36
 FORCE_SECONDS = 10.0
 
@@ -38,7 +39,7 @@ def marker(run: str, node: int, exits: str) -> dict[str, str]:
 
 def look(pid: int) -> Process | None:
     """The process with this pid, None when there is none (or none that could be seen)."""
-    if not os.path.exists("/proc/self/stat"):
+    if not _HAS_PROC:
         return _look_with_psutil(pid)
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
@@ -87,7 +88,7 @@ def everyone() -> dict[int, Process]:
 
 
 def _pids() -> list[int]:
-    if os.path.exists("/proc/self/stat"):
+    if _HAS_PROC:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]
     import psutil  # as above
 

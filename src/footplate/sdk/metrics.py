@@ -7,6 +7,7 @@ import logging
 import numbers
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union, cast
 
+from footplate.domain.floats import untag_float
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
 
 Scalar = Union[float, int, str, bool, None]
@@ -118,9 +119,6 @@ def _kind_of(value: Any) -> str:
 
 # ── What get_metrics gives back ───────────────────────────────────────────────────────────────────────────────────────
 
-_NON_FINITE = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
-"""JSON has no words for these; the server writes them as text."""
-
 
 def artifact_uri(run_id: str, path: str) -> str:
     return f"aml://artifactId/ExperimentRun/dcid.{run_id}/{path}"
@@ -144,7 +142,7 @@ def _shape(kind: str, values: List[Any], run_id: str) -> Any:
         values = [element for each in values for element in each]
     elif kind == "artifact":
         values = [artifact_uri(run_id, str(value["path"])) for value in values]
-    values = [_finite(value) for value in values]
+    values = [untag_float(value) for value in values]
     return values[0] if len(values) == 1 else values
 
 
@@ -153,9 +151,5 @@ def _table_shape(values: List[Mapping[str, Any]]) -> Dict[str, Any]:
     for part in values:
         for column, cell in part.items():
             cells = cast("List[Any]", cell) if isinstance(cell, list) else [cell]
-            columns.setdefault(column, []).extend(_finite(c) for c in cells)
+            columns.setdefault(column, []).extend(untag_float(c) for c in cells)
     return {column: cells[0] if len(cells) == 1 else cells for column, cells in columns.items()}
-
-
-def _finite(value: Any) -> Any:
-    return _NON_FINITE.get(value, value) if isinstance(value, str) else value

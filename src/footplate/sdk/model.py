@@ -216,7 +216,7 @@ class Model:
     def download(self, target_dir: str = ".", exist_ok: bool = False, exists_ok: Optional[bool] = None) -> str:
         """Write the model under `target_dir` and return the path of its file or folder there."""
         root = os.path.join(target_dir, self._view.root)
-        targets = [(file, root if _is_file(self._view) else os.path.join(root, file.path)) for file in self._view.files]
+        targets = [(file, os.path.join(target_dir, file.path)) for file in self._view.files]
         overwrite = exist_ok if exists_ok is None else exists_ok
         for _, target in targets:
             if os.path.exists(target) and not overwrite:
@@ -357,7 +357,7 @@ def _filters(what: str, given: Filters) -> List[str]:
 
 
 def _local_files(path: str, child_paths: Optional[Sequence[str]]) -> List[Tuple[str, str]]:
-    """`(name in the model, path on disk)` of every file to register."""
+    """`(name in the model, which begins with its root, and path on disk)` of every file to register."""
     if os.path.isfile(path):
         return [(os.path.basename(path), path)]
     found = blobs.files_below(path)
@@ -366,11 +366,8 @@ def _local_files(path: str, child_paths: Optional[Sequence[str]]) -> List[Tuple[
         found = [(name, file) for name, file in found if any(name == w or name.startswith(w + "/") for w in wanted)]
     if not found:
         raise WebserviceException(f"{path} holds no files", hint="a model has at least one file")
-    return found
-
-
-def _is_file(view: ModelView) -> bool:
-    return len(view.files) == 1 and view.files[0].path == view.root
+    root = os.path.basename(path)
+    return [(f"{root}/{name}", file) for name, file in found]
 
 
 def _cached(folder: str, version: Optional[int]) -> Optional[str]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         recorder,
         resource_configuration,
         session,
+        shipping,
         snapshots,
     )  # fmt: skip
     from footplate.sdk.experiment import Experiment
@@ -37,7 +38,7 @@ else:
     # A training script that only logs needs none of these, and should not wait for them.
     io, uuid = Deferred("io"), Deferred("uuid")
     codec, records, specs = (Deferred(f"footplate.domain.{name}") for name in ("codec", "records", "specs"))
-    details, environment, files, follow, interactive, model, recorder, session, snapshots = (
+    details, environment, files, follow, interactive, model, recorder, session, shipping, snapshots = (
         Deferred(f"footplate.sdk.{name}")
         for name in [
             "details",
@@ -48,6 +49,7 @@ else:
             "model",
             "recorder",
             "session",
+            "shipping",
             "snapshots",
         ]
     )
@@ -150,6 +152,7 @@ class Run(RunHandle):
     ) -> Dict[str, Any]:
         """What was logged: a bare value when once, a list when more often. `recursive`: `{run id: {name: value}}`."""
         self.flush()
+        shipping.recover_run(self._session, self._id)
         query = {"name": name, "recursive": recursive or None}
         found: Dict[str, Any] = self._session.get(f"{self._path}/metrics", query)
         shaped = {run: metrics.shapes(series, run) for run, series in found.items()}

@@ -193,11 +193,17 @@ def recover(session: Session) -> None:
     if not os.path.isdir(spool):
         return
     for run_id in os.listdir(spool):
-        for owner in _listing(os.path.join(spool, run_id)):
-            try:
-                _take_over(session, os.path.join(spool, run_id, owner))
-            except (AzureMLException, OSError) as error:
-                _log.warning("what %s left of run %s could not be shipped: %s", owner, run_id, error)
+        recover_run(session, run_id)
+
+
+def recover_run(session: Session, run_id: str) -> None:
+    """The same for one run; costs one look at the disk when nothing was left."""
+    folder = os.path.join(home_folder(), "spool", run_id)
+    for owner in _listing(folder):
+        try:
+            _take_over(session, os.path.join(folder, owner))
+        except (AzureMLException, OSError) as error:
+            _log.warning("what %s left of run %s could not be shipped: %s", owner, run_id, error)
 
 
 def _take_over(session: Session, folder: str) -> None:

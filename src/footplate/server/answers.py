@@ -10,33 +10,34 @@ from typing import Any, cast
 from fastapi import Response
 
 from footplate.domain.codec import to_json
+from footplate.domain.floats import tag_float
 from footplate.errors import FootplateError
 
 
-def answer(value: Any, status: int = 200, *, non_finite_as_text: bool = False) -> Response:
+def answer(value: Any, status: int = 200, *, tag_non_finite: bool = False) -> Response:
     """A value of `domain/`, or plain data, as an answer.
 
-    JSON has no NaN and no infinity: they become null, or the texts NaN, Infinity and -Infinity where the reader knows.
+    JSON has no NaN and no infinity: they become null, or `{"float": "NaN"}` and the like where the reader knows.
     """
-    return Response(encode(value, non_finite_as_text), status, media_type="application/json")
+    return Response(encode(value, tag_non_finite), status, media_type="application/json")
 
 
-def answer_list(items: Iterable[Any], following: str | None = None, *, non_finite_as_text: bool = False) -> Response:
+def answer_list(items: Iterable[Any], following: str | None = None, *, tag_non_finite: bool = False) -> Response:
     """A page of a list; `following` is the cursor of the next page."""
-    return answer({"items": list(items), "next": following}, non_finite_as_text=non_finite_as_text)
+    return answer({"items": list(items), "next": following}, tag_non_finite=tag_non_finite)
 
 
 def answer_error(error: FootplateError, status: int | None = None) -> Response:
     return answer({"error": error.to_wire()}, status or error.status)
 
 
-def encode(value: Any, non_finite_as_text: bool = False) -> bytes:
+def encode(value: Any, tag_non_finite: bool = False) -> bytes:
     # The C encoder walks plain data by itself and asks only about what it does not know, so a long list of points costs
     # no Python per point; the walk that replaces numbers is made only when there is something to replace.
     try:
         text = json.dumps(value, default=_plain, allow_nan=False, separators=(",", ":"))
     except ValueError:
-        text = json.dumps(_finite(to_json(value), non_finite_as_text), default=_plain, separators=(",", ":"))
+        text = json.dumps(_finite(to_json(value), tag_non_finite), default=_plain, separators=(",", ":"))
     return text.encode("ascii")
 
 
@@ -47,17 +48,11 @@ def _plain(value: Any) -> Any:
     return plain
 
 
-def _finite(value: Any, as_text: bool) -> Any:
+def _finite(value: Any, tagged: bool) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
-        return _name(value) if as_text else None
+        return tag_float(value) if tagged else None
     if isinstance(value, dict):
-        return {key: _finite(item, as_text) for key, item in cast("dict[str, Any]", value).items()}
+        return {key: _finite(item, tagged) for key, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
-        return [_finite(item, as_text) for item in cast("list[Any]", value)]
+        return [_finite(item, tagged) for item in cast("list[Any]", value)]
     return value
-
-
-def _name(value: float) -> str:
-    if math.isnan(value):
-        return "NaN"
-    return "Infinity" if value > 0 else "-Infinity"

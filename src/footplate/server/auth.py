@@ -83,10 +83,10 @@ class Guard:
             raise _beyond(run, scope)
         if method in ("GET", "HEAD"):
             return receive
-        if method != "POST" or workspace[2] != "/runs":
+        if method != "POST" or workspace[2] not in _NAMES_ITS_RUN:
             raise _beyond(run, scope)
         body = await _read(receive)
-        if not await asyncio.to_thread(self._is_within, _parent(body), run):
+        if not await asyncio.to_thread(self._is_within, _NAMES_ITS_RUN[workspace[2]](body), run):
             raise _beyond(run, scope)
         return _again(body, receive)
 
@@ -116,16 +116,30 @@ def _bearer(scope: Scope) -> bytes:
 def _beyond(run: str, scope: Scope) -> NotAllowed:
     return NotAllowed(
         f"the token of run {run} does not reach {scope['method']} {scope['path']}",
-        "a run's token reaches that run, its children, blobs and reads of its workspace",
+        "a run's token reaches that run, its children and models, blobs and reads of its workspace",
     )
 
 
 def _parent(body: bytes) -> str | None:
+    return _text_at(body, "spec", "parent")
+
+
+def _run_of_model(body: bytes) -> str | None:
+    return _text_at(body, "run")
+
+
+def _text_at(body: bytes, *keys: str) -> str | None:
     try:
-        parent: Any = json.loads(body)["spec"]["parent"]
+        value: Any = json.loads(body)
+        for key in keys:
+            value = value[key]
     except (ValueError, KeyError, TypeError):
         return None
-    return parent if isinstance(parent, str) else None
+    return value if isinstance(value, str) else None
+
+
+_NAMES_ITS_RUN = {"/runs": _parent, "/models": _run_of_model}
+"""What a run may make in its workspace, and where the request says of which run it is: a child, and its own models."""
 
 
 async def _read(receive: Receive) -> bytes:

@@ -50,6 +50,9 @@ class ModelService:
         if not root or not files:
             raise InvalidInput(f"model {new.name!r} has no files", "give a file or a folder with at least one file")
         for file in files:
+            parts = file.path.split("/")
+            if parts[0] != root or any(part in ("", ".", "..") or "\0" in part for part in parts):
+                raise InvalidInput(f"the file {file.path!r} does not lie in {root!r}", "begin each path with the root")
             if file.digest is None or not self._store.blobs.has(file.digest):
                 raise InvalidInput(f"the content of {file.path!r} is not in the store", "send its blob first")
         view = ModelView(
@@ -69,7 +72,7 @@ class ModelService:
         if exact:
             return name, (FileView(name, exact[0].size, exact[0].digest),)
         below = tuple(
-            FileView(f.path[len(path) + 1 :], f.size, f.digest) for f in stored if f.path.startswith(path + "/")
+            FileView(f.path[len(path) - len(name) :], f.size, f.digest) for f in stored if f.path.startswith(path + "/")
         )
         if not below:
             have = [f.path for f in self._store.files.list(run, "")][:20]

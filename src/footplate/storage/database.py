@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult, Engine, Table, create_engine, event
+from sqlalchemy import Column, Connection, CursorResult, Engine, Table, create_engine, event, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -64,6 +64,11 @@ class Database:
         statement = self.insert(table).values(**values).on_conflict_do_nothing()
         # Asked for, because on PostgreSQL an INSERT that returns its key does not count.
         return connection.execute(statement, execution_options={"preserve_rowcount": True}).rowcount > 0
+
+    def hold(self, connection: Connection, column: Column[Any], value: Any) -> None:
+        """Make other writers of this row wait until the transaction ends. On SQLite they wait anyway."""
+        if not self.sqlite:
+            connection.execute(select(column).where(column == value).with_for_update())
 
     def close(self) -> None:
         self.engine.dispose()

@@ -59,7 +59,7 @@ class Files:
         with self._database.write() as connection:
             key = self._keys.of(run, connection).key
             # Two requests for one run wait for each other here, so that what is new stays new until it is stored.
-            connection.execute(select(runs.c.key).where(runs.c.key == key).with_for_update())
+            self._database.hold(connection, runs.c.key, key)
             have = _existing(connection, key, [file.path for file in new])
             rows: builtins.list[dict[str, Any]] = []
             skipped: builtins.list[str] = []

@@ -8,44 +8,30 @@ from __future__ import annotations
 
 import builtins
 import os
-import re
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from heapq import merge as merge_sorted
 from operator import itemgetter
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, RowMapping, func, select, update
 
 from footplate.domain.records import Stage
 from footplate.errors import InvalidInput
-from footplate.job.slots import MARK, SERIES, SLOT, Decoder
+from footplate.job.slots import SLOT
 from footplate.storage import growing
 from footplate.storage.database import Database
 from footplate.storage.growing import KeyedLocks
+from footplate.storage.journals import Journal, JournalDecoder, Journals
 from footplate.storage.keys import RunKey, RunKeys
 from footplate.storage.paths import check_writer
 from footplate.storage.schema import journals, runs, series
 from footplate.storage.summaries import WORDS, Summary, merge, series_name, summarize
 
 _PIECE = 4 * 1024 * 1024 // SLOT * SLOT  # what is decoded at once
-_DECODERS = 512
 _BATCH = 500
 _SUMMARY = tuple(field.name for field in fields(Summary))
-_SERIES_SIGN = re.compile(re.escape(bytes([SERIES])))
-
-
-class Journal(NamedTuple):
-    """A writer's row: whether it holds machine samples, how much is ingested, which slots name its series."""
-
-    writer: str
-    system: bool
-    ingested: int
-    definitions: bytes
 
 
 class Metrics:
@@ -54,7 +40,7 @@ class Metrics:
         self._database = database
         self._keys = keys
         self._locks = KeyedLocks()
-        self._decoders = _Decoders()
+        self._journals = Journals(database)
 
     # ── Write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -67,7 +53,7 @@ class Metrics:
             raise InvalidInput(f"a journal has no stream {stream!r}", "use 'slots' or 'text'")
         key = self._keys.of(run)
         with self._locks.hold(run):
-            journal = self._journal(key, check_writer(writer), system)
+            journal = self._journals.get(key.key, check_writer(writer), system)
             size = growing.append(self._file(run, writer, stream), offset, data, same=True)
             if stream == "slots":
                 self._ingest(run, key, journal, size)
@@ -84,29 +70,32 @@ class Metrics:
     def _catch_up(self, run: str) -> builtins.list[Journal]:
         """The writers of a run, everything that they wrote ingested."""
         key = self._keys.of(run)
-        found = self._journals(key)
+        found = self._journals.of_run(key.key)
         for journal in found:
             if self._size(run, journal.writer) - journal.ingested >= SLOT:
                 with self._locks.hold(run):
-                    self._ingest(run, key, self._journal(key, journal.writer), self._size(run, journal.writer))
+                    current = self._journals.get(key.key, journal.writer, journal.system)
+                    self._ingest(run, key, current, self._size(run, journal.writer))
         return found
 
     def _ingest(self, run: str, key: RunKey, journal: Journal, size: int) -> None:
         """Bring the summaries up to `size`. The caller holds the run's lock."""
+        file, text = self._file(run, journal.writer, "slots"), self._file(run, journal.writer, "text")
         while size - journal.ingested >= SLOT:
-            limit = min(_PIECE, (size - journal.ingested) // SLOT * SLOT)
-            piece = growing.read(self._file(run, journal.writer, "slots"), journal.ingested, limit)
-            decoder = self._decoders.take(run, journal, self._file(run, journal.writer, "text"))
+            piece = growing.read(file, journal.ingested, min(_PIECE, (size - journal.ingested) // SLOT * SLOT))
+            if len(piece) < SLOT:
+                return  # the file is shorter than it was said to be; its sender will find out
+            piece = piece[: len(piece) // SLOT * SLOT]
+            decoder = self._journals.take_decoder(key.key, journal, text)
             with decoder.text:
                 columns = decoder.columns(piece)
-            after = journal._replace(
-                ingested=journal.ingested + len(piece), definitions=journal.definitions + _definitions(piece)
-            )
+            after = journal.after(piece)
             if self._store(key, journal, after, columns):
-                self._decoders.keep(run, after, decoder)
+                self._journals.keep(key.key, after, decoder)
                 journal = after
             else:  # another server process was faster; go on from where it came to
-                journal = self._journal(key, journal.writer)
+                self._journals.forget(key.key, journal.writer)
+                journal = self._journals.get(key.key, journal.writer, journal.system)
 
     def _store(self, key: RunKey, before: Journal, after: Journal, columns: Any) -> bool:
         c = journals.c
@@ -115,8 +104,7 @@ class Metrics:
             values = {"ingested": after.ingested, "definitions": after.definitions}
             if connection.execute(update(journals).where(*where).values(**values)).rowcount == 0:
                 return False
-            # Writers of one run share its series: on PostgreSQL they take turns at the run's row.
-            connection.execute(select(runs.c.key).where(runs.c.key == key.key).with_for_update())
+            self._database.hold(connection, runs.c.key, key.key)  # writers of one run share its series
             names = {series_name(name) for name, _ in columns}
             old = _summaries(connection, key.key, before.system, names)
             new = summarize(columns, {name: summary.kind for name, summary in old.items()})
@@ -129,8 +117,9 @@ class Metrics:
     ) -> None:
         if not changed:
             return
-        last = connection.execute(select(func.max(series.c.place)).where(series.c.run == key.key)).scalar() or 0
-        places = {name: last + 1 + i for i, name in enumerate(fresh)}
+        last = select(func.max(series.c.place)).where(series.c.run == key.key)
+        start = 1 + (connection.execute(last).scalar() or 0) if fresh else 0
+        places = {name: start + i for i, name in enumerate(fresh)}
         rows = [
             {"run": key.key, "experiment": key.experiment, "system": system, "name": name, "place": places.get(name, 0)}
             | asdict(summary)
@@ -180,7 +169,7 @@ class Metrics:
         """All points of a writer in series that are asked for."""
         found: dict[str, builtins.list[Any]] = {}
         kinds = {name: row["kind"] for name, row in known.items()}
-        decoder = _JournalDecoder(self._file(run, writer, "text"))
+        decoder = JournalDecoder(self._file(run, writer, "text"))
         file, at = self._file(run, writer, "slots"), 0
         with decoder.text:
             while piece := growing.read(file, at, _PIECE):
@@ -196,27 +185,6 @@ class Metrics:
             key = self._keys.of(run, connection).key
             query = select(series).where(series.c.run == key).order_by(series.c.place)
             return connection.execute(query).mappings().all()
-
-    # ── Journals ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _journals(self, key: RunKey) -> builtins.list[Journal]:
-        c = journals.c
-        query = select(c.writer, c.system, c.ingested, c.definitions).where(c.run == key.key)
-        with self._database.read() as connection:
-            return sorted(Journal(*row) for row in connection.execute(query))
-
-    def _journal(self, key: RunKey, writer: str, system: bool = False) -> Journal:
-        """The writer's row, made before the first byte of its file, so that no file is without one."""
-        c = journals.c
-        query = select(c.writer, c.system, c.ingested, c.definitions).where(c.run == key.key, c.writer == writer)
-        with self._database.read() as connection:
-            row = connection.execute(query).one_or_none()
-        if row is not None:
-            return Journal(*row)
-        new = Journal(writer, system, 0, b"")
-        with self._database.write() as connection:
-            self._database.insert_new(connection, journals, run=key.key, **new._asdict())
-            return Journal(*connection.execute(query).one())
 
     def _file(self, run: str, writer: str, stream: str) -> Path:
         return self._runs / run / "journals" / f"{writer}.{stream}"
@@ -241,75 +209,3 @@ def _summaries(connection: Connection, run: int, system: bool, names: Iterable[s
 
 def _merged(lists: builtins.list[builtins.list[Any]]) -> builtins.list[Any]:
     return lists[0] if len(lists) == 1 else list(merge_sorted(*lists, key=itemgetter(0)))
-
-
-# ── Decoders ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _definitions(piece: bytes) -> bytes:
-    """The slots of a piece that define a series."""
-    found: builtins.list[bytes] = []
-    mark = MARK.to_bytes(2, "little")
-    for match in _SERIES_SIGN.finditer(piece[28::SLOT]):
-        slot = piece[match.start() * SLOT : (match.start() + 1) * SLOT]
-        if slot[29] == 0 and slot[30:] == mark:
-            found.append(slot)
-    return b"".join(found)
-
-
-class _Text:
-    """The text of a writer, open for as long as a piece is decoded."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: int | None = None
-        self._size = 0
-
-    def __enter__(self) -> None:
-        try:
-            self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-            self._size = os.fstat(self._file).st_size
-        except FileNotFoundError:
-            self._size = 0
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._file is not None:
-            os.close(self._file)
-        self._file = None
-
-    def __call__(self, offset: int, length: int) -> bytes:
-        # A slot may claim any length: reserve no more than there is.
-        length = min(length, self._size - offset)
-        return os.pread(self._file, length, offset) if self._file is not None and length > 0 else b""
-
-
-class _JournalDecoder(Decoder):
-    def __init__(self, path: Path) -> None:
-        self.text = _Text(path)
-        super().__init__(self.text)
-
-
-class _Decoders:
-    """Decoders that know the series of a writer already, for those that were heard last."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str], tuple[int, _JournalDecoder]] = OrderedDict()
-
-    def take(self, run: str, journal: Journal, text: Path) -> _JournalDecoder:
-        with self._guard:
-            at, decoder = self._kept.pop((run, journal.writer), (-1, None))
-        if decoder is not None and at == journal.ingested:
-            return decoder
-        decoder = _JournalDecoder(text)
-        with decoder.text:
-            decoder.columns(journal.definitions)
-        return decoder
-
-    def keep(self, run: str, journal: Journal, decoder: _JournalDecoder) -> None:
-        with self._guard:
-            self._kept[run, journal.writer] = (journal.ingested, decoder)
-            while len(self._kept) > _DECODERS:
-                self._kept.popitem(last=False)

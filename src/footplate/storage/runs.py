@@ -102,7 +102,7 @@ class Runs:
         changes = {name: value for name, value in texts.items() if value is not None}
         with self._database.write() as connection:
             key, experiment = self._keys.of(id, connection)
-            connection.execute(select(runs.c.key).where(runs.c.key == key).with_for_update())
+            self._database.hold(connection, runs.c.key, key)
             if changes:
                 connection.execute(update(runs).where(runs.c.key == key).values(**changes))
             RUN_LABELS.change(connection, key, tags, remove_tags, properties, experiment=experiment)

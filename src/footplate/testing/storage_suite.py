@@ -10,6 +10,8 @@ empty database (None for SQLite in the home folder):
 
 from __future__ import annotations
 
+import multiprocessing
+import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -221,12 +223,65 @@ class LifeTests(StorageFixtures):
         with store.database.read() as connection:
             assert migrate.revision_of(connection) == HEAD
 
+    def test_a_migration_that_is_killed_has_not_happened(
+        self, store: Store, tmp_path: Path, address: str | None, open_store: Callable[[], Store]
+    ) -> None:
+        store.runs.create(record("r-1"), "ann", [])
+        store.close()
+        deadly = later_revision(tmp_path / "deadly", "os.kill(os.getpid(), 9)")
+        child = multiprocessing.get_context("fork").Process(target=migrate_to, args=(store.home, address, deadly))
+        child.start()
+        child.join(60)
+        assert child.exitcode == -9
+        again = open_store()
+        assert "later" not in _shape(again.database)
+        assert again.runs.view("r-1").created_by == "ann"
+        again.close()
+        migrate_to(store.home, address, later_revision(tmp_path / "good", "pass"))
+        with again.database.read() as connection:
+            assert connection.execute(text("SELECT n FROM later")).scalars().all() == [7]
+            assert connection.execute(text("SELECT created_by FROM runs")).scalars().all() == ["changed"]
+        with pytest.raises(Conflict, match="newer Footplate"):
+            open_store()
+
+    def test_ten_who_open_a_fresh_store_at_once(self, open_store: Callable[[], Store]) -> None:
+        def open_one(_: int) -> int:
+            return len(open_store().workspaces.find())
+
+        with ThreadPoolExecutor(10) as pool:
+            assert list(pool.map(open_one, range(10))) == [0] * 10
+
     def test_a_database_of_a_newer_program_is_left_alone(self, store: Store, open_store: Callable[[], Store]) -> None:
         with store.database.write() as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
         with pytest.raises(Conflict, match="newer Footplate") as refused:
             open_store()
         assert "upgrade" in str(refused.value.hint)
+
+
+def later_revision(folder: Path, last_words: str) -> Path:
+    """All revisions there are and one more, which changes the tables, changes rows, and then does as it is told."""
+    shutil.copytree(migrate.FOLDER / "versions", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "9000_later.py").write_text(
+        f"""import os
+from alembic import op
+import sqlalchemy as sa
+revision, down_revision = "9000", "{HEAD}"
+
+def upgrade():
+    op.create_table("later", sa.Column("n", sa.Integer()))
+    op.execute("INSERT INTO later VALUES (7)")
+    op.execute("UPDATE runs SET created_by = 'changed'")
+    {last_words}
+"""
+    )
+    return folder
+
+
+def migrate_to(home: Path, address: str | None, versions: Path) -> None:
+    database = Database(address or f"sqlite:///{home / 'footplate.db'}")
+    migrate.upgrade(database, home, "9000", versions)
+    database.close()
 
 
 def _shape(database: Database) -> dict[str, Any]:

@@ -108,7 +108,11 @@ def test_data_and_talk_are_apart(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_metrics_table(capsys: pytest.CaptureFixture[str]) -> None:
     series = [
-        {"name": "loss", "kind": "float", "points": [[1.0, None, 0.5], [2.0, None, "NaN"], [3.0, None, 0.25]]},
+        {
+            "name": "loss",
+            "kind": "float",
+            "points": [[1.0, None, 0.5], [2.0, None, {"float": "NaN"}], [3.0, None, 0.25]],
+        },
         {"name": "optimizer", "kind": "json", "points": [[1.0, None, "sgd"]]},
     ]
     charts.show_table(series)

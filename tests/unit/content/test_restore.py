@@ -37,7 +37,7 @@ def test_laying_out_twice_gives_the_same(manifest, blobs, tmp_path):
         assert os.access(target / "a" / "b" / "tool", os.X_OK)
         assert os.readlink(target / "a" / "link") == "b"
         assert list((target / "empty").iterdir()) == []
-        assert open(os.path.join(os.fsencode(target), b"odd \xff"), "rb").read() == b"odd"
+        assert (target / os.fsdecode(b"odd \xff")).read_bytes() == b"odd"
         (target / "a" / "b" / "tool").write_bytes(b"changed by the run")
 
 

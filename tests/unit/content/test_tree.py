@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from pathlib import Path
 
 import pytest
 
@@ -62,7 +63,7 @@ def shape(root) -> dict:
             path = os.path.join(above, name)
             info = os.lstat(path)
             link = os.readlink(path) if os.path.islink(path) else None
-            content = None if link or os.path.isdir(path) else open(path, "rb").read()
+            content = None if link or os.path.isdir(path) else Path(os.fsdecode(path)).read_bytes()
             found[os.path.relpath(path, os.fsencode(root))] = (link, content, bool(info.st_mode & 0o100) and not link)
     return found
 
@@ -72,7 +73,7 @@ def test_a_folder_comes_back_as_it_was(source, blobs, tmp_path):
     with blobs.open(snapshot) as file:
         materialize(file.read(), blobs.copy_to, str(tmp_path / "out"))
     assert shape(tmp_path / "out") == shape(source)
-    assert len(shape(source)) == 12
+    assert len(shape(source)) == 11
 
 
 def test_the_manifest_is_the_one_of_the_architecture(source, blobs):

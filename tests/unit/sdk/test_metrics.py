@@ -120,5 +120,7 @@ def test_artifacts_are_addresses():
 
 
 def test_numbers_that_json_cannot_write_come_back():
-    found = metrics.shapes([series("m", "scalar", "NaN", "-Infinity"), series("l", "list", [1.0, "Infinity"])], "r")
-    assert math.isnan(found["m"][0]) and found["m"][1] == -math.inf and found["l"] == [1.0, math.inf]
+    found = metrics.shapes(
+        [series("m", "scalar", {"float": "NaN"}, "NaN"), series("l", "list", [1.0, {"float": "Infinity"}])], "r"
+    )
+    assert math.isnan(found["m"][0]) and found["m"][1] == "NaN" and found["l"] == [1.0, math.inf]

@@ -13,6 +13,7 @@ import pytest
 from footplate.domain.records import RunView
 from footplate.domain.specs import EnvironmentSpec, Program, RunSpec
 from footplate.engines.base import AgentJob, Observation, Request
+from footplate.errors import Unavailable
 from footplate.services import Services
 from footplate.storage import Store
 
@@ -23,11 +24,14 @@ class FakeEngine:
     submitted: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     seen: dict[str, Observation] = field(default_factory=dict)
+    refuses: str = ""
 
     def prepare(self, job: AgentJob) -> Request:
         return Request(self.name, job.run, job.attempt, {"nodes": job.node_count})
 
     def submit(self, request: Request) -> str:
+        if self.refuses:
+            raise Unavailable(self.refuses, "try later")
         self.submitted.append(request.run)
         return f"handle-{request.run}"
 

@@ -144,6 +144,17 @@ def test_an_environment_that_cannot_be_locked_fails_the_run_in_words(house: Hous
     assert outcome.cause.code == "environment_failed" and "no-such-builder" in outcome.cause.message
 
 
+def test_a_launch_that_the_engine_refuses_fails_the_run_and_frees_its_node(house: House) -> None:
+    house.engine.refuses = "the machine is on fire"
+    house.submit("r1")
+    house.until_status("r1", "Failed")
+    outcome = house.services.runs.view("r1").outcome
+    assert outcome is not None and outcome.cause is not None
+    assert (outcome.cause.code, outcome.cause.message) == ("launch_failed", "the machine is on fire")
+    assert house.store.runs.busy_nodes(house.workspace, "local") == 0
+    assert house.services.active_runs() == 0
+
+
 def test_a_restarted_server_takes_up_queued_and_launched_runs(house: House) -> None:
     house.services.computes.put(house.workspace, "small", max_nodes=1)
     house.submit("r1", target="small")

@@ -30,9 +30,9 @@ async def append_journal(
 def get_metrics(
     run: str, services: ServicesOf, name: str | None = None, system: bool = False, recursive: bool = False
 ) -> Response:
-    return answer(services.metrics.read(run, name, system, recursive), non_finite_as_text=True)
+    return answer(services.metrics.read(run, name, system, recursive), tag_non_finite=True)
 
 
 @router.get("/runs/{run}/metrics/summary")
 def get_metric_summary(run: str, services: ServicesOf) -> Response:
-    return answer_list(services.metrics.summary(run), non_finite_as_text=True)
+    return answer_list(services.metrics.summary(run), tag_non_finite=True)

@@ -1,0 +1,21 @@
+"""Floats that JSON cannot write, on their way through it. Apart from `codec`: a training script loads only this."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, cast
+
+_NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def tag_float(value: float) -> Dict[str, str]:
+    """A form that no text can be mistaken for: `{"float": "NaN"}`."""
+    return {"float": "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"}
+
+
+def untag_float(value: Any) -> Any:
+    """What `tag_float` wrote, as a float again; everything else as it is."""
+    if not isinstance(value, dict):
+        return value
+    tagged = cast("Dict[str, Any]", value)
+    return _NON_FINITE.get(tagged.get("float", ""), tagged) if len(tagged) == 1 else tagged

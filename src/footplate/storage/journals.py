@@ -1,0 +1,133 @@
+"""The journals of runs: how far each writer has been ingested, and decoders that know the series it has named."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from sqlalchemy import select
+
+from footplate.job.slots import MARK, SERIES, SLOT, Decoder
+from footplate.storage.database import Database
+from footplate.storage.schema import journals
+
+_REMEMBERED = 512
+_SERIES_SIGN = re.compile(re.escape(bytes([SERIES])))
+_ROWS = select(journals.c.writer, journals.c.system, journals.c.ingested, journals.c.definitions)
+
+
+class Journal(NamedTuple):
+    """A writer's row: whether it holds machine samples, how much is ingested, which slots name its series."""
+
+    writer: str
+    system: bool
+    ingested: int
+    definitions: bytes
+
+    def after(self, piece: bytes) -> Journal:
+        """The row when these slots are ingested too."""
+        return self._replace(ingested=self.ingested + len(piece), definitions=self.definitions + _definitions(piece))
+
+
+class Journals:
+    """What was heard last is remembered; whoever writes compares with the database, so an old memory does no harm."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._guard = threading.Lock()
+        self._known: OrderedDict[tuple[int, str], tuple[Journal, JournalDecoder | None]] = OrderedDict()
+
+    def of_run(self, run: int) -> list[Journal]:
+        with self._database.read() as connection:
+            rows = connection.execute(_ROWS.where(journals.c.run == run)).all()
+        return sorted(Journal(*row) for row in rows)
+
+    def get(self, run: int, writer: str, system: bool) -> Journal:
+        """The writer's row, made before the first byte of its file, so that no file is without one."""
+        known = self._known.get((run, writer))
+        if known is not None:
+            return known[0]
+        query = _ROWS.where(journals.c.run == run, journals.c.writer == writer)
+        with self._database.read() as connection:
+            row = connection.execute(query).one_or_none()
+        if row is None:
+            with self._database.write() as connection:
+                new = Journal(writer, system, 0, b"")
+                self._database.insert_new(connection, journals, run=run, **new._asdict())
+                row = connection.execute(query).one()
+        journal = Journal(*row)
+        self.keep(run, journal, None)
+        return journal
+
+    def take_decoder(self, run: int, journal: Journal, text: Path) -> JournalDecoder:
+        """A decoder that has seen all slots before this journal's end. It is the caller's until it is kept."""
+        with self._guard:
+            before, decoder = self._known.pop((run, journal.writer), (None, None))
+        if decoder is not None and before == journal:
+            return decoder
+        decoder = JournalDecoder(text)
+        with decoder.text:
+            decoder.columns(journal.definitions)
+        return decoder
+
+    def keep(self, run: int, journal: Journal, decoder: JournalDecoder | None) -> None:
+        with self._guard:
+            self._known[run, journal.writer] = (journal, decoder)
+            while len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+
+    def forget(self, run: int, writer: str) -> None:
+        with self._guard:
+            self._known.pop((run, writer), None)
+
+
+class JournalDecoder(Decoder):
+    """Use it inside `with decoder.text:`."""
+
+    def __init__(self, path: Path) -> None:
+        self.text = _Text(path)
+        super().__init__(self.text)
+
+
+class _Text:
+    """The text of a writer, open for as long as slots are decoded."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: int | None = None
+        self._size = 0
+
+    def __enter__(self) -> None:
+        try:
+            self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            self._size = os.fstat(self._file).st_size
+        except FileNotFoundError:
+            self._size = 0
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            os.close(self._file)
+        self._file = None
+
+    def __call__(self, offset: int, length: int) -> bytes:
+        # A slot may claim any length: reserve no more than there is.
+        length = min(length, self._size - offset)
+        return os.pread(self._file, length, offset) if self._file is not None and length > 0 else b""
+
+
+def _definitions(piece: bytes) -> bytes:
+    """The slots of a piece that name a series."""
+    found: list[bytes] = []
+    mark = MARK.to_bytes(2, "little")
+    for match in _SERIES_SIGN.finditer(piece[28::SLOT]):
+        slot = piece[match.start() * SLOT : (match.start() + 1) * SLOT]
+        if slot[29] == 0 and slot[30:] == mark:
+            found.append(slot)
+    return b"".join(found)

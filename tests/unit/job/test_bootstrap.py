@@ -1,0 +1,236 @@
+"""A script under the bootstrap behaves as it does under bare Python: most tests run it both ways and compare."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+BOOTSTRAP = str(Path(__file__).parents[3] / "src" / "footplate" / "job" / "bootstrap.py")
+
+
+@pytest.fixture
+def job(tmp_path):
+    (tmp_path / "exits").mkdir()
+
+    class Job:
+        exits = tmp_path / "exits"
+
+        def write(self, code: str, name: str = "train.py") -> str:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(textwrap.dedent(code), encoding="utf-8")
+            return name
+
+        def run(self, *arguments: str, bare: bool = False, python: str = sys.executable, **env: str):
+            command = [python, *([] if bare else [BOOTSTRAP]), *arguments]
+            variables = {**os.environ, "FOOTPLATE_EXITS": str(self.exits), "NO_COLOR": "1", **env}
+            return subprocess.run(
+                command, cwd=tmp_path, env=variables, capture_output=True, text=True, encoding="utf-8", timeout=120
+            )
+
+        def ending(self, rank: int = 0) -> dict:
+            return json.loads((self.exits / f"rank_{rank}.json").read_text())
+
+    return Job()
+
+
+def same_as_bare(job, script: str, *arguments: str, **env: str) -> subprocess.CompletedProcess:
+    ours, bare = job.run(script, *arguments, **env), job.run(script, *arguments, bare=True, **env)
+    assert (ours.returncode, ours.stdout, ours.stderr) == (bare.returncode, bare.stdout, bare.stderr)
+    return ours
+
+
+def test_the_world_looks_as_it_does_under_bare_python(job):
+    script = job.write(
+        """
+        import inspect, sys, pickle, dataclasses, typing
+        def here(): return 1
+        @dataclasses.dataclass
+        class Thing:
+            x: "int" = 1
+            y: typing.List["Thing"] = dataclasses.field(default_factory=list)
+        print(__name__, __file__, __package__, __spec__, __cached__, __doc__, __annotations__)
+        print(type(__loader__).__name__, __loader__.name, __loader__.path)
+        print(sorted(globals()))
+        print(sys.argv, sys.path, getattr(sys, "orig_argv", None))
+        print(sys.modules["__main__"].here is here, __builtins__)
+        print(pickle.loads(pickle.dumps(Thing(2))), typing.get_type_hints(Thing))
+        print(inspect.getsource(here), inspect.getmodule(here).__name__)
+        print("annotations" in dir(sys.modules["__main__"]), "bootstrap" in repr(sys.modules).lower())
+        """
+    )
+    assert same_as_bare(job, script, "a", "b c").returncode == 0
+    assert job.ending() == {"code": 0, "exception": None, "exception_message": None, "traceback": None}
+
+
+def test_a_script_in_a_subfolder_finds_its_neighbours_and_the_root(job):
+    job.write("WHO = 'neighbour'", "sub/helper.py")
+    job.write("WHO = 'root'", "atroot.py")
+    done = job.run(job.write("import sys, helper, atroot; print(helper.WHO, atroot.WHO, sys.path[:2])", "sub/train.py"))
+    root = str(job.exits.parent)
+    assert done.stdout.strip() == f"neighbour root ['{root}/sub', '{root}']"
+
+
+def test_our_own_folder_is_not_on_the_path_even_through_a_link(job, tmp_path):
+    (tmp_path / "runtime").symlink_to(Path(BOOTSTRAP).parents[1])
+    script = job.write("import sys; print([p for p in sys.path if p.endswith('job')]); import journal")
+    for path in (BOOTSTRAP, str(tmp_path / "runtime" / "job" / "bootstrap.py")):
+        done = subprocess.run([sys.executable, path, script], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.stdout == "[]\n"
+        assert "ModuleNotFoundError: No module named 'journal'" in done.stderr
+        assert "bootstrap.py" not in done.stderr
+
+
+def test_arguments_are_expanded_against_the_own_environment(job):
+    script = job.write("import sys; print(sys.argv[1:])")
+    arguments = ["--d=$DATA", "${DATA}/x", "$NOPE", "${NOPE}", "a$", "$$", "$DATA$RANK", "plain", "", "~"]
+    done = job.run(script, *arguments, DATA="/data $X", RANK="3")
+    assert done.stdout.strip() == str(
+        ["--d=/data $X", "/data $X/x", "$NOPE", "${NOPE}", "a$", "$$", "/data $X3", "plain", "", "~"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("argument", "code"),
+    [("", 0), ("None", 0), ("0", 0), ("3", 3), ("-1", 255), ("256", 0), ("True", 1), ("2**70", 255), ("2.5", 1)],
+)
+def test_exit_codes_are_pythons(job, argument, code):
+    done = same_as_bare(job, job.write(f"import sys; print('out'); sys.exit({argument})"))
+    assert done.returncode == code == job.ending()["code"]
+    assert job.ending()["traceback"] is None
+
+
+def test_an_exit_with_words(job):
+    done = same_as_bare(job, job.write("raise SystemExit('no data ☃')"))
+    assert done.returncode == 1
+    assert done.stderr == "no data ☃\n"
+    ending = job.ending()
+    assert (ending["code"], ending["exception"], ending["exception_message"]) == (1, "SystemExit", "no data ☃")
+
+
+FAILURES = {
+    "plain": "def f():\n    raise ValueError('wrong ☃')\nf()",
+    "chained": "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise KeyError('x') from e",
+    "context": "try:\n    1 / 0\nexcept ZeroDivisionError:\n    [][1]",
+    "suppressed": "try:\n    1 / 0\nexcept ZeroDivisionError:\n    raise RuntimeError('y') from None",
+    "syntax": "x = 1\ndef f(:\n    pass",
+    "indentation": "if True:\nx = 1",
+    "import": "import no_such_module_here",
+    "custom": "class MyError(Exception):\n    pass\nraise MyError('mine', 2)",
+    "generator": "list(1 / n for n in (1, 0))",
+    "base": "class Odd(BaseException):\n    pass\nraise Odd",
+    "unprintable": "class E(Exception):\n    def __str__(self):\n        raise OSError\nraise E",
+    "hook": "import sys\nsys.excepthook = lambda k, v, t: print('hooked', k.__name__, t.tb_frame.f_code.co_name)\n1/0",
+    "exit in atexit": "import atexit\natexit.register(lambda: print('bye'))\n1/0",
+    "exec": "exec('1/0')",
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_failures_look_as_they_do_under_bare_python(job, name):
+    done = same_as_bare(job, job.write(FAILURES[name]))
+    assert done.returncode == 1
+    assert "bootstrap" not in done.stderr + done.stdout
+    ending = job.ending()
+    assert ending["code"] == 1
+    assert ending["exception"]
+    assert "bootstrap" not in ending["traceback"]
+    if name not in ("hook", "unprintable"):
+        assert ending["traceback"] == done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [("# -*- coding: ascii -*-\nx = '☃'", "SyntaxError"), ("def f():\n    f()\nf()", "Previous line repeated")],
+)
+def test_failures_that_name_our_own_depth_or_file_nowhere(job, code, said):
+    """Here the words differ a little from bare Python's: our two frames count, and source is decoded elsewhere."""
+    done = job.run(job.write(code))
+    assert done.returncode == job.run("train.py", bare=True).returncode == 1
+    assert said in done.stderr
+    assert "bootstrap" not in done.stderr
+
+
+def test_what_is_written_down_about_a_failure(job):
+    job.run(job.write("import json\njson.loads('{')"), FOOTPLATE_RANK="12")
+    ending = job.ending(12)
+    assert ending["exception"] == "json.decoder.JSONDecodeError"
+    assert ending["exception_message"].startswith("Expecting property name")
+    assert ending["traceback"].splitlines()[-1].startswith("json.decoder.JSONDecodeError: Expecting")
+    assert sorted(path.name for path in job.exits.iterdir()) == ["rank_12.json"]
+
+
+def test_a_very_long_message_is_shortened_in_the_record_alone(job):
+    done = job.run(job.write("raise ValueError('a' * 300_000 + 'end')"))
+    assert len(done.stderr) > 300_000
+    assert len(job.ending()["exception_message"]) < 11_000
+    assert job.ending()["exception_message"].endswith("end")
+    assert len(job.ending()["traceback"]) < 101_000
+
+
+def test_a_keyboard_interrupt_ends_by_the_signal(job):
+    done = same_as_bare(job, job.write("import os, signal\ndef f():\n    os.kill(os.getpid(), signal.SIGINT)\nf()"))
+    assert done.returncode == -signal.SIGINT
+    assert job.ending()["code"] == 130
+    assert job.ending()["exception"] == "KeyboardInterrupt"
+
+
+def test_a_script_that_is_not_there(job):
+    assert same_as_bare(job, "absent.py").returncode == 2
+    assert job.ending()["code"] == 2
+
+
+def test_spawned_and_forked_processes_know_the_main_module(job):
+    script = job.write(
+        """
+        import multiprocessing, sys
+        class Task:
+            def __init__(self, x): self.x = x
+        def work(task): return task.x * 2, sys.argv[1:]
+        if __name__ == "__main__":
+            for method in ("spawn", "fork"):
+                with multiprocessing.get_context(method).Pool(2) as pool:
+                    print(pool.map(work, [Task(1), Task(2)]))
+        """
+    )
+    done = same_as_bare(job, script, "arg")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[(2, ['arg']), (4, ['arg'])]"] * 2
+
+
+def test_a_forked_child_does_not_speak_for_its_parent(job):
+    script = job.write(
+        """
+        import os, sys
+        if os.fork() == 0:
+            sys.exit(9)
+        os.wait()
+        print("parent")
+        """
+    )
+    assert job.run(script).stdout == "parent\n"
+    assert job.ending()["code"] == 0
+    child = job.run(job.write("import os\nif os.fork() == 0: 1/0\nelse:\n    os.wait()\n    os._exit(4)"))
+    assert child.returncode == 4
+    assert "ZeroDivisionError" in child.stderr
+    assert job.ending()["code"] == 0, "the record of the run before: this one ended without a word"
+
+
+def test_no_folder_for_the_record_is_no_error(job):
+    for folder in ("", "/nonexistent/folder"):
+        for code in ("print('fine')", "import sys; sys.exit(5)", "1/0"):
+            bare = job.run(job.write(code), bare=True)
+            done = job.run("train.py", FOOTPLATE_EXITS=folder)
+            assert (done.returncode, done.stdout, done.stderr) == (bare.returncode, bare.stdout, bare.stderr)
+
+
+def test_nothing_more_is_loaded_than_bare_python_loads(job):
+    """What is loaded before the user's first line is paid for by every run."""
+    script = job.write("import sys; print(sorted(sys.modules))")
+    assert job.run(script, bare=True).stdout == job.run(script).stdout

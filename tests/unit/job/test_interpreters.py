@@ -1,0 +1,126 @@
+"""What is put on the path of a job runs on the oldest and on the newest interpreter at hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[3] / "src"
+ROOMS = ("domain", "content", "job")
+
+
+def interpreters() -> list[str]:
+    """The oldest and the newest Python from 3.8 on, on the PATH and where pyenv keeps them."""
+    found: dict[tuple[int, ...], str] = {}
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    candidates = [str(path) for path in pyenv.glob("3.*/bin/python3")]
+    candidates += [path for minor in range(8, 15) if (path := shutil.which(f"python3.{minor}"))]
+    for path in candidates:
+        asked = subprocess.run([path, "-V"], capture_output=True, text=True, timeout=60)
+        version = re.match(r"Python (3)\.(\d+)\.(\d+)", asked.stdout)
+        if asked.returncode == 0 and version and int(version[2]) >= 8:
+            found.setdefault(tuple(map(int, version.groups())), path)
+    ordered = [found[version] for version in sorted(found)]
+    return [ordered[0], ordered[-1]] if len(ordered) > 1 else ordered
+
+
+@pytest.fixture(params=["oldest", "newest"])
+def interpreter(request):
+    found = interpreters()
+    if not found:
+        pytest.skip("no other Python on this machine")
+    return found[0 if request.param == "oldest" else -1]
+
+
+@pytest.fixture
+def run(interpreter, tmp_path):
+    def start(*command: str) -> subprocess.CompletedProcess[str]:
+        variables = {**os.environ, "PYTHONPATH": str(SOURCE), "FOOTPLATE_EXITS": str(tmp_path), "FOOTPLATE_RANK": "1"}
+        return subprocess.run(
+            [interpreter, "-W", "error", *command],
+            cwd=tmp_path,
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    return start
+
+
+def test_everything_can_be_imported(run):
+    modules = ["footplate.errors"]
+    for room in ROOMS:
+        modules += [f"footplate.{room}.{path.stem}" for path in (SOURCE / "footplate" / room).glob("*.py")]
+    done = run("-c", "".join(f"import {module}\n" for module in modules if not module.endswith("__init__")))
+    assert done.returncode == 0, done.stderr
+
+
+SCRIPT = """
+import math, os, signal, sys
+from footplate.job.journal import Journal
+journal = Journal("journals")
+for number in range(5000):
+    journal.log("loss", number / 3, number)
+journal.log("epoch", 7)
+journal.log("note", "done")
+journal.log("nan", math.nan)
+journal.log_table("table", {"a": [1, 2.5]})
+if os.fork() == 0:
+    journal.log("child", 1.0)
+    os._exit(0)
+os.wait()
+if sys.argv[1] == "/kill":
+    os.kill(os.getpid(), signal.SIGKILL)
+journal.close()
+raise ValueError(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("how", ["/raise", "/kill"])
+def test_a_script_that_logs(run, tmp_path, points, how, monkeypatch):
+    monkeypatch.setenv("HOW", how)
+    (tmp_path / "train.py").write_text(SCRIPT)
+    done = run(str(SOURCE / "footplate" / "job" / "bootstrap.py"), "train.py", "$HOW")
+    found = points(tmp_path / "journals")
+    assert [p.value for p in found if p.name == "loss"] == [number / 3 for number in range(5000)]
+    assert {p.name: p.value for p in found if p.name in ("epoch", "note", "table", "child")} == {
+        "epoch": 7,
+        "note": "done",
+        "table": {"a": [1, 2.5]},
+        "child": 1.0,
+    }
+    if how == "/kill":
+        assert done.returncode == -signal.SIGKILL
+        return
+    assert done.returncode == 1
+    assert "bootstrap.py" not in done.stderr
+    ending = json.loads((tmp_path / "rank_1.json").read_text())
+    assert (ending["code"], ending["exception"], ending["exception_message"]) == (1, "ValueError", how)
+
+
+def test_a_folder_is_stored_and_laid_out(run, tmp_path):
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "train.py").write_text("x")
+    (tmp_path / "source" / "x.pyc").write_text("x")
+    (tmp_path / "source" / ".gitignore").write_text("*.py[co]\n")
+    done = run(
+        "-c",
+        "from footplate.content import blobs, git, statcache, tree\n"
+        "store = blobs.BlobFolder('blobs')\n"
+        "for _ in range(2):\n"
+        "    scanned = tree.scan('source', cache=statcache.StatCache.for_folder('cache', 'source'))\n"
+        "    snapshot = tree.store(scanned, store)\n"
+        "tree.materialize(store.open(snapshot).read(), store.copy_to, 'out')\n"
+        "tree.zip_to(store.open(snapshot).read(), store.open, 'out.zip')\n"
+        "git.provenance('source')\n",
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [".gitignore", "train.py"]

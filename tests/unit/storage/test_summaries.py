@@ -1,0 +1,64 @@
+"""Summaries of pieces, merged, are the summary of the whole."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from footplate.job.slots import FLOAT, INT, LIST, SCALAR, Column
+from footplate.storage.summaries import Summary, merge, series_name, summarize
+
+VALUES = st.lists(st.one_of(st.floats(), st.floats(allow_nan=False)), min_size=2, max_size=30)
+
+
+def column(values: list[object], start: float = 0.0) -> Column:
+    return Column([start + i for i in range(len(values))], [None] * len(values), list(values))
+
+
+def same(one: object, two: object) -> bool:
+    return repr(one) == repr(two)  # NaN is itself here
+
+
+@given(VALUES, st.integers(1, 29))
+def test_any_cut_gives_the_same(values: list[float], cut: int) -> None:
+    cut = min(cut, len(values) - 1)
+    whole = summarize({("a", FLOAT): column(list(values))}, {})["a"]
+    first = summarize({("a", FLOAT): column(list(values[:cut]))}, {})["a"]
+    second = summarize({("a", FLOAT): column(list(values[cut:]), cut)}, {"a": "scalar"})["a"]
+    assert same(merge(first, second), whole)
+    numbers = [v for v in values if not math.isnan(v)]
+    assert whole.min == (min(numbers) if numbers else None)
+    assert whole.max == (max(numbers) if numbers else None)
+    assert same(whole.rank, None if math.isnan(values[-1]) else values[-1])
+
+
+def test_the_later_point_is_the_last_whoever_comes_first() -> None:
+    early, late = Summary("scalar", 1, 1.0, 10.0, 1.0, 1.0, 1.0), Summary("scalar", 1, 2.0, 20.0, 2.0, 2.0, 2.0)
+    assert merge(early, late).last == merge(late, early).last == 2.0
+    assert merge(late, early).rank == 2.0
+
+
+def test_the_first_kind_decides_and_the_rest_is_counted() -> None:
+    columns = {("a", LIST): column([[1]]), ("a", FLOAT): column([1.0, 2.0]), ("b", SCALAR): column(["x"])}
+    found = summarize(columns, {})
+    assert (found["a"].kind, found["a"].count, found["a"].dropped) == ("list", 1, 2)
+    again = summarize({("a", FLOAT): column([5.0])}, {"a": "list"})["a"]
+    assert (merge(found["a"], again).count, merge(found["a"], again).dropped) == (1, 3)
+    assert (found["b"].last, found["b"].rank, found["b"].min) == ("x", None, None)
+
+
+def test_numbers_of_all_sizes_compare() -> None:
+    found = summarize({("a", INT): column([3, -(2**63)]), ("a", SCALAR): column([10**400, True, "x"], 10.0)}, {})["a"]
+    assert (found.count, found.min, found.max, found.last) == (5, -(2.0**63), math.inf, "x")
+
+
+def test_a_time_that_is_no_time_does_no_harm() -> None:
+    found = summarize({("a", FLOAT): Column([math.nan], [None], [1.0])}, {})["a"]
+    assert found.last_time == 0.0
+
+
+def test_names_are_mended_for_the_database() -> None:
+    assert series_name("a\0\ud800é") == "a\ufffd?é"
+    assert len(series_name("x" * 10_000)) == 500
