@@ -30,8 +30,9 @@ from footplate.storage import Store
 
 log = logging.getLogger(__name__)
 
-GRACE_SECONDS = 30.0
-"""How long a node may take to end its ranks before the engine ends it by force. Longer than the agent's own grace."""
+GRACE_SECONDS = 120.0
+"""How long a node may take to end its ranks and ship before the engine ends it by force. Agents enforce their own,
+much shorter grace on the ranks; this one is for an agent that hangs."""
 
 MAX_REVIVALS = 3
 LOCK_LOG = "azureml-logs/10_environment_lock.txt"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,10 +25,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     store.workspaces.create(WorkspaceView("w", "ws", "sub", "group", "local", 1.0))
     store.experiments.get_or_create("w", "e", 1.0)
     spec = to_json(RunSpec(experiment="e"))
-    shared: dict[str, Any] = dict(
-        workspace="w", experiment=1, parent=0, kind="job", stage="ended", status="Completed", version=1, attempt=1,
-        target="local", node_count=1, created_by="", warnings=[], nodes=[], type="t", created=1.0,
-    )  # fmt: skip
+    shared: dict[str, Any] = {
+        "workspace": "w", "experiment": 1, "parent": 0, "kind": "job", "stage": "ended", "status": "Completed",
+        "version": 1, "attempt": 1, "target": "local", "node_count": 1, "created_by": "", "warnings": [], "nodes": [],
+        "type": "t", "created": 1.0,
+    }  # fmt: skip
     keys = range(1, COMMON + 1)
     label = {"kind": "tag", "name": "team", "value": "red", "head": "red", "experiment": 1}
     points = {"system": False, "name": "loss", "experiment": 1, "place": 1, "kind": "scalar", "count": 1, "dropped": 0}
@@ -74,8 +75,6 @@ def statements(store: Store) -> Iterator[list[tuple[str, Any]]]:
 )
 @pytest.mark.parametrize("later", [False, True])
 def test_a_walk_sorts_nothing(store: Store, statements: list[tuple[str, Any]], query: RunQuery, later: bool) -> None:
-    from dataclasses import replace
-
     with store.database.read() as connection:
         page, cursor = find(connection, replace(query, limit=10), rare=1)
         if later:
@@ -95,14 +94,13 @@ def test_a_page_takes_as_many_queries_as_a_run(store: Store, statements: list[tu
     assert len(selects) <= 7, selects
 
 
-def test_a_rare_filter_is_found_by_its_own_index(
-    store: Store, statements: list[tuple[str, Any]], tmp_path: Path
-) -> None:
+def test_a_rare_filter_is_found_by_its_own_index(store: Store, statements: list[tuple[str, Any]]) -> None:
     store.runs.change("r-3", tags={"team": "blue"})
     statements.clear()
     views, _ = store.runs.list(RunQuery("w", "e", tags=(("team", "blue"),), order="metric:loss"))
     assert [v.id for v in views] == ["r-3"]
     with store.database.read() as connection:
-        joined = next(s for s in statements if "LEFT OUTER JOIN series" in s[0])
-        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {joined[0]}", joined[1]).all()]
-    assert "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)" in plan
+        statement, parameters = next(s for s in statements if "LEFT OUTER JOIN series" in s[0])
+        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()]
+    assert plan[0].startswith("SEARCH runs") and "rowid=?" in plan[0]
+    assert plan[-1].startswith("SEARCH series") and "run=?" in plan[-1]
