@@ -43,8 +43,8 @@ build: .venv/.synced ## wheels and source archives of both packages, in dist/
 	@$(UV) build --all-packages --out-dir dist
 
 .PHONY: lock
-lock: .uv/.installed ## choose versions again (from PyPI itself, whatever mirror this machine uses)
-	@env -u UV_INDEX -u UV_EXTRA_INDEX_URL -u UV_INDEX_URL -u UV_FIND_LINKS UV_DEFAULT_INDEX=https://pypi.org/simple .uv/bin/uv lock
+lock: .uv/.installed ## choose versions again, from the public index whatever mirror this machine uses
+	@env -u UV_INDEX -u UV_EXTRA_INDEX_URL -u UV_INDEX_URL -u UV_FIND_LINKS -u UV_DEFAULT_INDEX .uv/bin/uv lock
 
 .PHONY: clean
 clean: ## remove what was built here

@@ -125,6 +125,18 @@ def test_the_agent_killed_during_a_run(home: Path, project: Path, workspace: Wor
     assert_all_there(run, tmp_path)
 
 
+def test_the_agent_killed_during_a_command(home: Path, project: Path, workspace: Workspace) -> None:
+    (project / "source").mkdir()
+    config = ScriptRunConfig(str(project / "source"), command="sleep 1.5; echo over; exit 4")
+    run = Experiment(workspace, "lost").submit(config)
+    until(lambda: run.get_status() == "Running")
+    os.kill(int(json.loads((home / "work" / run.id / "node_0" / "agent.lock").read_text())["pid"]), signal.SIGKILL)
+    run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
+    assert run.get_status() == "Failed"
+    assert "exit code 4" in json.dumps(run.get_details()["error"])
+    assert run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"] == "over\n"
+
+
 def _command_lines() -> dict[int, str]:
     lines: dict[int, str] = {}
     for entry in Path("/proc").iterdir():

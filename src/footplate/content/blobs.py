@@ -10,6 +10,8 @@ import contextlib
 import errno
 import fcntl
 import hashlib
+import io
+import itertools
 import os
 import re
 import time
@@ -124,7 +126,7 @@ class BlobFolder:
         file is gone afterwards, and its bytes are not copied when they can be taken over as they are.
         """
         if digest is not None and self.has(digest):
-            stored = digest, os.stat(path).st_size
+            stored = digest, self.size(digest)
         else:
             stored = self.adopt(path) if move else self.put_files([(path, digest)])[0]
         if move:
@@ -153,9 +155,10 @@ class BlobFolder:
                     stored.append((digest, self.size(digest)))
                     continue
                 with open(path, "rb", buffering=0) as file:
-                    source = file.fileno()
-                    asides.append(self._write_aside(lambda out, source=source: _pump(source, out)))
-                stored.append((asides[-1].digest, asides[-1].size))
+                    taken = self._take(file)
+                if taken.path:
+                    asides.append(taken)
+                stored.append((taken.digest, taken.size))
         except BaseException:
             _unlink_all(asides)
             raise
@@ -181,9 +184,19 @@ class BlobFolder:
 
     def _name_aside(self) -> str:
         if not self._has_aside:
-            os.makedirs(self._aside, exist_ok=True)
+            with _space(self.root):
+                os.makedirs(self._aside, exist_ok=True)
             self._has_aside = True
         return f"{self._aside}/{os.getpid()}-{os.urandom(8).hex()}"
+
+    def _take(self, file: io.FileIO) -> _Aside:
+        """Write what the file holds aside. A small file that is here already is only read, and has no path aside."""
+        first, second = file.read(CHUNK), file.read(CHUNK)
+        digest = hashlib.sha256(first).hexdigest()
+        if not second and self.has(digest):
+            return _Aside("", digest, len(first))
+        rest = iter(lambda: file.read(CHUNK), b"")
+        return self._write_aside(lambda out: _drain(itertools.chain((first, second), rest), out))
 
     def _write_aside(self, fill: Callable[[int], Tuple[str, int]]) -> _Aside:
         path = self._name_aside()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import operator
 import os
@@ -181,33 +180,32 @@ def _walk(top: str, rules: IgnoreRules, let_in: Seen) -> Seen:
     todo = [""]
     while todo:
         above = todo.pop()
-        before = let_in.get(above, {})
-        with _opened(top, above) as folder:
-            names = os.listdir(folder)
-            files = [name for name in names if name in before]
-            if len(files) == len(before) and _are_as_before(folder, files, before):
-                seen[above] = dict(before)
-                names = [name for name in names if name not in before]
-            found = seen.setdefault(above, {})
-            for name in names:
-                try:
-                    info = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                except FileNotFoundError:  # removed while we looked
-                    continue
-                path = above + name
-                if stat.S_ISDIR(info.st_mode):
-                    if path + "/" in let_in or not rules.excludes(path, True):
-                        todo.append(path + "/")
-                elif name in before or not rules.excludes(path, False):
-                    found[name] = _stamp(info) if stat.S_ISREG(info.st_mode) else _target(info, path, folder)
+        folder, before = f"{top}/{above}", let_in.get(above, {})
+        names = _names(folder, top)
+        files = [name for name in names if name in before]
+        if len(files) == len(before) and _are_as_before(folder, files, before):
+            found = seen[above] = dict(before)
+            names = [name for name in names if name not in before]
+        else:
+            found = seen[above] = {}
+        for name in names:
+            try:
+                info = os.lstat(folder + name)
+            except FileNotFoundError:  # removed while we looked
+                continue
+            path = above + name
+            if stat.S_ISDIR(info.st_mode):
+                if path + "/" in let_in or not rules.excludes(path, True):
+                    todo.append(path + "/")
+            elif name in before or not rules.excludes(path, False):
+                found[name] = _stamp(info) if stat.S_ISREG(info.st_mode) else _target(info, folder + name, path)
     return seen
 
 
-def _are_as_before(folder: int, files: List[str], before: Dict[str, What]) -> bool:
+def _are_as_before(folder: str, files: List[str], before: Dict[str, What]) -> bool:
     """Whether these files, all that were there, are what they were. Without a step in Python for each of them."""
-    look = functools.partial(os.stat, dir_fd=folder, follow_symlinks=False)
     try:
-        return dict(zip(files, map(_stamp, map(look, files)))) == before
+        return dict(zip(files, map(_stamp, map(os.lstat, [folder + name for name in files])))) == before
     except FileNotFoundError:
         return False
 
@@ -218,30 +216,24 @@ def _links(seen: Seen) -> Dict[str, str]:
     }
 
 
-def _target(info: os.stat_result, path: str, folder: int) -> str:
+def _target(info: os.stat_result, place: str, path: str) -> str:
     """The target of a link; nothing else may be here."""
     kind = stat.S_IFMT(info.st_mode)
     if kind == stat.S_IFLNK:
-        return os.readlink(path.rpartition("/")[2], dir_fd=folder)
+        return os.readlink(place)
     word = {stat.S_IFSOCK: "a socket", stat.S_IFIFO: "a pipe"}.get(kind, "a device")
     raise InvalidInput(f"{path!r} is {word}, which no snapshot can hold", "remove it, or name it in .amlignore")
 
 
-@contextlib.contextmanager
-def _opened(top: str, above: str) -> Generator[int, None, None]:
-    folder = f"{top}/{above}"
+def _names(folder: str, top: str) -> List[str]:
     try:
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
-        if not above:
+        if folder == f"{top}/":
             raise InvalidInput(f"there is no folder {top!r}", "check the path of the source folder") from None
-        raise InvalidInput(f"{folder!r} was removed while the snapshot was taken", "try again") from None
+        return []  # removed while we looked
     except PermissionError:
         raise InvalidInput(f"the folder {folder!r} cannot be read", "allow it, or name it in .amlignore") from None
-    try:
-        yield fd
-    finally:
-        os.close(fd)
 
 
 # ── Store ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

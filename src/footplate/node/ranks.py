@@ -21,6 +21,10 @@ from footplate.node.workdir import NodeFolder
 
 _PRIVATE = ("FOOTPLATE_", "AZUREML_", "AZ_BATCHAI_")
 _POLL_SECONDS = 0.05
+# What the bootstrap does for a script: an agent that was not the shell's parent reads there how it ended.
+_NOTE_AT_EXIT = r"""trap 'set -- $? "$FOOTPLATE_EXITS/rank_$FOOTPLATE_RANK"
+printf "{\"code\": %d}" $1 > "$2.new" && mv -f "$2.new" "$2.json"' EXIT
+"""
 # Python ignores these, and what is ignored stays so across exec: the user's program expects the defaults.
 _DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -68,7 +72,7 @@ class Setting:
 
 def rank_argv(program: Program, setting: Setting) -> list[str]:
     if program.command is not None:
-        return ["/bin/sh", "-c", program.command]
+        return ["/bin/sh", "-c", _NOTE_AT_EXIT + program.command]
     bootstrap = os.path.join(setting.runtime, "footplate", "job", "bootstrap.py")
     return [*setting.interpreter.argv, bootstrap, program.script or "", *program.arguments]
 

@@ -35,7 +35,7 @@ _filtered = series.alias("filtered")  # a filter's own look at the series, besid
 class RunQuery:
     """What `Runs.list` looks for. Tags and properties are (name, value) pairs; value None means "has the name".
 
-    `parent`: "none" for runs at the top, "any", or the id of the parent. `ancestor` takes all below that run, whatever
+    `prefix` is the beginning of the id. `parent`: "none" for runs at the top, "any", or the id of the parent. `ancestor` takes all below that run, whatever
     `parent` says, unless it names a run. `metric` alone means "has it"; its bounds, and `order="metric:NAME"`, are
     about the value logged last. An order by metric leaves out the runs that do not have it, and puts last those whose
     value is NaN or no number.

@@ -11,7 +11,6 @@ import pytest
 from footplate.job.journal import Decoder, Point, everything, read_text, writers
 
 SOURCE = str(Path(__file__).parents[3] / "src")
-BOOTSTRAP = os.path.join(SOURCE, "footplate", "job", "bootstrap.py")
 
 
 def read_points(folder, writer: str | None = None) -> list[Point]:

@@ -310,7 +310,6 @@ def limit_files():
 def test_a_full_disk_is_an_error_of_the_call_and_costs_nothing_else(tmp_path, points, python):
     done = python(
         """
-        import resource
         from footplate.job.journal import Journal
         journal = Journal("journals")
         kept = 0
@@ -329,7 +328,6 @@ def test_a_full_disk_is_an_error_of_the_call_and_costs_nothing_else(tmp_path, po
             journal.log("text", "t" * 400_000)
         except OSError:
             print("text")
-        journal.log
         journal.close()
         print(kept)
         """,

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 from footplate.domain.launch import NodeOrders, RankPlan
 from footplate.domain.records import Lock
@@ -32,7 +36,18 @@ def test_a_script_runs_through_the_bootstrap_with_its_arguments_untouched() -> N
 
 
 def test_a_command_runs_through_the_shell() -> None:
-    assert ranks.rank_argv(Program(command="a && b"), setting()) == ["/bin/sh", "-c", "a && b"]
+    shell, flag, text = ranks.rank_argv(Program(command="a && b"), setting())
+    assert (shell, flag) == ("/bin/sh", "-c") and text.endswith("EXIT\na && b")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [("true", 0), ("exit 7", 7), ("false", 1), ("no-such-program-at-all", 127)]
+)
+def test_a_command_leaves_word_of_its_end_and_keeps_its_code(tmp_path: Path, command: str, code: int) -> None:
+    argv = ranks.rank_argv(Program(command=command), setting())
+    variables = {**os.environ, "FOOTPLATE_EXITS": str(tmp_path), "FOOTPLATE_RANK": "0"}
+    assert subprocess.run(argv, env=variables, capture_output=True).returncode == code
+    assert json.loads((tmp_path / "rank_0.json").read_text()) == {"code": code}
 
 
 def test_who_has_the_last_word_in_the_environment() -> None:
