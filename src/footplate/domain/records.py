@@ -113,7 +113,7 @@ class StoryLine:
 
 @dataclass(frozen=True)
 class RunView:
-    """A run as the API shows it. `spec` is null in lists."""
+    """A run as the API shows it. `spec` is null in lists; `metrics` is there alone: the last values of those asked for."""
 
     id: str
     workspace: str
@@ -144,6 +144,7 @@ class RunView:
     properties: Dict[str, str] = field(default_factory=lambda: {})
     created_by: str = ""
     spec: Optional[RunSpec] = None
+    metrics: Dict[str, Any] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)

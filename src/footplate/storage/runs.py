@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, false, func, insert, select, update
 
 from footplate.domain import lifecycle
 from footplate.domain.codec import from_json, to_json
@@ -18,7 +18,7 @@ from footplate.storage.database import Database, new_key
 from footplate.storage.keys import RunKeys, no_such_run
 from footplate.storage.labels import RUN_LABELS, Found
 from footplate.storage.run_query import LARGEST_PAGE, RunQuery, find
-from footplate.storage.schema import experiments, run_specs, runs, story
+from footplate.storage.schema import experiments, run_specs, runs, series, story
 from footplate.storage.workspaces import ensure, next_number
 
 __all__ = ["RunQuery", "Runs"]
@@ -137,10 +137,10 @@ class Runs:
             return _views(connection, [keys[id] for id in ids if id in keys])
 
     def list(self, query: RunQuery) -> tuple[builtins.list[RunView], str | None]:
-        """One page, and the cursor of the next one if there is more."""
+        """One page, with the values of the metrics that the query is about, and the cursor of the next if there is one."""
         with self._database.read() as connection:
             keys, cursor = find(connection, query)
-            return _views(connection, keys), cursor
+            return _with_metrics(connection, keys, _views(connection, keys), query.metrics), cursor
 
     def children(self, id: str, recursive: bool = False) -> builtins.list[RunView]:
         """All of them, oldest first."""
@@ -229,6 +229,18 @@ def _views(connection: Connection, keys: builtins.list[int], with_spec: bool = F
         stored = connection.execute(select(run_specs.c.run, run_specs.c.spec).where(run_specs.c.run.in_(keys)))
         specs = {key: from_json(RunSpec, spec) for key, spec in stored}
     return [_view(rows[key], labels[key], specs.get(key)) for key in keys]
+
+
+def _with_metrics(
+    connection: Connection, keys: builtins.list[int], views: builtins.list[RunView], names: Sequence[str]
+) -> builtins.list[RunView]:
+    if not keys or not names:
+        return views
+    c, found = series.c, dict[int, dict[str, Any]]()
+    where = (c.run.in_(keys), c.system == false(), c.name.in_(names))
+    for run, name, last in connection.execute(select(c.run, c.name, c.last).where(*where)):
+        found.setdefault(run, {})[name] = last
+    return [replace(view, metrics=found.get(key, {})) for key, view in zip(keys, views, strict=True)]
 
 
 def _add_lines(connection: Connection, key: int, lines: builtins.list[StoryLine]) -> None:

@@ -224,6 +224,21 @@ class RunListTests(StorageFixtures):
         assert found(properties=(("third", "0"),)) == ["r-9", "r-6", "r-3", "r-0"]
         assert found(tags=(("third", "0"),)) == []
 
+    def test_the_beginning_of_an_id(self, store: Store) -> None:
+        for id in ("a", "a-1", "a-12", "A-1", "a_1", "a.1", "b", "a-z"):
+            store.runs.create(record(id), "", [])
+
+        def found(prefix: str, **query: Any) -> list[str]:
+            return ids(store.runs.list(RunQuery(WORKSPACE, prefix=prefix, **query)))
+
+        assert found("a-") == ["a-z", "a-12", "a-1"]
+        assert found("a-1") == ["a-12", "a-1"]
+        assert found("a", ascending=True, limit=3) == ["a", "a-1", "a-12"]
+        assert found("a-1", experiment="elsewhere") == []
+        assert len(found("")) == 8
+        assert found("é") == found("%") == found("a%") == []
+        assert ids(store.runs.list(RunQuery("w-9", prefix="a"))) == []
+
     def test_families(self, many: Store) -> None:
         assert ids(many.runs.list(RunQuery(WORKSPACE, parent="r-0"))) == ["r-1"]
         assert ids(many.runs.list(RunQuery(WORKSPACE, parent="ghost"))) == []
@@ -246,6 +261,13 @@ class RunListTests(StorageFixtures):
         assert found(metric_max=1.5) == ["r-10", "r-6", "r-4", "r-3"]
         assert found(metric_min=1.0, metric_max=2.0, experiment="steam") == ["r-4"]
         assert ids(many.runs.list(RunQuery(WORKSPACE, metric="never"))) == []
+
+    def test_a_list_shows_the_metrics_that_it_is_about(self, many: Store, tmp_path: Path) -> None:
+        page, _ = many.runs.list(RunQuery(WORKSPACE, metric="loss", metric_min=1.5, order="metric:loss"))
+        assert [v.metrics for v in page] == [{"loss": math.inf}, {"loss": 2.5}, {"loss": 1.5}, {"loss": 1.5}]
+        page, _ = many.runs.list(RunQuery(WORKSPACE, "steam", order="metric:loss"))
+        assert math.isnan(page[-1].metrics["loss"])
+        assert all(v.metrics == {} for v in many.runs.list(RunQuery(WORKSPACE))[0])
 
     def test_order_by_metric_puts_nan_last_both_ways(self, many: Store) -> None:
         def found(**query: Any) -> list[str]:

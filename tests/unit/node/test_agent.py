@@ -379,15 +379,24 @@ def test_a_rank_that_ended_while_no_agent_lived(node: Any) -> None:
     check_steady(node)
 
 
-def test_a_command_that_ended_while_no_agent_lived_is_unknown(node: Any) -> None:
-    node.give(Program(command="echo up; while [ ! -e go ]; do sleep 0.02; done"))
+WAIT = "echo up; while [ ! -e go ]; do sleep 0.02; done"
+UNKNOWN = "ended while no agent watched it; its exit status is unknown"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [(f"{WAIT}; exit 5", "ended with exit code 5"), (f"exec sh -c '{WAIT}'", UNKNOWN)],
+    ids=["noted by the shell", "the shell was replaced"],
+)
+def test_a_command_that_ended_while_no_agent_lived(node: Any, command: str, message: str) -> None:
+    node.give(Program(command=command))
     first = node.start()
     wait_for_output(node)
     first.kill()
     first.wait()
     (node.folder / "wd" / "go").touch()
     until(lambda: not node.members())
-    assert node.run()["message"] == "ended while no agent watched it; its exit status is unknown"
+    assert node.run()["message"] == message
 
 
 def test_an_agent_killed_between_the_decision_and_the_start_starts_once(node: Any) -> None:

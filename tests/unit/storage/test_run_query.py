@@ -63,6 +63,7 @@ def statements(store: Store) -> Iterator[list[tuple[str, Any]]]:
         RunQuery("w", parent="any", ascending=True),
         RunQuery("w", "e", status=("Completed",)),
         RunQuery("w", "e", type="t"),
+        RunQuery("w", "e", prefix="r-"),
         RunQuery("w", "e", tags=(("team", "red"),)),
         RunQuery("w", "e", tags=(("team", "red"),), status=("Completed",), ascending=True),
         RunQuery("w", "e", order="metric:loss"),
@@ -104,3 +105,12 @@ def test_a_rare_filter_is_found_by_its_own_index(store: Store, statements: list[
         plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()]
     assert plan[0].startswith("SEARCH runs") and "rowid=?" in plan[0]
     assert plan[-1].startswith("SEARCH series") and "run=?" in plan[-1]
+
+
+def test_the_beginning_of_an_id_is_found_by_the_index_of_ids(store: Store, statements: list[tuple[str, Any]]) -> None:
+    views, _ = store.runs.list(RunQuery("w", prefix="r-30"))
+    assert [v.id for v in views] == ["r-300", "r-30"]
+    with store.database.read() as connection:
+        statement, parameters = next(s for s in statements if "count(" in s[0])
+        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()]
+    assert any(step.startswith("SEARCH runs") and "(id>? AND id<?)" in step for step in plan), plan

@@ -57,6 +57,7 @@ def list_runs(
     workspace: str,
     services: ServicesOf,
     experiment: str | None = None,
+    prefix: str | None = None,
     type: str | None = None,
     status: Repeated = (),
     tag: Repeated = (),
@@ -72,12 +73,12 @@ def list_runs(
     cursor: str | None = None,
 ) -> Response:
     query = RunQuery(
-        workspace=workspace, experiment=experiment, type=type, status=status, tags=pairs(tag),
+        workspace=workspace, experiment=experiment, prefix=prefix, type=type, status=status, tags=pairs(tag),
         properties=pairs(property), parent=parent, ancestor=ancestor, metric=metric, metric_min=metric_min,
         metric_max=metric_max, order=order, ascending=ascending, limit=limit, cursor=cursor,
     )  # fmt: skip
     views, following = services.runs.list(query)
-    return answer_list(views, following)
+    return answer_list(views, following, tag_non_finite=True)
 
 
 @router.get("/runs/{run}", response_model=RunView)
