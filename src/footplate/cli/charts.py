@@ -10,15 +10,8 @@ import click
 
 from footplate.cli.console import is_rich, number, sparkline, table
 from footplate.domain.floats import untag_float
-from footplate.sdk.session import Session
 
 WIDTH, HEIGHT = 72, 12
-
-
-def last_value(session: Session, run_id: str, name: str) -> Any:
-    """The last value of a metric, from the summary that the server keeps."""
-    found = session.items(f"/runs/{run_id}/metrics/summary")
-    return next((each["last"] for each in found if each["name"] == name), "")
 
 
 def show_table(series: Sequence[dict[str, Any]]) -> None:

@@ -18,8 +18,7 @@ from footplate.sdk.session import Session
 from footplate.sdk.workspace import Workspace
 
 NEWEST = "latest"
-ABBREVIATED_AMONG = 5000
-"""An abbreviated id is looked for among this many of the newest runs; a whole id always finds its run."""
+_NAMED = 5  # how many runs an error names when a few letters fit several
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 workspace_option = click.option(
@@ -66,6 +65,8 @@ def find_view(run_id: str, workspace_name: str | None = None) -> tuple[Session, 
 
 
 def _view(workspace: Workspace, run_id: str) -> RunView:
+    if run_id == NEWEST:
+        return read_run(workspace.session, _newest(workspace))
     try:
         return read_run(workspace.session, run_id)
     except AzureMLException as error:
@@ -78,12 +79,16 @@ def read_run(session: Session, run_id: str) -> RunView:
     return from_json(RunView, session.get(f"/runs/{run_id}"))
 
 
+def _newest(workspace: Workspace) -> str:
+    for view in list_runs(workspace, 1):
+        return view.id
+    raise UserErrorException(
+        f"workspace {workspace.name} has no runs", hint="submit one with: footplate run SCRIPT --wait"
+    )
+
+
 def _whole_id(workspace: Workspace, start: str, unknown: AzureMLException) -> str:
-    newest = newest_runs(workspace, ABBREVIATED_AMONG)
-    if start == NEWEST:
-        found = [view.id for view in itertools.islice(newest, 1)]
-    else:
-        found = [view.id for view in newest if view.id.startswith(start)]
+    found = [view.id for view in list_runs(workspace, _NAMED + 1, prefix=start)]
     if not found:
         raise UserErrorException(
             f"workspace {workspace.name} has no run whose id is or begins with {start!r}",
@@ -91,14 +96,13 @@ def _whole_id(workspace: Workspace, start: str, unknown: AzureMLException) -> st
             hint="see which there are with: footplate runs list",
         )
     if len(found) > 1:
-        shown = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
-        raise UserErrorException(
-            f"{start!r} begins the ids of {len(found)} runs: {shown}", hint="give a few more letters"
-        )
+        many = "several" if len(found) > _NAMED else str(len(found))
+        shown = ", ".join(found[:_NAMED]) + (", …" if len(found) > _NAMED else "")
+        raise UserErrorException(f"{start!r} begins the ids of {many} runs: {shown}", hint="give a few more letters")
     return found[0]
 
 
-def newest_runs(workspace: Workspace, limit: int, **query: Any) -> Iterable[RunView]:
+def list_runs(workspace: Workspace, limit: int, **query: Any) -> Iterable[RunView]:
     """Runs of any level, newest first unless `order` says otherwise, read page by page."""
     asked = {"parent": "any", **query, "limit": min(limit, 1000)}
     items = workspace.session.items(f"/workspaces/{workspace.id}/runs", asked)

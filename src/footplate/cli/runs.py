@@ -9,20 +9,13 @@ from typing import Any
 
 import click
 
-from footplate.cli import charts
+from footplate.cli import charts, context
 from footplate.cli.console import ago, duration, emit, number, pairs, say, size, table, tag_words, when, word
-from footplate.cli.context import (
-    find_run,
-    find_view,
-    json_option,
-    newest_runs,
-    open_workspace,
-    run_argument,
-    workspace_option,
-)
+from footplate.cli.context import find_run, find_view, json_option, open_workspace, run_argument, workspace_option
 from footplate.cli.follow import INTERACTIVE_LOG, exit_code, follow
 from footplate.cli.main import Noun
 from footplate.domain.codec import to_json
+from footplate.domain.floats import untag_float
 from footplate.domain.records import RunView
 from footplate.sdk.session import user_name
 
@@ -65,22 +58,22 @@ def list_runs(
     query: dict[str, Any] = {"experiment": experiment, "status": status, "tag": tags, "ascending": ascending}
     query.update(parent="any" if children else "none", order=f"metric:{sort}" if sort else "created", metric=sort)
     workspace = open_workspace(workspace_name)
-    found = list(newest_runs(workspace, limit, **query))
+    found = list(context.list_runs(workspace, limit, **query))
     if as_json:
         emit([to_json(view) for view in found])
     elif not found:
         say("no runs")
     else:
-        values = [charts.last_value(workspace.session, view.id, sort) for view in found] if sort else []
-        columns = ["id", "experiment", "status", "created", "took", "name", *([sort] if sort else [])]
-        rows = [_row(view, *values[i : i + 1]) for i, view in enumerate(found)]
-        table(columns, rows, right=["took", sort or ""])
+        shown = [sort] if sort else []
+        columns = ["id", "experiment", "status", "created", "took", "name", *shown]
+        table(columns, [_row(view, shown) for view in found], right=["took", *shown])
 
 
-def _row(view: RunView, *values: Any) -> list[str]:
+def _row(view: RunView, metrics: list[str]) -> list[str]:
     took = duration((view.ended or time.time()) - view.started) if view.started else ""
     name = view.display_name or view.name or ""
-    return [view.id, view.experiment, view.status, ago(view.created), took, name, *map(number, values)]
+    values = [number(untag_float(view.metrics.get(metric, ""))) for metric in metrics]
+    return [view.id, view.experiment, view.status, ago(view.created), took, name, *values]
 
 
 @runs.command()

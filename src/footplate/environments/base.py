@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
+
+Say = Callable[[str], None]
+"""Takes one line of a log, as it comes."""
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Where environments are made, and by which rules.
+
+    `interpreters`: `nearest` takes the nearest Python that the requirements admit, with a warning, when the one asked
+    for is not to be had; `exact` refuses instead.
+    """
+
+    root: Path
+    interpreters: str = "nearest"
 
 
 @dataclass(frozen=True)
@@ -22,13 +39,22 @@ class Interpreter:
 class Builder(Protocol):
     name: str
 
-    def lock(self, spec: EnvironmentSpec, say: Callable[[str], None]) -> Lock:
-        """Resolve. Same content gives the same digest. Raises InvalidInput with the resolver's own words."""
+    def lock(self, spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
+        """Resolve. Same content gives the same digest. Raises InvalidInput with the resolver's own words.
+
+        This one always resolves; `environments.resolve` does so once per content.
+        """
         ...
 
-    def build(self, lock: Lock, root: Path, say: Callable[[str], None]) -> Interpreter:
+    def build(self, lock: Lock, root: Path, say: Say) -> Interpreter:
         """The interpreter for this lock, built under `root` if it is not there yet.
 
         Atomic and built once however many processes ask at the same time; `say` gets each line of the build log.
         """
         ...
+
+
+def make_lock(builder: str, content: dict[str, Any], warnings: tuple[str, ...] = ()) -> Lock:
+    """The lock of this content. Warnings are about how it was found, not about what it is: not part of the digest."""
+    digest = hashlib.sha256(json.dumps([builder, content], sort_keys=True).encode()).hexdigest()
+    return Lock(digest, builder, content, warnings)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Interpreter
+from footplate.environments.base import Interpreter, Say, Workshop, make_lock
 from footplate.errors import Broken, InvalidInput
 
 OLDEST = (3, 8)
@@ -22,14 +20,12 @@ _HINT = "set the environment's interpreter_path to a Python on the machine where
 class ExistingBuilder:
     name = "existing"
 
-    def lock(self, spec: EnvironmentSpec, say: Callable[[str], None]) -> Lock:
+    def lock(self, spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
         """Resolves nothing: whether the interpreter is there is for the node to say, it may be another machine."""
         interpreter = spec.interpreter or sys.executable
-        content = {"interpreter": interpreter}
-        digest = hashlib.sha256(json.dumps([self.name, content], sort_keys=True).encode()).hexdigest()
-        return Lock(digest, self.name, content)
+        return make_lock(self.name, {"interpreter": interpreter})
 
-    def build(self, lock: Lock, root: Path, say: Callable[[str], None]) -> Interpreter:
+    def build(self, lock: Lock, root: Path, say: Say) -> Interpreter:
         wanted = str(lock.content["interpreter"])
         path = _find(wanted)
         if path is None:

@@ -27,7 +27,19 @@ _TRANSLATION = {
     "cert": ("SSL_CERT_FILE", None),
     "client-cert": ("SSL_CLIENT_CERT", None),
     "proxy": ("ALL_PROXY", None),
+    "no-build-isolation": ("UV_NO_BUILD_ISOLATION", None),
 }
+# pip's option → uv's variable for all packages, and the one for some.
+_BINARIES = {
+    "no-binary": ("UV_NO_BINARY", "UV_NO_BINARY_PACKAGE"),
+    "only-binary": ("UV_NO_BUILD", "UV_NO_BUILD_PACKAGE"),
+}
+RESOLVING = frozenset(
+    ["index-url", "extra-index-url", "find-links", "constraint", "no-index", "pre", "no-build-isolation", *_BINARIES]
+)
+"""The options of pip that decide which versions are chosen; the others say how they are reached."""
+
+_YES = ("1", "true", "yes", "on")
 # Older names that uv still reads: whoever set one of them has spoken.
 _SYNONYMS = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
 
@@ -59,11 +71,18 @@ def uv_variables(inherited: Mapping[str, str], settings: Mapping[str, str], cach
         if name is None or not value.strip() or name in inherited or _SYNONYMS.get(name, name) in inherited:
             continue
         variables[name] = value.strip() if separator is None else separator.join(value.split())
+    for option, (everything, some) in _BINARIES.items():
+        names = [name for name in settings.get(option, "").replace(",", " ").split() if name != ":none:"]
+        if names and everything not in inherited and some not in inherited:
+            variables.update({everything: "1"} if ":all:" in names else {some: " ".join(names)})
+    if settings.get("pre", "").strip().lower() in _YES:
+        variables.setdefault("UV_PRERELEASE", "allow")
+    if settings.get("keyring-provider", "disabled").strip().lower() in ("subprocess", "import", "auto"):
+        variables.setdefault("UV_KEYRING_PROVIDER", "subprocess")  # the only kind that uv knows
     if "UV_INDEX" in variables or "UV_EXTRA_INDEX_URL" in variables:
         variables.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")  # as pip: the best version of all indexes
     if cache is not None:
         variables.setdefault("UV_CACHE_DIR", str(cache))
-    variables.setdefault("UV_NO_PROGRESS", "1")
     return variables
 
 
@@ -101,18 +120,28 @@ def run_uv(
     cache: Path | None = None,
     text: str | None = None,
     keep_open: Sequence[int] = (),
+    variables: Mapping[str, str] | None = None,
+    without: Sequence[str] = (),
 ) -> tuple[int, str, str]:
     """Run uv; its talk goes to `say` line by line as it comes. Returns exit code, output and talk.
 
     Ends with us: when the caller is interrupted, uv and the builds that it started are killed. `keep_open` are locks
-    that uv shall hold as well, so that they outlive a killed caller as long as uv still writes.
+    that uv shall hold as well, so that they outlive a killed caller as long as uv still writes. `variables` are for
+    this call alone; what the user's shell says about them stands. `without` are settings that this call must not see.
+
+    It runs in the root folder: the project in whose folder the server happens to have been started is none of ours,
+    while the user's and the machine's own uv configuration is honoured.
     """
+    environ = uv_variables({**(variables or {}), **os.environ}, pip_settings(os.environ), cache)
+    for name in without:
+        environ.pop(name, None)
     process = subprocess.Popen(
         [find_uv(), *arguments],
         stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=uv_variables(os.environ, pip_settings(os.environ), cache),
+        env=environ,
+        cwd="/",
         text=True,
         encoding="utf-8",
         errors="replace",

@@ -1,144 +1,140 @@
-"""Virtual environments from pip requirements, resolved and built by uv.
+"""Virtual environments from pip requirements, resolved and built by uv. The lock is the text of exact pins with hashes.
 
-The lock is the text of exact pins with hashes. The build lies at its final path from the first moment (a virtual
-environment knows its own path), under a flock per digest; a marker file, written last, says that it is whole. A build
-that was killed has no marker and is made anew by the next one that asks.
+Bytecode is made once per wheel, not once per environment (`bytecode`); where it is built and when it is whole is the
+business of `folders`.
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import json
 import os
 import re
-import shutil
-import sys
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+import subprocess
+import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Interpreter
+from footplate.environments import bytecode, folders, pythons
+from footplate.environments.base import Interpreter, Say, Workshop, make_lock
+from footplate.environments.pythons import Python, Version
+from footplate.environments.requirements import clean, is_option, name_of, split_ours
 from footplate.environments.uv import run_uv
 from footplate.errors import Broken, InvalidInput, OutOfSpace
-
-MARKER = ".footplate-complete"
-_OURS = re.compile(r"azureml([-_.][a-z0-9]|$|[\s\[<>=!~;])", re.IGNORECASE)
-_VERSION = re.compile(r"\d+(\.\d+){0,2}")
 
 
 class VenvBuilder:
     name = "venv"
 
-    def lock(self, spec: EnvironmentSpec, say: Callable[[str], None]) -> Lock:
-        python = spec.interpreter or _python_version(spec.python)
-        wanted, dropped = _split(spec.requirements)
-        for line in dropped:
-            say(f"{line}: left out, Footplate brings the azureml names itself")
-        pins = _compile(wanted, python, say) if any(not _is_option(line) for line in wanted) else ""
-        options = [line for line in wanted if _is_option(line)]
-        content: dict[str, Any] = {"python": python, "requirements": pins, "options": options}
-        digest = hashlib.sha256(json.dumps([self.name, content], sort_keys=True).encode()).hexdigest()
-        return Lock(digest, self.name, content)
+    def lock(self, spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
+        return lock_requirements(self.name, spec.requirements, spec, workshop, say)
 
-    def build(self, lock: Lock, root: Path, say: Callable[[str], None]) -> Interpreter:
-        folder = root / lock.digest
-        if not _is_whole(folder):
-            with _turn(root, lock.digest, say) as held:
-                if not _is_whole(folder):
-                    _build(lock, folder, root / ".uv-cache", say, held)
+    def build(self, lock: Lock, root: Path, say: Say) -> Interpreter:
+        folder = folders.use(root, lock, say, lambda place, held: _build(lock, place, root, say, held))
         return Interpreter((str(folder / "bin" / "python"),), {"VIRTUAL_ENV": str(folder)})
 
 
 # ── Locking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _python_version(wanted: str | None) -> str:
-    if wanted is None:
-        return f"{sys.version_info.major}.{sys.version_info.minor}"
-    if not _VERSION.fullmatch(wanted):
-        raise InvalidInput(f"{wanted!r} is not a version of Python", "give one such as 3.11")
-    return wanted
+def lock_requirements(
+    builder: str, requirements: Sequence[str], spec: EnvironmentSpec, workshop: Workshop, say: Say
+) -> Lock:
+    """The lock of lines of requirements, for the Python of `spec`. Also what conda files become without conda."""
+    wanted, ours = split_ours(clean(requirements))
+    for line in ours:
+        say(f"{line}: left out, Footplate brings the azureml names itself")
+    if spec.interpreter is not None:
+        return _content(builder, spec.interpreter, wanted, _compile(wanted, spec.interpreter, workshop, say), ())
+    asked = pythons.parse(spec.python)
+    python = pythons.find(asked, workshop.root) or pythons.download(asked, workshop.root, say)
+    if python is not None:
+        return _content(builder, python.minor, wanted, _compile(wanted, python.path, workshop, say), ())
+    return _lock_nearest(builder, wanted, asked, workshop, say)
 
 
-def _split(requirements: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What is to be installed, and what Footplate stands in for."""
-    lines = [line.strip() for text in requirements for line in text.splitlines()]
-    lines = [line for line in lines if line and not line.startswith("#")]
-    return [line for line in lines if not _OURS.match(line)], [line for line in lines if _OURS.match(line)]
+def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, workshop: Workshop, say: Say) -> Lock:
+    """With the nearest Python for which the requirements can be resolved."""
+    there = pythons.by_nearness(asked, pythons.installed(workshop.root))
+    known = ", ".join(pythons.words(python.version) for python in sorted(there, key=lambda one: one.version))
+    missing = f"Python {pythons.words(asked)} is not on this machine"
+    if workshop.interpreters == "exact":
+        raise InvalidInput(
+            f"{missing}, and the setting interpreters = exact admits no other",
+            f"install it, or ask for one of those that are there: {known}",
+        )
+    first: InvalidInput | None = None
+    for python in there:
+        say(f"{missing}; trying {pythons.words(python.version)}")
+        try:
+            pins = _compile(wanted, python.path, workshop, say)
+        except InvalidInput as error:
+            first = first or error
+            continue
+        warning = f"{missing}: the run uses Python {pythons.words(python.version)}, the nearest that the packages admit"
+        return _content(builder, python.minor, wanted, pins, (warning,))
+    raise first or InvalidInput(missing, "install a Python of at least 3.8")
 
 
-def _is_option(line: str) -> bool:
-    return line.startswith("-")
+def _content(builder: str, python: str, wanted: Sequence[str], pins: str, warnings: tuple[str, ...]) -> Lock:
+    options = [line for line in wanted if is_option(line)]
+    platform = sysconfig.get_platform()
+    content = {"python": python, "platform": platform, "requirements": pins, "options": options}
+    return make_lock(builder, content, warnings)
 
 
-def _compile(wanted: Sequence[str], python: str, say: Callable[[str], None]) -> str:
+def _compile(wanted: Sequence[str], python: str, workshop: Workshop, say: Say) -> str:
+    if all(is_option(line) for line in wanted):
+        return ""
     arguments = ["pip", "compile", "-", "--generate-hashes", "--no-header", "--no-annotate", "--python", python]
-    home = os.environ.get("FOOTPLATE_HOME")
-    cache = Path(home) / "environments" / ".uv-cache" if home else None
-    code, pins, talk = run_uv(arguments, say, cache, text="\n".join(wanted) + "\n")
+    code, pins, talk = run_uv(arguments, say, workshop.root / ".uv-cache", text="\n".join(wanted) + "\n")
     if code != 0:
         raise InvalidInput(
-            f"the requirements {', '.join(wanted)} cannot be resolved for Python {python}:\n{talk}",
-            "loosen or correct the requirement that is named",
+            f"the requirements cannot be resolved for {_called(python)}:\n{talk}{_clash(wanted, talk)}",
+            "loosen or correct one of the lines that are named",
         )
     return pins
+
+
+def _called(python: str) -> str:
+    version = pythons.version_of(python)
+    return f"Python {pythons.words(version)}" if version else python
+
+
+def _clash(wanted: Sequence[str], talk: str) -> str:
+    """The lines that the resolver's words are about, as the user wrote them."""
+    said = re.sub(r"\s+", " ", talk)
+    named = [line for line in wanted if (name := name_of(line)) and re.search(rf"(?<![\w.-]){re.escape(name)}\b", said)]
+    direct = [line for line in named if re.search(rf"you require {re.escape(name_of(line) or '')}\b", said)] or named
+    return "\nthe lines that clash:\n" + "\n".join(f"  {line}" for line in direct) if direct else ""
 
 
 # ── Building ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _is_whole(folder: Path) -> bool:
-    """Complete, and the Python that it was made from is still there."""
-    return (folder / MARKER).exists() and os.access(folder / "bin" / "python", os.X_OK)
+def _build(lock: Lock, folder: Path, root: Path, say: Say, held: int) -> None:
+    wanted = str(lock.content["python"])
+    say(f"building the environment {lock.digest[:12]} with Python {wanted}")
+    python = wanted if os.sep in wanted else _path_of(wanted, root)
+    cache = root / ".uv-cache"
+    _uv(["venv", "--python", python, str(folder)], f"Python {wanted} is not to be had", cache, say, held)
+    if lock.content["requirements"]:
+        _install(lock.content, folder, cache, say, held)
+        _share_bytecode(folder, root, say)
 
 
-@contextmanager
-def _turn(root: Path, digest: str, say: Callable[[str], None]) -> Generator[int]:
-    root.mkdir(parents=True, exist_ok=True)
-    held = os.open(root / f"{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("waiting: another process is building this environment")
-            fcntl.flock(held, fcntl.LOCK_EX)
-        yield held
-    finally:
-        os.close(held)
+def _path_of(version: str, root: Path) -> str:
+    """Of this machine, which need not be the one that locked; else its name, for uv to find or fetch."""
+    found: Python | None = pythons.find(pythons.parse(version), root)
+    return found.path if found else version
 
 
-def _build(lock: Lock, folder: Path, cache: Path, say: Callable[[str], None], held: int) -> None:
-    content, python = lock.content, str(lock.content["python"])
-    if folder.exists():
-        say("removing a build that was not finished")
-        shutil.rmtree(folder)
-    say(f"building the environment {lock.digest[:12]} with Python {python}")
-    try:
-        _uv(
-            ["venv", "--no-config", "--python", python, str(folder)],
-            f"Python {python} is not to be had",
-            cache,
-            say,
-            held,
-        )
-        if content["requirements"]:
-            _install(content, folder, cache, say, held)
-        _write_marker(folder, lock.digest)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    say("the environment is complete")
-
-
-def _install(content: dict[str, Any], folder: Path, cache: Path, say: Callable[[str], None], held: int) -> None:
+def _install(content: dict[str, Any], folder: Path, cache: Path, say: Say, held: int) -> None:
     pins = str(content["requirements"])
     path = folder / "requirements.txt"
     path.write_text("\n".join([*content["options"], pins]), encoding="utf-8")
-    arguments = ["pip", "sync", "--no-config", "--python", str(folder / "bin" / "python"), "--compile-bytecode"]
+    arguments = ["pip", "sync", "--python", str(folder / "bin" / "python"), "--no-compile-bytecode"]
     if _all_hashed(pins):  # what comes from a version control system has none
         arguments.append("--require-hashes")
     _uv([*arguments, str(path)], "the environment cannot be installed", cache, say, held)
@@ -148,20 +144,20 @@ def _all_hashed(pins: str) -> bool:
     return all("--hash=" in block for block in re.split(r"\n(?=\S)", pins.strip()))
 
 
-def _uv(arguments: Sequence[str], failure: str, cache: Path, say: Callable[[str], None], held: int) -> None:
+def _share_bytecode(folder: Path, root: Path, say: Say) -> None:
+    """An environment without bytecode starts slowly and works: no reason to fail."""
+    try:
+        bytecode.share(str(folder / "bin" / "python"), folders.site_packages(folder), root, say)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        say(f"no bytecode: {error}")
+
+
+def _uv(arguments: Sequence[str], failure: str, cache: Path, say: Say, held: int) -> None:
     # uv keeps the lock open as well: if we are killed, nobody builds here before uv, too, has ended.
-    code, _, talk = run_uv(arguments, say, cache, keep_open=[held])
+    # What a lock needs was resolved with the constraints; they have no hashes and no say any more.
+    code, _, talk = run_uv(arguments, say, cache, keep_open=[held], without=("UV_CONSTRAINT", "UV_BUILD_CONSTRAINT"))
     if code == 0:
         return
     if "No space left on device" in talk:
         raise OutOfSpace(f"{failure}: the disk is full", "free some space and submit again")
     raise Broken(f"{failure}:\n{talk}", "see the build log of the run")
-
-
-def _write_marker(folder: Path, digest: str) -> None:
-    aside = folder / f"{MARKER}.tmp"
-    with open(aside, "w") as file:
-        file.write(digest)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, folder / MARKER)

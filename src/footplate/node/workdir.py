@@ -177,6 +177,10 @@ def regular_files(
     """
     fence = os.path.realpath(inside)
     start = os.path.realpath(root)
+    if not _is_within(start, fence):
+        if refuse is not None:
+            refuse("", "is a link that leaves the working folder")
+        return
     waiting: list[tuple[str, str, tuple[str, ...]]] = [("", start, (start,))]
     while waiting:
         below, folder, above = waiting.pop()
@@ -195,13 +199,17 @@ def regular_files(
                 refuse(shown, "leads in a circle" if kind == "folder" else kind)
 
 
+def _is_within(path: str, fence: str) -> bool:
+    return path == fence or path.startswith(fence + os.sep)
+
+
 def _resolve(path: str, fence: str) -> tuple[str, str]:
     """What lies there, "file", "folder" or why it is neither, and where it really is."""
     try:
         info = os.lstat(path)
         if stat.S_ISLNK(info.st_mode):
             path = os.path.realpath(path)
-            if path != fence and not path.startswith(fence + os.sep):
+            if not _is_within(path, fence):
                 return "is a link that leaves the working folder", path
             info = os.stat(path)
     except OSError as error:

@@ -81,19 +81,25 @@ def _plain(value: Any) -> Any:
                 return kind(value)
         return None
     item = getattr(value, "item", None)
-    if (callable(item) and getattr(value, "size", 1) in (1, ())) or (callable(item) and _elements(value) == 1):
+    if callable(item) and _elements(value) == 1:
         found = item()
-        return _plain(found) if isinstance(found, (bool, int, float, str)) else _NOT_PLAIN
+        if isinstance(found, (bool, int, float, str)):
+            return _plain(found)
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Real) or type(value).__name__ == "Decimal":
         return float(value)
-    return _NOT_PLAIN
+    as_array = getattr(value, "numpy", None)  # a tensor of TensorFlow has no `item`
+    return _plain(as_array()) if callable(as_array) and item is None else _NOT_PLAIN
 
 
 def _elements(value: Any) -> Optional[int]:
+    """How many elements a number, an array or a tensor holds: numpy says `size`, torch `numel()`."""
     count = getattr(value, "numel", None)
-    return int(count()) if callable(count) else None  # pyright: ignore[reportArgumentType]
+    if callable(count):
+        return int(count())  # pyright: ignore[reportArgumentType]
+    size = getattr(value, "size", 1)
+    return size if isinstance(size, int) else None
 
 
 def _cell(value: Any, name: str) -> Scalar:

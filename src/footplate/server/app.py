@@ -29,6 +29,7 @@ from footplate.server.answers import answer, answer_error
 from footplate.server.auth import Directory, Guard
 from footplate.server.gate import Gate, GateMiddleware
 from footplate.server.hub import Hub
+from footplate.server.limits import BodyLimit
 from footplate.server.routes import routers
 
 log = logging.getLogger(__name__)
@@ -78,6 +79,7 @@ def create_app(
     # The last one added is the first that a request meets.
     if token is not None:
         app.add_middleware(Guard, token=token, prefix=PREFIX, directory=services)
+    app.add_middleware(BodyLimit, prefix=PREFIX)
     app.add_middleware(FaultMiddleware)
     app.add_middleware(GateMiddleware, gate=app.state.gate)
     app.openapi = lambda: _openapi(app)  # pyright: ignore[reportAttributeAccessIssue]  FastAPI's documented way

@@ -18,9 +18,9 @@ from footplate.domain.records import RunView
 from footplate.errors import FootplateError, NotAllowed, NotFound
 from footplate.server.answers import answer_error
 
-_OWN = re.compile(r"/runs/([^/]+)(?:/.*)?")
+_OWN = re.compile(r"/runs/([^/]+)(?:/.*)?", re.DOTALL)  # a file's name may hold a line break
 _BLOBS = re.compile(r"/blobs/[^/]+")
-_WORKSPACE = re.compile(r"/workspaces/([^/]+)(/.*)?")
+_WORKSPACE = re.compile(r"/workspaces/([^/]+)(/.*)?", re.DOTALL)
 MAX_SPEC = 16 << 20
 
 

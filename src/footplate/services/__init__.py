@@ -57,6 +57,7 @@ class Services:
 
     def start(self) -> None:
         """Take up what an earlier server left: every active run gets the effects that its state asks for."""
+        self.store.blobs.sweep()
         self.orchestrator.start()
 
     def stop(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from footplate.domain.lifecycle import TERMINAL
 from footplate.domain.records import FileView
@@ -49,33 +50,31 @@ class FileService:
             return size
 
     def read(self, run: str, file: FileView, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:
-        left = max(0, (file.size if limit is None else min(file.size, offset + limit)) - offset)
+        offset = min(offset, file.size)
+        left = file.size - offset if limit is None else min(limit, file.size - offset)
         if file.digest is None:
-            while left > 0:
-                data = self._store.logs.read(run, file.path, offset, min(CHUNK, left))
-                if not data:
-                    return
-                yield data
-                offset, left = offset + len(data), left - len(data)
-            return
-        yield from self.read_blob(file.digest, offset, left)
+            return self._read_log(run, file.path, offset, left)
+        return self.read_blob(file.digest, offset, left)
+
+    def _read_log(self, run: str, path: str, offset: int, left: int) -> Iterator[bytes]:
+        while left > 0:
+            data = self._store.logs.read(run, path, offset, min(CHUNK, left))
+            if not data:
+                return
+            yield data
+            offset, left = offset + len(data), left - len(data)
 
     def read_blob(self, digest: str, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:
-        with self._store.blobs.open(digest) as source:
-            source.seek(offset)
-            while limit is None or limit > 0:
-                data = source.read(CHUNK if limit is None else min(CHUNK, limit))
-                if not data:
-                    return
-                yield data
-                limit = None if limit is None else limit - len(data)
+        """Opened here and now: a blob that is not there is an error, not an answer that breaks off at its beginning."""
+        source = self._store.blobs.open(digest)
+        source.seek(offset)
+        return _pieces(source, limit)
 
     def add(self, run: str, files: list[FileView], automatic: bool) -> tuple[list[str], list[str]]:
         """Give names to blobs that are in the store already."""
         self._store.runs.record(run)
         for file in files:
-            if file.digest is None or not self._store.blobs.has(file.digest):
-                raise InvalidInput(f"the content of {file.path!r} is not in the store", "send its blob first")
+            check_content(self._store, file)
         stored, skipped = self._store.files.add(run, files, automatic, time.time())
         self._publish(f"run:{run}")
         return stored, skipped
@@ -109,6 +108,25 @@ class FileService:
 
     def put_blob(self, digest: str, chunks: Iterable[bytes]) -> None:
         self._store.blobs.put_stream(digest, chunks)
+
+
+def check_content(store: Store, file: FileView) -> None:
+    """Refuse a file whose content is not in the store, or is not as long as it is said to be."""
+    if file.digest is None or not store.blobs.has(file.digest):
+        raise InvalidInput(f"the content of {file.path!r} is not in the store", "send its blob first")
+    size = store.blobs.size(file.digest)
+    if file.size != size:
+        raise InvalidInput(f"{file.path!r} is said to have {file.size} bytes, and its blob has {size}", "send its size")
+
+
+def _pieces(source: BinaryIO, limit: int | None) -> Iterator[bytes]:
+    with source:
+        while limit is None or limit > 0:
+            data = source.read(CHUNK if limit is None else min(CHUNK, limit))
+            if not data:
+                return
+            yield data
+            limit = None if limit is None else limit - len(data)
 
 
 def _whole_characters(data: bytes) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any
 
 from footplate.domain.records import FileView, ModelView
 from footplate.errors import InvalidInput, NotFound
+from footplate.services.files import check_content
 from footplate.storage import Store
 
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9\-\._]{0,254}", re.ASCII)
@@ -53,8 +54,7 @@ class ModelService:
             parts = file.path.split("/")
             if parts[0] != root or any(part in ("", ".", "..") or "\0" in part for part in parts):
                 raise InvalidInput(f"the file {file.path!r} does not lie in {root!r}", "begin each path with the root")
-            if file.digest is None or not self._store.blobs.has(file.digest):
-                raise InvalidInput(f"the content of {file.path!r} is not in the store", "send its blob first")
+            check_content(self._store, file)
         view = ModelView(
             workspace=workspace, name=new.name, version=0, created=time.time(), root=root, files=files,
             description=new.description, framework=new.framework, framework_version=new.framework_version, run=new.run,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Column, Connection, CursorResult, Engine, Table, create_engine, event, select
@@ -23,10 +24,13 @@ _CONNECTIONS_KEPT, _CONNECTIONS_MORE = 8, 56
 
 
 class Database:
-    """One engine for the life of the server; safe to use from any number of threads."""
+    """One engine for the life of the server; safe to use from any number of threads.
 
-    def __init__(self, address: str) -> None:
-        url = _url(address)
+    `address`: an SQLAlchemy address, or the path of an SQLite file, whatever characters that has.
+    """
+
+    def __init__(self, address: str | Path) -> None:
+        url = URL.create("sqlite", database=str(address)) if isinstance(address, Path) else _url(address)
         self.sqlite = url.get_backend_name() == "sqlite"
         self.address = url.render_as_string(hide_password=True)
         self._writers = threading.Lock()

@@ -137,7 +137,7 @@ class Runs:
             return _views(connection, [keys[id] for id in ids if id in keys])
 
     def list(self, query: RunQuery) -> tuple[builtins.list[RunView], str | None]:
-        """One page, with the values of the metrics that the query is about, and the cursor of the next if there is one."""
+        """One page, with the last values of the metrics that the query names, and the cursor of the next page."""
         with self._database.read() as connection:
             keys, cursor = find(connection, query)
             return _with_metrics(connection, keys, _views(connection, keys), query.metrics), cursor

@@ -44,7 +44,7 @@ class Store:
         """The store of this home folder, made or migrated if need be. `database`: an address, None for SQLite in it."""
         with translated():
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        opened = Database(database or f"sqlite:///{home / 'footplate.db'}")
+        opened = Database(database or home / "footplate.db")
         try:
             migrate.bring_up_to_date(opened, home)
             store = cls(home, opened)

@@ -189,7 +189,7 @@ class RunListTests(StorageFixtures):
                 parent={1: "r-0", 2: "r-1"}.get(i),
             )  # fmt: skip
             store.runs.create(replace(new, outcome=Outcome("completed") if i % 3 == 0 else None), "", [])
-        values = {3: 0.5, 4: 1.5, 5: math.nan, 6: -math.inf, 7: math.inf, 9: 2.5, 10: 1.5}
+        values = {0: math.nan, 3: 0.5, 4: 1.5, 5: math.nan, 6: -math.inf, 7: math.inf, 9: 2.5, 10: 1.5}
         for i, value in values.items():
             self.log(store, tmp_path, f"r-{i}", value)
         return store
@@ -256,13 +256,13 @@ class RunListTests(StorageFixtures):
         def found(**query: Any) -> list[str]:
             return ids(many.runs.list(RunQuery(WORKSPACE, metric="loss", **query)))
 
-        assert found() == ["r-10", "r-9", "r-7", "r-6", "r-5", "r-4", "r-3"]
+        assert found() == ["r-10", "r-9", "r-7", "r-6", "r-5", "r-4", "r-3", "r-0"]
         assert found(metric_min=1.5) == ["r-10", "r-9", "r-7", "r-4"]
         assert found(metric_max=1.5) == ["r-10", "r-6", "r-4", "r-3"]
         assert found(metric_min=1.0, metric_max=2.0, experiment="steam") == ["r-4"]
         assert ids(many.runs.list(RunQuery(WORKSPACE, metric="never"))) == []
 
-    def test_a_list_shows_the_metrics_that_it_is_about(self, many: Store, tmp_path: Path) -> None:
+    def test_a_list_shows_the_metrics_that_it_is_about(self, many: Store) -> None:
         page, _ = many.runs.list(RunQuery(WORKSPACE, metric="loss", metric_min=1.5, order="metric:loss"))
         assert [v.metrics for v in page] == [{"loss": math.inf}, {"loss": 2.5}, {"loss": 1.5}, {"loss": 1.5}]
         page, _ = many.runs.list(RunQuery(WORKSPACE, "steam", order="metric:loss"))
@@ -273,11 +273,11 @@ class RunListTests(StorageFixtures):
         def found(**query: Any) -> list[str]:
             return ids(many.runs.list(RunQuery(WORKSPACE, order="metric:loss", **query)))
 
-        assert found() == ["r-7", "r-9", "r-10", "r-4", "r-3", "r-6", "r-5"]
-        assert found(ascending=True) == ["r-6", "r-3", "r-4", "r-10", "r-9", "r-7", "r-5"]
+        assert found() == ["r-7", "r-9", "r-10", "r-4", "r-3", "r-6", "r-5", "r-0"]
+        assert found(ascending=True) == ["r-6", "r-3", "r-4", "r-10", "r-9", "r-7", "r-0", "r-5"]
         assert found(experiment="steam", status=("Running",)) == ["r-7", "r-4", "r-5"]
         assert found(metric="loss", metric_min=1.0) == ["r-7", "r-9", "r-10", "r-4"]
-        assert found(tags=(("even", "True"),)) == ["r-10", "r-4", "r-6"]
+        assert found(tags=(("even", "True"),)) == ["r-10", "r-4", "r-6", "r-0"]
 
     @pytest.mark.parametrize("order", ["created", "metric:loss"])
     @pytest.mark.parametrize("ascending", [True, False])

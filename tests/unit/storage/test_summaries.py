@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from footplate.job.slots import FLOAT, INT, LIST, SCALAR, Column
 from footplate.storage.summaries import Summary, merge, series_name, summarize
 
-VALUES = st.lists(st.one_of(st.floats(), st.floats(allow_nan=False)), min_size=2, max_size=30)
+ODD = st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0])
+VALUES = st.lists(st.one_of(ODD, st.floats()), min_size=2, max_size=30)
 
 
 def column(values: list[object], start: float = 0.0) -> Column:
@@ -25,6 +26,8 @@ def same(one: Summary, two: Summary) -> bool:
 
 
 @given(VALUES, st.integers(1, 29))
+@example([math.nan, 1.0], 1)
+@example([1.0, math.nan], 1)
 def test_any_cut_gives_the_same(values: list[float], cut: int) -> None:
     cut = min(cut, len(values) - 1)
     whole = summarize({("a", FLOAT): column(list(values))}, {})["a"]

@@ -2,14 +2,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
+from footplate.errors import Unavailable
 from footplate.server.answers import answer
 from footplate.server.routes.parsing import Body, ServicesOf
 
 router = APIRouter(tags=["blobs"])
+
+_STALLED_SECONDS = 120.0
+_UPLOADS = ThreadPoolExecutor(max_workers=64, thread_name_prefix="upload")
+"""Threads of their own: an upload holds one for as long as its sender takes, and nobody else is to wait for that."""
 
 
 class Digests(Body):
@@ -30,11 +36,14 @@ async def put_blob(digest: str, request: Request, services: ServicesOf) -> None:
         while (piece := asyncio.run_coroutine_threadsafe(_next_piece(stream), loop).result()) is not None:
             yield piece
 
-    await asyncio.to_thread(services.files.put_blob, digest, pieces())
+    await loop.run_in_executor(_UPLOADS, services.files.put_blob, digest, pieces())
 
 
 async def _next_piece(stream: AsyncIterator[bytes]) -> bytes | None:
-    return await anext(stream, None)
+    try:
+        return await asyncio.wait_for(anext(stream, None), _STALLED_SECONDS)
+    except asyncio.TimeoutError:  # its name in Python 3.10, where it is not the built-in one
+        raise Unavailable(f"nothing was sent for {_STALLED_SECONDS:g} s", "send the blob again") from None
 
 
 @router.get("/blobs/{digest}", response_class=StreamingResponse)

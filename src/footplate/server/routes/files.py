@@ -22,7 +22,7 @@ def list_files(run: str, services: ServicesOf, prefix: str = "") -> Response:
     return answer_list(services.files.list(run, prefix))
 
 
-@router.get("/runs/{run}/files/{path:path}", response_class=StreamingResponse)
+@router.get("/runs/{run}/files/{path:any}", response_class=StreamingResponse)
 def read_file(
     run: str,
     request: Request,
@@ -31,7 +31,8 @@ def read_file(
     limit: Annotated[int | None, Query(ge=0)] = None,
 ) -> Response:
     file = services.files.find(run, tail_of_path(request, f"/runs/{run}/files/"))
-    size = max(0, (file.size if limit is None else min(file.size, offset + limit)) - offset)
+    rest = max(0, file.size - offset)
+    size = rest if limit is None else min(limit, rest)
     headers = {"content-length": str(size)}
     if file.digest is not None:
         headers["etag"] = f'"{file.digest}"'
@@ -45,7 +46,7 @@ def add_files(run: str, body: NewFiles, services: ServicesOf) -> Response:
     return answer({"stored": stored, "skipped": skipped})
 
 
-@router.put("/runs/{run}/logs/{path:path}")
+@router.put("/runs/{run}/logs/{path:any}")
 async def append_log(
     run: str,
     request: Request,

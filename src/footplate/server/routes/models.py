@@ -39,7 +39,7 @@ class ModelChange(Body):
 def _version(text: str) -> int | None:
     if text == "latest":
         return None
-    if not text.isdigit():
+    if not (text.isascii() and text.isdigit()):
         raise InvalidInput(f"{text!r} is not a model version", "give a whole number, or 'latest'")
     return int(text)
 

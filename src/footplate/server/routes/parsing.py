@@ -10,6 +10,7 @@ from urllib.parse import unquote_to_bytes
 
 from fastapi import Depends, Query, Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict
+from starlette.convertors import PathConvertor, register_url_convertor
 
 from footplate.domain.codec import from_json
 from footplate.domain.records import Cause, FileView
@@ -54,6 +55,15 @@ StrictCause = Annotated[Cause, BeforeValidator(_strictly(Cause))]
 def pairs(filters: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:
     """`K` means "has the key", `K=V` means "has this value"."""
     return tuple((key, value if equals else None) for key, equals, value in (f.partition("=") for f in filters))
+
+
+class _AnyPath(PathConvertor):
+    """Starlette's own `path` ends at a line break, and a file's name may hold one."""
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("any", _AnyPath())
 
 
 def tail_of_path(request: Request, marker: str) -> str:

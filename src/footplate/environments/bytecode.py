@@ -1,0 +1,154 @@
+"""Bytecode, compiled once per content of a wheel and shared by all environments that hold it.
+
+uv links the files of a wheel from its cache and leaves the bytecode undone, so that every environment would compile the
+same files again, or, where PYTHONDONTWRITEBYTECODE is set, every process. Here each installed distribution is looked up
+by what its Python files contain; what was compiled before is linked beside them, the rest is compiled, then linked.
+
+`<root>/.bytecode/<cache tag>-<magic>/<key>/` holds `index` (one `path<TAB>mtime<TAB>size` a line) and the files.
+Python takes bytecode for current when it names the source's mtime and size. A wheel that was unpacked again has other
+mtimes; then the file is copied with the right one in its header instead of linked, which costs no compilation either.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from footplate.environments.base import Say
+
+_COMPILER = os.path.join(os.path.dirname(__file__), "compiler.py")
+_BATCH = 200
+_HEADER = struct.Struct("<4sIII")  # magic, flags (0: by timestamp), mtime, size of the source
+STORE = ".bytecode"
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """An installed distribution: what it is called, and its Python files, relative to site-packages."""
+
+    name: str
+    key: str
+    files: tuple[str, ...]
+
+
+def share(python: str, site: Path, root: Path, say: Say) -> None:
+    """Give every distribution in `site` its bytecode."""
+    done = subprocess.run([python, "-I", "-S", _COMPILER, "--tag"], capture_output=True, text=True, check=True)
+    tag, magic = done.stdout.split()
+    store = root / STORE / f"{tag}-{magic}"
+    wheels = list(_wheels(site))
+    missing = [wheel for wheel in wheels if not (store / wheel.key / "index").exists()]
+    if missing:
+        count = sum(len(wheel.files) for wheel in missing)
+        say(f"compiling {count} files of {', '.join(wheel.name for wheel in missing)}")
+        _compile(python, site, store, missing)
+    for wheel in wheels:
+        _link(store / wheel.key, site, tag)
+    (site / "__pycache__").mkdir(exist_ok=True)  # the folder's names are then the same before and after its first use
+
+
+# ── What is installed ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _wheels(site: Path) -> Iterator[Wheel]:
+    for record in sorted(site.glob("*.dist-info/RECORD")):
+        rows = csv.reader(io.StringIO(record.read_text(encoding="utf-8", errors="surrogateescape")))
+        files = {row[0]: row[1] for row in rows if len(row) >= 2 and _is_module(row[0])}
+        there = {path: known or _hash(site / path) for path, known in files.items() if (site / path).is_file()}
+        if there:
+            text = "\n".join(f"{path} {there[path]}" for path in sorted(there))
+            key = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+            yield Wheel(record.parent.name[: -len(".dist-info")], key, tuple(sorted(there)))
+
+
+def _is_module(path: str) -> bool:
+    return path.endswith(".py") and not path.startswith("/") and ".." not in path.split("/") and "\t" not in path
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+# ── Compiling ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _compile(python: str, site: Path, store: Path, wheels: Sequence[Wheel]) -> None:
+    """Each wheel into a folder aside, which is then put in its place: half of one is never seen."""
+    asides = {wheel.key: store / f".{wheel.key}.{os.getpid()}" for wheel in wheels}
+    pairs = [(str(site / path), str(asides[wheel.key] / f"{path}c")) for wheel in wheels for path in wheel.files]
+    try:
+        batches = [pairs[at : at + _BATCH] for at in range(0, len(pairs), _BATCH)]
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            list(pool.map(lambda batch: _run_compiler(python, batch), batches))
+        for wheel in wheels:
+            _keep(asides[wheel.key], store / wheel.key, site, wheel)
+    finally:
+        for aside in asides.values():
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _run_compiler(python: str, pairs: Sequence[tuple[str, str]]) -> None:
+    text = "".join(f"{source}\t{target}\n" for source, target in pairs)
+    argv = [python, "-I", "-S", "-W", "ignore", _COMPILER]
+    subprocess.run(argv, input=text, encoding="utf-8", errors="surrogateescape", check=True)
+
+
+def _keep(aside: Path, place: Path, site: Path, wheel: Wheel) -> None:
+    lines = list[str]()
+    for path in wheel.files:
+        if (aside / f"{path}c").exists():
+            info = os.stat(site / path)
+            lines.append(f"{path}\t{int(info.st_mtime)}\t{info.st_size}\n")
+    aside.mkdir(parents=True, exist_ok=True)
+    (aside / "index").write_text("".join(lines), encoding="utf-8", errors="surrogateescape")
+    try:
+        os.rename(aside, place)
+    except OSError:
+        if not (place / "index").exists():  # else somebody else compiled the same at the same time
+            raise
+
+
+# ── Linking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _link(stored: Path, site: Path, tag: str) -> None:
+    made = set[str]()
+    for line in (stored / "index").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+        path, mtime, _ = line.split("\t")
+        folder, name = os.path.split(os.path.join(site, path))
+        cache = os.path.join(folder, "__pycache__")
+        if cache not in made:
+            os.makedirs(cache, exist_ok=True)
+            made.add(cache)
+        target, source = os.path.join(cache, f"{name[:-3]}.{tag}.pyc"), os.path.join(stored, f"{path}c")
+        actual = int(os.stat(os.path.join(folder, name)).st_mtime)
+        if actual != int(mtime):
+            _copy_dated(source, target, actual)
+        else:
+            _link_or_copy(source, target)
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        pass  # it came with the wheel
+    except OSError:  # no links here, or too many of them
+        shutil.copy2(source, target)
+
+
+def _copy_dated(source: str, target: str, mtime: int) -> None:
+    with open(source, "rb") as file:
+        data = file.read()
+    magic, flags, _, size = _HEADER.unpack_from(data)
+    with open(target, "wb") as file:
+        file.write(_HEADER.pack(magic, flags, mtime & 0xFFFFFFFF, size) + data[_HEADER.size :])

@@ -1,0 +1,219 @@
+"""The folder of built environments: each at its final path from the first moment, whole when its marker is there.
+
+    <root>/<digest>/                 a built environment (they know their own path, so they are not made aside)
+    <root>/<digest>/.footplate-complete   written last: what was built, and the names in it; its mtime is the last use
+    <root>/<digest>.lock             held while it is built, by the builder and by the programs it starts
+    <root>/<digest>.1/               built anew because somebody changed the first, which may still be in use
+
+A build that was killed has no marker and is made anew by the next one that asks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from footplate.domain.records import Lock
+from footplate.environments.base import Say
+
+MARKER = ".footplate-complete"
+
+
+@dataclass(frozen=True)
+class Built:
+    """A built environment as found on disk. `size` counts what it alone holds: linked files belong to the caches."""
+
+    digest: str
+    path: Path
+    builder: str
+    python: str
+    packages: int
+    created: float
+    used: float
+    size: int
+    altered: bool
+
+
+def use(root: Path, lock: Lock, say: Say, make: Callable[[Path, int], None]) -> Path:
+    """The folder of the environment, made by `make(folder, held lock)` if no whole one is there. Notes the use."""
+    found = _whole(root, lock.digest)
+    if found is None:
+        with _turn(root, lock.digest, say) as held:
+            found = _whole(root, lock.digest) or _make(root, lock, say, make, held)
+    with contextlib.suppress(OSError):  # of another user, who shares it read-only: its last use is theirs to note
+        os.utime(found / MARKER)
+    return found
+
+
+def site_packages(folder: Path) -> Path:
+    """Where packages lie in a virtual or a conda environment."""
+    return next(iter(sorted(folder.glob("lib/python3*/site-packages"))), folder / "lib")
+
+
+# ── Whole or not ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _places(root: Path, digest: str) -> Iterator[Path]:
+    yield root / digest
+    number = 1
+    while True:
+        yield root / f"{digest}.{number}"
+        number += 1
+
+
+def _whole(root: Path, digest: str) -> Path | None:
+    for place in _places(root, digest):
+        marker = _read_marker(place)
+        if marker is None or not _runs(place):
+            return None
+        if not _is_altered(place, marker):
+            return place
+    raise AssertionError("there is always a next place")
+
+
+def _runs(folder: Path) -> bool:
+    """The Python that it was made from is still there."""
+    return os.access(folder / "bin" / "python", os.X_OK)
+
+
+def _is_altered(folder: Path, marker: dict[str, Any]) -> bool:
+    return marker.get("names") != _names(folder)
+
+
+def _names(folder: Path) -> str:
+    """What is installed, by the names at the top: cheap enough for every use, and any installation changes it."""
+    try:
+        names = sorted(os.listdir(site_packages(folder)))
+    except OSError:
+        names = []
+    return hashlib.sha256("\0".join(names).encode(errors="surrogateescape")).hexdigest()
+
+
+def _read_marker(folder: Path) -> dict[str, Any] | None:
+    try:
+        with open(folder / MARKER, encoding="utf-8") as file:
+            marker = json.load(file)
+    except (OSError, ValueError):
+        return None
+    return cast("dict[str, Any]", marker) if isinstance(marker, dict) else None
+
+
+# ── Making ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def _turn(root: Path, digest: str, say: Say) -> Generator[int]:
+    root.mkdir(parents=True, exist_ok=True)
+    held = os.open(root / f"{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting: another process is building this environment")
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield held
+    finally:
+        os.close(held)
+
+
+def _make(root: Path, lock: Lock, say: Say, make: Callable[[Path, int], None], held: int) -> Path:
+    folder = _place_to_build(root, lock.digest, say)
+    if folder.exists():
+        say("removing a build that was not finished" if _read_marker(folder) is None else "its Python is gone")
+        shutil.rmtree(folder)
+    try:
+        make(folder, held)
+        _write_marker(folder, lock)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    say("the environment is complete")
+    return folder
+
+
+def _place_to_build(root: Path, digest: str, say: Say) -> Path:
+    for place in _places(root, digest):
+        if _read_marker(place) is None or not _runs(place):
+            return place
+        say(f"{place.name[:12]} was changed after it was built; it is left to those who use it, and built anew")
+    raise AssertionError("there is always a next place")
+
+
+def _write_marker(folder: Path, lock: Lock) -> None:
+    content = {
+        "digest": lock.digest,
+        "builder": lock.builder,
+        "python": lock.content.get("python"),
+        "names": _names(folder),
+        "packages": len(list(site_packages(folder).glob("*.dist-info"))),
+    }
+    aside = folder / f"{MARKER}.tmp"
+    with open(aside, "w", encoding="utf-8") as file:
+        json.dump(content, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(aside, folder / MARKER)
+
+
+# ── Looking and clearing away ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def built(root: Path) -> list[Built]:
+    """All whole environments, the last used first."""
+    found = list[Built]()
+    for folder in root.iterdir() if root.is_dir() else ():
+        marker = _read_marker(folder) if len(folder.name) >= 64 and folder.is_dir() else None
+        if marker is not None:
+            found.append(_describe(folder, marker))
+    return sorted(found, key=lambda one: -one.used)
+
+
+def _describe(folder: Path, marker: dict[str, Any]) -> Built:
+    about = os.stat(folder / MARKER)
+    return Built(
+        digest=str(marker.get("digest")),
+        path=folder,
+        builder=str(marker.get("builder")),
+        python=str(marker.get("python") or ""),
+        packages=int(marker.get("packages") or 0),
+        created=os.stat(folder / "bin").st_ctime,
+        used=about.st_mtime,
+        size=own_size(folder),
+        altered=_is_altered(folder, marker),
+    )
+
+
+def own_size(folder: Path) -> int:
+    """Bytes on disk of the files that no cache shares."""
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                info = os.lstat(os.path.join(where, name))
+                total += info.st_blocks * 512 if info.st_nlink == 1 else 0
+    return total
+
+
+def remove(root: Path, folder: Path) -> bool:
+    """Whether it was removed; one that is being built is not."""
+    digest = folder.name[:64]
+    held = os.open(root / f"{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with contextlib.suppress(FileNotFoundError):
+            (folder / MARKER).unlink()  # first: from here on it is no environment for anybody
+        shutil.rmtree(folder)
+        return True
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(held)

@@ -1,0 +1,112 @@
+"""Resolutions, kept: the same content has the same lock until somebody asks for a fresh one.
+
+An index changes by the hour, and a lock that changed with it would build a new environment for a run that asked for
+nothing new. So what was resolved once stays, under what it was resolved from: the requirements, the Python asked for,
+the platform, and the settings of pip and uv. `footplate env lock --refresh` resolves anew. What names local files is
+resolved every time, for those change without any of this changing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments.base import Say, Workshop
+from footplate.environments.requirements import clean, names_local_files
+from footplate.environments.uv import RESOLVING, pip_settings
+
+_FORMAT = 1
+_OF_THE_MOMENT = ("UV_CACHE_DIR", "UV_NO_PROGRESS", "UV_CONCURRENT_BUILDS", "UV_CONCURRENT_DOWNLOADS", "UV_LINK_MODE")
+
+
+def once(spec: EnvironmentSpec, workshop: Workshop, say: Say, resolve: Callable[[], Lock], refresh: bool) -> Lock:
+    """The kept lock, or what `resolve` gives, which is then kept. Asked for by many at once it is resolved once."""
+    if names_local_files(clean([*spec.requirements, *_pip_lines(spec)])):
+        return resolve()
+    path = workshop.root / ".locks" / f"{key(spec, workshop, os.environ)}.json"
+    known = None if refresh else _read(path)
+    if known is None:
+        asked = time.time()
+        with _turn(path):
+            known = _read(path, newer_than=asked if refresh else 0.0)
+            if known is None:
+                return _write(path, resolve())
+    lock, resolved = known
+    day = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(resolved))
+    say(f"the lock of {day} serves: nothing that it was made from has changed")
+    return lock
+
+
+def key(spec: EnvironmentSpec, workshop: Workshop, environ: Mapping[str, str]) -> str:
+    """What decides about a resolution. Names, versions and variables of an environment do not."""
+    settings = pip_settings(environ)
+    content = {
+        "format": _FORMAT,
+        "builder": spec.builder,
+        "python": spec.python or f"{sys.version_info.major}.{sys.version_info.minor}",
+        "interpreter": spec.interpreter,
+        "interpreters": workshop.interpreters,
+        "requirements": clean(spec.requirements),
+        "conda": spec.options.get("conda"),
+        "platform": sysconfig.get_platform(),
+        "pip": {name: value.split() for name, value in settings.items() if name in RESOLVING},
+        "constraints": _texts(settings.get("constraint", "") + " " + environ.get("UV_CONSTRAINT", "")),
+        "uv": {n: v for n, v in environ.items() if n.startswith("UV_") and n not in _OF_THE_MOMENT},
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode(errors="surrogateescape")).hexdigest()
+
+
+def _texts(paths: str) -> list[str]:
+    """What files of constraints say: they are named by a path that stays when they change."""
+    found = list[str]()
+    for path in paths.split():
+        with contextlib.suppress(OSError):
+            found.append(Path(path.removeprefix("file://")).read_text(encoding="utf-8", errors="replace"))
+    return found
+
+
+def _pip_lines(spec: EnvironmentSpec) -> list[str]:
+    conda: dict[str, Any] = spec.options.get("conda") or {}
+    return [str(line) for line in conda.get("pip") or ()]
+
+
+def _read(path: Path, newer_than: float = 0.0) -> tuple[Lock, float] | None:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        resolved = float(data["resolved"])
+        return (from_json(Lock, data["lock"]), resolved) if resolved >= newer_than else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write(path: Path, lock: Lock) -> Lock:
+    aside = path.with_suffix(f".{os.getpid()}.tmp")
+    with open(aside, "w", encoding="utf-8") as file:
+        json.dump({"resolved": time.time(), "lock": to_json(lock)}, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(aside, path)
+    return lock
+
+
+@contextlib.contextmanager
+def _turn(path: Path) -> Generator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    held = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)

@@ -1,0 +1,129 @@
+"""The Pythons of this machine, and which of them serves when a version is asked for."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from footplate.environments.base import Say
+from footplate.environments.existing import OLDEST
+from footplate.environments.uv import run_uv
+from footplate.errors import InvalidInput
+
+Version = tuple[int, ...]
+_ASKED = re.compile(r"\d+(\.\d+){0,2}")
+_PROBE = "import sys; print('%d.%d.%d' % sys.version_info[:3], sys.implementation.name)"
+_known: dict[tuple[str, int, int], Version | None] = {}
+
+
+@dataclass(frozen=True)
+class Python:
+    path: str
+    version: Version
+
+    @property
+    def minor(self) -> str:
+        return f"{self.version[0]}.{self.version[1]}"
+
+
+def parse(asked: str | None) -> Version:
+    """What was asked for as numbers; our own version when nothing was."""
+    if asked is None:
+        return sys.version_info[:2]
+    if not _ASKED.fullmatch(asked):
+        raise InvalidInput(f"{asked!r} is not a version of Python", "give one such as 3.11")
+    return tuple(int(part) for part in asked.split("."))
+
+
+def words(version: Version) -> str:
+    return ".".join(map(str, version))
+
+
+def matches(python: Python, asked: Version) -> bool:
+    return python.version[: len(asked)] == asked
+
+
+def installed(root: Path) -> list[Python]:
+    """Those that can run a job, the newest patch of each minor version; our own before others of its version."""
+    best: dict[Version, Python] = {}
+    for path in _places(root):
+        version = version_of(path)
+        if version is None or version < OLDEST:
+            continue
+        minor, ours = version[:2], path == sys.executable
+        if minor not in best or (version > best[minor].version and best[minor].path != sys.executable) or ours:
+            best[minor] = Python(path, version)
+    return list(best.values())
+
+
+def find(asked: Version, root: Path) -> Python | None:
+    """The one asked for, to the digits that were given."""
+    exact = [Python(path, version) for path in _places(root) if (version := version_of(path)) and version >= OLDEST]
+    fitting = [python for python in exact if matches(python, asked)]
+    ours = [python for python in fitting if python.path == sys.executable]
+    return next(iter(ours), None) or max(fitting, key=lambda python: python.version, default=None)
+
+
+def by_nearness(asked: Version, pythons: Iterable[Python]) -> list[Python]:
+    """The nearest minor version first; of two that are equally near the newer, for code ages towards the new."""
+    minor = asked[1] if len(asked) > 1 else 0
+
+    def distance(python: Python) -> tuple[int, int, int]:
+        away = python.version[1] - minor
+        return abs(python.version[0] - asked[0]), abs(away), -away
+
+    return sorted(pythons, key=distance)
+
+
+def download(asked: Version, root: Path, say: Say) -> Python | None:
+    """One of uv's own builds, where those can be reached; uv's own settings say whether it may."""
+    if asked < OLDEST:
+        return None
+    variables = {"UV_PYTHON_INSTALL_DIR": str(root / ".pythons"), "UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "30"}
+    arguments = ["python", "install", "--no-bin", words(asked)]
+    code, _, _ = run_uv(arguments, say, root / ".uv-cache", variables=variables)
+    return find(asked, root) if code == 0 else None
+
+
+def _places(root: Path) -> Iterator[str]:
+    yield sys.executable
+    pyenv = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
+    managed = os.environ.get("UV_PYTHON_INSTALL_DIR") or os.path.expanduser("~/.local/share/uv/python")
+    for pattern in (f"{pyenv}/versions/*/bin", f"{root}/.pythons/*/bin", f"{managed}/*/bin"):
+        for folder in sorted(glob.glob(pattern)):
+            yield os.path.join(folder, "python3")
+    for folder in os.get_exec_path():
+        if os.path.basename(folder) == "shims":  # pyenv's: they start whatever is chosen at the moment, or nothing
+            continue
+        for path in sorted(glob.glob(os.path.join(folder, "python3.*"))):
+            if re.fullmatch(r"python3\.\d+", os.path.basename(path)):
+                yield path
+
+
+def version_of(path: str) -> Version | None:
+    """The version of a CPython; None for everything else. Asked once per process and file."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return None
+    key = (path, info.st_ino, info.st_mtime_ns)
+    if key not in _known:
+        _known[key] = _start(path)
+    return _known[key]
+
+
+def _start(path: str) -> Version | None:
+    try:
+        done = subprocess.run(
+            [path, "-I", "-S", "-c", _PROBE], capture_output=True, text=True, timeout=60, check=False, errors="replace"
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.fullmatch(r"(\d+)\.(\d+)\.(\d+) cpython", done.stdout.strip())
+    return (int(found[1]), int(found[2]), int(found[3])) if found and done.returncode == 0 else None

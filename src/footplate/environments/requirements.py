@@ -1,0 +1,66 @@
+"""Lines of requirements: what they name, which are pip's options, and which Footplate stands in for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:$|[\[<>=!~;@\s(,])")
+_EGG = re.compile(r"[#&]egg=([A-Za-z0-9._-]+)")
+_WHEEL = re.compile(r"([A-Za-z0-9_.]+)-[^-/]+(?:-\d[^-/]*)?-[^-/]+-[^-/]+-[^-/]+\.whl")
+_ARCHIVE = re.compile(r"([A-Za-z0-9_.-]+?)-\d[^-/]*\.(?:tar\.gz|tar\.bz2|tgz|zip)")
+_LOCAL = re.compile(r"(\.{0,2}/|~|file:|-e\s|--editable|-r\s|--requirement|-c\s|--constraint)|.*@\s*(file:|\.{0,2}/)")
+_FILE = re.compile(r"(?!\S*://)[^@\s]+\.(whl|tar\.gz|zip)\s*(;|$)")
+_COMMENT = re.compile(r"(^|\s)#(?!egg=|sha256=|subdirectory=).*")
+
+
+def clean(texts: Iterable[str]) -> list[str]:
+    """One requirement or option a line, without comments; a line that ends with a backslash goes on."""
+    lines = [line for text in texts for line in text.replace("\\\n", " ").splitlines()]
+    cleaned = (_COMMENT.sub("", line).strip() for line in lines)
+    return [line for line in cleaned if line]
+
+
+def split_ours(lines: Iterable[str]) -> tuple[list[str], list[str]]:
+    """What is to be installed, and what Footplate stands in for: everything that is called azureml."""
+    wanted, ours = list[str](), list[str]()
+    for line in lines:
+        (ours if is_ours(line) else wanted).append(line)
+    return wanted, ours
+
+
+def is_ours(line: str) -> bool:
+    name = name_of(line)
+    return name is not None and (name == "azureml" or name.startswith("azureml-"))
+
+
+def name_of(line: str) -> str | None:
+    """The distribution that a line asks for, normalised; None for options and for paths that do not tell."""
+    if line.startswith(("-e ", "--editable ", "--editable=")):
+        line = line[2:].lstrip() if line.startswith("-e ") else line[len("--editable") + 1 :].lstrip()
+    elif is_option(line):
+        return None
+    if _is_place(line):
+        file = line.split("#", 1)[0].split("?", 1)[0].split(";", 1)[0].strip().rsplit("/", 1)[-1]
+        found = _EGG.search(line) or _WHEEL.fullmatch(file) or _ARCHIVE.fullmatch(file)
+    else:
+        found = _NAME.match(line)
+    return normal(found.group(1)) if found else None
+
+
+def _is_place(line: str) -> bool:
+    head = re.split(r"[;\s@]", line, maxsplit=1)[0]
+    return "/" in head or head.endswith((".whl", ".tar.gz", ".zip"))
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def is_option(line: str) -> bool:
+    return line.startswith("-")
+
+
+def names_local_files(lines: Sequence[str]) -> bool:
+    """Whether what the lines mean can change without the lines changing."""
+    return any(_LOCAL.match(line) or _FILE.match(line) for line in lines)
