@@ -65,6 +65,13 @@ def remove_home(home: Path) -> dict[int, str]:
     return left
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _interruptible() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and all that it starts would inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture(autouse=True)
 def _no_inherited_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test starts without the settings of whoever runs it, also when that is itself a job of Footplate."""

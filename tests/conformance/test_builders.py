@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import sys
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from footplate import environments
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Builder
 from footplate.testing.builder_suite import BuilderSuite
+from footplate.testing.wheels import make_wheel
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Arena:
 
 
 def test_the_suite_runs_over_every_builder() -> None:
-    tested = {TestExisting.NAME, TestVenv.NAME}
+    tested = {TestExisting.NAME, TestVenv.NAME, TestConda.NAME}
     assert tested == set(environments.names())
 
 
@@ -46,13 +46,7 @@ class TestVenv(BuilderSuite):
 
     @pytest.fixture
     def arena(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arena:
-        wheels = tmp_path / "wheels"
-        for version in ("1.0", "2.0"):
-            make_wheel(wheels, "tinything", version)
-        monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-        monkeypatch.setenv("PIP_NO_INDEX", "1")
-        monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
-        monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+        only_tinything(tmp_path, monkeypatch)
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
         return Arena(
             environments.load(self.NAME),
@@ -63,12 +57,34 @@ class TestVenv(BuilderSuite):
         )
 
 
-def make_wheel(folder: Path, name: str, version: str) -> None:
-    """The smallest wheel there is: one module with its version."""
-    folder.mkdir(parents=True, exist_ok=True)
-    info = f"{name}-{version}.dist-info"
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
-        wheel.writestr(f"{name}.py", f"version = {version!r}\n")
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{info}/RECORD", f"{name}.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
+class TestConda(BuilderSuite):
+    NAME = "conda"
+
+    @pytest.fixture
+    def arena(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arena:
+        only_tinything(tmp_path, monkeypatch)
+        python = f"python={sys.version_info.major}.{sys.version_info.minor}"
+
+        def spec(*packages: str) -> EnvironmentSpec:
+            options = {"conda": {"channels": ["conda-forge"], "dependencies": [python, *packages], "pip": []}}
+            return EnvironmentSpec(builder="conda", options=options)
+
+        return Arena(
+            environments.load(self.NAME),
+            tmp_path / "environments",
+            spec("tinything=2"),
+            spec("tinything=1.0"),
+            spec("tinything", "cudatoolkit=10.2"),
+        )
+
+
+def only_tinything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A world in which the only packages are `tinything` 1.0 and 2.0."""
+    wheels = tmp_path / "wheels"
+    for version in ("1.0", "2.0"):
+        make_wheel(wheels, "tinything", version)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")

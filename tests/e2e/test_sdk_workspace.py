@@ -53,6 +53,11 @@ def test_making_listing_and_writing_down_workspaces(home: Path, tmp_path: Path, 
         Workspace.get("first")
     with pytest.raises(UserErrorException, match="workspace name"):
         Workspace.create("x")
+    sized = Workspace.create(
+        "sized", default_cpu_compute_target=Workspace.DEFAULT_CPU_CLUSTER_CONFIGURATION, show_output=False
+    )
+    assert list(sized.compute_targets) == ["cpu-cluster"] == [sized.get_default_compute_target("cpu").name]  # type: ignore[union-attr]
+    assert (other._workspace_name, other._resource_group, other._subscription_id) == ("first", "two", "s")
     written = other.write_config(str(tmp_path / "sub"))
     scope = "/subscriptions/s/resourceGroups/two/providers/Microsoft.MachineLearningServices/workspaces/first"
     assert json.loads(Path(written).read_text()) == {"Id": None, "Scope": scope}
@@ -70,6 +75,9 @@ def test_experiments(workspace: Workspace):
     assert experiment.tags == {"b": None, "c": "x"} == Experiment(workspace, "first-one").tags
     assert list(workspace.experiments) == ["first-one"]
     assert [e.name for e in Experiment.list(workspace, tags={"c": "x"})] == ["first-one"]
+    experiment.tag("number", 3)
+    assert [e.name for e in Experiment.list(workspace, tags={"number": 3})] == ["first-one"]
+    experiment.remove_tags(["number"])
     assert Experiment.list(workspace, tags="nope") == []
     experiment.archive()
     assert workspace.experiments == {} and experiment.archived_time is not None
@@ -114,7 +122,8 @@ def test_the_usual_way_to_find_or_make_a_cluster(workspace: Workspace, capsys: p
     found = ComputeTarget(workspace=workspace, name="cpu-cluster")
     assert type(found) is AmlCompute and found.type == "AmlCompute" and found.provisioning_state == "Succeeded"
     found.update(max_nodes=3, idle_seconds_before_scaledown=60)
-    assert cluster.get_status().scale_settings["maxNodeCount"] == 3
+    assert cluster.get_status().scale_settings.maximum_node_count == 3 == cluster.scale_settings.maximum_node_count
+    assert cluster.vm_size == "STANDARD_D2_V2" and list(cluster.get_active_runs()) == []
     assert list(workspace.compute_targets) == ["cpu-cluster"] and found.list_nodes() == []
     assert workspace.get_default_compute_target("cpu") is not None
     with pytest.raises(ValueError, match="tpu"):
@@ -123,7 +132,14 @@ def test_the_usual_way_to_find_or_make_a_cluster(workspace: Workspace, capsys: p
         ComputeTarget.create(workspace, "local", config)
     with pytest.raises(ComputeTargetException, match="max_nodes"):
         AmlCompute.provisioning_configuration(vm_size="x")
+    with pytest.raises(ComputeTargetException, match="provisioning_configuration is None"):
+        ComputeTarget.create(workspace, "other", None)  # type: ignore[arg-type]
+    with pytest.raises(ComputeTargetException, match="'a/b'"):
+        ComputeTarget(workspace, "a/b")
     found.delete()
+    capsys.readouterr()
+    found.wait_for_completion(show_output=True, is_delete_operation=True)
+    assert 'Deletion operation finished, operation "Succeeded"' in capsys.readouterr().out
     assert workspace.compute_targets == {}
     with pytest.raises(ComputeTargetException, match="cpu-cluster"):
         found.delete()

@@ -1,5 +1,5 @@
 """The `footplate` command: one file per noun. A command is parse, one call of the SDK, print.
 
 Data goes to stdout, talk to stderr; `--json` gives machines what people see. A module is loaded when its command is
-called, and rich only when there is a terminal to be rich on, because nobody should wait for `--help`.
+called, because nobody should wait for `--help`.
 """

@@ -2,57 +2,113 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import shutil
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from footplate.cli.console import is_rich, number, sparkline, table
+from footplate.cli.console import is_rich, number, size, sparkline
+from footplate.cli.tables import table
 from footplate.domain.floats import untag_float
 
 WIDTH, HEIGHT = 72, 12
+_COURSE = (8, 32)  # how wide the course of a series is, at least and at most
 
 
 def show_table(series: Sequence[dict[str, Any]]) -> None:
-    rows: list[list[Any]] = []
-    for each in series:
-        values = [untag_float(point[2]) for point in each["points"]]
-        numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
-        finite = [float(v) for v in numbers if math.isfinite(v)]
-        last = number(values[-1]) if values else ""
-        extremes = [number(min(finite)), number(max(finite))] if finite else ["", ""]
-        rows.append([each["name"], len(values), last, *extremes, sparkline(finite) if len(finite) > 1 else ""])
-    table(["metric", "count", "last", "min", "max", "course"], rows, right=["count", "last", "min", "max"])
+    rows = [_row(each["name"], [untag_float(point[2]) for point in each["points"]]) for each in series]
+    columns = ["metric", "count", "last", "min", "max", "course"]
+    taken = sum(max(len(row[i]) for row in [columns, *(row for row, _ in rows)]) + 2 for i in range(5))
+    width = min(max(shutil.get_terminal_size().columns - taken, _COURSE[0]), _COURSE[1])
+    shown = [[*row, sparkline(finite, width) if len(finite) > 1 else ""] for row, finite in rows]
+    table(columns, shown, right=columns[1:5], shrink=["last"], drop=["course", "min", "max"])
+
+
+def _row(name: str, values: list[Any]) -> tuple[list[str], list[float]]:
+    """The words for a series, and those of its values that can be drawn."""
+    numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    finite = [float(v) for v in numbers if math.isfinite(v)]
+    ends = [_with_unit(name, min(finite)), _with_unit(name, max(finite))] if finite else ["", ""]
+    return [name, str(len(values)), _with_unit(name, values[-1]) if values else "", *ends], finite
+
+
+def _with_unit(name: str, value: Any) -> str:
+    """A number as people say it. The machine's own series end with their unit."""
+    if isinstance(value, (int, float)) and math.isfinite(value) and name.startswith("system/"):
+        if name.endswith("_bytes"):
+            return size(int(value))
+        if name.endswith("_percent"):
+            return f"{value:.1f} %"
+    return number(value)
 
 
 def show_series(series: Sequence[dict[str, Any]]) -> None:
     """One metric: a plot on a terminal, where there are enough numbers for one; otherwise `step value` lines."""
     points = sorted((point for each in series for point in each["points"]), key=lambda point: point[0])
     values = [untag_float(value) for _, _, value in points]
-    numbers = [float(v) for v in values if isinstance(v, (int, float)) and math.isfinite(v)]
-    if len(numbers) > 1 and is_rich():
-        click.echo("\n".join(plot(numbers)))
+    steps = [index if step is None else step for index, (_, step, _) in enumerate(points)]
+    drawn = [(s, float(v)) for s, v in zip(steps, values, strict=True) if _is_finite(v)]
+    if len(drawn) > 1 and is_rich():
+        click.echo(f"{series[0]['name']}  {len(values)} points, the last is {number(values[-1])}\n")
+        numbers = [value for _, value in drawn]
+        room = shutil.get_terminal_size().columns - max(len(number(v)) for v in (min(numbers), max(numbers))) - 3
+        click.echo("\n".join(plot(numbers, max(8, min(WIDTH, room)), ends=(number(drawn[0][0]), number(drawn[-1][0])))))
         return
-    for index, ((_, step, _), value) in enumerate(zip(points, values, strict=True)):
-        click.echo(f"{number(step) if step is not None else index}\t{number(value)}")
+    for step, value in zip(steps, values, strict=True):
+        click.echo(f"{number(step)}\t{number(value)}")
 
 
-def plot(values: Sequence[float], width: int = WIDTH, height: int = HEIGHT) -> list[str]:
-    """A line of dots, two per character across and four down, between its smallest and its largest value."""
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def plot(
+    values: Sequence[float], width: int = WIDTH, height: int = HEIGHT, ends: tuple[str, str] | None = None
+) -> list[str]:
+    """A line through the values, between the smallest and the largest, over an axis whose two `ends` are named.
+
+    Braille characters give two dots across and four down for each character.
+    """
     low, high = min(values), max(values)
-    span = (high - low) or 1.0
-    across, down = min(width * 2, max(2, len(values))), height * 4
-    cells = [[0] * ((across + 1) // 2) for _ in range(height)]
-    for x in range(across):
-        start, end = x * len(values) // across, max(x * len(values) // across + 1, (x + 1) * len(values) // across)
-        mean = sum(values[start:end]) / (end - start)
-        y = down - 1 - round((mean - low) / span * (down - 1))
-        cells[y // 4][x // 2] |= _DOTS[y % 4][x % 2]
-    lines = ["".join(chr(0x2800 + cell) for cell in row) for row in cells]
+    heights = [_scaled(value, low, high) * (height * 4 - 1) for value in _resampled(values, width * 2)]
+    cells = [[0] * width for _ in range(height)]
+    before = round(heights[0])
+    for x, exact in enumerate(heights):
+        now = round(exact)
+        for up in range(min(before, now), max(before, now) + 1):  # a line, not dots, where it is steep
+            y = height * 4 - 1 - up
+            cells[y // 4][x // 2] |= _DOTS[y % 4][x % 2]
+        before = now
     labels = {0: number(high), height - 1: number(low)}
     margin = max(map(len, labels.values()))
-    return [f"{labels.get(i, ''):>{margin}} ┤{line}" for i, line in enumerate(lines)]
+    lines = ["".join(chr(0x2800 + cell) for cell in row) for row in cells]
+    framed = [f"{labels.get(i, ''):>{margin}} ┤{line}" for i, line in enumerate(lines)]
+    if ends is None:
+        return framed
+    space = " " * max(1, width - len(ends[0]) - len(ends[1]))
+    return [*framed, f"{'':>{margin}} └{'─' * width}", f"{'':>{margin}}  {ends[0]}{space}{ends[1]}"]
+
+
+def _scaled(value: float, low: float, high: float) -> float:
+    """0 to 1. Halved first: the distance of two finite numbers need not be finite."""
+    span = high / 2 - low / 2
+    return (value / 2 - low / 2) / span if span else 0.0
+
+
+def _resampled(values: Sequence[float], count: int) -> list[float]:
+    """As many values as there are dots: means of what falls together, or points on the line between neighbours."""
+    if len(values) >= count:
+        edges = [i * len(values) // count for i in range(count + 1)]
+        return [math.fsum(v / (b - a) for v in values[a:b]) for a, b in itertools.pairwise(edges)]
+    made: list[float] = []
+    for i in range(count):
+        place = i * (len(values) - 1) / (count - 1)
+        left = min(int(place), len(values) - 2)
+        made.append(values[left] * (left + 1 - place) + values[left + 1] * (place - left))
+    return made
 
 
 # Unicode's braille patterns: the bit of each of the 4 × 2 dots of a character.

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import emit, pairs, say, table, when
-from footplate.cli.context import json_option, open_workspace, workspace_option
+from footplate.cli.console import ago, counted, duration, emit, pairs, say, tag_words, when
+from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
 from footplate.cli.main import Noun
+from footplate.cli.tables import table
 from footplate.domain.specs import LOCAL
 from footplate.sdk.compute import AmlCompute, ComputeTarget
 
@@ -41,7 +42,7 @@ def list_computes(workspace_name: str | None, as_json: bool) -> None:
 
 
 @compute.command()
-@click.argument("name")
+@click.argument("name", shell_complete=names_of("computes"))
 @workspace_option
 @json_option
 def show(name: str, workspace_name: str | None, as_json: bool) -> None:
@@ -51,8 +52,21 @@ def show(name: str, workspace_name: str | None, as_json: bool) -> None:
     if as_json:
         emit(found)
         return
-    times = {"created": when(found["created"]), "modified": when(found["modified"])}
-    pairs((key.replace("_", " "), times.get(key, value)) for key, value in found.items() if key != "workspace")
+    options: dict[str, Any] = found["options"]
+    pairs(
+        [
+            ("name", found["name"]),
+            ("description", options.get("description")),
+            ("state", found["state"]),
+            ("engine", found["engine"]),
+            ("nodes", f"{found['busy_nodes']} busy of at most {found['max_nodes']}"),
+            ("kept nodes", f"{found['min_nodes']}, others until idle for {duration(found['idle_seconds'])}"),
+            ("waiting runs", str(found["waiting_runs"])),
+            ("vm size", options.get("vm_size")),
+            ("tags", tag_words(options.get("tags") or {})),
+            ("created", f"{when(found['created'])} ({ago(found['created'])})" if found["created"] else None),
+        ]
+    )
 
 
 @compute.command()
@@ -81,11 +95,11 @@ def create(
     if as_json:
         emit(workspace.session.get(f"/workspaces/{workspace.id}/computes/{made.name}"))
     else:
-        say(f"{made.name} is ready: at most {max_nodes} node{'' if max_nodes == 1 else 's'} at once")
+        say(f"{made.name} is ready: at most {counted(max_nodes, 'node')} at once")
 
 
 @compute.command()
-@click.argument("name")
+@click.argument("name", shell_complete=names_of("computes"))
 @workspace_option
 def delete(name: str, workspace_name: str | None) -> None:
     """Delete a cluster that has no runs left."""

@@ -1,4 +1,4 @@
-"""Printing: data to stdout, talk to stderr, plain columns for pipes and rich ones for terminals."""
+"""Printing: data to stdout, talk to stderr; how times, sizes and numbers are written."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ import json
 import math
 import os
 import sys
+import textwrap
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 STYLES = {
-    "Completed": "green",
+    "Starting": "blue",
+    "Preparing": "blue",
+    "Queued": "blue",
+    "Provisioning": "blue",
     "Running": "cyan",
     "Finalizing": "cyan",
+    "Completed": "green",
     "Failed": "red",
     "Canceled": "yellow",
     "CancelRequested": "yellow",
@@ -28,9 +33,9 @@ STYLES = {
 _BARS = "▁▂▃▄▅▆▇█"
 
 
-def say(text: str) -> None:
-    """Talk: what happens, beside the data."""
-    click.echo(text, err=True)
+def say(text: str, status: str = "") -> None:
+    """Talk: what happens, beside the data; in the colour of a status, if there is one."""
+    click.echo(click.style(text, fg=STYLES[status]) if status in STYLES and _colours(sys.stderr) else text, err=True)
 
 
 def emit(data: Any) -> None:
@@ -40,48 +45,29 @@ def emit(data: Any) -> None:
 
 def is_rich() -> bool:
     """Whether stdout is a terminal that colours and lines are for. (https://no-color.org is respected.)"""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return _colours(sys.stdout)
 
 
-def word(text: str) -> str:
-    """A status word in its colour, where there are colours."""
-    return click.style(text, fg=STYLES[text]) if text in STYLES and is_rich() else text
+def _colours(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Iterable[str] = ()) -> None:
-    """Rows under headings. In a pipe: aligned, nothing cut off, no lines, so that `awk` and eyes can both read it."""
-    cells = [["" if value is None else str(value) for value in row] for row in rows]
-    if is_rich():
-        _rich_table(columns, cells, set(right))
-        return
-    lines = [[name.upper() for name in columns], *cells]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-    for line in lines:
-        padded = [c.rjust(w) if n in right else c.ljust(w) for c, w, n in zip(line, widths, columns, strict=True)]
-        click.echo("  ".join(padded).rstrip())
-
-
-def _rich_table(columns: Sequence[str], cells: list[list[str]], right: set[str]) -> None:
-    from rich.box import SIMPLE_HEAD  # lazy: rich costs more than everything else here together
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    made = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    for name in columns:
-        made.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=name == "id")
-    for row in cells:
-        made.add_row(*[Text(value, style=STYLES.get(value, "")) for value in row])
-    Console().print(made)
+def word(text: str, shown: str | None = None) -> str:
+    """A status word, or what is `shown` for it, in its colour where there are colours."""
+    shown = text if shown is None else shown
+    return click.style(shown, fg=STYLES[text]) if text in STYLES and is_rich() else shown
 
 
 def pairs(values: Iterable[tuple[str, Any]]) -> None:
-    """`name  value` lines; what has no value is left out."""
+    """`name  value` lines; what has no value is left out, and what has several lines stands below its name."""
     shown = [(name, str(value)) for name, value in values if value not in (None, "", {}, [], ())]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
         head = click.style(name.ljust(width), bold=True) if is_rich() else name.ljust(width)
-        click.echo(f"{head}  {value}")
+        if "\n" in value:
+            click.echo(f"{head.rstrip()}\n{textwrap.indent(value.strip(chr(10)), '  ')}")
+        else:
+            click.echo(f"{head}  {value}")
 
 
 def when(seconds: float | None) -> str:
@@ -90,21 +76,32 @@ def when(seconds: float | None) -> str:
 
 
 def ago(seconds: float | None) -> str:
-    return "" if seconds is None else f"{duration(max(0.0, time.time() - seconds))} ago"
+    """How long since, in one unit; from a month on, the day itself."""
+    if seconds is None:
+        return ""
+    passed = max(0.0, time.time() - seconds)
+    for limit, unit, letter in ((60, 1, "s"), (3600, 60, "m"), (86400, 3600, "h"), (30 * 86400, 86400, "d")):
+        if passed < limit:
+            return f"{int(passed / unit)}{letter} ago"
+    return when(seconds)[:10]
 
 
 def duration(seconds: float | None) -> str:
-    """At most two units: `4.2s`, `3m 20s`, `5h 2m`, `2d 4h`."""
+    """At most two units: `4.2s`, `3m 20s`, `5h`, `2d 4h`."""
     if seconds is None:
         return ""
     if seconds < 59.95:
         return f"{seconds:.1f}s"
     whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60}s"
-    if whole < 86400:
-        return f"{whole // 3600}h {whole % 3600 // 60}m"
-    return f"{whole // 86400}d {whole % 86400 // 3600}h"
+    for unit, letter, below, small in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
+        if whole >= unit:
+            rest = whole % unit // below
+            return f"{whole // unit}{letter}" + (f" {rest}{small}" if rest else "")
+    return ""
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def size(count: int) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
+from footplate.client import home as homes
+from footplate.client.launcher import server_status
 from footplate.domain.codec import from_json
 from footplate.domain.records import RunView
-from footplate.errors import NotFound
+from footplate.errors import FootplateError, NotFound
 from footplate.sdk import config
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
 from footplate.sdk.run import Run
@@ -20,11 +22,36 @@ from footplate.sdk.workspace import Workspace
 NEWEST = "latest"
 _NAMED = 5  # how many runs an error names when a few letters fit several
 
+_OFFERED = 50  # how many names a Tab shows at most
+
+
+def names_of(noun: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """What Tab offers for the beginning of a name of a run, an experiment, a model or a compute target.
+
+    Nothing when no server runs here, because who presses Tab waits for none; and nothing when something fails.
+    """
+
+    def offer(ctx: click.Context, _: click.Parameter, start: str) -> list[str]:
+        try:
+            if not server_status(homes.home_folder())["running"] or config.read(config.find()).server:
+                return []
+            workspace = open_workspace(ctx.params.get("workspace_name"))
+            if noun == "runs":
+                return [view.id for view in list_runs(workspace, _OFFERED, prefix=start)]
+            found = workspace.session.items(f"/workspaces/{workspace.id}/{noun}")
+            names = dict.fromkeys(item["name"] for item in found if item["name"].startswith(start))
+            return list(itertools.islice(names, _OFFERED))
+        except (AzureMLException, FootplateError, OSError):
+            return []
+
+    return offer
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 workspace_option = click.option(
     "-w", "--workspace", "workspace_name", metavar="NAME", help="The workspace, if not the one of this folder."
 )
-run_argument = click.argument("run_id", metavar="RUN")
+run_argument = click.argument("run_id", metavar="RUN", shell_complete=names_of("runs"))
 
 
 def open_workspace(name: str | None = None) -> Workspace:

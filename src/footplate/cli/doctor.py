@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 
-from footplate.cli.console import emit, say, size, word
+from footplate.cli.console import counted, emit, say, size, word
 from footplate.cli.context import json_option
 from footplate.client import home as homes
 from footplate.client.launcher import ensure_server, server_status
@@ -111,7 +111,9 @@ def check_server() -> Finding:
     if "problem" in status:
         return Finding("server", "fail", str(status["problem"]), "look at: footplate server logs")
     return Finding(
-        "server", "ok", f"version {status['version']}, pid {status['pid']}, {status['active_runs']} active runs"
+        "server",
+        "ok",
+        f"version {status['version']}, pid {status['pid']}, {counted(status['active_runs'], 'active run')}",
     )
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import ago, emit, say, table, tag_words
-from footplate.cli.context import json_option, open_workspace, workspace_option
+from footplate.cli.console import ago, emit, say, tag_words
+from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
 from footplate.cli.main import Noun
+from footplate.cli.tables import table
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.workspace import Workspace
 
@@ -35,7 +36,7 @@ def list_experiments(archived: bool, workspace_name: str | None, as_json: bool) 
 
 
 @experiments.command()
-@click.argument("name")
+@click.argument("name", shell_complete=names_of("experiments"))
 @workspace_option
 def archive(name: str, workspace_name: str | None) -> None:
     """Take an experiment out of the list. Its runs stay."""
@@ -44,7 +45,7 @@ def archive(name: str, workspace_name: str | None) -> None:
 
 
 @experiments.command()
-@click.argument("name")
+@click.argument("name", shell_complete=names_of("experiments"))
 @workspace_option
 def reactivate(name: str, workspace_name: str | None) -> None:
     """Bring an archived experiment back."""

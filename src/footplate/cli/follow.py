@@ -22,7 +22,7 @@ INTERACTIVE_LOG = "logs/user_log.txt"
 def follow(
     session: Session, run_id: str, *, log: str | None = None, show: bool = True, to_stderr: bool = False
 ) -> RunView:
-    """Until the run has ended. `show` prints a log (the script's, unless one is named) and the phases.
+    """Until the run has ended, and then how. `show` prints a log (the script's, unless one is named) and the phases.
 
     While the environment is being built its log is shown instead, as talk.
     """
@@ -30,6 +30,7 @@ def follow(
     while not follower.is_over():
         follower.look()
     assert follower.run is not None
+    say(f"── {summary(follower.run)}", follower.run.status)
     return follower.run
 
 
@@ -60,13 +61,19 @@ class _Follower:
         self._ended = self.run.status in TERMINAL and not seen["text"] and not self._turn_to_script(self.run)
 
     def _print(self, text: str, run: RunView) -> None:
+        if run.ended is None and run.status != "Finalizing":
+            self._tell_phase(run)
         if text:
             is_talk = self._to_stderr or (not self._named and self._log != script_log(run))
             click.echo(text, nl=False, err=is_talk)
+        if run.status == "Finalizing":  # the script has ended: what it wrote comes before
+            self._tell_phase(run)
+        self._turn_to_script(run)
+
+    def _tell_phase(self, run: RunView) -> None:
         if phase_of(run) != self._phase:
             self._phase = phase_of(run)
-            say(f"── {self._phase}")
-        self._turn_to_script(run)
+            say(f"── {self._phase}", run.status)
 
     def _turn_to_script(self, run: RunView) -> bool:
         """Leave the log of the build when the script has begun. Whether there is something else to read now."""
@@ -109,4 +116,4 @@ def summary(run: RunView) -> str:
     cause = run.outcome.cause if run.outcome else None
     why = f": {cause.message}" if cause else ""
     hint = f"\nhint: {cause.hint}" if cause and cause.hint else ""
-    return f"{run.id} {run.status}{took}{why}{hint}"
+    return f"{run.status}{took}{why}{hint}"

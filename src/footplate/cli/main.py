@@ -83,9 +83,9 @@ def cli() -> None:
     """Train on your own machines, the way Azure ML SDK v1 taught you.
 
     \b
-      footplate init                     make this folder a project
-      footplate run train.py -- --lr 0.1 submit a script and watch it
-      footplate runs list                see what has run
+      footplate init                  make this folder a project
+      footplate run train.py --wait   run a script and watch it
+      footplate runs list             see what has run
 
     Data goes to stdout and talk to stderr; every command that prints data takes --json.
     """

@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import ago, emit, pairs, say, size, table, tag_words, when
-from footplate.cli.context import find_run, json_option, open_workspace, parse_pairs, workspace_option
+from footplate.cli.console import ago, emit, pairs, say, size, tag_words, when
+from footplate.cli.context import find_run, json_option, names_of, open_workspace, parse_pairs, workspace_option
 from footplate.cli.main import Noun
+from footplate.cli.tables import table
 from footplate.sdk.model import Model
 from footplate.sdk.workspace import Workspace
 
-model_argument = click.argument("model", metavar="NAME[:VERSION]")
+model_argument = click.argument("model", metavar="NAME[:VERSION]", shell_complete=names_of("models"))
 
 
 @click.group(cls=Noun)
@@ -44,7 +45,8 @@ def list_models(
         say("no models")
     else:
         rows = [[m["name"], m["version"], _size(m), ago(m["created"]), m["run"], tag_words(m["tags"])] for m in found]
-        table(["name", "version", "size", "created", "run", "tags"], rows, right=["version", "size"])
+        columns = ["name", "version", "size", "created", "run", "tags"]
+        table(columns, rows, right=["version", "size"], shrink=["tags"], drop=["tags", "created", "size"])
 
 
 @models.command()
@@ -65,7 +67,7 @@ def show(model: str, workspace_name: str | None, as_json: bool) -> None:
             ("version", found["version"]),
             ("description", found["description"]),
             ("framework", framework),
-            ("created", when(found["created"])),
+            ("created", f"{when(found['created'])} ({ago(found['created'])})"),
             ("experiment", found["experiment"]),
             ("run", found["run"]),
             ("tags", tag_words(found["tags"])),
@@ -78,7 +80,13 @@ def show(model: str, workspace_name: str | None, as_json: bool) -> None:
 @models.command()
 @click.argument("name")
 @click.argument("path")
-@click.option("--run", "run_id", metavar="RUN", help="PATH is a file or folder of this run, not of this machine.")
+@click.option(
+    "--run",
+    "run_id",
+    metavar="RUN",
+    shell_complete=names_of("runs"),
+    help="PATH is a file or folder of this run, not of this machine.",
+)
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
 @click.option("--description", metavar="TEXT")
 @click.option("--framework", metavar="NAME", help="e.g. ScikitLearn, Onnx, PyTorch, TensorFlow, Custom")
@@ -121,7 +129,7 @@ def download(model: str, folder: str, overwrite: bool, workspace_name: str | Non
 
 
 @models.command()
-@click.argument("model", metavar="NAME:VERSION")
+@click.argument("model", metavar="NAME:VERSION", shell_complete=names_of("models"))
 @workspace_option
 def delete(model: str, workspace_name: str | None) -> None:
     """Delete one version of a model."""

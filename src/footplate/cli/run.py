@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from footplate.cli.console import emit, say
-from footplate.cli.context import json_option, open_workspace, parse_pairs, read_run, workspace_option
-from footplate.cli.follow import CANCELED, exit_code, follow, summary
+from footplate.cli.context import json_option, names_of, open_workspace, parse_pairs, read_run, workspace_option
+from footplate.cli.follow import CANCELED, exit_code, follow
 from footplate.domain.codec import to_json
 from footplate.sdk.environment import Environment
 from footplate.sdk.experiment import Experiment
@@ -30,8 +30,22 @@ Exit code: 0 when the run was submitted. With --wait, the outcome of the run:
 @click.command(epilog=_EPILOG, context_settings={"ignore_unknown_options": False})
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS...]")
-@click.option("-e", "--experiment", metavar="NAME", help="The experiment.  [default: the script's name]")
-@click.option("-t", "--target", default="local", show_default=True, metavar="NAME", help="The compute target.")
+@click.option(
+    "-e",
+    "--experiment",
+    metavar="NAME",
+    shell_complete=names_of("experiments"),
+    help="The experiment.  [default: the script's name]",
+)
+@click.option(
+    "-t",
+    "--target",
+    default="local",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=names_of("computes"),
+    help="The compute target.",
+)
 @click.option(
     "--source-dir",
     type=click.Path(exists=True, file_okay=False),
@@ -87,10 +101,10 @@ def _wait(workspace: Workspace, run_id: str, stream: bool, as_json: bool) -> int
         ended = follow(workspace.session, run_id, show=stream, to_stderr=as_json)
     except KeyboardInterrupt:
         say(f"\nthe run goes on; end it with: footplate runs cancel {run_id}")
+        say(f"watch it with: footplate runs logs -f {run_id}")
         return CANCELED
     if as_json:
         emit(to_json(ended))
-    say(summary(ended))
     return exit_code(ended)
 
 

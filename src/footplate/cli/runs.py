@@ -10,13 +10,23 @@ from typing import Any
 import click
 
 from footplate.cli import charts, context
-from footplate.cli.console import ago, duration, emit, number, pairs, say, size, table, tag_words, when, word
-from footplate.cli.context import find_run, find_view, json_option, open_workspace, run_argument, workspace_option
+from footplate.cli.console import ago, duration, emit, number, pairs, say, size, tag_words, when, word
+from footplate.cli.context import (
+    find_run,
+    find_view,
+    json_option,
+    names_of,
+    open_workspace,
+    run_argument,
+    workspace_option,
+)
 from footplate.cli.follow import INTERACTIVE_LOG, exit_code, follow
 from footplate.cli.main import Noun
+from footplate.cli.tables import table
 from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
 from footplate.domain.records import RunView
+from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import user_name
 
 STATUSES = (
@@ -34,7 +44,9 @@ def runs() -> None:
 
 
 @runs.command("list")
-@click.option("-e", "--experiment", metavar="NAME", help="Only runs of this experiment.")
+@click.option(
+    "-e", "--experiment", metavar="NAME", shell_complete=names_of("experiments"), help="Only runs of this experiment."
+)
 @click.option("-s", "--status", multiple=True, type=click.Choice(STATUSES, case_sensitive=False), help="Repeatable.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY[=VALUE]", help="Only runs with this tag; repeatable.")
 @click.option("--sort", metavar="METRIC", help="By the last value of a metric, best first.  [default: by time]")
@@ -66,7 +78,9 @@ def list_runs(
     else:
         shown = [sort] if sort else []
         columns = ["id", "experiment", "status", "created", "took", "name", *shown]
-        table(columns, [_row(view, shown) for view in found], right=["took", *shown])
+        rows = [_row(view, shown) for view in found]
+        drop = ["experiment", "name", "took", "created"]  # the id begins with the experiment
+        table(columns, rows, right=["took", *shown], shrink=["experiment", "name"], drop=drop)
 
 
 def _row(view: RunView, metrics: list[str]) -> list[str]:
@@ -86,45 +100,45 @@ def show(run_id: str, workspace_name: str | None, as_json: bool) -> None:
     if as_json:
         emit(to_json(view))
         return
-    _show_identity(view)
+    pairs([*_identity(view), *_reasons(view)])
+
+
+def _reasons(view: RunView) -> list[tuple[str, Any]]:
     cause = view.outcome.cause if view.outcome else None
-    if cause:
-        pairs(
-            [
-                ("because", cause.message),
-                ("hint", cause.hint),
-                ("traceback", cause.traceback and "\n" + cause.traceback),
-            ]
-        )
-        if cause.last_lines and not cause.traceback:
-            click.echo("last lines\n  " + "\n  ".join(cause.last_lines))
+    if cause is None:
+        return []
+    last = "" if cause.traceback else "".join(f"\n{line}" for line in cause.last_lines)
+    return [
+        ("because", cause.message),
+        ("hint", cause.hint),
+        ("traceback", cause.traceback and "\n" + cause.traceback),
+        ("last lines", last),
+    ]
 
 
-def _show_identity(view: RunView) -> None:
+def _identity(view: RunView) -> list[tuple[str, Any]]:
     waiting = f"position {view.waiting.position}: {view.waiting.reason}" if view.waiting else None
     nodes = ", ".join(f"{n.index}: {n.state.value}" + (f" on {n.host}" if n.host else "") for n in view.nodes)
     program = view.spec.program if view.spec else None
     script = " ".join([program.script, *program.arguments]) if program and program.script else None
-    pairs(
-        [
-            ("id", view.id),
-            ("name", view.display_name or view.name),
-            ("status", word(view.status)),
-            ("waiting", waiting),
-            ("experiment", view.experiment),
-            ("script", script),
-            ("command", program.command if program else None),
-            ("target", view.target),
-            ("created", f"{when(view.created)} ({ago(view.created)})"),
-            ("took", duration((view.ended or time.time()) - view.started) if view.started else None),
-            ("by", view.created_by),
-            ("parent", view.parent),
-            ("nodes", nodes),
-            ("snapshot", view.snapshot and view.snapshot[:12]),
-            ("tags", tag_words(view.tags)),
-            ("warnings", "; ".join(view.warnings)),
-        ]
-    )
+    return [
+        ("id", view.id),
+        ("name", view.display_name or view.name),
+        ("status", word(view.status)),
+        ("waiting", waiting),
+        ("experiment", view.experiment),
+        ("script", script),
+        ("command", program.command if program else None),
+        ("target", view.target),
+        ("created", f"{when(view.created)} ({ago(view.created)})"),
+        ("took", duration((view.ended or time.time()) - view.started) if view.started else None),
+        ("by", view.created_by),
+        ("parent", view.parent),
+        ("nodes", nodes),
+        ("snapshot", view.snapshot and view.snapshot[:12]),
+        ("tags", tag_words(view.tags)),
+        ("warnings", "; ".join(view.warnings)),
+    ]
 
 
 @runs.command()
@@ -158,7 +172,7 @@ def logs(run_id: str, following: bool, path: str | None, with_code: bool, worksp
 @runs.command()
 @run_argument
 @click.option("--name", metavar="METRIC", help="One metric: a plot, or in a pipe its values.")
-@click.option("--system", is_flag=True, help="The machine's series too: CPU, memory, GPU, disk, network.")
+@click.option("--system", is_flag=True, help="The machine's series instead: CPU, memory, GPU, disk, network.")
 @workspace_option
 @json_option
 def metrics(run_id: str, name: str | None, system: bool, workspace_name: str | None, as_json: bool) -> None:
@@ -212,7 +226,10 @@ def download(run_id: str, paths: tuple[str, ...], folder: str, workspace_name: s
     wanted = [n for n in names if not paths or any(n == p or n.startswith(p.rstrip("/") + "/") for p in paths)]
     unknown = [p for p in paths if not any(n == p or n.startswith(p.rstrip("/") + "/") for n in names)]
     if unknown:
-        raise click.BadParameter(f"{view.id} has no file or folder {unknown[0]!r}; it has: {', '.join(names)}")
+        raise UserErrorException(
+            f"run {view.id} has no file or folder {unknown[0]!r}",
+            hint=f"see what it has with: footplate runs files {view.id}",
+        )
     written = [str(Path(folder) / name) for name in wanted]
     for name, target in zip(wanted, written, strict=True):
         Path(target).parent.mkdir(parents=True, exist_ok=True)
@@ -224,7 +241,7 @@ def download(run_id: str, paths: tuple[str, ...], folder: str, workspace_name: s
 
 
 @runs.command()
-@click.argument("run_ids", metavar="RUN...", nargs=-1, required=True)
+@click.argument("run_ids", metavar="RUN...", nargs=-1, required=True, shell_complete=names_of("runs"))
 @click.option("--reason", default="", metavar="TEXT", help="Why, for the run's story.")
 @workspace_option
 @json_option
@@ -252,4 +269,4 @@ def story(run_id: str, workspace_name: str | None, as_json: bool) -> None:
         emit(lines)
     else:
         rows = [[when(s["time"]), f"{s['time'] - lines[0]['time']:.2f}s", s["status"], s["text"]] for s in lines]
-        table(["time", "after", "status", "what happened"], rows, right=["after"])
+        table(["time", "after", "status", "what happened"], rows, right=["after"], wrap=["what happened"])

@@ -10,7 +10,7 @@ from typing import IO
 
 import click
 
-from footplate.cli.console import emit, pairs, say, when
+from footplate.cli.console import ago, emit, pairs, say, when
 from footplate.cli.main import Noun, Unusable
 from footplate.client import home as homes
 from footplate.client import launcher
@@ -71,7 +71,9 @@ def status(ctx: click.Context, as_json: bool) -> None:
     else:
         shown = ("version", "pid", "home", "socket", "url", "database", "python", "active_runs", "problem")
         state = "running" if found["running"] else "not running"
-        pairs([("server", state), ("started", when(found.get("started"))), *((n, found.get(n)) for n in shown)])
+        started = found.get("started")
+        since = f"{when(started)} ({ago(started)})" if started else None
+        pairs([("server", state), ("started", since), *((n.replace("_", " "), found.get(n)) for n in shown)])
     if not found["running"]:
         ctx.exit(3)
 

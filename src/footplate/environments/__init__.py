@@ -34,6 +34,8 @@ def resolve(spec: EnvironmentSpec, workshop: Workshop, say: Say, refresh: bool =
     builder = load(spec.builder)
     if spec.builder == "existing":  # nothing to resolve, and nothing to keep
         return builder.lock(spec, workshop, say)
-    from footplate.environments import locks  # lazy: a server that only ever uses existing interpreters loads none of it
+    from footplate.environments import (
+        locks,
+    )  # lazy: a server that only ever uses existing interpreters loads none of it
 
     return locks.once(spec, workshop, say, lambda: builder.lock(spec, workshop, say), refresh)

@@ -18,15 +18,18 @@ import os
 import shutil
 import struct
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 from footplate.environments.base import Say
 
 _COMPILER = os.path.join(os.path.dirname(__file__), "compiler.py")
-_BATCH = 200
+_BATCH = 100
+_PROGRESS_SECONDS = 3.0
 _HEADER = struct.Struct("<4sIII")  # magic, flags (0: by timestamp), mtime, size of the source
 STORE = ".bytecode"
 
@@ -50,7 +53,7 @@ def share(python: str, site: Path, root: Path, say: Say) -> None:
     if missing:
         count = sum(len(wheel.files) for wheel in missing)
         say(f"compiling {count} files of {', '.join(wheel.name for wheel in missing)}")
-        _compile(python, site, store, missing)
+        _compile(python, site, store, missing, say)
     for wheel in wheels:
         _link(store / wheel.key, site, tag)
     (site / "__pycache__").mkdir(exist_ok=True)  # the folder's names are then the same before and after its first use
@@ -71,7 +74,10 @@ def _wheels(site: Path) -> Iterator[Wheel]:
 
 
 def _is_module(path: str) -> bool:
-    return path.endswith(".py") and not path.startswith("/") and ".." not in path.split("/") and "\t" not in path
+    """A package's own tests are half of many packages, and hardly ever imported: they are left to Python."""
+    parts = path.split("/")
+    inside = not path.startswith("/") and ".." not in parts and "\t" not in path
+    return path.endswith(".py") and inside and not {"tests", "test"} & set(parts[1:-1])
 
 
 def _hash(path: Path) -> str:
@@ -81,14 +87,18 @@ def _hash(path: Path) -> str:
 # ── Compiling ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _compile(python: str, site: Path, store: Path, wheels: Sequence[Wheel]) -> None:
+def _compile(python: str, site: Path, store: Path, wheels: Sequence[Wheel], say: Say) -> None:
     """Each wheel into a folder aside, which is then put in its place: half of one is never seen."""
     asides = {wheel.key: store / f".{wheel.key}.{os.getpid()}" for wheel in wheels}
     pairs = [(str(site / path), str(asides[wheel.key] / f"{path}c")) for wheel in wheels for path in wheel.files]
     try:
         batches = [pairs[at : at + _BATCH] for at in range(0, len(pairs), _BATCH)]
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            list(pool.map(lambda batch: _run_compiler(python, batch), batches))
+            told = time.monotonic()
+            for done, _ in enumerate(pool.map(_run_compiler, repeat(python), batches), 1):
+                if time.monotonic() - told > _PROGRESS_SECONDS:
+                    told = time.monotonic()
+                    say(f"compiled {min(done * _BATCH, len(pairs))} of {len(pairs)} files")
         for wheel in wheels:
             _keep(asides[wheel.key], store / wheel.key, site, wheel)
     finally:

@@ -72,11 +72,11 @@ def find(asked: Version, root: Path) -> Python | None:
 
 def by_nearness(asked: Version, pythons: Iterable[Python]) -> list[Python]:
     """The nearest minor version first; of two that are equally near the newer, for code ages towards the new."""
-    minor = asked[1] if len(asked) > 1 else 0
+    major, minor = (*asked, 0)[:2]
 
     def distance(python: Python) -> tuple[int, int, int]:
         away = python.version[1] - minor
-        return abs(python.version[0] - asked[0]), abs(away), -away
+        return abs(python.version[0] - major), abs(away), -away
 
     return sorted(pythons, key=distance)
 

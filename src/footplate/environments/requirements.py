@@ -13,6 +13,17 @@ _LOCAL = re.compile(r"(\.{0,2}/|~|file:|-e\s|--editable|-r\s|--requirement|-c\s|
 _FILE = re.compile(r"(?!\S*://)[^@\s]+\.(whl|tar\.gz|zip)\s*(;|$)")
 _COMMENT = re.compile(r"(^|\s)#(?!egg=|sha256=|subdirectory=).*")
 
+OURS = tuple(
+    f"azureml-{part}"
+    for part in (
+        "automl-core", "automl-runtime", "contrib-services", "core", "dataprep", "dataprep-native", "dataprep-rslex",
+        "dataset-runtime", "defaults", "explain-model", "inference-server-http", "interpret", "mlflow", "opendatasets",
+        "pipeline", "pipeline-core", "pipeline-steps", "sdk", "telemetry", "train", "train-automl-client", "train-core",
+        "train-restclients-hyperdrive", "widgets",
+    )
+)  # fmt: skip
+"""Those that other packages ask for; they are left out of what a requirement brings along, too."""
+
 
 def clean(texts: Iterable[str]) -> list[str]:
     """One requirement or option a line, without comments; a line that ends with a backslash goes on."""

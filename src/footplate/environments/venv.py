@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sysconfig
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,13 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import bytecode, folders, pythons
 from footplate.environments.base import Interpreter, Say, Workshop, make_lock
 from footplate.environments.pythons import Python, Version
-from footplate.environments.requirements import clean, is_option, name_of, split_ours
+from footplate.environments.requirements import OURS, clean, is_option, name_of, split_ours
 from footplate.environments.uv import run_uv
 from footplate.errors import Broken, InvalidInput, OutOfSpace
+
+_COMPILE = ("--generate-hashes", "--no-header", "--no-annotate")
+_CONSTRAINTS = ("UV_CONSTRAINT", "UV_BUILD_CONSTRAINT")
+"""What is locked was resolved with the constraints of pip's configuration; they have no hashes and no say any more."""
 
 
 class VenvBuilder:
@@ -87,8 +92,12 @@ def _content(builder: str, python: str, wanted: Sequence[str], pins: str, warnin
 def _compile(wanted: Sequence[str], python: str, workshop: Workshop, say: Say) -> str:
     if all(is_option(line) for line in wanted):
         return ""
-    arguments = ["pip", "compile", "-", "--generate-hashes", "--no-header", "--no-annotate", "--python", python]
-    code, pins, talk = run_uv(arguments, say, workshop.root / ".uv-cache", text="\n".join(wanted) + "\n")
+    workshop.root.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=workshop.root, prefix=".ours-", suffix=".txt") as ours:
+        ours.write("\n".join(OURS) + "\n")
+        ours.flush()
+        arguments = ["pip", "compile", "-", *_COMPILE, "--excludes", ours.name, "--python", python]
+        code, pins, talk = run_uv(arguments, say, workshop.root / ".uv-cache", text="\n".join(wanted) + "\n")
     if code != 0:
         raise InvalidInput(
             f"the requirements cannot be resolved for {_called(python)}:\n{talk}{_clash(wanted, talk)}",
@@ -137,7 +146,18 @@ def _install(content: dict[str, Any], folder: Path, cache: Path, say: Say, held:
     arguments = ["pip", "sync", "--python", str(folder / "bin" / "python"), "--no-compile-bytecode"]
     if _all_hashed(pins):  # what comes from a version control system has none
         arguments.append("--require-hashes")
+        if _install_offline([*arguments, "--offline", str(path)], cache, say, held):
+            return
     _uv([*arguments, str(path)], "the environment cannot be installed", cache, say, held)
+
+
+def _install_offline(arguments: Sequence[str], cache: Path, say: Say, held: int) -> bool:
+    """Whether the cache has it all. The hashes say what is right, so no index need be asked, nor be there."""
+    lines = list[str]()
+    code, _, _ = run_uv(arguments, lines.append, cache, keep_open=[held], without=_CONSTRAINTS)
+    for line in lines if code == 0 else ():
+        say(line)
+    return code == 0
 
 
 def _all_hashed(pins: str) -> bool:
@@ -154,8 +174,7 @@ def _share_bytecode(folder: Path, root: Path, say: Say) -> None:
 
 def _uv(arguments: Sequence[str], failure: str, cache: Path, say: Say, held: int) -> None:
     # uv keeps the lock open as well: if we are killed, nobody builds here before uv, too, has ended.
-    # What a lock needs was resolved with the constraints; they have no hashes and no say any more.
-    code, _, talk = run_uv(arguments, say, cache, keep_open=[held], without=("UV_CONSTRAINT", "UV_BUILD_CONSTRAINT"))
+    code, _, talk = run_uv(arguments, say, cache, keep_open=[held], without=_CONSTRAINTS)
     if code == 0:
         return
     if "No space left on device" in talk:

@@ -6,6 +6,7 @@ which fetches the orders. On one machine the process is forked from one that has
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -18,14 +19,14 @@ from footplate.client.transport import Transport
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
-from footplate.errors import Conflict, NotFound, Unavailable
+from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
 from footplate.node import causes, machine, outputs, prepare, ranks, sampler, tree
 from footplate.node.courier import Courier
 from footplate.node.link import SHORT_PATIENCE, Abandoned, Link
 from footplate.node.options import Options
 from footplate.node.sampler import Sampler
 from footplate.node.sync import Shipper
-from footplate.node.workdir import NodeFolder, runtime_folder
+from footplate.node.workdir import NodeFolder, is_full, runtime_folder
 
 GRACE_SECONDS = 10.0
 """Between the request to end and the force, for ranks that are to stop. FOOTPLATE_GRACE_SECONDS changes it."""
@@ -60,7 +61,8 @@ def main(arguments: list[str]) -> int:
         code = 0
     finally:
         if folder.exists():
-            folder.write_exit(code)
+            with contextlib.suppress(OSError):  # without it the agent counts as killed, and is started again
+                folder.write_exit(code)
     return code
 
 
@@ -75,7 +77,10 @@ def say(line: str) -> None:
     """A line of the agent's own log, which is its standard output."""
     now = time.time()
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
-    print(f"{stamp}.{int(now % 1 * 1000):03d}Z {line}", flush=True)  # noqa: T201
+    try:
+        print(f"{stamp}.{int(now % 1 * 1000):03d}Z {line}", flush=True)  # noqa: T201
+    except OSError:
+        pass  # a full disk is no reason to die
 
 
 class Agent:
@@ -102,10 +107,9 @@ class Agent:
 
     def work(self) -> int:
         self._listen_to_signals()
-        self._folder.make()
         try:
             self._orders = self._link.insist(self._join, lambda: self._why_stop is not None)
-        except Unavailable:
+        except (Unavailable, OutOfSpace):
             say(f"giving up: {self._why_stop}, and the server is away")
             self._end_leftovers(GRACE_SECONDS)
             return NOT_JOINED
@@ -148,8 +152,16 @@ class Agent:
     # ── Before the start ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _join(self) -> NodeOrders:
+        try:
+            self._folder.make()
+        except OSError as error:
+            raise self._no_room(error) from None
         address = "127.0.0.1" if self._options.home else machine.address_towards(self._options.endpoint)
         return self._link.join(self._options.attempt, os.uname().nodename, address, machine.describe())
+
+    def _no_room(self, error: OSError) -> Exception:
+        words = f"the disk of {self._folder.path} is full"
+        return OutOfSpace(words, "free some space and submit the run again") if is_full(error) else error
 
     def _revive_server(self) -> str:
         if not self._folder.exists():
@@ -174,6 +186,16 @@ class Agent:
     # ── The ranks ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _start(self, interpreter: Interpreter) -> None:
+        try:
+            self._start_ranks(interpreter)
+        except OSError as error:
+            known = self._no_room(error)
+            words, hint = (known.message, known.hint) if isinstance(known, OutOfSpace) else (str(error), None)
+            cause = Cause("start_failed", f"the ranks could not be started: {words}", hint, self._options.node)
+            raise prepare.Failed(cause) from None
+        say("started " + ", ".join(f"rank {rank.number} as process {rank.pid}" for rank in self._ranks))
+
+    def _start_ranks(self, interpreter: Interpreter) -> None:
         orders, folder = self._orders, self._folder
         setting = ranks.Setting(
             interpreter, runtime_folder(folder.home, __version__), ranks.python_folder(interpreter, folder),
@@ -191,7 +213,6 @@ class Agent:
             self._began = time.time()
             tree.become_subreaper()
             self._write_state()
-        say("started " + ", ".join(f"rank {rank.number} as process {rank.pid}" for rank in self._ranks))
 
     def _job_variables(self) -> dict[str, str]:
         """What Footplate itself tells every rank of this node."""
@@ -210,7 +231,10 @@ class Agent:
 
     def _write_state(self) -> None:
         state = {"run": self._orders.run, "began": self._began, "ranks": [rank.to_state() for rank in self._ranks]}
-        self._folder.write_state(state)
+        try:
+            self._folder.write_state(state)
+        except OSError as error:  # the ranks run: whoever comes after us finds them by their marker
+            say(f"the state of the ranks could not be written down: {error}")
 
     def _adopt(self) -> bool:
         """Whether an earlier agent had started the ranks; then they are ours now."""
@@ -235,8 +259,11 @@ class Agent:
         """Until the ranks have ended, by themselves or because they must; returns why they did not end well."""
         self._talk().tell("started")
         own = os.path.join(self._folder.journals, self._orders.run)
-        self._sampler = Sampler(own, self._options.node, self._folder.wd)
-        self._sampler.start()
+        try:
+            self._sampler = Sampler(own, self._options.node, self._folder.wd)
+            self._sampler.start()
+        except OSError as error:
+            say(f"the machine is not sampled: {error}")
         while True:
             ranks.reap(self._ranks)
             cause = self._first_failure() or self._reason_to_stop()
@@ -279,7 +306,8 @@ class Agent:
                 continue
             note, log = self._folder.read_rank_exit(rank.number), os.path.join(self._folder.logs, rank.log)
             starved = rank.code == -signal.SIGKILL and causes.oom_kills() > self._oom_before
-            cause = causes.of_rank(rank, self._options.node, note, log, starved)
+            full = causes.has_no_room(self._folder.path)
+            cause = causes.of_rank(rank, self._options.node, note, log, starved, full)
             if cause is not None:
                 found.append((self._folder.rank_exit_time(rank.number) or rank.ended, cause))
         return min(found, key=lambda pair: pair[0])[1] if found else None

@@ -13,6 +13,7 @@ from footplate.node.ranks import Rank
 LAST_LINES = 20
 _LONGEST_LINE = 2000
 _TAIL = 64 * 1024
+_NOTE = 16 * 1024
 
 _SIGNALS = {
     signal.SIGSEGV: "crashed with a segmentation fault (SIGSEGV)",
@@ -25,10 +26,13 @@ _SIGNALS = {
 }
 
 
-def of_rank(rank: Rank, node: int, note: Mapping[str, Any], log: str, starved: bool) -> Cause | None:
+def of_rank(
+    rank: Rank, node: int, note: Mapping[str, Any], log: str, starved: bool, full: bool = False
+) -> Cause | None:
     """The cause for a rank that ended by itself; None when it ended well.
 
-    `note` is what its bootstrap wrote (empty when it could not), `starved` whether the kernel ran out of memory.
+    `note` is what its bootstrap wrote (empty when it could not), `starved` whether the kernel ran out of memory, `full`
+    whether there is no room on the disk that the rank writes to.
     """
     code = note.get("code") if rank.code is None else rank.code
     exception = note.get("exception")
@@ -52,6 +56,11 @@ def of_rank(rank: Rank, node: int, note: Mapping[str, Any], log: str, starved: b
         return Cause("unknown_exit", "ended while no agent watched it; its exit status is unknown", hint, **common)
     if code < 0:
         return _of_signal(-code, rank.peak, starved, common)
+    if full and not note:
+        hint = "free some space on the disk of the home folder; what the script had to say may not be in its log"
+        return Cause(
+            "out_of_space", f"ended with exit code {code} while the disk was full", hint, exit_code=code, **common
+        )
     hint = "its last lines may tell why"
     if code in (126, 127):
         hint = "the shell could not find or execute a program of the command: see its last lines"
@@ -84,6 +93,12 @@ def last_lines(log: str) -> tuple[str, ...]:
         return ()
     lines = text.decode("utf-8", "replace").splitlines()
     return tuple(line[:_LONGEST_LINE] for line in lines[-LAST_LINES:])
+
+
+def has_no_room(folder: str) -> bool:
+    """Whether not even the shortest of notes can be written there."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize < _NOTE
 
 
 def oom_kills() -> int:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 
 from footplate.domain.records import Cause
-from footplate.errors import FootplateError, OutOfSpace, Unavailable
+from footplate.errors import Broken, FootplateError, OutOfSpace, Unavailable
 from footplate.node.link import Abandoned, Link
 from footplate.node.sync import Shipper
 
@@ -25,6 +25,8 @@ _SHARE = 0.002
 """The part of one processor that looking for news may cost: the more there is to look at, the less often it is done."""
 
 _BACKOFF = (0.2, 15.0)
+_PASSING = (Unavailable, OutOfSpace, Broken)
+"""The server's troubles, not the run's: no reason to end a training."""
 
 
 class Courier:
@@ -77,7 +79,7 @@ class Courier:
                 backoff = _BACKOFF[0]
                 if finishing and pause > 0.0 and not self._events:
                     return
-            except (Unavailable, OutOfSpace):
+            except _PASSING:
                 if not self._wanted():
                     raise Abandoned("the work folder is gone, and so is the server") from None
                 pause, backoff = backoff, min(backoff * 2, _BACKOFF[1])
@@ -104,7 +106,7 @@ class Courier:
         try:
             if call():
                 self._on_stop("the run is to end")
-        except Unavailable:
+        except _PASSING:
             raise
         except FootplateError as error:
             # Not known, over, or of another attempt: whatever it is, this run does not want its ranks any more.

@@ -10,7 +10,7 @@ from footplate.client.transport import Transport
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause, FileView
-from footplate.errors import Unavailable
+from footplate.errors import OutOfSpace, Unavailable
 
 T = TypeVar("T")
 
@@ -33,12 +33,15 @@ class Link:
         self._wanted = wanted
 
     def insist(self, call: Callable[[], T], enough: Callable[[], bool] = lambda: False) -> T:
-        """Repeat until the server answers, however long it is away; when it is `enough`, Unavailable comes through."""
+        """Repeat until it is done, however long the server is away or the disk is full.
+
+        When it is `enough`, the error comes through.
+        """
         pause = 0.2
         while True:
             try:
                 return call()
-            except Unavailable:
+            except (Unavailable, OutOfSpace):
                 if not self._wanted():
                     raise Abandoned("the work folder is gone, and so is the server") from None
                 until = time.monotonic() + pause

@@ -6,6 +6,7 @@ work folder goes, or, when it is too large to be copied, its names and digest ar
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -13,9 +14,9 @@ from dataclasses import dataclass, field
 
 from footplate.content.blobs import BlobFolder, hash_file
 from footplate.domain.records import FileView
-from footplate.errors import FootplateError
+from footplate.errors import FootplateError, OutOfSpace
 from footplate.node.link import Link
-from footplate.node.workdir import NodeFolder, regular_files
+from footplate.node.workdir import NodeFolder, is_full, regular_files
 
 BATCH = 500
 LARGE = 32 << 20
@@ -69,7 +70,7 @@ def _find(names: Sequence[str], folder: NodeFolder, say: Say) -> list[_Output]:
 def _store(batch: Sequence[_Output], store: _Shared | _Remote, link: Link, say: Say) -> None:
     """All at once, and when that fails one by one, so that one bad file costs only itself."""
     try:
-        _name(link.insist(lambda: store.put(batch)), link, say)
+        _name(_stored(batch, store, link, say), link, say)
     except (FootplateError, OSError) as error:
         if len(batch) > 1:
             for output in batch:
@@ -78,6 +79,28 @@ def _store(batch: Sequence[_Output], store: _Shared | _Remote, link: Link, say: 
         words = f"the output {batch[0].names[0]!r} could not be stored: {error}"
         say(words)
         link.insist(lambda: link.warn(words))
+
+
+def _stored(batch: Sequence[_Output], store: _Shared | _Remote, link: Link, say: Say) -> list[FileView]:
+    """On a full disk outputs are not given up but wait for room: the work folder holds the only copy."""
+    told = False
+
+    def attempt() -> list[FileView]:
+        nonlocal told
+        try:
+            return store.put(batch)
+        except (OutOfSpace, OSError) as error:
+            if not is_full(error):
+                raise
+            words = f"the outputs wait for room on the disk: {error}"
+            if not told:
+                say(words)
+                told = True
+                with contextlib.suppress(FootplateError):
+                    link.warn(words)
+            raise OutOfSpace(words, "free some space on the disk of the home folder") from None
+
+    return link.insist(attempt)
 
 
 def _name(files: Sequence[FileView], link: Link, say: Say) -> None:

@@ -15,6 +15,7 @@ stays, and holds `agent.exit`.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import importlib.util
 import json
@@ -27,6 +28,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import footplate
+from footplate.errors import OutOfSpace
 from footplate.node import tree
 
 PACKAGE = os.path.dirname(os.path.abspath(footplate.__file__))
@@ -143,6 +145,11 @@ def _remove_by_force(_function: Any, path: str, _error: Any) -> None:
             os.unlink(path)
     except OSError:
         pass  # what still cannot be removed is left lying, and harms nobody
+
+
+def is_full(error: Exception) -> bool:
+    """Whether it says that there is no room on a disk."""
+    return isinstance(error, OutOfSpace) or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT))
 
 
 def _read_json(path: str) -> dict[str, Any] | None:

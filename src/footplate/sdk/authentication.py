@@ -5,12 +5,18 @@ On one machine the server trusts whoever may open its socket; a team server read
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import Any, Dict
 
 
 class AbstractAuthentication:
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         """Takes whatever the class of Azure takes and keeps none of it: there may be secrets in it."""
+
+    def get_authentication_header(self) -> Dict[str, str]:
+        """What a request to the team server carries; on one machine nothing."""
+        token = os.environ.get("FOOTPLATE_TOKEN")
+        return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 class InteractiveLoginAuthentication(AbstractAuthentication):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, cast
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, cast
 
 from footplate.domain.codec import from_json
 from footplate.domain.records import ComputeView, RunView
@@ -10,6 +10,7 @@ from footplate.sdk.clock import utc_text
 from footplate.sdk.exceptions import ComputeTargetException, Kinds, UserErrorException
 
 if TYPE_CHECKING:
+    from footplate.sdk.run import Run
     from footplate.sdk.workspace import Workspace
 
 _RESERVED = ("amlcompute", "local", "containerinstance")
@@ -27,7 +28,14 @@ class AmlComputeProvisioningConfiguration:
         self.options = options
 
 
-class ComputeTarget:
+class AbstractComputeTarget:
+    """Where a run may go: a cluster, or this machine."""
+
+    name: Any
+    type: Any
+
+
+class ComputeTarget(AbstractComputeTarget):
     """`ComputeTarget(workspace, name)` is the target of that name, as an object of its own class.
 
     A target that does not exist is a ComputeTargetException: the usual way to find out whether to create it.
@@ -47,6 +55,10 @@ class ComputeTarget:
         if name.lower() in _RESERVED:
             raise UserErrorException(f"{name!r} is a reserved name", hint="choose another name for the compute target")
         wanted = provisioning_configuration
+        if not isinstance(wanted, AmlComputeProvisioningConfiguration):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ComputeTargetException(
+                f"provisioning_configuration is {wanted!r}", hint="make it with AmlCompute.provisioning_configuration"
+            )
         body = {
             "max_nodes": wanted.max_nodes,
             "min_nodes": wanted.min_nodes,
@@ -56,6 +68,13 @@ class ComputeTarget:
         }
         made = workspace.session.put(f"/workspaces/{workspace.id}/computes/{name}", body, _CREATING)
         return _of_view(workspace, from_json(ComputeView, made))
+
+    @staticmethod
+    def attach(workspace: Workspace, name: str, attach_configuration: Any) -> ComputeTarget:
+        raise ComputeTargetException(
+            f"{name!r} cannot be attached: Footplate's nodes are your own machines",
+            hint="make a cluster of them with ComputeTarget.create",
+        )
 
     @staticmethod
     def list(workspace: Workspace) -> List[ComputeTarget]:
@@ -157,10 +176,15 @@ class AmlCompute(ComputeTarget):
         timeout_in_minutes: float = 25,
         is_delete_operation: bool = False,
     ) -> None:
-        """Return when the cluster can take runs, which here is at once."""
-        self.refresh_state()
+        """Return when the cluster can take runs, or is gone, which here is at once. How it stands is only printed."""
+        try:
+            self.refresh_state()
+            state = self.provisioning_state
+        except ComputeTargetException as error:
+            state = "Succeeded" if is_delete_operation else f"Failed: {error.message}"
         if show_output:
-            print(f'{self.provisioning_state}\nAmlCompute wait for completion finished\n\nProvisioning operation finished, operation "{self.provisioning_state}"')  # fmt: skip  # noqa: E501
+            operation = "Deletion" if is_delete_operation else "Provisioning"
+            print(f'{state}\nAmlCompute wait for completion finished\n\n{operation} operation finished, operation "{state}"')  # fmt: skip  # noqa: E501
 
     def get_status(self) -> AmlComputeStatus:
         self.refresh_state()
@@ -169,6 +193,23 @@ class AmlCompute(ComputeTarget):
     @property
     def status(self) -> AmlComputeStatus:
         return AmlComputeStatus(self._view)
+
+    @property
+    def vm_size(self) -> str:
+        return self.status.vm_size
+
+    @property
+    def vm_priority(self) -> str:
+        return self.status.vm_priority
+
+    @property
+    def scale_settings(self) -> ScaleSettings:
+        return self.status.scale_settings
+
+    @staticmethod
+    def supported_vmsizes(workspace: Workspace, location: Optional[str] = None) -> List[Dict[str, Any]]:
+        """None: sizes are a cloud's, and any name is accepted."""
+        return []
 
     def update(
         self,
@@ -189,10 +230,30 @@ class AmlCompute(ComputeTarget):
                               "privateIpAddress": node.address})  # fmt: skip
         return nodes
 
+    def get_active_runs(self) -> Iterator[Run]:
+        """The runs that are at work on its nodes."""
+        return (self.workspace.get_run(view.id) for view in self._active())
+
     def _active(self) -> List[RunView]:
         query = {"status": list(_BUSY), "parent": "any"}
         found = self.workspace.session.items(f"/workspaces/{self.workspace.id}/runs", query)
         return [view for view in (from_json(RunView, item) for item in found) if view.target == self.name]
+
+
+class ScaleSettings:
+    """How many nodes a cluster has at least and at most, and how long one may be idle."""
+
+    def __init__(self, minimum_node_count: int, maximum_node_count: int, idle_seconds_before_scaledown: float) -> None:
+        self.minimum_node_count = minimum_node_count
+        self.maximum_node_count = maximum_node_count
+        self.idle_seconds_before_scaledown = idle_seconds_before_scaledown
+
+    def serialize(self) -> Dict[str, Any]:
+        return {
+            "minNodeCount": self.minimum_node_count,
+            "maxNodeCount": self.maximum_node_count,
+            "nodeIdleTimeBeforeScaleDown": f"PT{self.idle_seconds_before_scaledown:g}S",
+        }
 
 
 class AmlComputeStatus:
@@ -215,11 +276,7 @@ class AmlComputeStatus:
         self.creation_time = utc_text(view.created)
         self.modified_time = utc_text(view.modified)
         self.provisioning_state = view.state
-        self.scale_settings = {
-            "minNodeCount": view.min_nodes,
-            "maxNodeCount": view.max_nodes,
-            "nodeIdleTimeBeforeScaleDown": f"PT{view.idle_seconds:g}S",
-        }
+        self.scale_settings = ScaleSettings(view.min_nodes, view.max_nodes, view.idle_seconds)
         self.vm_priority = str(view.options.get("vm_priority") or "dedicated").capitalize()
         self.vm_size = str(view.options.get("vm_size") or "")
 
@@ -235,7 +292,7 @@ class AmlComputeStatus:
             "modifiedTime": self.modified_time,
             "provisioningState": self.provisioning_state,
             "provisioningStateTransitionTime": None,
-            "scaleSettings": dict(self.scale_settings),
+            "scaleSettings": self.scale_settings.serialize(),
             "vmPriority": self.vm_priority,
             "vmSize": self.vm_size,
         }
@@ -244,7 +301,7 @@ class AmlComputeStatus:
         return f"AmlComputeStatus({self.serialize()!r})"
 
 
-class LocalTarget:
+class LocalTarget(AbstractComputeTarget):
     """The machine of the server itself. It is always there."""
 
     name = "local"
@@ -260,6 +317,8 @@ def _fetch(workspace: Workspace, name: str) -> ComputeView:
             "ComputeTargetNotFound: 'local' is no cluster but this machine",
             hint="hand the name 'local' to ScriptRunConfig(compute_target='local')",
         )
+    if not name or "/" in name:  # no such path in the API, so that the server would not name the compute
+        raise ComputeTargetException(f"there is no compute target {name!r}")
     return from_json(ComputeView, workspace.session.get(f"/workspaces/{workspace.id}/computes/{name}", kinds=_KINDS))
 
 

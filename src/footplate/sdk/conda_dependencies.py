@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, cast
 
+from footplate.sdk import yaml
 from footplate.sdk.exceptions import UserErrorException
 
+DEFAULT_NAME = "project_environment"
 DEFAULT_CHANNELS = ("anaconda", "conda-forge")
 DEFAULT_PIP_PACKAGES = ("azureml-defaults",)
 DEFAULT_FILE = "conda_dependencies.yml"
-_NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._\-]*)")
-_PLAIN_YAML = re.compile(r"[A-Za-z0-9_./=][A-Za-z0-9_./=<>~^,+\-\[\]]*")
+_KEYS = ("name", "channels", "dependencies", "prefix")
+_NAME = re.compile(r"\s*(?:[^\s:]+::)?([A-Za-z0-9_][A-Za-z0-9._\-]*)")
+_PLACE = re.compile(r"[^\s;@]*/")
+_NAMED_PLACE = re.compile(r"[#&]egg=([A-Za-z0-9._\-]+)|([A-Za-z0-9_.]+)-[^/\s-]+(?:-\d[^/\s-]*)?(?:-[^/\s-]+){3}\.whl")
+_VERSION = re.compile(r"\s*=?=?\s*(\d+(?:\.\d+)*)(?:\.?\*)?(?:=.*)?\s*")
 
 
 def default_python_version() -> str:
@@ -23,19 +27,35 @@ def default_python_version() -> str:
 
 
 def package_name(requirement: str) -> str:
-    """`Scikit_Learn[extra]>=1.0` → `scikit-learn`; two spellings of one package have one name."""
-    found = _NAME.match(requirement)
-    return re.sub(r"[-_.]+", "-", found.group(1)).lower() if found else requirement.strip()
+    """`conda-forge::Scikit_Learn[extra]>=1.0` → `scikit-learn`; two spellings of one package have one name.
+
+    A path or an address that does not tell its package's name is a name of its own.
+    """
+    place = _PLACE.match(requirement) is not None and "::" not in requirement
+    found = _NAMED_PLACE.search(requirement) if place else _NAME.match(requirement)
+    name = next((group for group in found.groups() if group), None) if found else None
+    return re.sub(r"[-_.]+", "-", name).lower() if name else requirement.strip()
 
 
 class CondaDependencies:
-    """Channels, conda packages (python among them), pip packages and pip options. At first the default template."""
+    """Channels, conda packages (python among them), pip packages and pip options.
 
-    def __init__(self) -> None:
+    What a conda file says; without one, the default template. A package that is added replaces the one of its name.
+    """
+
+    def __init__(
+        self, conda_dependencies_file_path: Optional[str] = None, _underlying_structure: Optional[Any] = None
+    ) -> None:
+        self.name = DEFAULT_NAME
         self._channels: List[str] = list(DEFAULT_CHANNELS)
         self._conda: List[str] = [f"python={default_python_version()}"]
         self._pip: List[str] = list(DEFAULT_PIP_PACKAGES)
         self._options: List[str] = []
+        if conda_dependencies_file_path is not None:
+            path = os.fspath(conda_dependencies_file_path)
+            self._set(yaml.load_file(path), path)
+        elif _underlying_structure is not None:
+            self._set(_underlying_structure, "the conda specification")
 
     @staticmethod
     def create(
@@ -78,9 +98,13 @@ class CondaDependencies:
         return iter(tuple(self._options))
 
     def get_python_version(self) -> Optional[str]:
+        """`3.9` for `python=3.9`, `python==3.9` and `python=3.9.*`; `>=3.8` for `python>=3.8`; None when none is."""
         for package in self._conda:
             if package_name(package) == "python":
-                return package.strip()[len("python") :].lstrip("= ").split("=")[0] or None
+                found = _NAME.match(package)
+                rest = package[found.end() if found else 0 :]
+                exact = _VERSION.fullmatch(rest)
+                return exact.group(1) if exact else rest.strip() or None
         return None
 
     # ── changing ──
@@ -89,42 +113,68 @@ class CondaDependencies:
         self.add_conda_package(f"python={version}")
 
     def add_channel(self, channel: str) -> None:
-        if channel not in self._channels:
+        if _text("channel", channel) not in self._channels:
             self._channels.append(channel)
 
     def remove_channel(self, channel: str) -> None:
         self._channels = [known for known in self._channels if known != channel]
 
     def add_conda_package(self, conda_package: str) -> None:
-        _put(self._conda, conda_package)
+        _put(self._conda, _text("conda_package", conda_package))
 
     def remove_conda_package(self, conda_package: str) -> None:
         self._conda = [p for p in self._conda if package_name(p) != package_name(conda_package)]
 
     def add_pip_package(self, pip_package: str) -> None:
-        """A package of the same name is replaced."""
-        _put(self._pip, pip_package)
+        _put(self._pip, _text("pip_package", pip_package))
 
     def remove_pip_package(self, pip_package: str) -> None:
         self._pip = [p for p in self._pip if package_name(p) != package_name(pip_package)]
 
     def set_pip_requirements(self, pip_requirements: Sequence[str]) -> None:
         """All pip packages and options at once: lines of a requirements file."""
-        lines = [line.strip() for line in pip_requirements if line.strip() and not line.strip().startswith("#")]
-        self._options = [line for line in lines if line.startswith("-")]
-        self._pip = [line for line in lines if not line.startswith("-")]
+        lines = [line.strip() for line in _list_of_strings("pip_requirements", pip_requirements)]
+        lines = [line for line in lines if line and not line.startswith("#")]
+        # An editable install is a package that happens to be written as an option.
+        self._options = [line for line in lines if line.startswith("-") and not _is_editable(line)]
+        self._pip = [line for line in lines if not line.startswith("-") or _is_editable(line)]
 
     def set_pip_option(self, pip_option: str) -> None:
-        name = pip_option.split()[0].split("=")[0]
-        self.remove_pip_option(name)
-        self._options.append(pip_option)
+        """An option of the same name is replaced, except those that may be given several times."""
+        option = _text("pip_option", pip_option).strip()
+        if not option.startswith("-"):
+            raise UserErrorException(f"pip option {pip_option!r} has no dash", hint="write it as pip takes it: --pre")
+        if _option_name(option) not in _REPEATED:
+            self.remove_pip_option(option)
+        if option not in self._options:
+            self._options.append(option)
 
     def remove_pip_option(self, pip_option: str) -> None:
-        name = pip_option.split()[0].split("=")[0]
-        self._options = [known for known in self._options if known.split()[0].split("=")[0] != name]
+        self._options = [known for known in self._options if _option_name(known) != _option_name(pip_option)]
 
     def set_pip_index_url(self, index_url: str) -> None:
         self.set_pip_option(index_url if index_url.startswith("-") else f"--index-url {index_url}")
+
+    def add_tensorflow_conda_package(self, core_type: str = "cpu", version: Optional[str] = None) -> None:
+        self.remove_tensorflow_conda_package()
+        self.add_conda_package(_versioned(_for_core("tensorflow", core_type), "=", version))
+
+    def remove_tensorflow_conda_package(self) -> None:
+        for name in ("tensorflow", "tensorflow-gpu"):
+            self.remove_conda_package(name)
+
+    def add_tensorflow_pip_package(self, core_type: str = "cpu", version: Optional[str] = None) -> None:
+        self.remove_tensorflow_pip_package()
+        self.add_pip_package(_versioned(_for_core("tensorflow", core_type), "==", version))
+
+    def remove_tensorflow_pip_package(self) -> None:
+        for name in ("tensorflow", "tensorflow-gpu"):
+            self.remove_pip_package(name)
+
+    def add_cntk_package(self, core_type: str = "cpu") -> None:
+        for name in ("cntk", "cntk-gpu"):
+            self.remove_pip_package(name)
+        self.add_pip_package(_for_core("cntk", core_type))
 
     # ── as data and as a file ──
 
@@ -132,23 +182,18 @@ class CondaDependencies:
         dependencies: List[Any] = list(self._conda)
         if self._pip or self._options:
             dependencies.append({"pip": [*self._options, *self._pip]})
-        return {"name": "project_environment", "dependencies": dependencies, "channels": list(self._channels)}
+        return {"name": self.name, "dependencies": dependencies, "channels": list(self._channels)}
 
     def serialize_to_string(self) -> str:
-        """As YAML. Every string that YAML could misread is quoted the way JSON does it, which is YAML too."""
-        lines = ["name: project_environment", "dependencies:"]
-        lines += [f"- {_yaml(package)}" for package in self._conda]
-        if self._pip or self._options:
-            lines.append("- pip:")
-            lines += [f"  - {_yaml(package)}" for package in (*self._options, *self._pip)]
-        lines.append("channels:" if self._channels else "channels: []")
-        lines += [f"- {_yaml(channel)}" for channel in self._channels]
-        return "\n".join(lines) + "\n"
+        """As YAML: the text of a conda environment file."""
+        return yaml.dumps(self.as_dict())
 
     def save_to_file(self, base_directory: str, conda_file_path: Optional[str] = None) -> str:
         """Write the YAML under `base_directory` and return its name there."""
         name = conda_file_path or DEFAULT_FILE
-        with open(os.path.join(base_directory, name), "w", encoding="utf-8") as file:
+        target = os.path.join(base_directory, name)
+        os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+        with open(target, "w", encoding="utf-8") as file:
             file.write(self.serialize_to_string())
         return name
 
@@ -167,18 +212,65 @@ class CondaDependencies:
     def __repr__(self) -> str:
         return f"CondaDependencies({self.as_dict()!r})"
 
+    def _set(self, data: Any, where: str) -> None:
+        """Become what a conda file's data says. `prefix`, a folder of the machine it was written on, is left out."""
+        known = _top_level(data, where)
+        self.name = str(known.get("name") or DEFAULT_NAME)
+        self._channels = _texts(known.get("channels"), "channels", where)
+        self._conda = []
+        pip: List[str] = []
+        for dependency in _items(known.get("dependencies"), "dependencies", where):
+            if isinstance(dependency, str):
+                _put(self._conda, dependency)
+            elif isinstance(dependency, Mapping) and list(cast("Mapping[Any, Any]", dependency)) == ["pip"]:
+                pip += _texts(cast("Mapping[str, Any]", dependency)["pip"], "pip", where)
+            else:
+                raise UserErrorException(
+                    f"{where} has {dependency!r} among its dependencies",
+                    hint="each is a text such as numpy=1.26, or one mapping `pip:` with a list",
+                )
+        self.set_pip_requirements(pip)
 
-def from_dict(data: Dict[str, Any]) -> CondaDependencies:
+
+_REPEATED = ("--extra-index-url", "-f", "--find-links", "--trusted-host")
+
+
+def from_dict(data: Mapping[str, Any]) -> CondaDependencies:
     """What `as_dict` wrote."""
-    made = CondaDependencies()
-    made.__dict__.update(_channels=[str(c) for c in data.get("channels") or ()], _conda=[])
-    made.set_pip_requirements([])
-    for dependency in data.get("dependencies") or ():
-        if isinstance(dependency, dict):
-            made.set_pip_requirements([str(line) for line in dependency.get("pip") or ()])  # pyright: ignore
-        else:
-            made.add_conda_package(str(dependency))
-    return made
+    return CondaDependencies(_underlying_structure=data)
+
+
+def _top_level(data: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping):
+        raise UserErrorException(f"{where} is not a conda file", hint="it has the keys name, channels and dependencies")
+    found = cast("Mapping[str, Any]", data)
+    unknown = [str(key) for key in found if key not in _KEYS]
+    if unknown:
+        hint = f"a conda file has the keys {', '.join(_KEYS)}"
+        if "variables" in unknown:
+            hint += "; variables go to the environment's environment_variables"
+        raise UserErrorException(f"{where} has the unknown key {', '.join(unknown)}", hint=hint)
+    return found
+
+
+def _items(value: Any, key: str, where: str) -> Sequence[Any]:
+    if value is not None and not isinstance(value, (list, tuple)):
+        raise UserErrorException(f"{key} of {where} is {value!r}", hint="it is a list")
+    return cast("Sequence[Any]", value or ())
+
+
+def _texts(value: Any, key: str, where: str) -> List[str]:
+    found = _items(value, key, where)
+    for item in found:
+        if not isinstance(item, str):
+            raise UserErrorException(f"{key} of {where} has {item!r}", hint="each is a text; put it in quotes")
+    return list(found)
+
+
+def _text(what: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise UserErrorException(f"{what} is {value!r}", hint="give a text such as numpy")
+    return value
 
 
 def _list_of_strings(what: str, values: Sequence[str]) -> Sequence[str]:
@@ -196,5 +288,20 @@ def _put(packages: List[str], package: str) -> None:
     packages.append(package)
 
 
-def _yaml(text: str) -> str:
-    return text if _PLAIN_YAML.fullmatch(text) else json.dumps(text)
+def _is_editable(line: str) -> bool:
+    return line.split(None, 1)[0].split("=")[0] in ("-e", "--editable")
+
+
+def _option_name(option: str) -> str:
+    name = option.split()[0].split("=")[0]
+    return {"-i": "--index-url", "-f": "--find-links"}.get(name, name)
+
+
+def _for_core(package: str, core_type: str) -> str:
+    if core_type not in ("cpu", "gpu"):
+        raise UserErrorException(f"core_type is {core_type!r}", hint="use 'cpu' or 'gpu'")
+    return package if core_type == "cpu" else f"{package}-gpu"
+
+
+def _versioned(package: str, sign: str, version: Optional[str]) -> str:
+    return package if version is None else f"{package}{sign}{version}"

@@ -76,6 +76,16 @@ class _SubmittedRun(Run):
                 self._found = experiments.find_experiment(workspace, os.environ["AZUREML_ARM_PROJECT_NAME"])
             return self._found
 
+    @property
+    def input_datasets(self) -> Dict[str, Any]:
+        """The datasets handed to the run, by name."""
+        return {}
+
+    @property
+    def output_datasets(self) -> Dict[str, Any]:
+        """The datasets that the run writes, by name."""
+        return {}
+
     def flush(self, timeout_seconds: float = 300) -> None:
         """Return when everything logged so far is with the server, to which the node agent would bring it soon."""
         shipping.ship_own(self._session, self._id, self._own_journal.folder)

@@ -1,49 +1,35 @@
-"""What a run's interpreter is and has: the classes users edit, and what becomes of them when a run is submitted."""
+"""What a run's interpreter is and has: the class users edit, make from files, and register."""
 
 from __future__ import annotations
 
 import copy
-import logging
-import os
-import sys
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, cast
+import json
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
 from footplate.domain.codec import from_json
 from footplate.domain.records import EnvironmentView
-from footplate.domain.specs import EnvironmentSpec
-from footplate.sdk.checked import Checked, to_camel
-from footplate.sdk.conda_dependencies import CondaDependencies, default_python_version, from_dict, package_name
+from footplate.sdk import environment_files as files
+from footplate.sdk.checked import Checked
+from footplate.sdk.conda_dependencies import DEFAULT_NAME as DEFAULT_CONDA_NAME
+from footplate.sdk.conda_dependencies import CondaDependencies, default_python_version, package_name
+from footplate.sdk.environment_definition import definition, fill
+from footplate.sdk.environment_sections import (
+    ContainerRegistry,
+    DatabricksSection,
+    DockerBuildContext,
+    DockerSection,
+    PythonSection,
+    RSection,
+    SparkSection,
+    registry_from,
+)
+from footplate.sdk.environment_spec import DEFAULT_NAME
 from footplate.sdk.exceptions import Kinds, UserErrorException
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
-DEFAULT_NAME = "default-environment"
 _KINDS: Kinds = {"not_found": UserErrorException}
-_log = logging.getLogger(__name__)
-
-
-class PythonSection(Checked):
-    """The interpreter: one that is there (`user_managed_dependencies`), or one built with `conda_dependencies`."""
-
-    def __init__(self) -> None:
-        self.interpreter_path = "python"
-        self.user_managed_dependencies = False
-        self.conda_dependencies: CondaDependencies = CondaDependencies()
-        self._seal()
-
-
-class DockerSection(Checked):
-    """Kept with the run. This version runs without containers and says so when a run is submitted."""
-
-    def __init__(self) -> None:
-        self.enabled = False
-        self.base_image: Optional[str] = None
-        self.shm_size = "2g"
-        self.shared_volumes = True
-        self.arguments: List[str] = []
-        self.gpu_support = False
-        self._seal()
 
 
 class Environment(Checked):
@@ -54,140 +40,180 @@ class Environment(Checked):
             raise TypeError(f"an environment's name is a string, not {name!r}")
         self.name = name
         self.version: Optional[str] = None
+        self.asset_id: Optional[str] = None
         self.python = PythonSection()
         self.docker = DockerSection()
+        self.spark = SparkSection()
+        self.databricks = DatabricksSection()
+        self.r: Optional[RSection] = None
+        self.inferencing_stack_version: Optional[str] = None
         self.environment_variables: Dict[str, str] = {"EXAMPLE_ENV_VAR": "EXAMPLE_VALUE"}
         self._seal()
         for key, value in kwargs.items():
             setattr(self, key, value)
 
+    def __repr__(self) -> str:
+        return json.dumps(definition(self), indent=4, sort_keys=True)
+
+    # ── from files, images and conda ──
+
+    @staticmethod
+    def from_conda_specification(name: str, file_path: str) -> Environment:
+        """An environment with what a conda file names; Python in this process's version when the file names none."""
+        made = Environment(name)
+        made.python.conda_dependencies = _with_python(CondaDependencies(file_path))
+        return made
+
     @staticmethod
     def from_pip_requirements(name: str, file_path: str, pip_version: Optional[str] = None) -> Environment:
         """An environment with the packages of a requirements file; files named by `-r` lines are read as well."""
         made = Environment(name)
-        made.python.conda_dependencies.set_pip_requirements(_requirement_lines(file_path))
+        made.python.conda_dependencies.set_pip_requirements(files.requirement_lines(file_path))
         if pip_version is not None:
             made.python.conda_dependencies.add_conda_package(f"pip={pip_version}")
         return made
 
+    @staticmethod
+    def from_existing_conda_environment(name: str, conda_environment_name: str) -> Optional[Environment]:
+        """An environment with what a conda environment of this machine holds; None when conda cannot tell."""
+        found = files.export_conda_environment(conda_environment_name)
+        if found is None:
+            return None
+        made = Environment(name)
+        found.name = DEFAULT_CONDA_NAME
+        made.python.conda_dependencies = _with_python(found)
+        return made
+
+    @staticmethod
+    def from_docker_image(
+        name: str,
+        image: str,
+        container_registry: Union[ContainerRegistry, Mapping[str, Any], None] = None,
+        conda_specification: Optional[str] = None,
+        pip_requirements: Optional[str] = None,
+    ) -> Environment:
+        """A container of `image`. Without packages, the Python of the image is used as it is."""
+        made = _with_packages(name, conda_specification, pip_requirements)
+        made.docker.base_image = image
+        if container_registry is not None:
+            made.docker.base_image_registry = registry_from(container_registry)
+        return made
+
+    @staticmethod
+    def from_dockerfile(
+        name: str, dockerfile: Any, conda_specification: Optional[str] = None, pip_requirements: Optional[str] = None
+    ) -> Environment:
+        """`dockerfile` is its text, its path or an open file. Without packages, the Python of the image is used."""
+        made = _with_packages(name, conda_specification, pip_requirements)
+        made.docker.base_dockerfile = dockerfile
+        return made
+
+    @staticmethod
+    def from_docker_build_context(name: str, docker_build_context: DockerBuildContext) -> Environment:
+        made = _with_packages(name, None, None)
+        made.docker.build_context = docker_build_context
+        return made
+
+    # ── on disk ──
+
+    def save_to_directory(self, path: str, overwrite: bool = False) -> None:
+        """Write azureml_environment.json, conda_dependencies.yml and, when there is one, BaseDockerfile."""
+        files.save_to_directory(self, path, overwrite)
+
+    @staticmethod
+    def load_from_directory(path: str) -> Environment:
+        made = Environment(DEFAULT_NAME)
+        files.load_from_directory(made, path)
+        return made
+
+    @staticmethod
+    def add_private_pip_wheel(workspace: Workspace, file_path: str, exist_ok: bool = False) -> str:
+        """Keep a wheel with the workspace and return its address, to be added as a pip package."""
+        return files.keep_wheel(workspace, file_path, exist_ok)
+
+    # ── the registry ──
+
     def clone(self, new_name: str) -> Environment:
         copied = copy.deepcopy(self)
-        copied.name, copied.version = new_name, None
+        copied.name, copied.version, copied.asset_id = new_name, None, None
         return copied
 
     def register(self, workspace: Workspace) -> Environment:
         """Keep the definition in the workspace. The same definition keeps its version, another one gets the next."""
-        session = workspace.session
+        _path(workspace, self.name)  # a name that could not be asked for again is refused now
         content = definition(self)
         # A version is what the registry gives; were it part of the content, no content would ever be the same again.
         del content["version"]
         body = {"name": self.name, "definition": content}
-        return _of_view(session.post(f"/workspaces/{workspace.id}/environments", body, kinds=_KINDS))
+        return _of_view(workspace.session.post(f"/workspaces/{workspace.id}/environments", body, kinds=_KINDS))
 
     @staticmethod
     def get(workspace: Workspace, name: str, version: Optional[str] = None, label: Optional[str] = None) -> Environment:
         if version is not None and label is not None:
             raise UserErrorException("both version and label were given", hint="give one of the two")
-        if label is not None and label.lower() != "latest":
-            raise UserErrorException(f"label {label!r} is unknown", hint="use label='latest', or a version")
-        session = workspace.session
-        path = f"/workspaces/{workspace.id}/environments/{name}/{version or 'latest'}"
-        return _of_view(session.get(path, kinds=_KINDS))
+        query = {} if label is None or label.lower() == "latest" else {"label": label}
+        path = f"{_path(workspace, name)}/{version or 'latest'}"
+        return _of_view(workspace.session.get(path, query, kinds=_KINDS))
 
     @staticmethod
     def list(workspace: Workspace) -> Dict[str, Environment]:
         """The newest version of each, by name."""
-        session = workspace.session
-        newest: Dict[str, Environment] = {}
-        for item in session.items(f"/workspaces/{workspace.id}/environments", kinds=_KINDS):
-            made = _of_view(item)
-            known = newest.get(made.name)
-            if known is None or int(known.version or 0) < int(made.version or 0):
-                newest[made.name] = made
-        return newest
+        views = workspace.session.items(f"/workspaces/{workspace.id}/environments", kinds=_KINDS)
+        return {made.name: made for made in map(_of_view, views)}
+
+    @staticmethod
+    def label(workspace: Workspace, name: str, version: str, labels: List[str]) -> None:
+        """Give the version these labels; a label that another version of the environment had moves here."""
+        if isinstance(labels, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UserErrorException(f"labels is the text {labels!r}", hint=f"give a list: labels=[{labels!r}]")
+        path = f"{_path(workspace, name)}/{version}/labels"
+        workspace.session.post(path, {"labels": [*labels]}, kinds=_KINDS)
 
 
-def definition(environment: Environment) -> Dict[str, Any]:
-    """The environment as the run's definition and the registry keep it, in camelCase."""
-    data = cast("Dict[str, Any]", to_camel(environment))
-    data["environmentVariables"] = dict(environment.environment_variables)
-    data["python"]["condaDependencies"] = environment.python.conda_dependencies.as_dict()
-    return data
+class EnvironmentDefinition(Environment):
+    """The name of `Environment` in the first versions of the SDK, where it had no name of its own."""
+
+    def __init__(self, name: str = DEFAULT_NAME, **kwargs: Any) -> None:
+        super().__init__(name, **kwargs)
 
 
-def from_definition(data: Dict[str, Any]) -> Environment:
-    """What `definition` wrote. Keys that this version does not know are left out."""
+def from_definition(data: Mapping[str, Any], where: str = "the environment") -> Environment:
+    """What `definition` wrote."""
     made = Environment(str(data.get("name") or DEFAULT_NAME))
-    made.version = data.get("version")
-    made.environment_variables = dict(data.get("environmentVariables") or {})
-    python: Dict[str, Any] = data.get("python") or {}
-    made.python.interpreter_path = python.get("interpreterPath") or "python"
-    made.python.user_managed_dependencies = bool(python.get("userManagedDependencies"))
-    if python.get("condaDependencies"):
-        made.python.conda_dependencies = from_dict(python["condaDependencies"])
-    docker: Dict[str, Any] = data.get("docker") or {}
-    made.docker.enabled = bool(docker.get("enabled"))
-    made.docker.base_image = docker.get("baseImage")
-    made.docker.shm_size = docker.get("shmSize") or "2g"
-    made.docker.shared_volumes = bool(docker.get("sharedVolumes", True))
-    made.docker.arguments = list(docker.get("arguments") or ())
-    made.docker.gpu_support = bool(docker.get("gpuSupport"))
+    version = data.get("version")
+    made.version = None if version is None else str(version)
+    fill(made, data, where)
     return made
 
 
-def to_spec(environment: Environment) -> EnvironmentSpec:
-    """What the environment asks of a builder.
-
-    Raises UserErrorException for what no builder of this version can give, so that it is known at submission.
-    """
-    python = environment.python
-    if environment.docker.enabled or environment.docker.base_image:
-        _log.warning("environment %r names a Docker image; this run uses no container", environment.name)
-    name, version, variables = environment.name, environment.version, dict(environment.environment_variables)
-    if python.user_managed_dependencies or _untouched(environment):
-        path = python.interpreter_path
-        interpreter = sys.executable if path in ("python", "") else path
-        return EnvironmentSpec(name, version, "existing", interpreter=interpreter, variables=variables)
-    dependencies = python.conda_dependencies
-    _refuse_conda_packages(environment.name, dependencies)
-    wanted = [p for p in dependencies.pip_packages if not package_name(p).startswith("azureml-")]
-    requirements = (*dependencies.pip_options, *wanted)
-    chosen = dependencies.get_python_version() or default_python_version()
-    return EnvironmentSpec(name, version, "venv", python=chosen, requirements=requirements, variables=variables)
-
-
-def _untouched(environment: Environment) -> bool:
-    """Nobody asked for packages: the run gets the interpreter that submits it, with all that it has."""
-    return environment.name == DEFAULT_NAME and environment.python.conda_dependencies == CondaDependencies()
-
-
-def _refuse_conda_packages(name: str, dependencies: CondaDependencies) -> None:
-    extra = [p for p in dependencies.conda_packages if package_name(p) not in ("python", "pip")]
-    if extra:
-        raise UserErrorException(
-            f"environment {name!r} asks for conda packages, which this version cannot install: {', '.join(extra)}",
-            hint=f"ask for them from PyPI: CondaDependencies.create(pip_packages={extra!r})",
-        )
+def _path(workspace: Workspace, name: str) -> str:
+    if not name or "/" in name:
+        raise UserErrorException(f"{name!r} cannot be an environment's name", hint="use letters, digits, '-', '_', '.'")
+    return f"/workspaces/{workspace.id}/environments/{name}"
 
 
 def _of_view(data: Any) -> Environment:
     view = from_json(EnvironmentView, data)
-    made = from_definition(dict(view.definition, name=view.name))
-    made.version = view.version
+    made = from_definition(dict(view.definition, name=view.name), f"environment {view.name!r}")
+    made.version, made.asset_id = view.version, f"azureml:{view.name}:{view.version}"
     return made
 
 
-def _requirement_lines(path: str) -> List[str]:
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read()
-    except OSError as error:
-        raise UserErrorException(f"requirements file {path!r} cannot be read: {error.strerror}", error) from error
-    lines: List[str] = []
-    for raw in text.replace("\\\n", " ").splitlines():
-        line = raw.split(" #", 1)[0].strip()
-        if line.startswith(("-r ", "--requirement ")):
-            lines += _requirement_lines(os.path.join(os.path.dirname(path), line.split(None, 1)[1].strip()))
-        elif line and not line.startswith("#"):
-            lines.append(line)
-    return lines
+def _with_python(dependencies: CondaDependencies) -> CondaDependencies:
+    if not any(package_name(package) == "python" for package in dependencies.conda_packages):
+        dependencies.set_python_version(default_python_version())
+    return dependencies
+
+
+def _with_packages(name: str, conda_specification: Optional[str], pip_requirements: Optional[str]) -> Environment:
+    if conda_specification is not None and pip_requirements is not None:
+        raise UserErrorException(
+            "both conda_specification and pip_requirements were given", hint="give one of the two, or none"
+        )
+    if conda_specification is not None:
+        return Environment.from_conda_specification(name, conda_specification)
+    if pip_requirements is not None:
+        return Environment.from_pip_requirements(name, pip_requirements)
+    made = Environment(name)
+    made.python.user_managed_dependencies = True
+    return made

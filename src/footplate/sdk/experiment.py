@@ -201,4 +201,4 @@ def _has_tags(view: ExperimentView, wanted: Filter) -> bool:
         return True
     if isinstance(wanted, str):
         return wanted in view.tags
-    return all(key in view.tags and value in (None, view.tags[key]) for key, value in wanted.items())
+    return all(key in view.tags and (value is None or str(value) == view.tags[key]) for key, value in wanted.items())

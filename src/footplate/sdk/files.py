@@ -64,7 +64,7 @@ def upload_bytes(session: Session, run_id: str, name: str, data: bytes) -> None:
 def upload_folder(session: Session, run_id: str, name: str, path: str) -> None:
     if not os.path.isdir(path):
         raise UserErrorException(f"{path!r} is not a folder", hint="upload a single file with upload_file")
-    upload(session, run_id, [(f"{name}/{below}", file) for below, file in blobs.files_below(path)])
+    upload(session, run_id, [(posixpath.join(name, below), file) for below, file in blobs.files_below(path)])
 
 
 def upload_tracked(session: Session, run_id: str, folder: str) -> None:

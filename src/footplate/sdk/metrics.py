@@ -142,7 +142,7 @@ def shapes(series: Sequence[Mapping[str, Any]], run_id: str) -> Dict[str, Any]:
 
 
 def _shape(kind: str, values: List[Any], run_id: str) -> Any:
-    if kind in ("row", "table"):
+    if kind == "table":
         return _table_shape(values)
     if kind == "list":
         values = [element for each in values for element in each]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import ModelView
-from footplate.sdk import blobs
+from footplate.sdk import blobs, model_cache
 from footplate.sdk.clock import utc_text, utc_time
 from footplate.sdk.exceptions import (
     Kinds,
@@ -136,19 +136,21 @@ class Model:
         """Where the model's file or folder is on this machine; downloaded first inside a run or with a workspace."""
         if version is not None and (not isinstance(version, int) or isinstance(version, bool)):  # pyright: ignore
             raise UserErrorException(f"version is {version!r}", hint="give a whole number")
-        cache = os.path.join(os.environ.get("AML_APP_ROOT", ""), "azureml-models", model_name)
-        served = _cached(cache, version)
-        if served is not None:
-            return served
+        cache = model_cache.folder_of(model_name)
         workspace = _workspace or _workspace_of_job()
+        if workspace is None or model_cache.ROOT in os.environ or version is not None:
+            known = model_cache.cached(cache, version)
+            if known is not None:
+                return known
         if workspace is not None:
             model = Model(workspace, model_name, version=version)
-            known = _cached(cache, model.version)
-            return known or model.download(os.path.join(cache, str(model.version)), exist_ok=True)
+            known = model_cache.cached(cache, model.version)
+            return known or model_cache.keep(cache, model.version, model.download)
         if os.path.exists(model_name):
             return os.path.join(".", model_name)
+        wanted = model_name if version is None else f"{model_name}:{version}"
         raise ModelNotFoundException(
-            f"ModelNotFound: {model_name!r} is neither in {cache} nor in the current folder {os.getcwd()}",
+            f"ModelNotFound: {wanted!r} is neither in {cache} nor in the current folder {os.getcwd()}",
             hint="outside a run, hand over the workspace: Model(workspace, name).download()",
         )
 
@@ -206,6 +208,19 @@ class Model:
     def run(self) -> Optional[Run]:
         """The run that made it, fetched."""
         return self.workspace.get_run(self._view.run) if self._view.run else None
+
+    @property
+    def datasets(self) -> Dict[str, Any]:
+        """The datasets registered with it, by what they were used for."""
+        return {}
+
+    @property
+    def sample_input_dataset(self) -> None:
+        return None
+
+    @property
+    def sample_output_dataset(self) -> None:
+        return None
 
     @property
     def resource_configuration(self) -> Optional[ResourceConfiguration]:
@@ -348,10 +363,13 @@ def _views(
 
 def _filters(what: str, given: Filters) -> List[str]:
     made: List[str] = []
+    refused = UserErrorException(f"{what} is {given!r}", hint=f"{what}=['key'] or {what}=[['key', 'value']]")
+    if given is not None and not isinstance(given, (list, tuple)):
+        raise refused
     for each in given or ():
         parts = [each] if isinstance(each, str) else list(each) if isinstance(each, (list, tuple)) else []
-        if len(parts) not in (1, 2) or isinstance(given, str):
-            raise UserErrorException(f"{what} is {given!r}", hint=f"{what}=['key'] or {what}=[['key', 'value']]")
+        if len(parts) not in (1, 2):
+            raise refused
         made.append("=".join(str(part) for part in parts))
     return made
 
@@ -368,19 +386,6 @@ def _local_files(path: str, child_paths: Optional[Sequence[str]]) -> List[Tuple[
         raise WebserviceException(f"{path} holds no files", hint="a model has at least one file")
     root = os.path.basename(path)
     return [(f"{root}/{name}", file) for name, file in found]
-
-
-def _cached(folder: str, version: Optional[int]) -> Optional[str]:
-    """The single entry of the wanted (or highest) version below `folder`, None when it is not there."""
-    if not os.path.isdir(folder):
-        return None
-    versions = sorted((int(entry) for entry in os.listdir(folder) if entry.isdigit()), reverse=True)
-    for known in versions:
-        if version is None or known == version:
-            entries = os.listdir(os.path.join(folder, str(known)))
-            base = os.path.join(folder, str(known))
-            return os.path.join(base, entries[0]) if len(entries) == 1 else base
-    return None
 
 
 def _workspace_of_job() -> Optional[Workspace]:

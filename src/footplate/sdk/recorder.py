@@ -63,6 +63,14 @@ def flush_recorder(session: Session, run_id: str) -> None:
         recorder.flush()
 
 
+def flush_all(session: Session) -> None:
+    """Whatever this process has logged, to whichever run of this server."""
+    with _guard:
+        open_ones = [recorder for (endpoint, _), recorder in _recorders.items() if endpoint == session.endpoint]
+    for recorder in open_ones:
+        recorder.flush()
+
+
 def _make(session: Session, run_id: str) -> Recorder:
     journals = os.environ.get("FOOTPLATE_JOURNALS")
     if journals:

@@ -150,11 +150,19 @@ class Run(RunHandle):
         run_type: Optional[str] = None,
         populate: bool = False,
     ) -> Dict[str, Any]:
-        """What was logged: a bare value when once, a list when more often. `recursive`: `{run id: {name: value}}`."""
+        """What was logged: a bare value when once, a list when more often.
+
+        `recursive`: `{run id: {name: value}}` for this run and those below it, or those of them that are a `run_type`.
+        """
         self.flush()
+        if recursive:
+            recorder.flush_all(self._session)
         shipping.recover_run(self._session, self._id)
         query = {"name": name, "recursive": recursive or None}
         found: Dict[str, Any] = self._session.get(f"{self._path}/metrics", query)
+        if recursive and run_type is not None:
+            wanted = {run.id for run in [self, *self.get_children(recursive=True)] if run.type == run_type}
+            found = {run: series for run, series in found.items() if run in wanted}
         shaped = {run: metrics.shapes(series, run) for run, series in found.items()}
         if populate:
             shaped = {run: files.populated(self._session, run, values) for run, values in shaped.items()}
@@ -300,11 +308,16 @@ class Run(RunHandle):
                 f"count={count!r}, tag_key={tag_key!r}, tag_values={tag_values!r}",
                 hint="give either count, or both tag_key and tag_values",
             )
-        values: List[Any] = list(tag_values) if tag_values is not None else list(range(count or 0))
-        if not 1 <= len(values) <= MAX_CHILDREN:
-            raise UserErrorException(f"{len(values)} children were asked for", hint=f"ask for 1 to {MAX_CHILDREN}")
+        if isinstance(tag_values, str):
+            raise UserErrorException(f"tag_values is {tag_values!r}", hint=f"give a list: tag_values=[{tag_values!r}]")
+        wanted = len(tag_values) if tag_values is not None else count
+        if not isinstance(wanted, int) or not 1 <= wanted <= MAX_CHILDREN:
+            raise UserErrorException(f"{wanted!r} children were asked for", hint=f"ask for 1 to {MAX_CHILDREN}")
+        values: Iterable[Any] = tag_values if tag_values is not None else range(wanted)
         key = tag_key if tag_key is not None else BATCH_TAG
-        return [self._start_child(None, self.name, None, {key: str(value)}) for value in values]
+        return [
+            self._start_child(None, self.name, None, {key: None if value is None else str(value)}) for value in values
+        ]
 
     def get_children(
         self,

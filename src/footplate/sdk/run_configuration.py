@@ -6,87 +6,32 @@ import copy
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from footplate.domain.specs import Distribution
+from footplate.sdk import run_configuration_file
 from footplate.sdk.checked import Checked, to_camel
 from footplate.sdk.conda_dependencies import CondaDependencies
-from footplate.sdk.environment import DEFAULT_NAME, Environment, definition
+from footplate.sdk.environment import Environment
+from footplate.sdk.environment_definition import definition
+from footplate.sdk.environment_spec import DEFAULT_NAME
 from footplate.sdk.exceptions import RunConfigurationException
+from footplate.sdk.run_configuration_sections import (
+    BACKENDS,
+    AmlComputeConfiguration,
+    DockerConfiguration,
+    HdiConfiguration,
+    HistoryConfiguration,
+    KubernetesComputeConfiguration,
+    MpiConfiguration,
+    ParallelTaskConfiguration,
+    PyTorchConfiguration,
+    SparkConfiguration,
+    TensorflowConfiguration,
+)
 
 DEFAULT_MAX_SECONDS = 2592000
 """Thirty days, as in Azure."""
 
 FRAMEWORKS = ("Python", "PySpark", "CNTK", "TensorFlow", "PyTorch")
 _MPI = ("openmpi", "intelmpi", "mpi")
-_TORCH = ("nccl", "gloo")
-
-
-class MpiConfiguration(Checked):
-    """`process_count_per_node` is per node."""
-
-    def __init__(self, process_count_per_node: int = 1, node_count: int = 1) -> None:
-        self.process_count_per_node = process_count_per_node
-        self.node_count = node_count
-        self._seal()
-
-
-class TensorflowConfiguration(Checked):
-    """One node per worker: the run's node count becomes `worker_count`."""
-
-    def __init__(self, worker_count: int = 1, parameter_server_count: int = 1) -> None:
-        self.worker_count = worker_count
-        self.parameter_server_count = parameter_server_count
-        self._seal()
-
-
-class PyTorchConfiguration(Checked):
-    """`process_count` is the total over all nodes; None means one process per node."""
-
-    def __init__(
-        self, communication_backend: str = "Nccl", process_count: Optional[int] = None, node_count: int = 1
-    ) -> None:
-        if str(communication_backend).lower() not in _TORCH:
-            raise RunConfigurationException(
-                f"communication_backend is {communication_backend!r}", hint="use 'Nccl' or 'Gloo'"
-            )
-        self.communication_backend = communication_backend
-        self.process_count = process_count
-        self.node_count = node_count
-        self._seal()
-
-
-class DockerConfiguration(Checked):
-    """Accepted and kept with the run; this version runs without containers."""
-
-    def __init__(
-        self,
-        use_docker: bool = False,
-        shared_volumes: bool = True,
-        arguments: Optional[Sequence[str]] = None,
-        shm_size: str = "2g",
-    ) -> None:
-        self.use_docker = use_docker
-        self.shared_volumes = shared_volumes
-        self.arguments = list(arguments or ())
-        self.shm_size = shm_size
-        self._seal()
-
-
-class HistoryConfiguration(Checked):
-    """What is kept of a run: `./outputs` (`output_collection`), the source folder, and folders shipped as they grow."""
-
-    def __init__(self) -> None:
-        self.output_collection = True
-        self.snapshot_project = True
-        self.directories_to_watch: List[str] = ["logs"]
-        self._seal()
-
-
-class AmlComputeConfiguration(Checked):
-    """Names a machine size. Footplate's machines are your own, so it is kept with the run and nothing more."""
-
-    def __init__(self) -> None:
-        self.vm_size: Optional[str] = None
-        self.vm_priority: Optional[str] = None
-        self._seal()
 
 
 DistributedJob = Union[MpiConfiguration, TensorflowConfiguration, PyTorchConfiguration]
@@ -125,14 +70,43 @@ class RunConfiguration(Checked):
         self.mpi = MpiConfiguration()
         self.tensorflow = TensorflowConfiguration()
         self.pytorch = PyTorchConfiguration()
+        self.paralleltask = ParallelTaskConfiguration()
+        self.spark = SparkConfiguration()
+        self.hdi = HdiConfiguration()
         self.amlcompute = AmlComputeConfiguration()
+        self.kubernetescompute = KubernetesComputeConfiguration()
+        self.services: Dict[str, Any] = {}
         self.data_references: Dict[str, Any] = {}
         self.data: Dict[str, Any] = {}
+        self.datacaches: List[Any] = []
         self.output_data: Dict[str, Any] = {}
         self.source_directory_data_store: Optional[str] = None
         self.credential_passthrough = False
         self.auto_prepare_environment = True
+        self._path, self._name = _path, _name
         self._seal()
+
+    def save(
+        self, path: Optional[str] = None, name: Optional[str] = None, separate_environment_yaml: bool = False
+    ) -> None:
+        """Write `<path>/.azureml/<name>.runconfig`, and conda_dependencies.yml beside it.
+
+        Without arguments, to where it was loaded from. With `separate_environment_yaml`, environment.yml as well.
+        """
+        self._path, self._name = path or self._path or ".", name or self._name
+        run_configuration_file.save(self, self._path, self._name, separate_environment_yaml)
+
+    @staticmethod
+    def load(path: str, name: Optional[str] = None) -> RunConfiguration:
+        """The configuration `name` of the folder `path`; or that in the file `path`, when no name is given."""
+        made = RunConfiguration()
+        made._path, made._name = run_configuration_file.load(made, path, name)
+        return made
+
+    @staticmethod
+    def delete(path: str, name: str) -> None:
+        """Remove `<path>/.azureml/<name>.runconfig`."""
+        run_configuration_file.delete(path, name)
 
 
 def distribute(run_config: RunConfiguration, job: Any) -> None:
@@ -170,7 +144,7 @@ def distribution(run_config: RunConfiguration) -> Distribution:
             worker_count=tensorflow.worker_count,
             parameter_server_count=tensorflow.parameter_server_count,
         )
-    if wanted in _TORCH:
+    if wanted in BACKENDS:
         return Distribution("torch", nodes, run_config.pytorch.process_count, backend=wanted)
     if wanted == "none":
         return Distribution("none", nodes)

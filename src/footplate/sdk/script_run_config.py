@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import logging
+import numbers
 import os
 import posixpath
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from footplate.domain.specs import Program, RunSpec
-from footplate.sdk.environment import Environment, to_spec
+from footplate.sdk.environment import Environment
+from footplate.sdk.environment_spec import to_spec
 from footplate.sdk.exceptions import ExperimentExecutionException, UserErrorException
 from footplate.sdk.run_configuration import (
     DEFAULT_MAX_SECONDS,
@@ -61,18 +63,33 @@ class ScriptRunConfig:
             if docker_runtime_config is not None:
                 run_config.docker = docker_runtime_config
         else:
-            _warn_ignored(compute_target, environment, distributed_job_config, docker_runtime_config)
+            _warn_ignored(
+                compute_target=compute_target,
+                environment=environment,
+                distributed_job_config=distributed_job_config,
+                docker_runtime_config=docker_runtime_config,
+                max_run_duration_seconds=None
+                if max_run_duration_seconds == DEFAULT_MAX_SECONDS
+                else max_run_duration_seconds,
+            )
         self.run_config = run_config
         self.script = script if script is not None else run_config.script
-        self.arguments: List[Any] = list(arguments) if arguments is not None else list(run_config.arguments)
+        self.arguments: List[Any] = _listed(run_config.arguments if arguments is None else arguments)
         self.command = command if command is not None else run_config.command
 
 
-def _warn_ignored(*given: Any) -> None:
-    names = ("compute_target", "environment", "distributed_job_config", "docker_runtime_config")
-    ignored = [name for name, value in zip(names, given) if value is not None]
+def _warn_ignored(**given: Any) -> None:
+    ignored = [name for name, value in given.items() if value is not None]
     if ignored:
         _log.warning("run_config was given, so %s is ignored; set it on run_config instead", ", ".join(ignored))
+
+
+def _listed(arguments: Any) -> List[Any]:
+    if isinstance(arguments, (str, bytes)):
+        raise UserErrorException(
+            f"arguments is the string {arguments!r}", hint=f"give a list: arguments={str(arguments).split()!r}"
+        )
+    return list(arguments)
 
 
 def to_run_spec(config: ScriptRunConfig, experiment: str) -> RunSpec:
@@ -88,7 +105,7 @@ def to_run_spec(config: ScriptRunConfig, experiment: str) -> RunSpec:
         type=SCRIPT_RUN,
         program=program,
         target=target_name(run_config.target),
-        environment=to_spec(run_config.environment),
+        environment=to_spec(run_config.environment, run_config.docker),
         environment_variables={str(k): str(v) for k, v in run_config.environment_variables.items()},
         distribution=distribution(run_config),
         max_seconds=_seconds(run_config.max_run_duration_seconds),
@@ -109,7 +126,8 @@ def _program(config: ScriptRunConfig) -> Program:
         return Program(command=command if isinstance(command, str) else " ".join(str(part) for part in command))
     if not config.script:
         raise UserErrorException("neither script nor command was given", hint="ScriptRunConfig(script='train.py', …)")
-    return Program(_script(config.source_directory, config.script), tuple(_argument(a) for a in config.arguments))
+    arguments = tuple(_argument(value) for value in _listed(config.arguments))
+    return Program(_script(config.source_directory, config.script), arguments)
 
 
 def _script(folder: str, script: str) -> str:
@@ -124,7 +142,7 @@ def _script(folder: str, script: str) -> str:
 
 
 def _argument(value: Any) -> str:
-    if isinstance(value, (str, int, float, os.PathLike)):
+    if isinstance(value, (str, numbers.Real, os.PathLike)):
         return os.fspath(value) if isinstance(value, os.PathLike) else str(value)  # pyright: ignore
     raise UserErrorException(
         f"argument {value!r} is {_article(type(value).__name__)}", hint="arguments are strings and numbers"

@@ -9,7 +9,7 @@ from footplate.domain.codec import from_json
 from footplate.domain.records import RunView, WorkspaceView
 from footplate.sdk import config as config_file
 from footplate.sdk.clock import utc_text
-from footplate.sdk.compute import ComputeTarget
+from footplate.sdk.compute import AmlCompute, AmlComputeProvisioningConfiguration, ComputeTarget
 from footplate.sdk.config import WorkspaceConfig
 from footplate.sdk.environment import Environment
 from footplate.sdk.exceptions import Kinds, UserErrorException, WorkspaceException
@@ -28,6 +28,9 @@ _DEFAULT_COMPUTE = {"cpu": "cpu-cluster", "gpu": "gpu-cluster"}
 
 class Workspace:
     """A workspace that exists: constructing it asks the server, and raises WorkspaceException when it does not."""
+
+    DEFAULT_CPU_CLUSTER_CONFIGURATION = AmlCompute.provisioning_configuration("STANDARD_DS2_V2", max_nodes=2)
+    DEFAULT_GPU_CLUSTER_CONFIGURATION = AmlCompute.provisioning_configuration("STANDARD_NC6", max_nodes=2)
 
     def __init__(
         self,
@@ -90,15 +93,29 @@ class Workspace:
         sku: str = "basic",
         tags: Optional[Mapping[str, str]] = None,
         friendly_name: Optional[str] = None,
-        *,
+        storage_account: Any = None,
+        key_vault: Any = None,
+        app_insights: Any = None,
+        container_registry: Any = None,
+        adb_workspace: Any = None,
+        primary_user_assigned_identity: Any = None,
+        cmk_keyvault: Any = None,
+        resource_cmk_uri: Any = None,
+        hbi_workspace: bool = False,
+        default_cpu_compute_target: Optional[AmlComputeProvisioningConfiguration] = None,
+        default_gpu_compute_target: Optional[AmlComputeProvisioningConfiguration] = None,
+        private_endpoint_config: Any = None,
+        private_endpoint_auto_approval: bool = True,
         exist_ok: bool = False,
         show_output: bool = True,
+        *,
         server: Optional[str] = None,
         **cloud_resources: Any,
     ) -> Workspace:
         """Make a workspace. With `exist_ok` an existing one is returned; without it that is a WorkspaceException.
 
         `server` names a team server. Azure's resources (storage_account, key_vault, …) are accepted and not needed.
+        The default compute targets are made as the clusters cpu-cluster and gpu-cluster.
         """
         wanted = WorkspaceConfig(
             subscription_id or DEFAULT_SUBSCRIPTION, resource_group or DEFAULT_RESOURCE_GROUP, name, server
@@ -110,6 +127,9 @@ class Workspace:
             extra["friendly_name"] = friendly_name
         session = _connect(server)
         made = Workspace._of(session, _create(session, wanted, "return" if exist_ok else "refuse", extra))
+        for kind, sizes in (("cpu", default_cpu_compute_target), ("gpu", default_gpu_compute_target)):
+            if sizes is not None and made.get_default_compute_target(kind) is None:
+                ComputeTarget.create(made, _DEFAULT_COMPUTE[kind], sizes)
         if show_output:
             print(f"Workspace {name} is ready.")
         return made
@@ -150,6 +170,11 @@ class Workspace:
     @property
     def location(self) -> str:
         return self._view.location
+
+    # Private in Azure's class too, and still read by scripts that exist.
+    _workspace_name = name
+    _subscription_id = subscription_id
+    _resource_group = resource_group
 
     @property
     def sku(self) -> str:

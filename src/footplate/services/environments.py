@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from footplate.domain.records import EnvironmentView
@@ -25,8 +26,16 @@ class EnvironmentService:
         self._store.workspaces.get(workspace)
         return self._store.environments.register(workspace, name, definition, time.time())
 
-    def get(self, workspace: str, name: str, version: str | None) -> EnvironmentView:
+    def get(self, workspace: str, name: str, version: str | None, label: str | None = None) -> EnvironmentView:
+        if label is not None:
+            return self._store.environments.labelled(workspace, name, label)
         return self._store.environments.get(workspace, name, version)
+
+    def label(self, workspace: str, name: str, version: str, labels: Sequence[str]) -> EnvironmentView:
+        for label in labels:
+            if not label or label.lower() == "latest":
+                raise InvalidInput(f"{label!r} cannot be a label", "choose another: 'latest' is always the newest")
+        return self._store.environments.set_labels(workspace, name, version, labels)
 
     def list(self, workspace: str) -> list[EnvironmentView]:
         return self._store.environments.list(workspace)

@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +24,12 @@ from footplate.domain.codec import to_json
 from footplate.domain.lifecycle import Effect, Event
 from footplate.domain.records import Cause, NodeState, RunRecord, RunView, Stage, StoryLine, Waiting
 from footplate.engines.base import AgentJob, Engine, Observation
-from footplate.errors import Conflict, FootplateError, InvalidInput, NotFound, Unavailable
+from footplate.environments.base import Workshop
+from footplate.errors import Conflict, FootplateError, InvalidInput, NotFound, OutOfSpace, Unavailable
 from footplate.services.capacity import capacity_of
+from footplate.services.settings import read_settings
 from footplate.storage import Store
+from footplate.storage.faults import translate
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +61,7 @@ class Orchestrator:
         self._waits: dict[str, Waiting] = {}
         self._revivals: defaultdict[str, int] = defaultdict(int)
         self._missing_since: dict[str, float] = {}
+        self._unsure: set[str] = set()
         self._active: set[str] = set()
         self._active_guard = threading.Lock()
         self._dirty: set[tuple[str, str]] = set()
@@ -98,7 +102,8 @@ class Orchestrator:
     def begin(self, record: RunRecord, created_by: str, event: lifecycle.Submitted) -> RunView:
         """Store a new run, already one event old, so that a server killed right after this finds it whole."""
         after, effects = lifecycle.apply(record, event, record.created)
-        view = self._store.runs.create(after, created_by, [_line(after, event, record.created)])
+        with self._perhaps_stored(record.id):
+            view = self._store.runs.create(after, created_by, [_line(after, event, record.created)])
         self._track(after)
         self._perform_all(after, effects)
         return view
@@ -111,11 +116,24 @@ class Orchestrator:
             after, effects = lifecycle.apply(record, event, now)
             if after is record:
                 return record
-            if self._store.runs.save(after, record.version, [_line(after, event, now)]):
+            with self._perhaps_stored(run):
+                saved = self._store.runs.save(after, record.version, [_line(after, event, now)])
+            if saved:
                 self._track(after)
                 self._publish(f"run:{run}")
                 self._perform_all(after, effects)
                 return after
+
+    @contextlib.contextmanager
+    def _perhaps_stored(self, run: str) -> Generator[None, None, None]:
+        """A database that goes away may have kept what it did not confirm: then the effects are still to be performed,
+        and whoever repeats the event finds nothing left to decide. The watcher looks after such runs."""
+        try:
+            yield
+        except (Unavailable, OutOfSpace):
+            self._unsure.add(run)
+            self._wake_watcher.set()
+            raise
 
     def waiting(self, run: str) -> Waiting | None:
         """Why a queued run waits and its place in the line, as of the last look at the queue."""
@@ -145,14 +163,27 @@ class Orchestrator:
 
     def _perform(self, record: RunRecord, effect: Effect) -> None:
         try:
+            self._perform_once(record, effect)
+        except (Unavailable, OutOfSpace) as error:  # of the store: nobody repeats an effect but the watcher
+            log.warning("run %s: %s has to wait: %s", record.id, type(effect).__name__, error.message)
+            self._unsure.add(record.id)
+            self._wake_watcher.set()
+
+    def _perform_once(self, record: RunRecord, effect: Effect) -> None:
+        try:
             if isinstance(effect, lifecycle.ResolveLock):
                 self._resolve_lock(record)
             elif isinstance(effect, lifecycle.Launch):
                 self._launch(record)
             elif isinstance(effect, lifecycle.StopNodes):
                 self._stop_nodes(record)
+        except _StoreAway as away:
+            raise away.error from None
         except FootplateError as error:
             self._fail(record.id, type(effect).__name__, Cause(_cause_code(effect), error.message, error.hint))
+        except OSError as error:
+            known = translate(error)
+            self._fail(record.id, type(effect).__name__, Cause(_cause_code(effect), known.message, known.hint))
         except Exception as error:
             log.exception("effect %s of run %s failed", type(effect).__name__, record.id)
             words = f"Footplate could not go on with this run: {type(error).__name__}: {error}"
@@ -165,17 +196,17 @@ class Orchestrator:
             log.warning("run %s was over when %s failed: %s", run, effect, cause.message)
 
     def _resolve_lock(self, record: RunRecord) -> None:
-        spec = record.spec.environment
-        lines: list[str] = []
+        workshop = Workshop(self._home / "environments", read_settings(self._home).interpreters)
+        size = 0
 
         def say(line: str) -> None:
-            lines.append(line)
+            nonlocal size
+            size = self._store.logs.append(record.id, LOCK_LOG, size, f"{line}\n".encode(), replace=size == 0)
 
-        lock = environments.load(spec.builder).lock(spec, say)
-        if lines:
-            self._store.logs.append(record.id, LOCK_LOG, 0, ("\n".join(lines) + "\n").encode(), replace=True)
-        self._store.locks.put(lock)
-        self.tell(record.id, lifecycle.Locked(lock.digest, lock.warnings))
+        lock = environments.resolve(record.spec.environment, workshop, say)
+        with _of_the_store():
+            self._store.locks.put(lock)
+            self.tell(record.id, lifecycle.Locked(lock.digest, lock.warnings))
 
     def _launch(self, record: RunRecord) -> None:
         engine = self._engine(record)
@@ -187,16 +218,19 @@ class Orchestrator:
             home=str(self._home),
         )
         handle = engine.submit(engine.prepare(job))
-        self.tell(record.id, lifecycle.Launched(handle))
+        with _of_the_store():
+            self.tell(record.id, lifecycle.Launched(handle))
 
     def _stop_nodes(self, record: RunRecord) -> None:
         """Nodes also learn it from the answer to their next heartbeat; the engine is the faster and the harder way."""
-        current = self._store.runs.record(record.id)
+        with _of_the_store():
+            current = self._store.runs.record(record.id)
         if current.handle is not None and current.stage is not Stage.ENDED:
             self._engine(current).cancel(current.handle, GRACE_SECONDS)
 
     def _engine(self, record: RunRecord) -> Engine:
-        name = capacity_of(self._store, record.workspace, record.spec.target).engine
+        with _of_the_store():
+            name = capacity_of(self._store, record.workspace, record.spec.target).engine
         if name not in self._engines:
             self._engines[name] = self._load_engine(name)
         return self._engines[name]
@@ -218,11 +252,14 @@ class Orchestrator:
                 workspace, target = self._dirty.pop()
             try:
                 self._schedule(workspace, target)
+                continue
+            except (Unavailable, OutOfSpace) as error:
+                log.warning("cannot look at the queue of %s: %s", target, error.message)
             except Exception:
                 log.exception("looking at the queue of %s failed", target)
-                if self._stopping.wait(1.0):
-                    return
-                self.look_at_queue(workspace, target)
+            if self._stopping.wait(1.0):
+                return
+            self.look_at_queue(workspace, target)
 
     def _schedule(self, workspace: str, target: str) -> None:
         records = {r.id: r for r in self._store.runs.waiting(workspace, target)}
@@ -252,22 +289,33 @@ class Orchestrator:
 
     def _watch_forever(self) -> None:
         while not self._stopping.is_set():
-            if self.active_runs() == 0:
+            if self._is_idle():
                 self._wake_watcher.clear()
-                if self.active_runs() == 0:
+                if self._is_idle():
                     self._wake_watcher.wait()
                 continue
             try:
                 self._watch_once()
-            except Unavailable as error:
-                log.warning("cannot know how the agents are: %s", error.message)
+            except (Unavailable, OutOfSpace) as error:
+                log.warning("cannot look after the runs: %s", error.message)
+            except _StoreAway as away:
+                log.warning("cannot look after the runs: %s", away.error.message)
             except Exception:
                 log.exception("watching the agents failed")
             self._stopping.wait(self._watch_seconds)
 
+    def _is_idle(self) -> bool:
+        return self.active_runs() == 0 and not self._unsure
+
     def _watch_once(self) -> None:
         by_engine: defaultdict[str, list[RunRecord]] = defaultdict(list)
-        for record in self._store.runs.active():
+        unsure = set(self._unsure)
+        active = self._store.runs.active()
+        self._unsure -= unsure
+        for record in active:
+            if record.id in unsure:
+                self._track(record)
+                self._perform_all(record, lifecycle.resume(record))
             if record.handle is not None:
                 by_engine[capacity_of(self._store, record.workspace, record.spec.target).engine].append(record)
         for records in by_engine.values():
@@ -306,6 +354,22 @@ class Orchestrator:
                 self.tell(
                     record.id, lifecycle.Lost(node, Cause("node_lost", f"lost node {node}: {why}", hint, node=node))
                 )
+
+
+class _StoreAway(Exception):
+    """The store, and not what an effect wanted to do, is in trouble."""
+
+    def __init__(self, error: FootplateError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+@contextlib.contextmanager
+def _of_the_store() -> Generator[None, None, None]:
+    try:
+        yield
+    except (Unavailable, OutOfSpace) as error:
+        raise _StoreAway(error) from None
 
 
 def _cause_code(effect: Effect) -> str:

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from footplate import environments
 from footplate.domain import lifecycle
 from footplate.domain.codec import to_json
 from footplate.domain.launch import check_launchable
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
-from footplate.domain.specs import RunSpec, check_run_id, check_spec
+from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.computes import ComputeService
 from footplate.services.orchestrator import Orchestrator, refuse_if_too_large, with_waiting
@@ -64,6 +65,7 @@ class RunService:
             raise InvalidInput(f"parent run {spec.parent!r} is in another workspace", "use a run of this workspace")
         if spec.kind == "job":
             check_launchable(spec.distribution)
+            _check_builder(spec.environment)
             target = self._computes.get(workspace, spec.target)
             refuse_if_too_large(spec.distribution.node_count, target.max_nodes, spec.target)
         return spec
@@ -135,3 +137,14 @@ class RunService:
         query = RunQuery(workspace=parent.workspace, parent=run, limit=1000)
         children, _ = self._store.runs.list(query)
         return [c.id for c in children if c.stage is not Stage.ENDED]
+
+
+def _check_builder(environment: EnvironmentSpec) -> None:
+    if environment.builder not in environments.names():
+        raise InvalidInput(
+            f"this server cannot make the environment {environment.name!r}: it has no builder "
+            f"{environment.builder!r}, only {', '.join(environments.names())}",
+            "ask for conda packages from PyPI instead: CondaDependencies.create(pip_packages=[…])"
+            if environment.builder == "conda"
+            else "is the server older than the client? see: footplate server status",
+        )

@@ -72,7 +72,7 @@ class Files:
                 rows.append({**row, "modified": now, "automatic": automatic})
             if skipped and not automatic:
                 more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
-                words = f"run {run} has a file {skipped[0]!r}{more} already"
+                words = f"file {skipped[0]!r}{more} already exists in run {run}"
                 raise Conflict(words, "upload it under another name", paths=skipped[:100])
             if rows:
                 connection.execute(insert(files), rows)

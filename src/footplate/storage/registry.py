@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from dataclasses import replace as replaced
 from typing import Any
 
@@ -12,7 +13,7 @@ from footplate.domain.codec import to_json
 from footplate.domain.records import ComputeView, EnvironmentView, Lock
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage.database import Database
-from footplate.storage.schema import computes, environments, locks
+from footplate.storage.schema import computes, environment_labels, environments, locks
 
 _COMPUTE_COLUMNS = tuple(column.name for column in computes.c)
 _COMPUTE_CHANGES = ("engine", "max_nodes", "min_nodes", "idle_seconds", "state", "options", "modified")
@@ -108,6 +109,33 @@ class Environments:
             which = f"version {version!r} of environment" if version is not None else "environment"
             raise NotFound(f"there is no {which} {name!r}", "register it first, or look at Environment.list(workspace)")
         return _environment(row)
+
+    def set_labels(self, workspace: str, name: str, version: str, labels: Sequence[str]) -> EnvironmentView:
+        """Let the labels stand for this version, whichever they stood for before."""
+        view = self.get(workspace, name, version)
+        with self._database.write() as connection:
+            for label in labels:
+                row = {"workspace": workspace, "name": name, "label": label, "version": int(view.version)}
+                statement = self._database.insert(environment_labels).values(**row)
+                connection.execute(
+                    statement.on_conflict_do_update(
+                        index_elements=["workspace", "name", "label"], set_={"version": row["version"]}
+                    )
+                )
+        return view
+
+    def labelled(self, workspace: str, name: str, label: str) -> EnvironmentView:
+        """The version that the label stands for."""
+        c = environment_labels.c
+        query = select(c.version).where(c.workspace == workspace, c.name == name, c.label == label)
+        with self._database.read() as connection:
+            version = connection.execute(query).scalar_one_or_none()
+        if version is None:
+            raise NotFound(
+                f"there is no version of environment {name!r} with the label {label!r}",
+                "label one with Environment.label(workspace, name, version, labels)",
+            )
+        return self.get(workspace, name, str(version))
 
     def list(self, workspace: str) -> builtins.list[EnvironmentView]:
         """The latest version of each, by name."""

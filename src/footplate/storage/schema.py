@@ -32,7 +32,7 @@ from sqlalchemy.types import TypeDecorator
 
 from footplate.errors import InvalidInput
 
-HEAD = "0001"
+HEAD = "0002"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL takes no index entry larger than a third of a page."""
@@ -300,6 +300,15 @@ environments = Table(
     Column("version", Integer, primary_key=True, autoincrement=False),
     Column("created", Double, nullable=False),
     Column("definition", Json, nullable=False),
+)
+
+environment_labels = Table(
+    "environment_labels",
+    metadata,
+    Column("workspace", Words, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", Words, primary_key=True),
+    Column("label", Words, primary_key=True),
+    Column("version", Integer, nullable=False),
 )
 
 locks = Table(

@@ -17,11 +17,13 @@ WORDS: Mapping[int, str] = {
     slots.INT: "scalar",
     slots.SCALAR: "scalar",
     slots.LIST: "list",
-    slots.ROW: "row",
+    slots.ROW: "table",
     slots.TABLE: "table",
     slots.ARTIFACT: "artifact",
 }
-"""What the API calls the kinds. Points of one name are all of the same word: the first one logged decides."""
+"""What the API calls the kinds. Points of one name are all of the same word: the first one logged decides.
+
+A row is a table of one, whose cells are bare: log_row and log_table of one name make one table."""
 
 _LONGEST_NAME = 500
 _LONGEST_LAST = 1000

@@ -12,7 +12,7 @@ import pytest
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Builder, Interpreter
+from footplate.environments.base import Builder, Interpreter, Workshop
 from footplate.errors import FootplateError
 
 
@@ -30,6 +30,10 @@ def quiet(_line: str) -> None:
     pass
 
 
+def lock_of(arena: Arena, spec: EnvironmentSpec) -> Lock:
+    return arena.builder.lock(spec, Workshop(arena.root), quiet)
+
+
 def runs(interpreter: Interpreter) -> str:
     """The prefix of the Python that the interpreter's argv starts."""
     argv = [*interpreter.argv, "-c", "import sys; print(sys.prefix)"]
@@ -38,29 +42,29 @@ def runs(interpreter: Interpreter) -> str:
 
 class BuilderSuite:
     def test_same_content_same_digest(self, arena: Arena) -> None:
-        first, second = (arena.builder.lock(arena.spec, quiet) for _ in range(2))
+        first, second = (lock_of(arena, arena.spec) for _ in range(2))
         assert first == second
         assert first.builder == arena.builder.name
-        assert arena.builder.lock(arena.other, quiet).digest != first.digest
+        assert lock_of(arena, arena.other).digest != first.digest
 
     def test_a_lock_survives_its_journey_as_json(self, arena: Arena) -> None:
-        lock = arena.builder.lock(arena.spec, quiet)
+        lock = lock_of(arena, arena.spec)
         assert from_json(Lock, to_json(lock)) == lock
 
     def test_the_interpreter_runs_and_is_the_same_next_time(self, arena: Arena) -> None:
-        lock = arena.builder.lock(arena.spec, quiet)
+        lock = lock_of(arena, arena.spec)
         first = arena.builder.build(lock, arena.root, quiet)
         assert runs(first)
         assert arena.builder.build(lock, arena.root, quiet) == first
 
     def test_what_is_there_already_takes_no_words(self, arena: Arena) -> None:
-        lock, said = arena.builder.lock(arena.spec, quiet), list[str]()
+        lock, said = lock_of(arena, arena.spec), list[str]()
         arena.builder.build(lock, arena.root, quiet)
         arena.builder.build(lock, arena.root, said.append)
         assert said == []
 
     def test_many_ask_at_once_and_all_get_the_same(self, arena: Arena) -> None:
-        lock = arena.builder.lock(arena.spec, quiet)
+        lock = lock_of(arena, arena.spec)
         with ThreadPoolExecutor(4) as pool:
             asked = [pool.submit(arena.builder.build, lock, arena.root, quiet) for _ in range(4)]
             built = [future.result() for future in asked]
@@ -69,5 +73,5 @@ class BuilderSuite:
 
     def test_what_cannot_be_is_refused_with_a_hint(self, arena: Arena) -> None:
         with pytest.raises(FootplateError) as caught:
-            arena.builder.build(arena.builder.lock(arena.impossible, quiet), arena.root, quiet)
+            arena.builder.build(lock_of(arena, arena.impossible), arena.root, quiet)
         assert caught.value.hint

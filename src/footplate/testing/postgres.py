@@ -45,15 +45,29 @@ class PostgresServer:
             shutil.chown(self.folder, self._identity["user"], self._identity["group"])
         self._run(str(binaries / "initdb"), "-D", str(data), "-U", _USER, "-A", "trust", "-E", "UTF8", "--no-sync")
         options = [part for setting in _SETTINGS for part in ("-c", setting)]
-        with (self.folder / "server.log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [str(binaries / "postgres"), "-D", str(data), "-k", str(self.folder), *options],
-                stdout=log,
-                stderr=log,
-                cwd="/",
-                **self._identity,
-            )
+        self._argv = [str(binaries / "postgres"), "-D", str(data), "-k", str(self.folder), *options]
+        self._process = self._spawn()
         self._wait_until_ready()
+
+    def kill(self) -> None:
+        """As a power cut would: nothing is said to anybody."""
+        self._process.kill()
+        self._process.wait()
+
+    def start_again(self) -> None:
+        """After `kill`. What its own children still hold, they let go of in a moment; until then it does not start."""
+        give_up = time.monotonic() + _START_SECONDS
+        self._process = self._spawn()
+        while not self._is_ready():
+            if self._process.poll() is not None:
+                self._process = self._spawn()
+            if time.monotonic() > give_up:
+                raise Unavailable("PostgreSQL did not start again", f"look at {self.folder / 'server.log'}")
+            time.sleep(0.05)
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        with (self.folder / "server.log").open("ab") as log:
+            return subprocess.Popen(self._argv, stdout=log, stderr=log, cwd="/", **self._identity)
 
     def new_database(self) -> str:
         """The address of a fresh, empty database."""
@@ -83,16 +97,19 @@ class PostgresServer:
 
     def _wait_until_ready(self) -> None:
         give_up = time.monotonic() + _START_SECONDS
-        while True:
-            try:
-                _connect(self.folder, "postgres").close()
-                return
-            except _operational_error():
-                if self._process.poll() is not None or time.monotonic() > give_up:
-                    log = (self.folder / "server.log").read_text(errors="replace")
-                    self.stop()
-                    raise Unavailable(f"PostgreSQL did not start: {log[-2000:]}", "look at its own message") from None
-                time.sleep(0.02)
+        while not self._is_ready():
+            if self._process.poll() is not None or time.monotonic() > give_up:
+                log = (self.folder / "server.log").read_text(errors="replace")
+                self.stop()
+                raise Unavailable(f"PostgreSQL did not start: {log[-2000:]}", "look at its own message")
+            time.sleep(0.02)
+
+    def _is_ready(self) -> bool:
+        try:
+            _connect(self.folder, "postgres").close()
+        except _operational_error():
+            return False
+        return True
 
 
 def _someone_else() -> dict[str, Any]:

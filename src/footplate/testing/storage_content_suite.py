@@ -39,9 +39,9 @@ class FileTests(StorageFixtures):
 
     def test_what_a_user_uploads_must_all_be_new(self, store: Store, run: str) -> None:
         store.files.add(run, [self.file("a")], False, 50.0)
-        with pytest.raises(Conflict, match="has a file 'a'"):
+        with pytest.raises(Conflict, match="'a' already exists"):
             store.files.add(run, [self.file("b"), self.file("a"), self.file("c")], False, 60.0)
-        with pytest.raises(Conflict, match="has a file 'd'"):
+        with pytest.raises(Conflict, match="'d' already exists"):
             store.files.add(run, [self.file("d"), self.file("d")], False, 60.0)
         assert [f.path for f in store.files.list(run)] == ["a"]
 
@@ -184,7 +184,7 @@ class MetricTests(StorageFixtures):
         assert (values["row"], values["table"]) == ([{"a": 1, "b": "x"}], [{"a": [1, 2]}])
         assert values["image"] == [{"path": "outputs/i.png", "type": "image"}]
         kinds = [item["kind"] for item in read.values()]
-        assert kinds == ["scalar"] * 6 + ["list", "row", "table", "artifact"]
+        assert kinds == ["scalar"] * 6 + ["list", "table", "table", "artifact"]
         assert store.metrics.read(run, "epoch") == [read["epoch"]]
         assert store.metrics.read(run, "never") == []
 

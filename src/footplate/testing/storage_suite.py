@@ -172,6 +172,20 @@ class RegistryTests(StorageFixtures):
             with pytest.raises(NotFound, match="version"):
                 store.environments.get(WORKSPACE, "env", version)
 
+    def test_labels_stand_for_one_version_of_an_environment(self, store: Store) -> None:
+        for number in (1, 2):
+            store.environments.register(WORKSPACE, "env", {"a": number}, 10.0)
+        store.environments.register(WORKSPACE, "other", {}, 10.0)
+        store.environments.set_labels(WORKSPACE, "env", "1", ["tested", ODD])
+        assert store.environments.labelled(WORKSPACE, "env", ODD).version == "1"
+        store.environments.set_labels(WORKSPACE, "env", "2", ["tested"])
+        assert store.environments.labelled(WORKSPACE, "env", "tested").definition == {"a": 2}
+        assert store.environments.labelled(WORKSPACE, "env", ODD).version == "1"
+        with pytest.raises(NotFound, match="'tested'"):
+            store.environments.labelled(WORKSPACE, "other", "tested")
+        with pytest.raises(NotFound, match="version '3'"):
+            store.environments.set_labels(WORKSPACE, "env", "3", ["tested"])
+
     def test_locks_and_tokens(self, store: Store) -> None:
         lock = Lock("ab" * 32, "venv", {"requirements": [ODD]}, ("old",))
         store.locks.put(lock)

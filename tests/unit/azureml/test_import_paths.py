@@ -22,12 +22,20 @@ PATHS = {
     "azureml.core.script_run_config": "ScriptRunConfig",
     "azureml.core.runconfig": (
         "RunConfiguration CondaDependencies MpiConfiguration PyTorchConfiguration TensorflowConfiguration "
-        "DockerConfiguration Environment"
+        "DockerConfiguration Environment EnvironmentDefinition DataReferenceConfiguration HistoryConfiguration "
+        "AmlComputeConfiguration ApplicationEndpointConfiguration HdiConfiguration KubernetesComputeConfiguration "
+        "ParallelTaskConfiguration SparkConfiguration ContainerRegistry DockerSection PythonSection SparkPackage "
+        "SparkSection"
     ),
     "azureml.core.conda_dependencies": "CondaDependencies",
-    "azureml.core.environment": "Environment CondaDependencies DockerSection PythonSection",
+    "azureml.core.environment": (
+        "Environment EnvironmentDefinition CondaDependencies ContainerRegistry DockerSection DockerBuildContext "
+        "DockerImagePlatform PythonSection RSection SparkSection SparkPackage DatabricksSection"
+    ),
+    "azureml.core.container_registry": "ContainerRegistry",
+    "azureml.core.databricks": "DatabricksSection",
     "azureml.core.compute": "ComputeTarget AmlCompute",
-    "azureml.core.compute_target": "ComputeTargetException LocalTarget",
+    "azureml.core.compute_target": "AbstractComputeTarget ComputeTargetException LocalTarget",
     "azureml.core.model": "Model",
     "azureml.core.resource_configuration": "ResourceConfiguration",
     "azureml.core.authentication": (
@@ -68,6 +76,13 @@ def test_one_class_is_one_object_wherever_it_comes_from():
     from azureml.exceptions import ComputeTargetException as SameException
 
     assert (Run, Workspace, ComputeTargetException) == (SameRun, SameWorkspace, SameException)
+
+
+def test_the_default_images_are_named_where_code_looks_for_them():
+    from azureml.core import environment, runconfig
+
+    for name in ("DEFAULT_CPU_IMAGE", "DEFAULT_GPU_IMAGE"):
+        assert isinstance(getattr(runconfig, name), str) and getattr(runconfig, name) == getattr(environment, name)
 
 
 def test_the_version_is_a_string():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from footplate.cli import charts, console
+from footplate.cli import charts, console, tables
 from footplate.cli.context import parse_pairs
 from footplate.cli.init import workspace_name
 from footplate.cli.run import experiment_name
@@ -18,8 +18,8 @@ from footplate.cli.run import experiment_name
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        (None, ""), (0.04, "0.0s"), (4.25, "4.2s"), (59.9, "59.9s"), (59.97, "1m 0s"), (200, "3m 20s"),
-        (3599.9, "1h 0m"), (3600, "1h 0m"), (18120, "5h 2m"), (86399, "23h 59m"), (86400, "1d 0h"), (187200, "2d 4h"),
+        (None, ""), (0.04, "0.0s"), (4.25, "4.2s"), (59.9, "59.9s"), (59.97, "1m"), (200, "3m 20s"),
+        (3599.9, "1h"), (3600, "1h"), (18120, "5h 2m"), (86399, "23h 59m"), (86400, "1d"), (187200, "2d 4h"),
     ],
 )  # fmt: skip
 def test_duration(seconds: float | None, words: str) -> None:
@@ -89,7 +89,7 @@ def test_any_numbers_can_be_plotted(values: list[float]) -> None:
 
 
 def test_a_table_in_a_pipe_is_plain_and_aligned(capsys: pytest.CaptureFixture[str]) -> None:
-    console.table(["name", "size"], [["a", "10 B"], ["long-name", None]], right=["size"])
+    tables.table(["name", "size"], [["a", "10 B"], ["long-name", None]], right=["size"])
     assert capsys.readouterr().out == "NAME       SIZE\na          10 B\nlong-name\n"
 
 

@@ -39,6 +39,6 @@ def test_exit_code(run: RunView, code: int) -> None:
 
 
 def test_summary() -> None:
-    assert summary(ENDED) == "e_1_ab Completed after 3.5s"
-    assert summary(failed(hint="mend it")) == "e_1_ab Failed after 3.5s: it broke\nhint: mend it"
-    assert summary(replace(failed(), started=None)) == "e_1_ab Failed: it broke"
+    assert summary(ENDED) == "Completed after 3.5s"
+    assert summary(failed(hint="mend it")) == "Failed after 3.5s: it broke\nhint: mend it"
+    assert summary(replace(failed(), started=None)) == "Failed: it broke"

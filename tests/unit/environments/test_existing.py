@@ -7,6 +7,7 @@ import pytest
 
 from footplate import environments
 from footplate.domain.specs import EnvironmentSpec
+from footplate.environments.base import Workshop
 from footplate.environments.existing import ExistingBuilder
 from footplate.errors import InvalidInput
 
@@ -14,7 +15,7 @@ from footplate.errors import InvalidInput
 def build(interpreter: str | None, root: Path) -> tuple[str, ...]:
     builder = ExistingBuilder()
     return builder.build(
-        builder.lock(EnvironmentSpec(interpreter=interpreter), lambda _: None), root, lambda _: None
+        builder.lock(EnvironmentSpec(interpreter=interpreter), Workshop(root), lambda _: None), root, lambda _: None
     ).argv
 
 

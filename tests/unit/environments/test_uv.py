@@ -28,7 +28,6 @@ def test_pip_s_words_become_uv_s() -> None:
         "UV_CONSTRAINT": "c.txt d.txt",
         "SSL_CERT_FILE": "/etc/ca.pem",
         "UV_INDEX_STRATEGY": "unsafe-best-match",
-        "UV_NO_PROGRESS": "1",
     }
 
 
@@ -41,7 +40,7 @@ def test_what_uv_was_told_itself_stands(named: str, option: str) -> None:
 
 def test_our_own_environment_is_not_uv_s_business(tmp_path: Path) -> None:
     inherited = {"VIRTUAL_ENV": "/v", "PYTHONPATH": "/p", "UV_CACHE_DIR": "/mine"}
-    assert uv_variables(inherited, {}, tmp_path) == {"UV_CACHE_DIR": "/mine", "UV_NO_PROGRESS": "1"}
+    assert uv_variables(inherited, {}, tmp_path) == {"UV_CACHE_DIR": "/mine"}
     assert uv_variables({}, {}, tmp_path)["UV_CACHE_DIR"] == str(tmp_path)
 
 

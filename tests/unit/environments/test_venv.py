@@ -4,15 +4,21 @@ import os
 import signal
 import subprocess
 import sys
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from footplate import __version__
+from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.venv import MARKER, VenvBuilder
+from footplate.environments.base import Say, Workshop
+from footplate.environments.folders import MARKER
+from footplate.environments.pythons import Python, installed
+from footplate.environments.venv import VenvBuilder
 from footplate.errors import Broken, InvalidInput
+from footplate.node.workdir import runtime_folder
+from footplate.testing.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -21,31 +27,21 @@ def quiet(_line: str) -> None:
     pass
 
 
-@pytest.fixture
-def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A world in which the only packages are `tiny` 1.0 and 2.0."""
-    folder = tmp_path / "wheels"
-    folder.mkdir()
-    for version in ("1.0", "2.0"):
-        info = f"tiny-{version}.dist-info"
-        with zipfile.ZipFile(folder / f"tiny-{version}-py3-none-any.whl", "w") as wheel:
-            wheel.writestr("tiny.py", f"version = {version!r}\n")
-            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tiny\nVersion: {version}\n")
-            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-            wheel.writestr(f"{info}/RECORD", f"tiny.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
-    return folder
-
-
 def spec(*requirements: str, python: str | None = PYTHON) -> EnvironmentSpec:
     return EnvironmentSpec(builder="venv", python=python, requirements=requirements)
 
 
+@pytest.fixture
+def pythons(tmp_path: Path) -> list[Python]:
+    return installed(tmp_path / "e")
+
+
+def lock_of(wanted: EnvironmentSpec, say: Say = quiet, **rules: str) -> Lock:
+    return VenvBuilder().lock(wanted, Workshop(Path(os.environ["UV_CACHE_DIR"]).parent / "e", **rules), say)
+
+
 def test_the_lock_is_exact_and_hashed(wheels: Path) -> None:
-    lock = VenvBuilder().lock(spec("tiny"), quiet)
+    lock = lock_of(spec("tiny"), quiet)
     assert lock.content["requirements"].startswith("tiny==2.0 \\\n    --hash=sha256:")
     assert lock.content["python"] == PYTHON
 
@@ -53,26 +49,26 @@ def test_the_lock_is_exact_and_hashed(wheels: Path) -> None:
 def test_azureml_packages_are_ours_and_left_out_aloud(wheels: Path) -> None:
     said: list[str] = []
     requirements = ("azureml-defaults~=1.6", "azureml_core", "azureml", "azureml-sdk[x]>=1", "tiny<2", "# a comment")
-    lock = VenvBuilder().lock(spec(*requirements), said.append)
+    lock = lock_of(spec(*requirements), said.append)
     assert lock.content["requirements"].startswith("tiny==1.0")
     assert sum("left out" in line for line in said) == 4
 
 
 def test_a_conflict_is_explained_in_uv_s_words(wheels: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
-        VenvBuilder().lock(spec("tiny<2", "tiny>=2"), quiet)
+        lock_of(spec("tiny<2", "tiny>=2"), quiet)
     assert "tiny" in caught.value.message
     assert "unsatisfiable" in caught.value.message
 
 
 def test_what_is_no_version_is_refused(wheels: Path) -> None:
     with pytest.raises(InvalidInput, match="'three'"):
-        VenvBuilder().lock(spec("tiny", python="three"), quiet)
+        lock_of(spec("tiny", python="three"), quiet)
 
 
 def test_the_build_holds_what_was_locked_compiled(wheels: Path, tmp_path: Path) -> None:
     builder, said = VenvBuilder(), list[str]()
-    python = builder.build(builder.lock(spec("tiny<2"), quiet), tmp_path / "e", said.append)
+    python = builder.build(lock_of(spec("tiny<2"), quiet), tmp_path / "e", said.append)
     argv = [*python.argv, "-c", "import tiny, sys; print(tiny.version, tiny.__cached__, sys.prefix)"]
     version, cached, prefix = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
     assert version == "1.0"
@@ -83,13 +79,13 @@ def test_the_build_holds_what_was_locked_compiled(wheels: Path, tmp_path: Path) 
 
 def test_an_environment_without_requirements_is_an_empty_one(wheels: Path, tmp_path: Path) -> None:
     builder = VenvBuilder()
-    python = builder.build(builder.lock(spec("azureml-defaults"), quiet), tmp_path / "e", quiet)
+    python = builder.build(lock_of(spec("azureml-defaults"), quiet), tmp_path / "e", quiet)
     assert subprocess.run([*python.argv, "-c", "import tiny"], capture_output=True).returncode == 1
 
 
 def test_a_wheel_that_is_not_the_one_that_was_locked_is_refused(wheels: Path, tmp_path: Path) -> None:
     builder = VenvBuilder()
-    lock = builder.lock(spec("tiny"), quiet)
+    lock = lock_of(spec("tiny"), quiet)
     (wheels / "tiny-1.0-py3-none-any.whl").replace(wheels / "tiny-2.0-py3-none-any.whl")
     (tmp_path / "cache").rename(tmp_path / "old cache")
     with pytest.raises(Broken):
@@ -99,7 +95,7 @@ def test_a_wheel_that_is_not_the_one_that_was_locked_is_refused(wheels: Path, tm
 
 def test_it_is_built_once_while_others_wait_and_say_so(wheels: Path, tmp_path: Path) -> None:
     builder, said = VenvBuilder(), list[str]()
-    lock = builder.lock(spec("tiny"), quiet)
+    lock = lock_of(spec("tiny"), quiet)
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda _: builder.build(lock, tmp_path / "e", said.append), range(3)))
     assert sum(line.startswith("building") for line in said) == 1
@@ -108,7 +104,7 @@ def test_it_is_built_once_while_others_wait_and_say_so(wheels: Path, tmp_path: P
 
 def test_a_killed_build_is_made_anew(wheels: Path, tmp_path: Path) -> None:
     builder = VenvBuilder()
-    lock = builder.lock(spec("tiny"), quiet)
+    lock = lock_of(spec("tiny"), quiet)
     text = (
         "import os, signal, sys; from pathlib import Path; from footplate.environments.venv import VenvBuilder\n"
         "from footplate.domain.records import Lock; import json\n"
@@ -125,9 +121,118 @@ def test_a_killed_build_is_made_anew(wheels: Path, tmp_path: Path) -> None:
 
 def test_one_whose_python_has_gone_is_made_anew(wheels: Path, tmp_path: Path) -> None:
     builder = VenvBuilder()
-    lock = builder.lock(spec("tiny"), quiet)
+    lock = lock_of(spec("tiny"), quiet)
     python = Path(builder.build(lock, tmp_path / "e", quiet).argv[0])
     python.unlink()
     python.symlink_to("/nowhere/python")
     assert builder.build(lock, tmp_path / "e", quiet).argv == (str(python),)
     assert subprocess.run([str(python), "-c", "import tiny"]).returncode == 0
+
+
+def test_a_conflict_names_the_lines_as_they_were_written(wheels: Path) -> None:
+    make_wheel(wheels, "innocent", "1.0")
+    make_wheel(wheels, "demanding", "1.0", needs=("tiny>=2",))
+    with pytest.raises(InvalidInput) as caught:
+        lock_of(spec("innocent", "Tiny<2  # the old one", "demanding"))
+    lines = caught.value.message.split("the lines that clash:\n")[1].splitlines()
+    assert sorted(lines) == ["  Tiny<2", "  demanding"]
+
+
+def test_what_a_package_asks_for_of_azureml_is_left_out_as_well(wheels: Path) -> None:
+    make_wheel(wheels, "helper", "1.0", needs=("azureml-core>=1.20", "tiny"))
+    assert [line.split()[0] for line in lock_of(spec("helper")).content["requirements"].splitlines()[::2]] == [
+        "helper==1.0",
+        "tiny==2.0",
+    ]
+
+
+def test_azureml_is_importable_in_an_environment_that_left_it_out(wheels: Path, tmp_path: Path) -> None:
+    ours = ("azureml-sdk[automl,explain]>=1.1; python_version>'3'", "azureml-core @ https://x/y.whl")
+    lock = lock_of(spec(*ours, "tiny"))
+    python = VenvBuilder().build(lock, tmp_path / "e", quiet)
+    (tmp_path / "home").mkdir()
+    runtime = runtime_folder(str(tmp_path / "home"), __version__)
+    text = "import azureml.core, tiny; from azureml.core import Run, Workspace; print(azureml.core.__file__)"
+    argv = [*python.argv, "-c", text]
+    done = subprocess.run(argv, env={"PYTHONPATH": runtime}, capture_output=True, text=True, check=True)
+    assert str(tmp_path / "e") not in done.stdout
+
+
+def test_a_constraint_of_pip_s_configuration_holds_and_does_not_hinder_the_build(
+    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "constraints.txt").write_text("tiny<2\n")
+    monkeypatch.setenv("PIP_CONSTRAINT", str(tmp_path / "constraints.txt"))
+    lock = lock_of(spec("tiny"))
+    assert lock.content["requirements"].startswith("tiny==1.0")
+    VenvBuilder().build(lock, tmp_path / "e", quiet)
+
+
+def test_what_is_in_the_cache_needs_no_index_any_more(
+    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder, lock = VenvBuilder(), lock_of(spec("tiny"))
+    built = Path(builder.build(lock, tmp_path / "e", quiet).argv[0]).parent.parent
+    built.rename(tmp_path / "aside")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "0")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    assert Path(builder.build(lock, tmp_path / "e", quiet).argv[0]).exists()
+
+
+def test_one_that_was_changed_is_left_alone_and_built_anew(wheels: Path, tmp_path: Path) -> None:
+    builder, lock, said = VenvBuilder(), lock_of(spec("tiny")), list[str]()
+    first = Path(builder.build(lock, tmp_path / "e", quiet).argv[0])
+    site = next(first.parent.parent.glob("lib/*/site-packages"))
+    (site / "intruder.py").write_text("")
+    second = builder.build(lock, tmp_path / "e", said.append)
+    assert Path(second.argv[0]) != first
+    assert (site / "intruder.py").exists()
+    assert "was changed after it was built" in said[0]
+    assert builder.build(lock, tmp_path / "e", quiet) == second
+    assert subprocess.run([*second.argv, "-c", "import intruder"], capture_output=True).returncode == 1
+
+
+def test_its_last_use_is_noted(wheels: Path, tmp_path: Path) -> None:
+    builder, lock = VenvBuilder(), lock_of(spec("tiny"))
+    builder.build(lock, tmp_path / "e", quiet)
+    marker = tmp_path / "e" / lock.digest / MARKER
+    os.utime(marker, (1000, 1000))
+    builder.build(lock, tmp_path / "e", quiet)
+    assert marker.stat().st_mtime > 1000
+
+
+# ── Pythons ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_python_that_is_nowhere_is_replaced_by_the_nearest_with_a_warning(wheels: Path) -> None:
+    lock = lock_of(spec("tiny", python="3.6.2"))
+    assert len(lock.warnings) == 1
+    assert "Python 3.6.2 is not on this machine" in lock.warnings[0]
+    assert tuple(map(int, lock.content["python"].split("."))) >= (3, 8)
+
+
+def test_the_nearest_is_one_that_the_packages_admit(wheels: Path, tmp_path: Path, pythons: list[Python]) -> None:
+    newest = max(pythons, key=lambda python: python.version)
+    if len(pythons) < 2:
+        pytest.skip("there is only one Python here")
+    make_wheel(wheels, "modern", "1.0", python=f">={newest.minor}")
+    lock = lock_of(spec("modern", python="3.6"))
+    assert lock.content["python"] == newest.minor
+    assert newest.minor in lock.warnings[0]
+
+
+def test_exact_admits_no_other(wheels: Path) -> None:
+    with pytest.raises(InvalidInput, match="interpreters = exact") as caught:
+        lock_of(spec("tiny", python="3.6.2"), interpreters="exact")
+    assert PYTHON in (caught.value.hint or "")
+
+
+def test_every_python_of_this_machine_can_be_built_with(wheels: Path, tmp_path: Path, pythons: list[Python]) -> None:
+    builder = VenvBuilder()
+    for python in pythons:
+        lock = lock_of(spec("tiny", python=python.minor))
+        assert lock.warnings == ()
+        argv = [*builder.build(lock, tmp_path / "e", quiet).argv, "-c", "import sys, tiny; print(sys.version)"]
+        out = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+        assert out.startswith(python.minor + ".")

@@ -7,7 +7,9 @@ import pytest
 
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.conda_dependencies import CondaDependencies, package_name
-from footplate.sdk.environment import Environment, definition, from_definition, to_spec
+from footplate.sdk.environment import Environment, from_definition
+from footplate.sdk.environment_definition import definition
+from footplate.sdk.environment_spec import to_spec
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.run_configuration import RunConfiguration
 

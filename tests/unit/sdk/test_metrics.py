@@ -16,6 +16,32 @@ def series(name: str, kind: str, *values: object, dropped: int = 0) -> dict[str,
     return {"name": name, "kind": kind, "points": points, "dropped": dropped}
 
 
+class TorchLike:
+    """A tensor of one element: `size` is a method there."""
+
+    def __init__(self, value: float) -> None:
+        self._value = value
+
+    def numel(self) -> int:
+        return 1
+
+    def size(self) -> tuple[int, ...]:
+        return ()
+
+    def item(self) -> float:
+        return self._value
+
+
+class TensorFlowLike:
+    """An eager tensor, which has no `item`."""
+
+    def __init__(self, value: float) -> None:
+        self._value = value
+
+    def numpy(self) -> np.float32:
+        return np.float32(self._value)
+
+
 @pytest.mark.parametrize(
     "value, plain",
     [
@@ -31,6 +57,9 @@ def series(name: str, kind: str, *values: object, dropped: int = 0) -> dict[str,
         (np.array([4]), 4),
         (np.array(2.0), 2.0),
         (decimal.Decimal("0.5"), 0.5),
+        (np.longdouble(1.5), 1.5),
+        (TorchLike(2.5), 2.5),
+        (TensorFlowLike(0.5), 0.5),
     ],
 )
 def test_scalars_become_plain(value: object, plain: object):
@@ -100,13 +129,13 @@ def test_lists_of_one_collapse_too_and_further_lists_are_appended():
 def test_tables_of_one_row_are_bare_and_of_more_rows_lists():
     found = metrics.shapes(
         [
-            series("row", "row", {"x": 1, "y": 2}),
-            series("rows", "row", {"x": 1}, {"x": 2}),
+            series("row", "table", {"x": 1, "y": 2}),
+            series("rows", "table", {"x": 1}, {"x": [2, 3]}),
             series("table", "table", {"x": [1, 2]}),
         ],
         "r",
     )
-    assert found == {"row": {"x": 1, "y": 2}, "rows": {"x": [1, 2]}, "table": {"x": [1, 2]}}
+    assert found == {"row": {"x": 1, "y": 2}, "rows": {"x": [1, 2, 3]}, "table": {"x": [1, 2]}}
 
 
 def test_values_of_another_kind_are_said_to_be_left_out(caplog: pytest.LogCaptureFixture):

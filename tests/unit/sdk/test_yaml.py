@@ -15,10 +15,11 @@ from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.yaml import YamlError
 
 TRICKY = st.sampled_from(
-    ["", "yes", "no", "On", "null", "~", "1", "0", "-1", "010", "0x1F", "1_000", "1.5", "1e5", "1.0e+5", ".5", ".inf", "=",
-     "<<", "12:30", "2020-01-01", "python=3.8", "numpy>=1.0,<2", "a: b", "a:", "a #b", "#a", "- a", "-", "--pre", "? a",
-     "[a", "{a}", "a]", "&a", "*a", "!a", "|", ">", "%a", "@a", "`a", "'a", '"a', " a", "a ", "a\tb", "a\nb", "a\n", "\na",
-     "a\n\nb\n", "a\n b\n", "a\n\n", "---", "...", "x: |", "é", "\u2028", "\x85", "\x7f", "\ufeff", "\U0001f600", "\\", "None"]
+    ["", "yes", "no", "On", "null", "~", "1", "0", "-1", "010", "0x1F", "1_000", "1.5", "1e5", "1.0e+5", ".5", ".inf",
+     "=", "<<", "12:30", "2020-01-01", "python=3.8", "numpy>=1.0,<2", "a: b", "a:", "a #b", "#a", "- a", "-", "--pre",
+     "? a", "[a", "{a}", "a]", "&a", "*a", "!a", "|", ">", "%a", "@a", "`a", "'a", '"a', " a", "a ", "a\tb",
+     "a\nb", "a\n", "\na", "a\n\nb\n", "a\n b\n", "a\n\n", "---", "...", "x: |", "é", "\u2028", "\x85", "\x7f",
+     "\ufeff", "\U0001f600", "\\", "None"]
 )  # fmt: skip
 TEXTS = TRICKY | st.text(max_size=12)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS
@@ -27,17 +28,7 @@ DATA = st.recursive(
 )
 
 
-def storable(data: Any) -> bool:
-    """Surrogates cannot be in a file, so no reader has to read them."""
-    try:
-        repr(data).encode()
-        reference.dump(data, allow_unicode=True).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(DATA)
 @example({"a": [[], {}, [[1], {"b": None}], None], "b": {"c": {"d": "x\ny\n"}}})
 @example([[[1, 2], [3]], {"a": [{"b": 1, "c": [2]}]}])
@@ -47,7 +38,7 @@ def test_what_is_written_is_read_as_the_same_here_and_elsewhere(data: Any):
     assert reference.safe_load(text) == data
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(DATA, st.sampled_from([None, False, True]), st.sampled_from([2, 4]), st.sampled_from([None, "|", "'", '"']))
 def test_what_others_write_is_read_or_refused_and_never_misread(data: Any, flow: Any, indent: int, style: Any):
     text = reference.dump(
@@ -57,13 +48,14 @@ def test_what_others_write_is_read_or_refused_and_never_misread(data: Any, flow:
 
 
 PIECES = st.sampled_from(
-    ["a", "b", "1", "1.5", "yes", "~", "-", "- ", "- - ", ": ", ":", "a: ", "'", '"', "'q'", '"q"', "[", "]", "{", "}", ", ", ",",
-     "#", " # c", "|", "|-", "|+", ">", "&x ", "*x", "!t ", "? ", "\n", "\n", "\n  ", "\n    ", "\n ", "  ", " ", "\t", "\\", "\\n",
-     "---", "...", "%", "@", "=", "<<", "é", "12:30", "0x1", "\r\n", "a: |\n  ", "- |\n  ", "a:\n- "]
+    ["a", "b", "1", "1.5", "yes", "~", "-", "- ", "- - ", ": ", ":", "a: ", "'", '"', "'q'", '"q"', "[", "]", "{", "}",
+     ", ", ",", "#", " # c", "|", "|-", "|+", ">",
+     "&x ", "*x", "!t ", "? ", "\n", "\n", "\n  ", "\n    ", "\n ", "  ", " ",
+     "\t", "\\", "\\n", "---", "...", "%", "@", "=", "<<", "é", "12:30", "0x1", "\r\n", "a: |\n  ", "- |\n  ", "a:\n- "]
 )  # fmt: skip
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join))
 @example("a: |\n\n   x\n  y\n")
 @example("a: |+\n  x\n\n\nb: 1")
@@ -162,7 +154,9 @@ def test_a_real_file():
 def test_what_is_not_read_is_refused_by_line_with_a_hint(text: str, line: int, words: str):
     with pytest.raises(YamlError, match=words) as caught:
         yaml.loads(text, "env.yml")
-    assert caught.value.line == line and f"line {line} of env.yml" in str(caught.value) and "hint: " in str(caught.value)
+    assert (
+        caught.value.line == line and f"line {line} of env.yml" in str(caught.value) and "hint: " in str(caught.value)
+    )
     assert isinstance(caught.value, UserErrorException)
 
 

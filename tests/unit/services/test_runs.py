@@ -137,11 +137,19 @@ def test_completing_a_job_from_outside_is_refused(house: House) -> None:
 def test_an_environment_that_cannot_be_locked_fails_the_run_in_words(house: House) -> None:
     from footplate.domain.specs import EnvironmentSpec
 
-    house.submit("r1", environment=EnvironmentSpec(builder="no-such-builder"))
+    house.submit("r1", environment=EnvironmentSpec(builder="venv", python="snake"))
     house.until_status("r1", "Failed")
     outcome = house.services.runs.view("r1").outcome
     assert outcome is not None and outcome.cause is not None
-    assert outcome.cause.code == "environment_failed" and "no-such-builder" in outcome.cause.message
+    assert outcome.cause.code == "environment_failed" and "'snake'" in outcome.cause.message
+
+
+def test_an_environment_that_no_builder_makes_is_refused_at_submission(house: House) -> None:
+    from footplate.domain.specs import EnvironmentSpec
+
+    with pytest.raises(InvalidInput, match="no builder 'abacus', only existing, venv") as refused:
+        house.submit("r1", environment=EnvironmentSpec("mine", builder="abacus"))
+    assert "'mine'" in refused.value.message and refused.value.hint
 
 
 def test_a_launch_that_the_engine_refuses_fails_the_run_and_frees_its_node(house: House) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from footplate.job.slots import FLOAT, INT, LIST, SCALAR, Column
+from footplate.job.slots import FLOAT, INT, LIST, ROW, SCALAR, TABLE, Column
 from footplate.storage.summaries import Summary, merge, series_name, summarize
 
 ODD = st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0])
@@ -53,6 +53,11 @@ def test_the_first_kind_decides_and_the_rest_is_counted() -> None:
     again = summarize({("a", FLOAT): column([5.0])}, {"a": "list"})["a"]
     assert (merge(found["a"], again).count, merge(found["a"], again).dropped) == (1, 3)
     assert (found["b"].last, found["b"].rank, found["b"].min) == ("x", None, None)
+
+
+def test_rows_and_tables_of_one_name_are_one_table() -> None:
+    found = summarize({("a", ROW): column([{"x": 1}]), ("a", TABLE): column([{"x": [2, 3]}])}, {})["a"]
+    assert (found.kind, found.count, found.dropped) == ("table", 2, 0)
 
 
 def test_numbers_of_all_sizes_compare() -> None:

@@ -16,6 +16,10 @@ class NewEnvironment(Body):
     definition: dict[str, Any]
 
 
+class Labels(Body):
+    labels: list[str]
+
+
 @router.post("/workspaces/{workspace}/environments", response_model=EnvironmentView)
 def register_environment(workspace: str, body: NewEnvironment, services: ServicesOf) -> Response:
     return answer(services.environments.register(workspace, body.name, body.definition))
@@ -27,5 +31,12 @@ def list_environments(workspace: str, services: ServicesOf) -> Response:
 
 
 @router.get("/workspaces/{workspace}/environments/{name}/{version}", response_model=EnvironmentView)
-def get_environment(workspace: str, name: str, version: str, services: ServicesOf) -> Response:
-    return answer(services.environments.get(workspace, name, None if version == "latest" else version))
+def get_environment(
+    workspace: str, name: str, version: str, services: ServicesOf, label: str | None = None
+) -> Response:
+    return answer(services.environments.get(workspace, name, None if version == "latest" else version, label))
+
+
+@router.post("/workspaces/{workspace}/environments/{name}/{version}/labels", response_model=EnvironmentView)
+def label_environment(workspace: str, name: str, version: str, body: Labels, services: ServicesOf) -> Response:
+    return answer(services.environments.label(workspace, name, version, body.labels))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from footplate.sdk.compute import LocalTarget
+from footplate.sdk.compute import AbstractComputeTarget, LocalTarget
 from footplate.sdk.exceptions import ComputeTargetException
 
-__all__ = ["ComputeTargetException", "LocalTarget"]
+__all__ = ["AbstractComputeTarget", "ComputeTargetException", "LocalTarget"]

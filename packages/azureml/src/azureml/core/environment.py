@@ -1,6 +1,34 @@
 from __future__ import annotations
 
 from footplate.sdk.conda_dependencies import CondaDependencies
-from footplate.sdk.environment import DockerSection, Environment, PythonSection
+from footplate.sdk.environment import Environment, EnvironmentDefinition
+from footplate.sdk.environment_sections import (
+    DEFAULT_CPU_IMAGE,
+    DEFAULT_GPU_IMAGE,
+    ContainerRegistry,
+    DatabricksSection,
+    DockerBuildContext,
+    DockerImagePlatform,
+    DockerSection,
+    PythonSection,
+    RSection,
+    SparkPackage,
+    SparkSection,
+)
 
-__all__ = ["CondaDependencies", "DockerSection", "Environment", "PythonSection"]
+__all__ = [
+    "DEFAULT_CPU_IMAGE",
+    "DEFAULT_GPU_IMAGE",
+    "CondaDependencies",
+    "ContainerRegistry",
+    "DatabricksSection",
+    "DockerBuildContext",
+    "DockerImagePlatform",
+    "DockerSection",
+    "Environment",
+    "EnvironmentDefinition",
+    "PythonSection",
+    "RSection",
+    "SparkPackage",
+    "SparkSection",
+]

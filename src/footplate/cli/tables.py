@@ -1,0 +1,126 @@
+"""Tables: plain columns for pipes, and for terminals columns that fit the line."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import textwrap
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from footplate.cli.console import is_rich, word
+
+GAP = "  "
+SHORTEST = 8
+"""A column that may shrink keeps at least this many characters."""
+
+
+def table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    right: Collection[str] = (),
+    shrink: Collection[str] = (),
+    wrap: Collection[str] = (),
+    drop: Sequence[str] = (),
+) -> None:
+    """Rows under headings; the columns named in `right` stand to the right.
+
+    In a pipe nothing is cut off, so that `awk` and eyes can both read it. On a terminal columns without content are
+    left out, and where the line is too short those of `shrink` are cut and those of `wrap` broken into several lines,
+    and then those of `drop` are left out, one after the other.
+    """
+    cells = [["" if value is None else _printable(str(value)) for value in row] for row in rows]
+    sides = [name in right for name in columns]
+    if not is_rich():
+        lines = [[name.upper() for name in columns], *cells]
+        widths = {i: max(wide(line[i]) for line in lines) for i in range(len(columns))}
+        for line in lines:
+            click.echo(_line([_pad(line[i], widths[i], sides[i]) for i in widths]))
+        return
+    wanted = {
+        i: max(wide(name), *(wide(row[i]) for row in cells), 0)
+        for i, name in enumerate(columns)
+        if i == 0 or any(row[i] for row in cells)
+    }
+    may_shrink = [i for i in wanted if columns[i] in shrink or columns[i] in wrap]
+    may_go = [columns.index(name) for name in drop]
+    widths = fit(wanted, shutil.get_terminal_size().columns, may_shrink, may_go)
+    click.echo(click.style(_line([_pad(_cut(columns[i], widths[i]), widths[i], sides[i]) for i in widths]), bold=True))
+    click.echo(click.style("─" * _total(widths), dim=True))
+    for row in cells:
+        for line in _lines_of(row, widths, sides, [name in wrap for name in columns]):
+            click.echo(line)
+
+
+def fit(widths: Mapping[int, int], room: int, shrink: Sequence[int], drop: Sequence[int]) -> dict[int, int]:
+    """The columns that are shown, and how wide: all, else without the first of `drop`, and so on until they fit."""
+    made: dict[int, int] = {}
+    for gone in range(len(drop) + 1):
+        left = {i: width for i, width in widths.items() if i not in drop[:gone]}
+        made = _shrunk(left, room, shrink)
+        if _total(made) <= room:
+            break
+    return made
+
+
+def _shrunk(widths: dict[int, int], room: int, shrink: Sequence[int]) -> dict[int, int]:
+    """The widest gives first."""
+    made = dict(widths)
+    for _ in range(_total(made) - room):
+        able = [i for i in shrink if made.get(i, 0) > SHORTEST]
+        if not able:
+            break
+        made[max(able, key=lambda i: made[i])] -= 1
+    return made
+
+
+def _total(widths: Mapping[int, int]) -> int:
+    return sum(widths.values()) + len(GAP) * (len(widths) - 1)
+
+
+def _lines_of(
+    row: list[str], widths: Mapping[int, int], sides: Sequence[bool], wrapped: Sequence[bool]
+) -> Iterable[str]:
+    pieces: list[list[str]] = []
+    for i, width in widths.items():
+        cut = (textwrap.wrap(row[i], width) or [""]) if wrapped[i] else [_cut(row[i], width)]
+        pieces.append([word(row[i], _pad(text, width, sides[i])) for text in cut])
+    blank = [" " * width for width in widths.values()]
+    for line in itertools.zip_longest(*pieces):
+        yield _line([text if text is not None else blank[n] for n, text in enumerate(line)])
+
+
+def _line(texts: Sequence[str]) -> str:
+    return GAP.join(texts).rstrip()
+
+
+def _printable(text: str) -> str:
+    """A name may hold anything, and a line break or an escape sequence must not reach the terminal."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "�" for c in text)
+
+
+def _pad(text: str, width: int, right: bool) -> str:
+    space = " " * (width - wide(text))
+    return space + text if right else text + space
+
+
+def _cut(text: str, width: int) -> str:
+    if wide(text) <= width:
+        return text
+    kept = list(itertools.accumulate(map(_cell, text)))
+    return text[: sum(1 for taken in kept if taken <= width - 1)] + "…"
+
+
+def wide(text: str) -> int:
+    """How many columns of a terminal the text takes: East Asian characters take two, combining ones none."""
+    return len(text) if text.isascii() else sum(map(_cell, text))
+
+
+def _cell(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

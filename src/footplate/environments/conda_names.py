@@ -1,0 +1,132 @@
+"""Conda's packages in PyPI's words: a small table, the same-name rule, and what must not be guessed.
+
+Most of conda's packages that hold Python have the name that they have on PyPI. The table has those that do not; what
+holds no Python (compilers, libraries, programs, R) is refused: a package of that name on PyPI is something else.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from footplate.environments.requirements import normal
+from footplate.errors import InvalidInput
+
+RENAMED = {
+    "dask-core": "dask",
+    "faiss": "faiss-cpu",
+    "jupyter-console-base": "jupyter-console",
+    "keras-cpu": "keras",
+    "matplotlib-base": "matplotlib",
+    "msgpack-python": "msgpack",
+    "numpy-base": "numpy",
+    "opencv": "opencv-python-headless",
+    "pandas-base": "pandas",
+    "py-lightgbm": "lightgbm",
+    "py-opencv": "opencv-python-headless",
+    "py-xgboost": "xgboost",
+    "py-xgboost-cpu": "xgboost",
+    "pyqt": "PyQt5",
+    "pytables": "tables",
+    "python-graphviz": "graphviz",
+    "python-kaleido": "kaleido",
+    "pytorch": "torch",
+    "pytorch-cpu": "torch",
+    "spacy-model-en-core-web-sm": "en-core-web-sm",
+    "tensorflow-base": "tensorflow",
+    "tensorflow-eigen": "tensorflow-cpu",
+    "tensorflow-gpu": "tensorflow",
+    "torchtriton": "triton",
+    "typing-extensions-base": "typing-extensions",
+    "uvicorn-standard": "uvicorn[standard]",
+}
+SELECTORS = {"cpuonly": "wheels for the CPU", "nomkl": "wheels bring their own linear algebra"}
+"""Packages that hold nothing and only choose between builds of others: left out, with the reason."""
+
+_NO_PYTHON = re.compile(
+    r"r|r-.*|_.*|lib.*|gcc.*|gxx.*|g\+\+.*|gfortran.*|clang.*|llvm.*|.*-compilers?|compilers|binutils.*|sysroot.*|make|"
+    r"cuda.*|cudnn|nccl|pytorch-cuda|pytorch-gpu|pytorch-mutex|faiss-gpu|mkl.*|blas.*|openblas.*|atlas|tbb-devel|intel-openmp|"
+    r"openssl|zlib|bzip2|xz|zstd|lz4-c|snappy|hdf5|netcdf4-c|sqlite|readline|ncurses|tk|expat|curl|wget|git|git-lfs|"
+    r"ca-certificates|nodejs|openjdk|perl.*|ruby|go|rust|boost.*|qt.*|geos|gdal|proj|jpeg|freetype|graphviz|ffmpeg|sox|"
+    r"poppler|tesseract|pandoc|texlive.*|xorg-.*|vc|vs20.*|conda|mamba|anaconda|nltk-data|glib|gst.*|icu|fonts?-.*|arrow-cpp"
+)
+_SPEC = re.compile(
+    r"(?:(?P<channel>[^\s\[\]=<>!~]+)::)?(?P<name>[A-Za-z0-9_][A-Za-z0-9._+-]*)\s*(?P<rest>.*)", re.DOTALL
+)
+_BRACKETS = re.compile(r"(?P<before>[^\[]*)\[(?P<inside>[^\]]*)\]\s*")
+_VERSION = re.compile(r"(?P<op>===?|=|!=|>=|<=|>|<|~=)?\s*(?P<number>\d+(?:[.\-_+!]?[A-Za-z0-9]+)*(?:\.?\*)?)")
+
+
+@dataclass(frozen=True)
+class CondaSpec:
+    """One line of a conda file. `version` is in PyPI's words; `build` is the build string that was given, if any."""
+
+    text: str
+    name: str
+    version: str
+    build: str | None = None
+
+
+def parse(text: str) -> CondaSpec:
+    found = _SPEC.fullmatch(text.strip())
+    if found is None:
+        raise InvalidInput(f"{text!r} is not a conda package", "write it as in: numpy=1.26")
+    rest, build = _brackets(found["rest"].strip())
+    version = rest
+    if build is None:
+        version, build = _split_build(rest)
+    return CondaSpec(text.strip(), found["name"].lower(), _translate(version, text), build)
+
+
+def to_requirement(spec: CondaSpec) -> str | None:
+    """The line for pip; None for what only selects. Refuses, by name, what PyPI does not have under this name."""
+    name = normal(spec.name) if not spec.name.startswith("_") else spec.name
+    if name in SELECTORS:
+        return None
+    if name not in RENAMED and _NO_PYTHON.fullmatch(name):
+        raise InvalidInput(
+            f"the conda package {spec.text!r} is not a Python package, and without conda it cannot be installed",
+            f"take {spec.name!r} out of the conda dependencies and have it installed on the machine, "
+            "or make its channel reachable",
+        )
+    return f"{RENAMED.get(name, spec.name)}{spec.version}"
+
+
+def _brackets(rest: str) -> tuple[str, str | None]:
+    """`[version='>=1', build=x]`, conda's long form."""
+    found = _BRACKETS.fullmatch(rest)
+    if found is None:
+        return rest, None
+    pairs = dict(re.findall(r"(\w+)\s*=\s*['\"]?([^'\",]*(?:,[^'\"=]*)?)['\"]?", found["inside"]))
+    return pairs.get("version", found["before"].strip()), pairs.get("build")
+
+
+def _split_build(rest: str) -> tuple[str, str | None]:
+    """`=1.2=py38_0` and `1.2 py38_0` have a build string behind the version."""
+    found = re.fullmatch(r"(=?[^=<>!~\s,|]+)(?:=|\s+)([^=<>!~,|\s]+)", rest)
+    return (found[1], found[2]) if found else (rest, None)
+
+
+def _translate(version: str, text: str) -> str:
+    """`=1.2` is any 1.2, and so is a version of one `=`; two mean exactly this one."""
+    version = version.strip()
+    if version in ("", "*", "=*"):
+        return ""
+    if "|" in version:
+        raise InvalidInput(f"{text!r} leaves the choice of versions with '|', which pip cannot", "choose one of them")
+    return ",".join(_translate_one(part.strip(), text) for part in version.split(","))
+
+
+def _translate_one(part: str, text: str) -> str:
+    found = _VERSION.fullmatch(part)
+    if found is None:
+        raise InvalidInput(f"{text!r} has a version that cannot be read: {part!r}", "write it as in: numpy=1.26")
+    op, number = found["op"], found["number"]
+    star = number.endswith("*")
+    number = number.rstrip("*").rstrip(".")
+    if op in (">=", "<=", ">", "<", "~=", "===") or (op == "!=" and not star):
+        return f"{op}{number}"
+    if op == "!=":
+        return f"!={number}.*"
+    exact = op == "==" or (op is None and not star)
+    return f"=={number}" if exact and not star else f"=={number}.*"

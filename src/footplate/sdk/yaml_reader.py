@@ -1,0 +1,436 @@
+"""Reads the part of YAML that run configurations and conda files are written in.
+
+That is: block mappings and sequences, nested; plain and quoted texts on one line; comments; lists and mappings in
+brackets on one line; texts of several lines after `|`. Everything else (anchors, tags, folded texts, several documents,
+numbers that only some readers take for numbers) is refused by its line. What is accepted means what YAML 1.1 says.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, NoReturn, Optional, Tuple
+
+from footplate.sdk.exceptions import UserErrorException
+
+_BOOLEANS = {
+    **dict.fromkeys(("yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+}
+_NULLS = ("~", "null", "Null", "NULL", "")
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)", re.ASCII)
+_FLOAT = re.compile(r"[-+]?[0-9]+\.[0-9]*([eE][-+][0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", re.ASCII)
+_UNCLEAR = re.compile(
+    r"[-+]?0b[01_]+|[-+]?0[0-7_]+|[-+]?0x[0-9a-fA-F_]+|[-+]?[1-9][0-9_]*|"  # other bases, underscores
+    r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?|"  # minutes and seconds
+    r"([-+]?[0-9][0-9_]*)?\.[0-9_]*([eE][-+][0-9]+)?|"
+    r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt\s].*)?|"  # dates
+    r"=|<<",
+    re.ASCII,
+)
+UNPRINTABLE = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+START = re.compile(r"[^\s,\[\]{}#&*!|>'\"%@`?:\-]|[?:\-](?=[^\s,\[\]{}])")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "/": "/", "0": "\0", " ": " "}
+_ESCAPES.update({"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"})
+_CODES = {"x": 2, "u": 4, "U": 8}
+_HINTS = {
+    "&": "write the value out where it is used: anchors are not read here",
+    "*": "write the value out where it is used: aliases are not read here; a text that begins with * needs quotes",
+    "!": "leave the tag out; a text that begins with ! needs quotes",
+    ">": "use | for a text of several lines; a text that begins with > needs quotes",
+    "%": "leave directives out; a text that begins with % needs quotes",
+    "?": "write the key as `key: value`",
+}
+_QUOTE_IT = "put the text in quotes"
+
+
+class YamlError(UserErrorException):
+    """`line` is where the reading stopped, counted from 1."""
+
+    def __init__(self, message: str, line: int = 0, hint: Optional[str] = None) -> None:
+        super().__init__(message, hint=hint)
+        self.line = line
+
+
+def loads(text: str, name: str = "the YAML text") -> Any:
+    """The data in `text`. Raises YamlError, which names the line, for what is not in the part of YAML read here."""
+    return _Reader(text, name).read()
+
+
+def load_file(path: str) -> Any:
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            text = file.read()
+    except UnicodeDecodeError as error:
+        raise YamlError(f"{path} is not UTF-8: {error.reason}", hint="save it as UTF-8") from error
+    except OSError as error:
+        raise UserErrorException(f"file {path!r} cannot be read: {error.strerror}", error) from error
+    return loads(text, path)
+
+
+def is_plain(text: str) -> bool:
+    """Whether the text, written without quotes, is read as that text."""
+    if not START.match(text) or re.search(r":( |$)| #|[\t\n]|^---|^\.\.\.| $", text) or UNPRINTABLE.search(text):
+        return False
+    words = text in _NULLS or text in _BOOLEANS
+    return not words and not any(pattern.fullmatch(text) for pattern in (_INTEGER, _FLOAT, _UNCLEAR))
+
+
+class _Line:
+    """A line that is neither empty nor a comment: its number, its indentation, and the text after it."""
+
+    def __init__(self, number: int, indent: int, text: str) -> None:
+        self.number = number
+        self.indent = indent
+        self.text = text
+
+
+class _Reader:
+    """Recursive descent over lines. `_at` is the next line; `_rest` replaces its text after a `- ` was taken off."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self._name = name
+        text = text.replace("\r\n", "\n")
+        self._ended = text.endswith("\n")
+        self._lines = text.split("\n")
+        if self._ended:
+            self._lines.pop()
+        for number, line in enumerate(self._lines, 1):
+            odd = UNPRINTABLE.search(line)
+            if odd:
+                self._refuse(number, f"has the character {odd.group()!r}", 'write it as "\\x…" in double quotes')
+        self._at = 0
+        self._rest: Optional[_Line] = None
+
+    def read(self) -> Any:
+        if self._lines and re.fullmatch(r"---( +#.*)? *", self._first_line()):
+            self._at += 1
+        line = self._peek()
+        if line is None:
+            return None
+        value = self._block(line.indent)
+        left = self._peek()
+        if left is not None:
+            self._refuse(left.number, f"does not belong to what is above it: {left.text!r}", "correct its indentation")
+        return value
+
+    def _first_line(self) -> str:
+        while self._at < len(self._lines) - 1 and not _without_comment(self._lines[self._at].strip(" ")):
+            self._at += 1
+        return self._lines[self._at]
+
+    def _peek(self) -> Optional[_Line]:
+        if self._rest is not None:
+            return self._rest
+        while self._at < len(self._lines):
+            raw, number = self._lines[self._at], self._at + 1
+            text = raw.lstrip(" ")
+            if text.startswith("\t"):
+                self._refuse(number, "is indented with a tab", "indent with spaces")
+            if text and not text.startswith("#"):
+                if raw.startswith(("---", "...")) and raw[3:4].strip() == "":
+                    self._refuse(number, "begins another document", "keep one document in a file")
+                return _Line(number, len(raw) - len(text), text.rstrip(" "))
+            self._at += 1
+        return None
+
+    def _advance(self) -> None:
+        self._rest = None
+        self._at += 1
+
+    # ── blocks ──
+
+    def _block(self, indent: int) -> Any:
+        line = self._peek()
+        assert line is not None
+        if _is_item(line.text):
+            return self._sequence(indent)
+        if self._key(line) is not None:
+            return self._mapping(indent)
+        self._advance()
+        value = self._value(line, line.text, indent)
+        self._no_continuation(indent - 1)
+        return value
+
+    def _sequence(self, indent: int) -> List[Any]:
+        found: List[Any] = []
+        while True:
+            line = self._peek()
+            if line is None or line.indent < indent or (line.indent == indent and not _is_item(line.text)):
+                return found
+            if line.indent > indent:
+                self._refuse(line.number, "is indented further than what is above it", "correct its indentation")
+            found.append(self._item(line, indent))
+
+    def _item(self, line: _Line, indent: int) -> Any:
+        inner = line.text[1:].lstrip(" ")
+        if _without_comment(inner) == "":
+            self._advance()
+            return self._nested(indent)
+        inside = _Line(line.number, line.indent + len(line.text) - len(inner), inner)
+        if _is_item(inner) or self._key(inside) is not None:
+            self._rest = inside
+            return self._block(inside.indent)
+        self._advance()
+        value = self._value(line, inner, indent)
+        self._no_continuation(indent)
+        return value
+
+    def _mapping(self, indent: int) -> Dict[str, Any]:
+        found: Dict[str, Any] = {}
+        while True:
+            line = self._peek()
+            if line is None or line.indent < indent or (line.indent == indent and _is_item(line.text)):
+                return found
+            if line.indent > indent:
+                self._refuse(line.number, "is indented further than what is above it", "correct its indentation")
+            split = self._key(line)
+            if split is None:
+                self._refuse(line.number, f"has no key: {line.text!r}", "write it as `key: value`")
+            key, rest = split
+            if key in found:
+                self._refuse(line.number, f"has the key {key!r} for a second time", "remove one of the two")
+            self._advance()
+            found[key] = self._entry(line, rest, indent)
+
+    def _entry(self, line: _Line, rest: str, indent: int) -> Any:
+        if _without_comment(rest) != "":
+            value = self._value(line, rest, indent)
+            self._no_continuation(indent)
+            return value
+        following = self._peek()
+        if following is not None and following.indent == indent and _is_item(following.text):
+            return self._sequence(indent)
+        return self._nested(indent)
+
+    def _nested(self, indent: int) -> Any:
+        """The block below a `key:` or a `-`, or None when there is none."""
+        line = self._peek()
+        return None if line is None or line.indent <= indent else self._block(line.indent)
+
+    def _no_continuation(self, indent: int) -> None:
+        line = self._peek()
+        if line is not None and line.indent > indent and line.indent > 0:
+            self._refuse(
+                line.number, "continues a text or stands below a value", "write the text on one line, or use |"
+            )
+
+    def _key(self, line: _Line) -> Optional[Tuple[str, str]]:
+        """The key of a `key: value` line and what follows the colon; None when the line is not one."""
+        text = line.text
+        if text[0] in "\"'":
+            cursor = _Cursor(self, line.number, text)
+            key: Any = cursor.quoted()
+            rest = text[cursor.at :].lstrip(" ")
+            return (str(key), rest[1:].lstrip(" ")) if re.match(r":( |$)", rest) else None
+        if text[0] in "?" and text[1:2] in ("", " "):
+            self._refuse(line.number, "begins with `? `", _HINTS["?"])
+        if text[0] in "[{|>":
+            return None
+        found = re.match(r"(.*?)(?<! ) *:( +|$)", _without_comment(text))
+        if found is None or not found.group(1):
+            return None
+        key = self._scalar(line.number, found.group(1))
+        if not isinstance(key, str):
+            self._refuse(line.number, f"has the key {found.group(1)!r}, which YAML reads as {key!r}", _QUOTE_IT)
+        return key, text[found.end() :]
+
+    # ── values ──
+
+    def _value(self, line: _Line, text: str, indent: int) -> Any:
+        if text[0] == "|":
+            return self._literal(line, text, indent)
+        if text[0] in "[{\"'":
+            cursor = _Cursor(self, line.number, text)
+            value = cursor.value()
+            rest = text[cursor.at :]
+            if rest and not re.match(r" +(#|$)", rest):
+                self._refuse(line.number, f"goes on after the value: {rest.strip()!r}", _QUOTE_IT)
+            return value
+        return self._scalar(line.number, _without_comment(text))
+
+    def _scalar(self, number: int, text: str) -> Any:
+        """A text without quotes, or the number, boolean or null that it stands for."""
+        if text in _NULLS:
+            return None
+        if not START.match(text):
+            self._refuse(number, f"has a value that begins with {text[0]!r}: {text!r}", _HINTS.get(text[0], _QUOTE_IT))
+        if "\t" in text or re.search(r":( |$)| #", text):
+            self._refuse(number, f"has a text that needs quotes: {text!r}", _QUOTE_IT)
+        if text in _BOOLEANS:
+            return _BOOLEANS[text]
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        if _FLOAT.fullmatch(text):
+            return float(text.replace(".", "") if text[-1] in "fFnN" else text)
+        if _UNCLEAR.fullmatch(text):
+            self._refuse(number, f"has {text!r}, which not every reader of YAML takes for the same", _QUOTE_IT)
+        return text
+
+    def _literal(self, line: _Line, text: str, indent: int) -> str:
+        header = re.fullmatch(r"\|([-+]?)( +#.*)? *", text)
+        if header is None:
+            self._refuse(line.number, f"has {text!r}", "after | only + or - may follow, and the text on the next lines")
+        body = self._literal_lines(indent)
+        whole = "\n".join(body)
+        stripped = whole.rstrip("\n") if body else ""
+        if header.group(1) == "-" or not body:
+            return stripped
+        at_end = self._at >= len(self._lines) and not self._ended
+        if header.group(1) == "+":
+            return whole + ("" if at_end else "\n")
+        if not stripped:
+            return ""
+        return stripped + ("" if at_end and whole == stripped else "\n")
+
+    def _literal_lines(self, indent: int) -> List[str]:
+        start = self._at
+        while self._at < len(self._lines) and not self._lines[self._at].strip(" "):
+            self._at += 1
+        first = self._lines[self._at] if self._at < len(self._lines) else ""
+        width = len(first) - len(first.lstrip(" "))
+        if width <= max(indent, 0):
+            width = max(indent, 0) + 1
+        for number in range(start, self._at):
+            if len(self._lines[number]) > width or (width <= len(self._lines[number]) and not first.strip()):
+                self._refuse(number + 1, "has more spaces than the text that follows it", "leave the line empty")
+        while self._at < len(self._lines):
+            raw = self._lines[self._at]
+            if raw.strip(" ") and len(raw) - len(raw.lstrip(" ")) < width:
+                break
+            self._at += 1
+        return [raw[width:] for raw in self._lines[start : self._at]]
+
+    def _refuse(self, number: int, problem: str, hint: str) -> NoReturn:
+        raise YamlError(f"line {number} of {self._name} {problem}", number, hint)
+
+    refuse = _refuse
+    scalar = _scalar
+
+
+class _Cursor:
+    """Reads quoted texts and what is in brackets, character by character, within one line."""
+
+    def __init__(self, reader: _Reader, number: int, text: str) -> None:
+        self._reader = reader
+        self._number = number
+        self._text = text
+        self.at = 0
+
+    def value(self) -> Any:
+        character = self._text[self.at : self.at + 1]
+        if character == "[":
+            return self._list()
+        if character == "{":
+            return self._dict()
+        return self.quoted() if character in ("'", '"') else self._plain()
+
+    def _list(self) -> List[Any]:
+        found: List[Any] = []
+        self._take("[")
+        while not self._closes("]"):
+            found.append(self.value())
+            self._separator("]")
+        return found
+
+    def _dict(self) -> Dict[str, Any]:
+        found: Dict[str, Any] = {}
+        self._take("{")
+        while not self._closes("}"):
+            key: Any = self._flow_key()
+            if not isinstance(key, str) or key in found:
+                self._refuse(f"has the key {key!r} in braces", "keys are texts, each of them once")
+            self._spaces()
+            found[key] = None if self._text[self.at : self.at + 1] in (",", "}") else self.value()
+            self._separator("}")
+        return found
+
+    def _flow_key(self) -> Any:
+        quoted = self._text[self.at : self.at + 1] in ("'", '"')
+        found = re.compile(r"([^,\[\]{}:\"']*):(?=[ ,}])").match(self._text, self.at)
+        if quoted:
+            key: Any = self.quoted()
+            self._spaces()
+            self._take(":")
+            if self._text[self.at : self.at + 1] != " ":
+                self._refuse("lacks a space after a colon", "write {key: value}")
+            return key
+        if found is None:
+            self._refuse("has something in braces that is not `key: value`", "write {key: value}")
+        self.at = found.end()
+        return self._reader.scalar(self._number, found.group(1).strip(" "))
+
+    def _plain(self) -> Any:
+        found = re.compile(r"[^,\[\]{}]*").match(self._text, self.at)
+        text = found.group().strip(" ") if found else ""
+        if not text:
+            self._refuse("lacks a value between brackets or commas", "write [a, b] or {key: value}, on one line")
+        if "?" in text or (text[0] in "-:" and text[1:2] in ("", " ")) or text[-1] == ":":
+            self._refuse(f"has {text!r} in brackets", _QUOTE_IT)
+        self.at = found.end() if found else self.at
+        return self._reader.scalar(self._number, text)
+
+    def quoted(self) -> str:
+        quote = self._text[self.at]
+        self.at += 1
+        parts: List[str] = []
+        while True:
+            character = self._text[self.at : self.at + 1]
+            if character == "":
+                self._refuse("has a quote that is not closed", "close it on the same line; use | for several lines")
+            self.at += 1
+            if character == quote == "'" and self._text[self.at : self.at + 1] == "'":
+                self.at += 1
+            elif character == quote:
+                return "".join(parts)
+            elif character == "\\" and quote == '"':
+                character = self._escape()
+            parts.append(character)
+
+    def _escape(self) -> str:
+        kind = self._text[self.at : self.at + 1]
+        self.at += 1
+        if kind in _ESCAPES and kind:
+            return _ESCAPES[kind]
+        digits = self._text[self.at : self.at + _CODES.get(kind, 0)]
+        if (
+            kind not in _CODES
+            or not re.fullmatch(f"[0-9a-fA-F]{{{_CODES[kind]}}}", digits)
+            or int(digits, 16) > 0x10FFFF
+        ):
+            self._refuse(f"has \\{kind}{digits} in double quotes", "write a backslash as \\\\, or use single quotes")
+        self.at += len(digits)
+        return chr(int(digits, 16))
+
+    def _take(self, character: str) -> None:
+        if self._text[self.at : self.at + 1] != character:
+            self._refuse(f"lacks {character!r} after {self._text[: self.at]!r}", "write it on one line")
+        self.at += 1
+
+    def _spaces(self) -> None:
+        while self._text[self.at : self.at + 1] == " ":
+            self.at += 1
+        if self._text[self.at : self.at + 1] == "#" and self._text[self.at - 1] == " ":
+            self._refuse("has a comment within brackets", "write what is in brackets on one line")
+
+    def _closes(self, bracket: str) -> bool:
+        self._spaces()
+        closes = self._text[self.at : self.at + 1] == bracket
+        self.at += closes
+        return closes
+
+    def _separator(self, bracket: str) -> None:
+        self._spaces()
+        if self._text[self.at : self.at + 1] != bracket:
+            self._take(",")
+
+    def _refuse(self, problem: str, hint: str) -> NoReturn:
+        self._reader.refuse(self._number, problem, hint)
+
+
+def _is_item(text: str) -> bool:
+    return text == "-" or text.startswith("- ")
+
+
+def _without_comment(text: str) -> str:
+    """A plain text up to its comment. `#` begins one at the start or after a space."""
+    return re.split(r"(?:^|(?<= ))#", text, maxsplit=1)[0].rstrip(" ")

@@ -1,0 +1,50 @@
+"""The home folder's settings, `settings.ini`: few, read when they are needed, so that a change holds from then on.
+
+[environments]
+interpreters = nearest      or exact: a Python that is not to be had is an error, not replaced by the nearest
+"""
+
+from __future__ import annotations
+
+import configparser
+from dataclasses import dataclass
+from pathlib import Path
+
+from footplate.errors import InvalidInput
+
+NAME = "settings.ini"
+_KNOWN = {"environments": {"interpreters": ("nearest", "exact")}}
+
+
+@dataclass(frozen=True)
+class Settings:
+    interpreters: str = "nearest"
+
+
+def read_settings(home: Path) -> Settings:
+    """What the file says; the defaults without one. A word that is not known is refused with those that are."""
+    path = home / NAME
+    if not path.exists():
+        return Settings()
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read(path, encoding="utf-8")
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            f"{path} cannot be read: {error}", "write it as:\n[environments]\ninterpreters = exact"
+        ) from None
+    found: dict[str, str] = {}
+    for section in parser.sections():
+        for name, value in parser.items(section):
+            found[name] = _check(path, section, name, value.strip().lower())
+    return Settings(**found)
+
+
+def _check(path: Path, section: str, name: str, value: str) -> str:
+    names = _KNOWN.get(section, {})
+    if name not in names:
+        known = ", ".join(f"[{s}] {n}" for s, all_names in _KNOWN.items() for n in all_names)
+        raise InvalidInput(f"{path} has a setting [{section}] {name}, which is unknown", f"known is: {known}")
+    if value not in names[name]:
+        raise InvalidInput(f"{path} says {name} = {value}", f"use one of {', '.join(names[name])}")
+    return value

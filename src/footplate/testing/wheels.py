@@ -1,0 +1,30 @@
+"""Small wheels, made on the spot."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def make_wheel(
+    folder: Path,
+    name: str,
+    version: str,
+    needs: tuple[str, ...] = (),
+    python: str = ">=3.8",
+    files: Mapping[str, str] | None = None,
+) -> None:
+    """A wheel with a module of its own name, which knows its version; or, if given, with these files (path → text)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    info = f"{name}-{version}.dist-info"
+    modules = dict(files or {f"{name}.py": f"version = {version!r}\n"})
+    needed = "".join(f"Requires-Dist: {need}\n" for need in needs)
+    about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nRequires-Python: {python}\n{needed}"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+        for path, text in modules.items():
+            wheel.writestr(path, text)
+        wheel.writestr(f"{info}/METADATA", about)
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        names = [*modules, f"{info}/METADATA", f"{info}/WHEEL", f"{info}/RECORD"]
+        wheel.writestr(f"{info}/RECORD", "".join(f"{path},,\n" for path in names))

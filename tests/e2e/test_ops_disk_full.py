@@ -1,0 +1,155 @@
+"""A full disk, on a real file system of forty megabytes: errors in words, waits that end, and a store that is whole."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ops_tools import bytes_of, finish, kill_server, server_pid, submit, until, write_source
+
+from footplate import AzureMLException, Experiment, ScriptRunConfig, Workspace
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", reason="mounting a file system needs root"),
+]
+
+
+class Disk:
+    """The small file system under a home folder, and a file that takes all the room there is."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ballast = folder / "logs" / "ballast"
+
+    def free(self) -> int:
+        disk = os.statvfs(self._folder)
+        return disk.f_bavail * disk.f_frsize
+
+    def fill(self, leave: int = 0) -> None:
+        self._ballast.parent.mkdir(exist_ok=True)
+        with self._ballast.open("ab", buffering=0) as file:
+            try:
+                while (room := self.free() - leave) > 0:
+                    file.write(bytes(min(room, 1 << 16)))
+            except OSError:
+                assert leave == 0
+
+    def clear(self) -> None:
+        self._ballast.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def disk(home: Path) -> Iterator[Disk]:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=40m,mode=0700", "footplate-test", str(home)]
+    done = subprocess.run(mount, capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    disk = Disk(home)
+    try:
+        yield disk
+    finally:
+        disk.clear()
+        subprocess.run(["umount", "--lazy", str(home)], check=True)
+
+
+@pytest.fixture
+def full(disk: Disk, workspace: Workspace, home: Path, project: Path, tmp_path: Path) -> Iterator[Disk]:
+    """With one run from before; at the end that one is whole, another one goes through, and SQLite is content."""
+    before = finish(submit(workspace, project, "open('outputs/kept.txt', 'w').write('kept')"))
+    yield disk
+    disk.clear()
+    after = finish(submit(workspace, project, "print('there is room again')"))
+    assert after.get_status() == "Completed"
+    assert bytes_of(before, "outputs/kept.txt", tmp_path) == b"kept"
+    os.kill(server_pid(home), 15)
+    until(lambda: not (home / "server.sock").exists())
+    with sqlite3.connect(home / "footplate.db") as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    database.close()
+
+
+def processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_source_folder_that_does_not_fit(full: Disk, workspace: Workspace, project: Path) -> None:
+    source = write_source(project, "print('hello')")
+    (source / "large.bin").write_bytes(os.urandom(48 << 20))
+    free = full.free()
+    with pytest.raises(AzureMLException, match=r"(?s)no space left.*free some disk space"):
+        Experiment(workspace, "ops").submit(ScriptRunConfig(str(source), "train.py"))
+    assert full.free() >= free - (64 << 10), "what was cut short is not left lying"
+    (source / "large.bin").unlink()
+
+
+def test_calls_that_write_say_so_and_calls_that_read_go_on(full: Disk, workspace: Workspace, home: Path) -> None:
+    experiment = Experiment(workspace, "ops")
+    run = next(iter(experiment.get_runs()))
+    full.fill()
+    with pytest.raises(AzureMLException, match=r"(?s)full.*free some space"):
+        for number in range(200):  # SQLite has a little room left in its own log
+            run.tag(f"tag{number}", "x" * 1000)
+    assert [found.id for found in experiment.get_runs()] == [run.id]
+    kill_server(home)
+    assert run.get_status() == "Completed", "a server even starts on a full disk"
+
+
+def test_a_script_that_prints_into_a_full_disk(full: Disk, workspace: Workspace, project: Path, home: Path) -> None:
+    script = """
+        import time
+        from azureml.core import Run
+        run = Run.get_context()
+        for i in range(600):
+            run.log("value", float(i))
+            print(f"{i:06d}" * 200, flush=True)
+            time.sleep(0.02)
+    """
+    run = submit(workspace, project, script)
+    until(lambda: "user_logs/std_log.txt" in run.get_file_names())
+    full.fill()
+    work = home / "work" / run.id / "node_0"
+    until(lambda: not any((work / "logs").rglob("*.tmp")))
+    time.sleep(2)
+    spent = processor_seconds(server_pid(home))
+    time.sleep(2)
+    assert processor_seconds(server_pid(home)) - spent < 0.5, "nobody runs in circles"
+    full.clear()
+    finish(run)
+    assert run.get_status() == "Failed"
+    error = run.get_details()["error"]["error"]
+    assert "disk was full" in error["message"] or "No space left" in error["message"], error
+    values = run.get_metrics()["value"]
+    assert values == [float(i) for i in range(len(values))]
+
+
+def test_outputs_wait_for_room(full: Disk, workspace: Workspace, project: Path, home: Path, tmp_path: Path) -> None:
+    script = """
+        import os, time
+        for i in range(4):
+            with open(f"outputs/{i}.bin", "wb") as file:
+                file.write(bytes([i]) * 1_000_000)
+        while not os.path.exists("outputs/go"):
+            time.sleep(0.05)
+    """
+    run = submit(workspace, project, script)
+    outputs = home / "work" / run.id / "node_0" / "wd" / "outputs"
+    until(lambda: (outputs / "3.bin").exists() and (outputs / "3.bin").stat().st_size == 1_000_000)
+    (outputs / "go").touch()
+    full.fill(leave=500_000)
+    until(lambda: run.get_status() == "Finalizing")
+    time.sleep(3)
+    assert run.get_status() == "Finalizing"
+    full.clear()
+    finish(run)
+    assert run.get_status() == "Completed"
+    for i in range(4):
+        assert bytes_of(run, f"outputs/{i}.bin", tmp_path) == bytes([i]) * 1_000_000
+    assert "wait for room on the disk" in str(run.get_details()["warnings"])

@@ -1,0 +1,197 @@
+"""A team server on PostgreSQL: the whole loop over TCP, the database killed in the middle of it, and run tokens."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ops_tools import bytes_of, finish, submit, until
+
+from footplate import Experiment, Model, Run, Workspace
+from footplate.client.transport import Transport
+from footplate.errors import NotAllowed
+from footplate.services.tokens import TokenService
+from footplate.storage import Store
+from footplate.testing.postgres import PostgresServer, find_binaries
+
+pytestmark = pytest.mark.postgres
+
+STEADY = """
+    import time
+    from azureml.core import Run
+    run = Run.get_context()
+    for i in range(200):
+        print(f"line {i}", flush=True)
+        run.log("value", float(i))
+        time.sleep(0.03)
+    with open("outputs/model.bin", "wb") as file:
+        file.write(bytes(range(256)) * 100)
+    run.upload_file("mine/model.bin", "outputs/model.bin")
+    run.register_model("from-inside", "mine/model.bin")
+"""
+
+
+@pytest.fixture
+def postgres() -> Iterator[PostgresServer]:
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
+    server = PostgresServer(binaries)
+    yield server
+    server.stop()
+
+
+class TeamServer:
+    def __init__(self, home: Path, database: str) -> None:
+        self.home, self.database = home, database
+        options = ["--home", str(home), "--host", "127.0.0.1", "--port", "0", "--database", database]
+        environment = {**os.environ, "FOOTPLATE_HOME": str(home)}
+        self.process = subprocess.Popen([sys.executable, "-m", "footplate.server", *options], env=environment)
+        until(lambda: (home / "server.json").exists() or self.process.poll() is not None, 60)
+        self.url = json.loads((home / "server.json").read_text())["url"]
+        self.token = (home / "token").read_text().strip()
+
+    def run_token(self, run: str) -> str:
+        """A token as the server gives it to a job whose agent is on another machine."""
+        store = Store.open(self.home, self.database)
+        try:
+            return TokenService(store.tokens).for_run(run, 600.0)[0]
+        finally:
+            store.close()
+
+
+@pytest.fixture
+def team(postgres: PostgresServer) -> Iterator[TeamServer]:
+    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as folder:
+        server = TeamServer(Path(folder) / "h", postgres.new_database())
+        yield server
+        server.process.terminate()
+        server.process.wait(timeout=60)
+
+
+@pytest.fixture
+def remote(team: TeamServer, project: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    config = {"subscription_id": "s", "resource_group": "g", "workspace_name": "team-ws", "server": team.url}
+    (project / ".azureml" / "config.json").write_text(json.dumps(config))
+    monkeypatch.setenv("FOOTPLATE_TOKEN", team.token)
+    return Workspace.from_config()
+
+
+def assert_whole(run: Run, tmp_path: Path) -> None:
+    assert run.get_status() == "Completed", run.get_details()
+    lines = bytes_of(run, "user_logs/std_log.txt", tmp_path).decode().splitlines()
+    assert lines == [f"line {i}" for i in range(200)]
+    assert run.get_metrics()["value"] == [float(i) for i in range(200)]
+    assert bytes_of(run, "outputs/model.bin", tmp_path) == bytes(range(256)) * 100
+
+
+def test_the_whole_loop(remote: Workspace, project: Path, tmp_path: Path) -> None:
+    run = submit(remote, project, STEADY, arguments=[])
+    run.tag("colour", "green")
+    until(lambda: run.get_status() == "Running")
+    until(lambda: "user_logs/std_log.txt" in run.get_file_names())
+    until(lambda: b"line 3\n" in bytes_of(run, "user_logs/std_log.txt", tmp_path) and not run.get_metrics() == {})
+    assert run.get_status() == "Running", "seen while it ran"
+    finish(run)
+    assert_whole(run, tmp_path)
+    experiment = Experiment(remote, "ops")
+    assert [found.id for found in experiment.get_runs(tags={"colour": "green"})] == [run.id]
+    assert list(experiment.get_runs(tags={"colour": "blue"})) == []
+    model = Model(remote, "from-inside")
+    assert (model.version, model.run_id) == (1, run.id)
+    again = run.register_model("from-outside", "outputs/model.bin")
+    assert Path(again.download(str(tmp_path / "target"))).read_bytes() == bytes(range(256)) * 100
+
+    canceled = submit(remote, project, "import time\ntime.sleep(600)")
+    until(lambda: canceled.get_status() == "Running")
+    canceled.cancel()
+    assert finish(canceled).get_status() == "Canceled"
+
+
+@pytest.mark.parametrize("away", [0.0, 6.0])
+def test_postgres_killed_in_the_middle_of_a_run(
+    remote: Workspace, postgres: PostgresServer, project: Path, tmp_path: Path, away: float
+) -> None:
+    run = submit(remote, project, STEADY)
+    until(lambda: run.get_status() == "Running")
+    time.sleep(0.7)
+    postgres.kill()
+    time.sleep(away)
+    postgres.start_again()
+    until(lambda: run.get_status() != "NotStarted")
+    finish(run)
+    assert_whole(run, tmp_path)
+
+
+def test_postgres_killed_while_runs_are_submitted(remote: Workspace, postgres: PostgresServer, project: Path) -> None:
+    """Whatever was being decided when the database went away is decided afterwards: no run is forgotten."""
+    runs = [submit(remote, project, f"print({n})") for n in range(6)]
+    postgres.kill()
+    time.sleep(1)
+    postgres.start_again()
+    for run in runs:
+        until(lambda: run.get_status() is not None)
+        assert finish(run).get_status() == "Completed"
+
+
+def test_what_a_runs_token_reaches(team: TeamServer, remote: Workspace, tmp_path: Path) -> None:
+    experiment = Experiment(remote, "ops")
+    mine, other = (experiment.start_logging(snapshot_directory=None) for _ in range(2))
+    door = Transport(team.url, team.run_token(mine.id), patience=0)
+    assert door.get(f"/runs/{mine.id}")["id"] == mine.id
+    assert door.put(f"/runs/{mine.id}/logs/a\nb.txt", body=b"said")["size"] == 4
+    for method, path in (("GET", f"/runs/{other.id}"), ("POST", f"/runs/{other.id}/cancel"), ("POST", "/server/stop")):
+        with pytest.raises(NotAllowed, match=f"the token of run {mine.id} does not reach") as refusal:
+            door.request(method, path)
+        assert refusal.value.hint
+    with pytest.raises(NotAllowed, match="not valid here") as refusal:
+        Transport(team.url, "forged" * 8, patience=0).get(f"/runs/{mine.id}")
+    assert "FOOTPLATE_TOKEN" in (refusal.value.hint or "")
+    mine.complete()
+    other.complete()
+
+
+def test_a_script_that_speaks_tcp_with_its_own_token(
+    team: TeamServer, remote: Workspace, project: Path, tmp_path: Path
+) -> None:
+    """What a job on another machine does: the same script, its endpoint the address and its token the run's."""
+    run = Experiment(remote, "ops").start_logging(snapshot_directory=None)
+    code = """
+        from azureml.core import Run
+        run = Run.get_context()
+        run.tag("seen", "yes")
+        open("model.txt", "w").write("weights")
+        run.upload_file("mine/model.txt", "model.txt")
+        model = run.register_model("over-tcp", "mine/model.txt")
+        child = run.child_run("small")
+        child.complete()
+        print(model.version, child.id)
+    """
+    script = tmp_path / "job.py"
+    script.write_text("\n".join(line[8:] for line in code.splitlines()))
+    environment = {
+        **os.environ,
+        "FOOTPLATE_RUN_ID": run.id,
+        "AZUREML_RUN_ID": run.id,
+        "FOOTPLATE_ENDPOINT": team.url,
+        "FOOTPLATE_TOKEN": team.run_token(run.id),
+        "FOOTPLATE_JOURNALS": str(tmp_path / "journals"),
+        "FOOTPLATE_RANK": "0",
+        "FOOTPLATE_NODE": "0",
+    }
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    version, child = done.stdout.split()
+    assert version == "1" and Model(remote, "over-tcp").run_id == run.id
+    assert [found.id for found in run.get_children()] == [child]
+    assert run.get_tags()["seen"] == "yes"
+    run.complete()

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments.base import Workshop
+from footplate.environments.conda import CondaBuilder
+from footplate.environments.conda_names import parse, to_requirement
+from footplate.errors import InvalidInput
+from footplate.testing.wheels import make_wheel
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@pytest.mark.parametrize(
+    ("conda", "pip"),
+    [
+        ("numpy", "numpy"),
+        ("numpy=1.26", "numpy==1.26.*"),
+        ("numpy=1.26.*", "numpy==1.26.*"),
+        ("numpy==1.26.4", "numpy==1.26.4"),
+        ("numpy 1.26.4", "numpy==1.26.4"),
+        ("numpy 1.26.*", "numpy==1.26.*"),
+        ("numpy>=1.2,<2", "numpy>=1.2,<2"),
+        ("numpy >=1.2, !=1.3.*", "numpy>=1.2,!=1.3.*"),
+        ("numpy=1.26.4=py311h64a7726_0", "numpy==1.26.4.*"),
+        ("numpy 1.26.4 py311h64a7726_0", "numpy==1.26.4"),
+        ("numpy[version='>=1.2,<2']", "numpy>=1.2,<2"),
+        ("numpy=*", "numpy"),
+        ("conda-forge::numpy=1.26", "numpy==1.26.*"),
+        ("pytorch=1.6", "torch==1.6.*"),
+        ("pytorch::pytorch", "torch"),
+        ("opencv", "opencv-python-headless"),
+        ("matplotlib-base~=3.2", "matplotlib~=3.2"),
+        ("msgpack-python", "msgpack"),
+        ("ruamel_yaml", "ruamel_yaml"),
+        ("pip=20.2.4", "pip==20.2.4.*"),
+        ("libsvm-official-not", None),
+        ("cudatoolkit=10.1", None),
+        ("mkl", None),
+        ("gcc_linux-64", None),
+        ("r-base=3.6", None),
+        ("_libgcc_mutex=0.1=main", None),
+        ("graphviz", None),
+    ],
+)
+def test_conda_s_words_become_pip_s(conda: str, pip: str | None) -> None:
+    if pip is not None:
+        assert to_requirement(parse(conda)) == pip
+        return
+    with pytest.raises(InvalidInput) as caught:
+        to_requirement(parse(conda))
+    assert repr(conda) in caught.value.message
+
+
+@pytest.mark.parametrize("text", ["", "numpy=1.2|1.3", "numpy>=", "=1.2", "numpy=a b c"])
+def test_what_cannot_be_read_is_named(text: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse(text)
+    assert repr(text) in caught.value.message
+
+
+def lock(tmp_path: Path, dependencies: list[str], pip: tuple[str, ...] = (), **rest: str) -> tuple[Lock, list[str]]:
+    options = {"conda": {"channels": ["conda-forge"], "dependencies": dependencies, "pip": list(pip)}}
+    said = list[str]()
+    spec = EnvironmentSpec(builder="conda", options=options, **rest)  # pyright: ignore[reportArgumentType]
+    return CondaBuilder().lock(spec, Workshop(tmp_path / "e"), said.append), said
+
+
+def test_the_mapping_is_told_on_the_run_and_in_the_log(wheels: Path, tmp_path: Path) -> None:
+    make_wheel(wheels, "torch", "1.6.0")
+    made, said = lock(
+        tmp_path, [f"python={PYTHON}", "tiny=1.0=py_0", "pytorch=1.6", "cpuonly"], pip=("azureml-defaults",)
+    )
+    assert [line.split()[0] for line in made.content["requirements"].splitlines()[::2]] == ["tiny==1.0", "torch==1.6.0"]
+    assert made.content["python"] == PYTHON
+    assert made.warnings[0] == (
+        "conda packages are installed from PyPI: tiny=1.0=py_0 → tiny==1.0.*, pytorch=1.6 → torch==1.6.*"
+    )
+    assert any("'py_0'" in warning for warning in made.warnings)
+    assert any("cpuonly is left out" in warning for warning in made.warnings)
+    assert set(made.warnings) <= set(said)
+
+
+def test_pip_s_section_is_resolved_together_with_the_rest(wheels: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="the lines that clash"):
+        lock(tmp_path, ["tiny=1.0"], pip=("tiny>=2",))
+
+
+def test_azureml_in_the_conda_section_is_ours_too(wheels: Path, tmp_path: Path) -> None:
+    made, said = lock(tmp_path, ["azureml-sdk=1.1", "tiny"])
+    assert "azureml" not in made.content["requirements"]
+    assert any("left out, Footplate brings" in line for line in said)
+
+
+def test_a_range_of_pythons_takes_the_newest_that_is_there(wheels: Path, tmp_path: Path) -> None:
+    made, _ = lock(tmp_path, [f"python>=3.8,<={PYTHON}.99", "tiny"])
+    assert made.content["python"] == PYTHON
+    with pytest.raises(InvalidInput, match=r"no Python on this machine is 'python>=3\.97'"):
+        lock(tmp_path, ["python>=3.97", "tiny"])
+
+
+def test_the_python_of_the_spec_counts_where_the_file_names_none(wheels: Path, tmp_path: Path) -> None:
+    assert lock(tmp_path, ["tiny"], python=PYTHON)[0].content["python"] == PYTHON

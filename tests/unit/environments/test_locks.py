@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from footplate import environments
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import locks
+from footplate.environments.base import Workshop
+from footplate.errors import InvalidInput
+from footplate.testing.wheels import make_wheel
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+SPEC = EnvironmentSpec(builder="venv", python=PYTHON, requirements=("tiny",))
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Workshop:
+    return Workshop(tmp_path / "e")
+
+
+def resolve(spec: EnvironmentSpec, workshop: Workshop, refresh: bool = False) -> tuple[Lock, list[str]]:
+    said = list[str]()
+    return environments.resolve(spec, workshop, said.append, refresh), said
+
+
+def version(lock: Lock) -> str:
+    return str(lock.content["requirements"]).split()[0]
+
+
+def test_a_newer_version_on_the_index_changes_nothing_until_a_refresh(wheels: Path, workshop: Workshop) -> None:
+    first, _ = resolve(SPEC, workshop)
+    make_wheel(wheels, "tiny", "3.0")
+    again, said = resolve(SPEC, workshop)
+    assert again == first
+    assert len(said) == 1
+    assert "the lock of 20" in said[0]
+    fresh, _ = resolve(SPEC, workshop, refresh=True)
+    assert (version(first), version(fresh)) == ("tiny==2.0", "tiny==3.0")
+    assert resolve(SPEC, workshop)[0] == fresh
+
+
+def test_a_failure_is_not_kept(wheels: Path, workshop: Workshop) -> None:
+    wanted = replace(SPEC, requirements=("tiny>=3",))
+    with pytest.raises(InvalidInput):
+        resolve(wanted, workshop)
+    make_wheel(wheels, "tiny", "3.0")
+    assert version(resolve(wanted, workshop)[0]) == "tiny==3.0"
+
+
+def test_warnings_are_kept_with_the_lock(wheels: Path, workshop: Workshop) -> None:
+    old = replace(SPEC, python="3.6.2")
+    first, _ = resolve(old, workshop)
+    assert first.warnings
+    assert resolve(old, workshop)[0] == first
+
+
+def test_what_names_local_files_is_resolved_every_time(wheels: Path, tmp_path: Path, workshop: Workshop) -> None:
+    make_wheel(tmp_path / "own", "own", "1.0", needs=("tiny<2",))
+    wheel = tmp_path / "own" / "own-1.0-py3-none-any.whl"
+    wanted = replace(SPEC, requirements=(f"own @ {wheel.as_uri()}",))
+    first, _ = resolve(wanted, workshop)
+    make_wheel(tmp_path / "own", "own", "1.0", needs=("tiny>=2",))
+    second, _ = resolve(wanted, workshop)
+    assert first.digest != second.digest
+
+
+def test_many_at_once_resolve_once(workshop: Workshop) -> None:
+    calls = list[int]()
+
+    def slowly() -> Lock:
+        calls.append(1)
+        return Lock("d", "venv", {"x": 1})
+
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(locks.once, SPEC, workshop, lambda _: None, slowly, False) for _ in range(8)]
+        assert {one.result().digest for one in asked} == {"d"}
+    assert len(calls) == 1
+
+
+def test_a_damaged_file_is_resolved_again(wheels: Path, workshop: Workshop) -> None:
+    first, _ = resolve(SPEC, workshop)
+    for path in (workshop.root / ".locks").glob("*.json"):
+        path.write_text('{"resolved": 1, "lo')
+    assert resolve(SPEC, workshop)[0] == first
+
+
+def test_the_key_is_what_decides_and_nothing_else(tmp_path: Path, workshop: Workshop) -> None:
+    none = {"PIP_CONFIG_FILE": os.devnull}
+    constraints = tmp_path / "c.txt"
+    constraints.write_text("a<1\n")
+    base = locks.key(SPEC, workshop, none)
+    same = [
+        locks.key(replace(SPEC, name="other", version="7", variables={"A": "b"}), workshop, none),
+        locks.key(replace(SPEC, requirements=("# a comment", "tiny  ")), workshop, none),
+        locks.key(SPEC, workshop, {**none, "UV_CACHE_DIR": "/x", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}),
+    ]
+    assert set(same) == {base}
+    constrained = {**none, "PIP_CONSTRAINT": str(constraints)}
+    others = [
+        locks.key(replace(SPEC, requirements=("tiny<2",)), workshop, none),
+        locks.key(replace(SPEC, python="3.8"), workshop, none),
+        locks.key(replace(SPEC, options={"conda": {"dependencies": ["a"]}}), workshop, none),
+        locks.key(SPEC, Workshop(workshop.root, "exact"), none),
+        locks.key(SPEC, workshop, {**none, "PIP_INDEX_URL": "https://mirror"}),
+        locks.key(SPEC, workshop, {**none, "UV_INDEX_URL": "https://mirror"}),
+        locks.key(SPEC, workshop, constrained),
+    ]
+    constraints.write_text("a<2\n")
+    others.append(locks.key(SPEC, workshop, constrained))
+    assert len({base, *others}) == len(others) + 1

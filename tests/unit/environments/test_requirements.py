@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from footplate.environments.requirements import clean, name_of, names_local_files, split_ours
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("numpy", "numpy"),
+        ("Scikit_Learn>=1,<2", "scikit-learn"),
+        ("ruamel.yaml ; python_version < '3.9'", "ruamel-yaml"),
+        ("dask[complete,array]==1", "dask"),
+        ("thing @ https://host/a/thing-1.0.tar.gz", "thing"),
+        ("git+https://host/repo.git@main#egg=thing&subdirectory=x", "thing"),
+        ("-e git+https://host/repo.git#egg=thing", "thing"),
+        ("--editable=./thing", None),
+        ("https://host/some_thing-1.0-py3-none-any.whl", "some-thing"),
+        ("./dist/some_thing-1.0-1-cp311-cp311-linux_x86_64.whl", "some-thing"),
+        ("some_thing-1.0-py3-none-any.whl", "some-thing"),
+        ("https://host/some-thing-1.0.tar.gz#sha256=abc", "some-thing"),
+        ("--extra-index-url https://host/azureml", None),
+        ("./folder", None),
+    ],
+)
+def test_what_a_line_asks_for(line: str, name: str | None) -> None:
+    assert name_of(line) == name
+
+
+def test_everything_called_azureml_is_ours_however_it_is_written() -> None:
+    ours = [
+        "azureml",
+        "azureml-defaults~=1.6",
+        "AzureML_Core",
+        "azureml.widgets",
+        "azureml-sdk[automl,explain,notebooks]>=1.1.2",
+        "azureml-core; python_version < '3.9'",
+        "azureml-core @ https://host/azureml_core-1.0-py3-none-any.whl",
+        "https://host/azureml_core-1.0.1-py3-none-any.whl",
+        "./wheels/azureml_contrib_run-0.1-py3-none-any.whl",
+        "git+https://host/sdk.git#egg=azureml-core",
+    ]
+    others = ["azure-core", "azuremlutils", "my-azureml", "azure-ai-ml", "--index-url https://host/azureml-core/"]
+    assert split_ours([*ours, *others]) == (others, ours)
+
+
+def test_comments_and_continued_lines() -> None:
+    text = "# head\n\nnumpy==1.0 \\\n  --hash=sha256:ab # why\ngit+https://x/y#egg=z\n"
+    assert clean([text, "  pandas  "]) == ["numpy==1.0    --hash=sha256:ab", "git+https://x/y#egg=z", "pandas"]
+
+
+@pytest.mark.parametrize(
+    "line", ["./x", "../x.whl", "/a/b", "x.whl", "x @ file:///a", "x @ ./a", "-e .", "-r more.txt", "-c c.txt", "~/x"]
+)
+def test_lines_that_mean_what_lies_on_this_machine(line: str) -> None:
+    assert names_local_files(["numpy", line])
+
+
+@pytest.mark.parametrize(
+    "line", ["numpy", "x @ https://host/x.whl", "https://host/x.whl", "--find-links /wheels", "git+https://host/x"]
+)
+def test_lines_that_do_not(line: str) -> None:
+    assert not names_local_files([line])

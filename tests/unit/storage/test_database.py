@@ -1,0 +1,79 @@
+"""Transactions, with another process at the same database."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from footplate.storage.database import Database
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    address = f"sqlite:///{tmp_path / 'a.db'}"
+    database = Database(address)
+    with database.write() as connection:
+        connection.execute(text("CREATE TABLE counter (n INTEGER)"))
+        connection.execute(text("INSERT INTO counter VALUES (0)"))
+    database.close()
+    return address
+
+
+def test_two_who_read_and_then_write_lose_nothing(address: str) -> None:
+    """Each with an engine of its own, so that only SQLite stands between them, as between two processes."""
+    start = threading.Barrier(4)
+
+    def count(_: int) -> None:
+        database = Database(address)
+        start.wait(30)
+        for _ in range(25):
+            with database.write() as connection:
+                n = connection.execute(text("SELECT n FROM counter")).scalar_one()
+                connection.execute(text("UPDATE counter SET n = :n"), {"n": n + 1})
+        database.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(count, range(4)))
+    database = Database(address)
+    with database.read() as connection:
+        assert connection.execute(text("SELECT n FROM counter")).scalar_one() == 100
+    database.close()
+
+
+def test_a_write_that_fails_has_not_happened(address: str) -> None:
+    database = Database(address)
+    with pytest.raises(ZeroDivisionError), database.write() as connection:
+        connection.execute(text("UPDATE counter SET n = 5"))
+        connection.execute(text("CREATE TABLE other (n INTEGER)"))
+        raise ZeroDivisionError
+    with database.read() as connection:
+        assert connection.execute(text("SELECT n FROM counter")).scalar_one() == 0
+        assert connection.execute(text("SELECT count(*) FROM sqlite_master WHERE name = 'other'")).scalar_one() == 0
+    database.close()
+
+
+def test_a_reader_sees_one_moment_and_stops_nobody(address: str) -> None:
+    database = Database(address)
+    with database.read() as reader:
+        assert reader.execute(text("SELECT n FROM counter")).scalar_one() == 0
+        with database.write() as writer:
+            writer.execute(text("UPDATE counter SET n = 5"))
+        assert reader.execute(text("SELECT n FROM counter")).scalar_one() == 0
+    with database.read() as reader:
+        assert reader.execute(text("SELECT n FROM counter")).scalar_one() == 5
+    database.close()
+
+
+def test_the_settings_that_safety_rests_on(address: str) -> None:
+    database = Database(address)
+    with database.read() as connection:
+        found = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")
+        }
+        assert found == {"journal_mode": "wal", "synchronous": 1}
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+    database.close()
