@@ -21,10 +21,17 @@ class Deferred:
         return getattr(importlib.import_module(self._module), name)
 
 
-def lazily(module: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` for `module`; `names` tells where each public name is defined."""
+def lazily(
+    module: str, names: Mapping[str, str], modules: tuple[str, ...] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` for `module`; `names` tells where each public name is defined.
+
+    `modules` are those below `module` that may be named without an import of their own.
+    """
 
     def load(name: str) -> Any:
+        if name in modules:
+            return importlib.import_module(f"{module}.{name}")
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(names[name]), name)
@@ -32,6 +39,6 @@ def lazily(module: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any],
         return value
 
     def listing() -> list[str]:
-        return sorted({*vars(sys.modules[module]), *names})
+        return sorted({*vars(sys.modules[module]), *names, *modules})
 
     return load, listing

@@ -16,6 +16,7 @@ from ops_tools import bytes_of, finish, submit, until
 
 from footplate import Experiment, Model, Run, Workspace
 from footplate.client.transport import Transport
+from footplate.domain import contract
 from footplate.errors import NotAllowed
 from footplate.services.tokens import TokenService
 from footplate.storage import Store
@@ -58,13 +59,17 @@ class TeamServer:
         self.url = json.loads((home / "server.json").read_text())["url"]
         self.token = (home / "token").read_text().strip()
 
-    def run_token(self, run: str) -> str:
-        """A token as the server gives it to a job whose agent is on another machine."""
+    def job_variables(self, run: str) -> dict[str, str]:
+        """What the server tells a job whose agent is on another machine, its own token included."""
         store = Store.open(self.home, self.database)
         try:
-            return TokenService(store.tokens).for_run(run, 600.0)[0]
+            token, expires = TokenService(store.tokens).for_run(run, 600.0)
+            view = store.runs.view(run)
+            workspace = store.workspaces.get(view.workspace)
+            azure = contract.job_variables(view, workspace, self.url, token, expires, 0)
         finally:
             store.close()
+        return {**azure, "FOOTPLATE_ENDPOINT": self.url, "FOOTPLATE_TOKEN": token, "FOOTPLATE_RUN_ID": run}
 
 
 @pytest.fixture
@@ -97,7 +102,7 @@ def test_the_whole_loop(remote: Workspace, project: Path, tmp_path: Path) -> Non
     run.tag("colour", "green")
     until(lambda: run.get_status() == "Running")
     until(lambda: "user_logs/std_log.txt" in run.get_file_names())
-    until(lambda: b"line 3\n" in bytes_of(run, "user_logs/std_log.txt", tmp_path) and not run.get_metrics() == {})
+    until(lambda: b"line 3\n" in bytes_of(run, "user_logs/std_log.txt", tmp_path) and run.get_metrics())
     assert run.get_status() == "Running", "seen while it ran"
     finish(run)
     assert_whole(run, tmp_path)
@@ -125,7 +130,6 @@ def test_postgres_killed_in_the_middle_of_a_run(
     postgres.kill()
     time.sleep(away)
     postgres.start_again()
-    until(lambda: run.get_status() != "NotStarted")
     finish(run)
     assert_whole(run, tmp_path)
 
@@ -137,14 +141,13 @@ def test_postgres_killed_while_runs_are_submitted(remote: Workspace, postgres: P
     time.sleep(1)
     postgres.start_again()
     for run in runs:
-        until(lambda: run.get_status() is not None)
         assert finish(run).get_status() == "Completed"
 
 
 def test_what_a_runs_token_reaches(team: TeamServer, remote: Workspace, tmp_path: Path) -> None:
     experiment = Experiment(remote, "ops")
     mine, other = (experiment.start_logging(snapshot_directory=None) for _ in range(2))
-    door = Transport(team.url, team.run_token(mine.id), patience=0)
+    door = Transport(team.url, team.job_variables(mine.id)["FOOTPLATE_TOKEN"], patience=0)
     assert door.get(f"/runs/{mine.id}")["id"] == mine.id
     assert door.put(f"/runs/{mine.id}/logs/a\nb.txt", body=b"said")["size"] == 4
     for method, path in (("GET", f"/runs/{other.id}"), ("POST", f"/runs/{other.id}/cancel"), ("POST", "/server/stop")):
@@ -178,10 +181,7 @@ def test_a_script_that_speaks_tcp_with_its_own_token(
     script.write_text("\n".join(line[8:] for line in code.splitlines()))
     environment = {
         **os.environ,
-        "FOOTPLATE_RUN_ID": run.id,
-        "AZUREML_RUN_ID": run.id,
-        "FOOTPLATE_ENDPOINT": team.url,
-        "FOOTPLATE_TOKEN": team.run_token(run.id),
+        **team.job_variables(run.id),
         "FOOTPLATE_JOURNALS": str(tmp_path / "journals"),
         "FOOTPLATE_RANK": "0",
         "FOOTPLATE_NODE": "0",

@@ -198,6 +198,16 @@ def test_children(experiment: Experiment):
     parent.complete()
 
 
+def test_a_script_may_change_its_folder(experiment: Experiment, project: Path):
+    (project / "elsewhere").mkdir()
+    with start(experiment) as run, pytest.MonkeyPatch.context() as patch:
+        Path("outputs/model.txt").write_text("model")
+        patch.chdir(project / "elsewhere")
+        print("from elsewhere")
+        run.complete()
+    assert run.get_file_names() == ["logs/user_log.txt", "outputs/model.txt"]
+
+
 def test_with_keeps_what_is_printed_and_what_is_put_out(experiment: Experiment, project: Path):
     (project / "code.py").write_text("x = 1\n")
     with experiment.start_logging() as run:

@@ -191,6 +191,7 @@ def test_inside_a_job_with_nothing_installed(experiment: Experiment, project: Pa
     config = script(
         project,
         """
+        import os
         import sys
         from azureml.core import Experiment, Run, Workspace
         from azureml.core.run import _OfflineRun
@@ -210,6 +211,7 @@ def test_inside_a_job_with_nothing_installed(experiment: Experiment, project: Pa
             child.log("c", 1.5)
         assert [c.id for c in run.get_children()] == [child.id]
         open("outputs/x.txt", "w").write("x")
+        os.chdir("logs")
         run.complete()
         run.fail("only noted", "Code")
         run.cancel()

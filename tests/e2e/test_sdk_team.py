@@ -75,6 +75,18 @@ def test_the_training_loop_over_tcp(team: Workspace, project: Path, home: Path, 
     assert again["server"] == address and Workspace.from_config("elsewhere").id == team.id
 
 
+def test_a_job_whose_snapshot_holds_the_config_file_finds_its_workspace(team: Workspace, project: Path):
+    (project / "train.py").write_text(
+        "from azureml.core import Run, Workspace\n"
+        "run, workspace = Run.get_context(), Workspace.from_config()\n"
+        "assert workspace.id == run.experiment.workspace.id\n"
+        "workspace.get_run(run.id).tag('found', workspace.name)\n"
+    )
+    run = Experiment(team, "remote").submit(ScriptRunConfig(".", "train.py"))
+    run.wait_for_completion()
+    assert run.get_tags() == {"found": "team-ws"}
+
+
 def test_without_the_right_token_nothing_goes(team: Workspace, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FOOTPLATE_TOKEN", "another")
     with pytest.raises(UserErrorException, match="FOOTPLATE_TOKEN"):

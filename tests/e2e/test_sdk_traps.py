@@ -286,3 +286,30 @@ def test_a_folder_may_be_uploaded_to_the_top_of_the_run(experiment: Experiment, 
     with pytest.raises(ServiceException, match="already exists"):
         run.upload_folder(name=".", path="folder")
     run.complete()
+
+
+def test_paths_may_be_path_objects_and_pictures_may_come_from_anywhere(
+    experiment: Experiment, project: Path, tmp_path_factory: pytest.TempPathFactory
+):
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(9)
+    outside = tmp_path_factory.mktemp("outside") / "drawn.png"
+    for file in (outside, project / "here.png", project.parent / "above.png"):
+        file.write_bytes(picture)
+    (project / "lines.svg").write_text("<svg/>")
+    run = interactive(experiment)
+    run.log_image("outside", path=str(outside))
+    run.log_image("above", path="../above.png")
+    run.log_image("here", path=Path("here.png"))  # type: ignore[arg-type]
+    run.log_image("lines", path=Path("lines.svg"))  # type: ignore[arg-type]
+    start = f"aml://artifactId/ExperimentRun/dcid.{run.id}/"
+    names = {name: address[len(start) :] for name, address in run.get_metrics().items()}
+    assert names == {
+        "outside": str(outside).lstrip("/"), "above": "above.png", "here": "here.png", "lines": "lines.svg",
+    }  # fmt: skip
+    run.upload_folder(Path("folder"), project)  # type: ignore[arg-type]
+    run.download_file("here.png", Path("got") / "one.png")  # type: ignore[arg-type]
+    run.download_files("folder", output_directory=project / "more", append_prefix=False)  # type: ignore[arg-type]
+    assert Path("got/one.png").read_bytes() == picture == Path("more/here.png").read_bytes()
+    run.take_snapshot(project / "got")  # type: ignore[arg-type]
+    assert run.restore_snapshot(path=project / "back.zip") == str(project / "back.zip")  # type: ignore[arg-type]
+    run.complete()

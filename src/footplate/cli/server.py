@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections import deque
-from typing import IO
+from typing import IO, Any
 
 import click
 
@@ -69,13 +69,18 @@ def status(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         emit(found)
     else:
-        shown = ("version", "pid", "home", "socket", "url", "database", "python", "active_runs", "problem")
-        state = "running" if found["running"] else "not running"
-        started = found.get("started")
-        since = f"{when(started)} ({ago(started)})" if started else None
-        pairs([("server", state), ("started", since), *((n.replace("_", " "), found.get(n)) for n in shown)])
+        _show(found)
     if not found["running"]:
         ctx.exit(3)
+
+
+def _show(found: dict[str, Any]) -> None:
+    if not found["running"]:  # what is known about it is about the last one
+        pairs([("server", "not running"), ("home", found["home"]), ("problem", found.get("problem"))])
+        return
+    shown = ("version", "pid", "home", "socket", "url", "database", "python", "active_runs", "problem")
+    since = f"{when(found['started'])} ({ago(found['started'])})"
+    pairs([("server", "running"), ("started", since), *((n.replace("_", " "), found.get(n)) for n in shown)])
 
 
 @server.command()

@@ -155,6 +155,11 @@ class Transport:
             except _Lost as lost:
                 self._recover(lost, retry)
                 content.rewind(lost)
+            except Unavailable as error:  # it answers, but has troubles of its own, such as a database that restarts
+                if retry.exhausted():
+                    raise
+                retry.pause()
+                content.rewind(_Lost(error.message))
 
     def stream(self, path: str, query: Optional[Query] = None, *, timeout: Optional[float] = None) -> Iterator[bytes]:
         """The bytes of a file, piece by piece, over a connection of its own.

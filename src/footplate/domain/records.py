@@ -240,3 +240,31 @@ class Lock:
     builder: str
     content: Dict[str, Any]
     warnings: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BuiltView:
+    """An environment that is built on the server's machine. `size` counts what no other environment shares."""
+
+    digest: str
+    path: str
+    builder: str
+    python: str
+    packages: int
+    created: float
+    used: float
+    size: int
+    altered: bool = False  # somebody changed it after it was built: new runs get another one
+    in_use: bool = False
+
+
+@dataclass(frozen=True)
+class BuildView:
+    """A build that was asked for without a run. `state`: building, built or failed. `text` is the log from `offset`."""
+
+    digest: str
+    state: str
+    offset: int = 0
+    text: str = ""
+    path: Optional[str] = None
+    cause: Optional[Cause] = None

@@ -12,12 +12,10 @@ from typing import Any
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import conda_names, pythons
+from footplate.environments import conda_names
 from footplate.environments.base import Interpreter, Say, Workshop
-from footplate.environments.conda_names import CondaSpec
 from footplate.environments.requirements import is_ours
 from footplate.environments.venv import VenvBuilder, lock_requirements
-from footplate.errors import InvalidInput
 
 
 @dataclass
@@ -39,7 +37,7 @@ class CondaBuilder:
 
     def lock(self, spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
         wanted: dict[str, Any] = spec.options.get("conda") or {}
-        found = map_packages([str(line) for line in wanted.get("dependencies") or ()], workshop)
+        found = map_packages([str(line) for line in wanted.get("dependencies") or ()])
         for line in found.warnings():
             say(line)
         lines = [*spec.requirements, *found.requirements, *(str(line) for line in wanted.get("pip") or ())]
@@ -51,12 +49,12 @@ class CondaBuilder:
         return VenvBuilder().build(lock, root, say)
 
 
-def map_packages(dependencies: Sequence[str], workshop: Workshop) -> Mapping:
+def map_packages(dependencies: Sequence[str]) -> Mapping:
     found = Mapping()
     for text in dependencies:
         spec = conda_names.parse(text)
         if spec.name == "python":
-            found.python = _choose_python(spec, workshop)
+            found.python = spec.version or None
             continue
         line = spec.text if is_ours(spec.name) else conda_names.to_requirement(spec)
         if line is None:
@@ -67,36 +65,3 @@ def map_packages(dependencies: Sequence[str], workshop: Workshop) -> Mapping:
         if spec.build is not None:
             found.dropped.append(f"the build {spec.build!r} of {spec.text} is not asked for: PyPI has no such builds")
     return found
-
-
-def _choose_python(spec: CondaSpec, workshop: Workshop) -> str | None:
-    """A version as it was written, or, of a range, the newest on this machine that is inside it."""
-    if spec.version == "":
-        return None
-    if spec.version.startswith("==") and "," not in spec.version:
-        return spec.version[2:].removesuffix(".*")
-    there = sorted(pythons.installed(workshop.root), key=lambda python: python.version, reverse=True)
-    for python in there:
-        if _admits(spec.version, python.version):
-            return python.minor
-    raise InvalidInput(
-        f"no Python on this machine is {spec.text!r}",
-        f"there are: {', '.join(pythons.words(python.version) for python in there)}",
-    )
-
-
-def _admits(constraint: str, version: tuple[int, ...]) -> bool:
-    return all(_admits_one(part, version) for part in constraint.split(","))
-
-
-def _admits_one(part: str, version: tuple[int, ...]) -> bool:
-    op = part.rstrip("0123456789.*")
-    number = tuple(int(piece) for piece in part[len(op) :].removesuffix(".*").split("."))
-    ours = (version + (0,) * 3)[: len(number)]
-    if op in ("==", "!="):
-        return (ours == number) == (op == "==")
-    if op == "~=":
-        return version >= number and version[: len(number) - 1] == number[:-1]
-    full = version[:3]
-    padded = (number + (0,) * 3)[:3]
-    return {">=": full >= padded, ">": full > padded, "<=": full <= padded, "<": full < padded}[op]

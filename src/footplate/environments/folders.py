@@ -16,31 +16,16 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from footplate.domain.records import Lock
+from footplate.domain.records import BuiltView, Lock
 from footplate.environments.base import Say
 
 MARKER = ".footplate-complete"
-
-
-@dataclass(frozen=True)
-class Built:
-    """A built environment as found on disk. `size` counts what it alone holds: linked files belong to the caches."""
-
-    digest: str
-    path: Path
-    builder: str
-    python: str
-    packages: int
-    created: float
-    used: float
-    size: int
-    altered: bool
 
 
 def use(root: Path, lock: Lock, say: Say, make: Callable[[Path, int], None]) -> Path:
@@ -153,6 +138,7 @@ def _write_marker(folder: Path, lock: Lock) -> None:
         "digest": lock.digest,
         "builder": lock.builder,
         "python": lock.content.get("python"),
+        "created": time.time(),
         "names": _names(folder),
         "packages": len(list(site_packages(folder).glob("*.dist-info"))),
     }
@@ -167,26 +153,26 @@ def _write_marker(folder: Path, lock: Lock) -> None:
 # ── Looking and clearing away ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def built(root: Path) -> list[Built]:
+def built(root: Path) -> list[BuiltView]:
     """All whole environments, the last used first."""
-    found = list[Built]()
+    found = list[BuiltView]()
     for folder in root.iterdir() if root.is_dir() else ():
         marker = _read_marker(folder) if len(folder.name) >= 64 and folder.is_dir() else None
         if marker is not None:
-            found.append(_describe(folder, marker))
+            with contextlib.suppress(FileNotFoundError):  # removed while we look
+                found.append(_describe(folder, marker))
     return sorted(found, key=lambda one: -one.used)
 
 
-def _describe(folder: Path, marker: dict[str, Any]) -> Built:
-    about = os.stat(folder / MARKER)
-    return Built(
+def _describe(folder: Path, marker: dict[str, Any]) -> BuiltView:
+    return BuiltView(
         digest=str(marker.get("digest")),
-        path=folder,
+        path=str(folder),
         builder=str(marker.get("builder")),
         python=str(marker.get("python") or ""),
         packages=int(marker.get("packages") or 0),
-        created=os.stat(folder / "bin").st_ctime,
-        used=about.st_mtime,
+        created=float(marker.get("created") or 0.0),
+        used=os.stat(folder / MARKER).st_mtime,
         size=own_size(folder),
         altered=_is_altered(folder, marker),
     )
@@ -203,9 +189,9 @@ def own_size(folder: Path) -> int:
     return total
 
 
-def remove(root: Path, folder: Path) -> bool:
+def remove(folder: Path) -> bool:
     """Whether it was removed; one that is being built is not."""
-    digest = folder.name[:64]
+    root, digest = folder.parent, folder.name[:64]
     held = os.open(root / f"{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -17,7 +17,7 @@ from footplate.environments.uv import run_uv
 from footplate.errors import InvalidInput
 
 Version = tuple[int, ...]
-_ASKED = re.compile(r"\d+(\.\d+){0,2}")
+_BOUND = re.compile(r"(>=|<=|==|!=|~=|>|<)(\d+(?:\.\d+){0,2}(?:\.\*)?)")
 _PROBE = "import sys; print('%d.%d.%d' % sys.version_info[:3], sys.implementation.name)"
 _known: dict[tuple[str, int, int], Version | None] = {}
 
@@ -32,13 +32,38 @@ class Python:
         return f"{self.version[0]}.{self.version[1]}"
 
 
-def parse(asked: str | None) -> Version:
-    """What was asked for as numbers; our own version when nothing was."""
+def choose(asked: str | None, root: Path) -> Version:
+    """What is asked for as numbers: our own version for nothing, and of a range the newest here that is inside it."""
     if asked is None:
         return sys.version_info[:2]
-    if not _ASKED.fullmatch(asked):
-        raise InvalidInput(f"{asked!r} is not a version of Python", "give one such as 3.11")
-    return tuple(int(part) for part in asked.split("."))
+    text = asked.replace(" ", "")
+    exact = re.fullmatch(r"={0,2}(\d+(?:\.\d+){0,2})(?:\.\*)?", text)
+    if exact:
+        return tuple(int(part) for part in exact[1].split("."))
+    bounds = [_BOUND.fullmatch(part) for part in text.split(",")]
+    if not all(bounds):
+        raise InvalidInput(f"{asked!r} is not a version of Python", "give one such as 3.11, or a range: >=3.9,<3.12")
+    there = sorted(installed(root), key=lambda python: python.version, reverse=True)
+    for python in there:
+        if all(_admits(bound[1], bound[2], python.version) for bound in bounds if bound):
+            return python.version[:2]
+    raise InvalidInput(
+        f"no Python on this machine is {asked}",
+        f"install one, or ask for one of those that are there: {', '.join(words(python.version) for python in there)}",
+    )
+
+
+def _admits(sign: str, bound: str, version: Version) -> bool:
+    """`==3.9` and `!=3.9.*` are about all of 3.9; the others compare with the missing digits as zeros."""
+    number = tuple(int(part) for part in bound.removesuffix(".*").split("."))
+    same = version[: len(number)] == number
+    if sign in ("==", "!="):
+        return same == (sign == "==")
+    if sign == "~=":
+        return version >= number and version[: len(number) - 1] == number[:-1]
+    padded = (*number, 0, 0)[:3]
+    signs = {">=": version >= padded, ">": version > padded, "<=": version <= padded or same, "<": version < padded}
+    return signs[sign]
 
 
 def words(version: Version) -> str:

@@ -21,7 +21,6 @@ _TRANSLATION = {
     "find-links": ("UV_FIND_LINKS", ","),
     "constraint": ("UV_CONSTRAINT", " "),
     "trusted-host": ("UV_INSECURE_HOST", " "),
-    "no-index": ("UV_NO_INDEX", None),
     "timeout": ("UV_HTTP_TIMEOUT", None),
     "default-timeout": ("UV_HTTP_TIMEOUT", None),
     "cert": ("SSL_CERT_FILE", None),
@@ -29,13 +28,18 @@ _TRANSLATION = {
     "proxy": ("ALL_PROXY", None),
     "no-build-isolation": ("UV_NO_BUILD_ISOLATION", None),
 }
-# pip's option → uv's variable for all packages, and the one for some.
-_BINARIES = {
-    "no-binary": ("UV_NO_BINARY", "UV_NO_BINARY_PACKAGE"),
-    "only-binary": ("UV_NO_BUILD", "UV_NO_BUILD_PACKAGE"),
-}
 RESOLVING = frozenset(
-    ["index-url", "extra-index-url", "find-links", "constraint", "no-index", "pre", "no-build-isolation", *_BINARIES]
+    [
+        "index-url",
+        "extra-index-url",
+        "find-links",
+        "constraint",
+        "no-index",
+        "pre",
+        "no-build-isolation",
+        "no-binary",
+        "only-binary",
+    ]
 )
 """The options of pip that decide which versions are chosen; the others say how they are reached."""
 
@@ -71,10 +75,6 @@ def uv_variables(inherited: Mapping[str, str], settings: Mapping[str, str], cach
         if name is None or not value.strip() or name in inherited or _SYNONYMS.get(name, name) in inherited:
             continue
         variables[name] = value.strip() if separator is None else separator.join(value.split())
-    for option, (everything, some) in _BINARIES.items():
-        names = [name for name in settings.get(option, "").replace(",", " ").split() if name != ":none:"]
-        if names and everything not in inherited and some not in inherited:
-            variables.update({everything: "1"} if ":all:" in names else {some: " ".join(names)})
     if settings.get("pre", "").strip().lower() in _YES:
         variables.setdefault("UV_PRERELEASE", "allow")
     if settings.get("keyring-provider", "disabled").strip().lower() in ("subprocess", "import", "auto"):
@@ -84,6 +84,15 @@ def uv_variables(inherited: Mapping[str, str], settings: Mapping[str, str], cach
     if cache is not None:
         variables.setdefault("UV_CACHE_DIR", str(cache))
     return variables
+
+
+def pip_flags(settings: Mapping[str, str]) -> list[str]:
+    """What uv reads from no variable and takes only as an argument of `uv pip compile` and `uv pip sync`."""
+    flags = ["--no-index"] if settings.get("no-index", "").strip().lower() in _YES else []
+    for option in ("no-binary", "only-binary"):
+        for name in settings.get(option, "").replace(",", " ").split():
+            flags += [f"--{option}", name]
+    return flags
 
 
 def pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
@@ -132,11 +141,12 @@ def run_uv(
     It runs in the root folder: the project in whose folder the server happens to have been started is none of ours,
     while the user's and the machine's own uv configuration is honoured.
     """
-    environ = uv_variables({**(variables or {}), **os.environ}, pip_settings(os.environ), cache)
+    settings = pip_settings(os.environ)
+    environ = uv_variables({**(variables or {}), **os.environ}, settings, cache)
     for name in without:
         environ.pop(name, None)
     process = subprocess.Popen(
-        [find_uv(), *arguments],
+        [find_uv(), *arguments, *(pip_flags(settings) if arguments[0] == "pip" else ())],
         stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

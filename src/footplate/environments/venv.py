@@ -52,7 +52,7 @@ def lock_requirements(
         say(f"{line}: left out, Footplate brings the azureml names itself")
     if spec.interpreter is not None:
         return _content(builder, spec.interpreter, wanted, _compile(wanted, spec.interpreter, workshop, say), ())
-    asked = pythons.parse(spec.python)
+    asked = pythons.choose(spec.python, workshop.root)
     python = pythons.find(asked, workshop.root) or pythons.download(asked, workshop.root, say)
     if python is not None:
         return _content(builder, python.minor, wanted, _compile(wanted, python.path, workshop, say), ())
@@ -116,7 +116,10 @@ def _clash(wanted: Sequence[str], talk: str) -> str:
     said = re.sub(r"\s+", " ", talk)
     named = [line for line in wanted if (name := name_of(line)) and re.search(rf"(?<![\w.-]){re.escape(name)}\b", said)]
     direct = [line for line in named if re.search(rf"you require {re.escape(name_of(line) or '')}\b", said)] or named
-    return "\nthe lines that clash:\n" + "\n".join(f"  {line}" for line in direct) if direct else ""
+    if not direct:
+        return ""
+    head = "the line that cannot be met" if len(direct) == 1 else "the lines that clash"
+    return f"\n{head}:\n" + "\n".join(f"  {line}" for line in direct)
 
 
 # ── Building ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -127,7 +130,7 @@ def _build(lock: Lock, folder: Path, root: Path, say: Say, held: int) -> None:
     say(f"building the environment {lock.digest[:12]} with Python {wanted}")
     python = wanted if os.sep in wanted else _path_of(wanted, root)
     cache = root / ".uv-cache"
-    _uv(["venv", "--python", python, str(folder)], f"Python {wanted} is not to be had", cache, say, held)
+    _uv(["venv", "--quiet", "--python", python, str(folder)], f"Python {wanted} is not to be had", cache, say, held)
     if lock.content["requirements"]:
         _install(lock.content, folder, cache, say, held)
         _share_bytecode(folder, root, say)
@@ -135,7 +138,7 @@ def _build(lock: Lock, folder: Path, root: Path, say: Say, held: int) -> None:
 
 def _path_of(version: str, root: Path) -> str:
     """Of this machine, which need not be the one that locked; else its name, for uv to find or fetch."""
-    found: Python | None = pythons.find(pythons.parse(version), root)
+    found: Python | None = pythons.find(pythons.choose(version, root), root)
     return found.path if found else version
 
 

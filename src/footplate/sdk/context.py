@@ -38,7 +38,7 @@ NEEDED = (
     "FOOTPLATE_ENDPOINT",
     "FOOTPLATE_JOURNALS",
 )
-OUTPUTS = "./outputs"
+OUTPUTS = "outputs"
 _PLAIN = frozenset((float, int, str, bool, type(None)))
 """What the journal takes as it is."""
 
@@ -52,7 +52,8 @@ class _SubmittedRun(Run):
         # No request and no session: a script that only logs never talks to the server.
         self._id = run_id
         self._known = None
-        self._outputs = OUTPUTS
+        self._outputs = None  # they are the agent's to keep
+        self._folder = os.getcwd()
         self._capture = None
         self._found: Optional[Experiment] = None
         self._guard = threading.Lock()
@@ -93,7 +94,8 @@ class _SubmittedRun(Run):
     def complete(self, _set_status: bool = True) -> None:
         """Send metrics and outputs now. The run goes on: it completes when its script ends."""
         self.flush()
-        files.upload_tracked(self._session, self._id, OUTPUTS)
+        outputs = files.Tracked(os.path.join(self._folder, OUTPUTS), OUTPUTS)
+        files.upload_tracked(self._session, self._id, outputs)
 
     def fail(
         self,

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
 from footplate.domain.codec import from_json
 from footplate.domain.records import EnvironmentView
+from footplate.sdk import environment_build
 from footplate.sdk import environment_files as files
 from footplate.sdk.checked import Checked
 from footplate.sdk.conda_dependencies import DEFAULT_NAME as DEFAULT_CONDA_NAME
 from footplate.sdk.conda_dependencies import CondaDependencies, default_python_version, package_name
+from footplate.sdk.environment_build import ImageBuildDetails
 from footplate.sdk.environment_definition import definition, fill
 from footplate.sdk.environment_sections import (
     ContainerRegistry,
@@ -23,7 +25,7 @@ from footplate.sdk.environment_sections import (
     SparkSection,
     registry_from,
 )
-from footplate.sdk.environment_spec import DEFAULT_NAME
+from footplate.sdk.environment_spec import DEFAULT_NAME, to_spec
 from footplate.sdk.exceptions import Kinds, UserErrorException
 
 if TYPE_CHECKING:
@@ -130,6 +132,16 @@ class Environment(Checked):
     def add_private_pip_wheel(workspace: Workspace, file_path: str, exist_ok: bool = False) -> str:
         """Keep a wheel with the workspace and return its address, to be added as a pip package."""
         return files.keep_wheel(workspace, file_path, exist_ok)
+
+    # ── building ──
+
+    def build(self, workspace: Workspace, image_build_compute: Any = None) -> ImageBuildDetails:
+        """Resolve and begin to build, so that the first run need not. `image_build_compute` is not used."""
+        return environment_build.build(workspace.session, self, to_spec(self))
+
+    def build_local(self, workspace: Workspace, platform: Any = None, **kwargs: Any) -> ImageBuildDetails:
+        """Build and wait, printing the log. `platform` and Azure's options for Docker are accepted and not used."""
+        return self.build(workspace).wait_for_completion(show_output=True)
 
     # ── the registry ──
 

@@ -6,7 +6,7 @@ import io
 import os
 import posixpath
 import time
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple, cast
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, cast
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import FileView
@@ -19,6 +19,13 @@ from footplate.sdk.session import Session
 _IMAGE_BEGINNINGS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"RIFF", b"\0\0\1\0")
 _SHOWN = 30
 _drawn: Set[str] = set()
+
+
+class Tracked(NamedTuple):
+    """A folder whose files become the run's when it ends. The path is absolute: scripts change their folder."""
+
+    path: str
+    prefix: str
 
 
 class Artifact:
@@ -67,26 +74,38 @@ def upload_folder(session: Session, run_id: str, name: str, path: str) -> None:
     upload(session, run_id, [(posixpath.join(name, below), file) for below, file in blobs.files_below(path)])
 
 
-def upload_tracked(session: Session, run_id: str, folder: str) -> None:
-    """The outputs of a run. Where the user uploaded a file by hand under the same name, that one stays."""
-    if not os.path.isdir(folder):
-        return
+def tracked(folder: str) -> Tracked:
     prefix = os.path.basename(folder.rstrip("/")) if os.path.isabs(folder) else os.path.normpath(folder)
-    sources = [(f"{prefix}/{below}", file) for below, file in blobs.files_below(folder)]
-    upload(session, run_id, sources, automatic=True)
+    return Tracked(os.path.abspath(folder), prefix)
+
+
+def upload_tracked(session: Session, run_id: str, outputs: Tracked) -> None:
+    """The outputs of a run. Where the user uploaded a file by hand under the same name, that one stays."""
+    if os.path.isdir(outputs.path):
+        sources = [(f"{outputs.prefix}/{below}", file) for below, file in blobs.files_below(outputs.path)]
+        upload(session, run_id, sources, automatic=True)
 
 
 def image(name: str, path: Optional[str], plot: Any) -> Tuple[str, blobs.Source]:
     """The name and the content of a picture that is logged."""
     if path is not None:
+        path = os.fspath(path)
         _check_image(path)
-        return path, path
+        return _name_inside(path), path
     if not hasattr(plot, "savefig"):
         raise AzureMLException(f"plot {plot!r} has no savefig", hint="give a matplotlib figure or pyplot itself")
     picture = io.BytesIO()
     plot.savefig(picture, format="png")
     picture.seek(0)
     return _new_name(f"{name}_{int(time.time())}"), picture
+
+
+def _name_inside(path: str) -> str:
+    """A picture keeps its path as its name; of a path that leads out of the folder, what is left inside a run."""
+    name = posixpath.normpath(path.replace(os.sep, "/"))
+    while name.startswith("../"):
+        name = name[len("../") :]
+    return name.lstrip("/")
 
 
 def _new_name(stem: str) -> str:
@@ -128,11 +147,10 @@ def download(session: Session, run_id: str, name: str, target: Optional[str]) ->
     if not found:
         raise _not_there(session, run_id, f"file {name!r}")
     base = posixpath.basename(wanted)
-    if target is None:
-        target = base
-    elif os.path.isdir(target) or target.endswith(("/", os.sep)):
-        target = os.path.join(target, base)
-    _fetch(session, run_id, found[0], target)
+    place = base if target is None else os.fspath(target)
+    if target is not None and (os.path.isdir(place) or place.endswith(("/", os.sep))):
+        place = os.path.join(place, base)
+    _fetch(session, run_id, found[0], place)
 
 
 def download_many(

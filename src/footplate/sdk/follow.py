@@ -45,6 +45,7 @@ class _Follower:
         self._log: Optional[str] = None
         self._offset = 0
         self._last_phase = ""
+        self._held: Optional[RunView] = None
         self._at_line_start = True
 
     def follow(self) -> RunView:
@@ -54,7 +55,7 @@ class _Follower:
         while True:
             news = self._ask(version)
             view = from_json(RunView, news["run"])
-            self._show(view, news)
+            self._show(view, news, quiet=view.version == version and not news["text"])
             version = view.version
             if news["text"] or self._script_begins(view):
                 continue
@@ -62,9 +63,15 @@ class _Follower:
                 self._summarize(view)
                 return view
 
-    def _show(self, view: RunView, news: Dict[str, Any]) -> None:
-        """What a script wrote came before the phase that follows it; what a build wrote belongs to its phase."""
-        if self._log is not None and self._log.startswith("user_logs/"):
+    def _show(self, view: RunView, news: Dict[str, Any], quiet: bool) -> None:
+        """What a script wrote came before the phase that follows it; what a build wrote belongs to its phase.
+
+        A script's last lines may arrive after the news that it has ended. That is held back until nothing more comes.
+        """
+        if view.status == "Finalizing" and not quiet:
+            self._held = view
+            self._show_log(news)
+        elif self._log is not None and self._log.startswith("user_logs/"):
             self._show_log(news)
             self._show_phase(view)
         else:
@@ -100,18 +107,22 @@ class _Follower:
             self._offset = int(news["offset"])
 
     def _show_phase(self, view: RunView) -> None:
+        if view.status in TERMINAL:  # the summary tells
+            return
         words = view.status
         if view.waiting is not None:
             words = f"{view.status} (position {view.waiting.position}): {view.waiting.reason}"
         doing = [node.message for node in view.nodes if node.message]
         if doing and view.status == "Preparing":
             words = f"{view.status}: {doing[0]}"
-        if words != self._last_phase and view.status not in TERMINAL:
+        if words != self._last_phase:
             self._end_line()
             self._say(words + "\n")
         self._last_phase = words
 
     def _summarize(self, view: RunView) -> None:
+        if self._held is not None:
+            self._show_phase(self._held)
         self._end_line()
         self._say("\nExecution Summary\n=================\n")
         self._print_identity()

@@ -10,13 +10,13 @@ from footplate.sdk.status import TERMINAL
 
 if TYPE_CHECKING:
     from footplate.domain import codec, records
-    from footplate.sdk import details, interactive, session
+    from footplate.sdk import details, files, interactive, session
     from footplate.sdk.experiment import Experiment
     from footplate.sdk.run import Run
 else:
     # A training script that only logs needs none of these, and should not wait for them.
     codec, records = Deferred("footplate.domain.codec"), Deferred("footplate.domain.records")
-    details = Deferred("footplate.sdk.details")
+    details, files = Deferred("footplate.sdk.details"), Deferred("footplate.sdk.files")
 
 H = TypeVar("H", bound="RunHandle")
 
@@ -26,7 +26,7 @@ class RunHandle:
         self._experiment = experiment
         self._id = run_id
         self._known: Optional[records.RunView] = None
-        self._outputs = outputs
+        self._outputs = files.tracked(outputs) if outputs is not None else None
         self._capture: Optional[interactive.Capture] = None
         if self._view.experiment != experiment.name:
             raise UserErrorException(
@@ -38,7 +38,7 @@ class RunHandle:
     def _of(cls: Type[H], experiment: Experiment, view: records.RunView, outputs: Optional[str] = None) -> H:
         made = object.__new__(cls)
         made._experiment, made._id, made._known = experiment, view.id, view
-        made._outputs, made._capture = outputs, None
+        made._outputs, made._capture = files.tracked(outputs) if outputs is not None else None, None
         return made
 
     # ── identity ──────────────────────────────────────────────────────────────────────────────────────────────────────

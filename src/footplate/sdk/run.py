@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from footplate.job.journal import Journal
     from footplate.sdk import (
         blobs,
+        children,
         details,
         environment,
         files,
@@ -38,9 +39,10 @@ else:
     # A training script that only logs needs none of these, and should not wait for them.
     io, uuid = Deferred("io"), Deferred("uuid")
     codec, records, specs = (Deferred(f"footplate.domain.{name}") for name in ("codec", "records", "specs"))
-    details, environment, files, follow, interactive, model, recorder, session, shipping, snapshots = (
+    children, details, environment, files, follow, interactive, model, recorder, session, shipping, snapshots = (
         Deferred(f"footplate.sdk.{name}")
         for name in [
+            "children",
             "details",
             "environment",
             "files",
@@ -54,8 +56,6 @@ else:
         ]
     )
 
-MAX_CHILDREN = 100
-BATCH_TAG = "azureml.batch_child_number"
 TYPES: Dict[str, Type[Run]] = {}
 """The class for each type of run; what is not named here is a plain Run."""
 
@@ -302,22 +302,8 @@ class Run(RunHandle):
         self, count: Optional[int] = None, tag_key: Optional[str] = None, tag_values: Optional[Sequence[Any]] = None
     ) -> List[Run]:
         """Several started runs at once, either `count` of them or one for each of `tag_values`."""
-        by_tag = tag_key is not None and tag_values is not None
-        if (count is None) == (not by_tag) or (tag_key is None) != (tag_values is None):
-            raise UserErrorException(
-                f"count={count!r}, tag_key={tag_key!r}, tag_values={tag_values!r}",
-                hint="give either count, or both tag_key and tag_values",
-            )
-        if isinstance(tag_values, str):
-            raise UserErrorException(f"tag_values is {tag_values!r}", hint=f"give a list: tag_values=[{tag_values!r}]")
-        wanted = len(tag_values) if tag_values is not None else count
-        if not isinstance(wanted, int) or not 1 <= wanted <= MAX_CHILDREN:
-            raise UserErrorException(f"{wanted!r} children were asked for", hint=f"ask for 1 to {MAX_CHILDREN}")
-        values: Iterable[Any] = tag_values if tag_values is not None else range(wanted)
-        key = tag_key if tag_key is not None else BATCH_TAG
-        return [
-            self._start_child(None, self.name, None, {key: None if value is None else str(value)}) for value in values
-        ]
+        tagged = children.tags_of_children(count, tag_key, tag_values)
+        return [self._start_child(None, self.name, None, tags) for tags in tagged]
 
     def get_children(
         self,

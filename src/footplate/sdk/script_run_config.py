@@ -142,7 +142,7 @@ def _script(folder: str, script: str) -> str:
 
 
 def _argument(value: Any) -> str:
-    if isinstance(value, (str, numbers.Real, os.PathLike)):
+    if isinstance(value, (str, numbers.Number, os.PathLike)):
         return os.fspath(value) if isinstance(value, os.PathLike) else str(value)  # pyright: ignore
     raise UserErrorException(
         f"argument {value!r} is {_article(type(value).__name__)}", hint="arguments are strings and numbers"

@@ -50,7 +50,7 @@ def keep_diff(session: Session, run_id: str, diff: bytes) -> None:
 
 def restore(session: Session, snapshot: str, path: Optional[str]) -> str:
     """Write the snapshot as a zip to `path`, or into it when it is a folder."""
-    target = path or "."
+    target = os.fspath(path or ".")
     if os.path.isdir(target) or not target.endswith(".zip"):
         os.makedirs(target, exist_ok=True)
         target = os.path.join(target, f"{snapshot}.zip")

@@ -62,10 +62,11 @@ class Workspace:
     ) -> Workspace:
         """The workspace that the nearest configuration file names, made on first use.
 
-        A file downloaded from Azure works as it is: it names a workspace of this machine.
+        A file downloaded from Azure works as it is: it names a workspace of this machine. Inside a job the file that
+        came with its snapshot may name a team server: that is the job's own, and the job has its own way to it.
         """
         wanted = config_file.read(config_file.find(path, _file_name))
-        session = _connect(wanted.server)
+        session = _connect(None if _in_a_job() else wanted.server)
         found = _search(session, wanted.workspace_name, wanted.subscription_id, wanted.resource_group)
         return Workspace._of(session, found[0] if found else _create(session, wanted, if_exists="return"))
 
@@ -255,10 +256,14 @@ def open_workspace(session: Session, workspace_id: str) -> Workspace:
     return Workspace._of(session, view)  # pyright: ignore[reportPrivateUsage]
 
 
+def _in_a_job() -> bool:
+    return bool(os.environ.get("FOOTPLATE_RUN_ID") and os.environ.get("FOOTPLATE_ENDPOINT"))
+
+
 def _connect(server: Optional[str] = None) -> Session:
     """The session; and on its first use in this process, what killed processes left behind is brought home."""
     session = open_session(server)
-    if session not in _recovered and not os.environ.get("FOOTPLATE_RUN_ID"):
+    if session not in _recovered and not _in_a_job():
         _recovered.add(session)
         recover(session)
     return session

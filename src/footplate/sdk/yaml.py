@@ -5,7 +5,8 @@ One behaviour everywhere: a job has no PyYAML, so where there is one it is not u
 
 from __future__ import annotations
 
-from footplate.sdk.yaml_reader import YamlError, load_file, loads
+from footplate.sdk.yaml_reader import load_file, loads
+from footplate.sdk.yaml_scalars import YamlError
 from footplate.sdk.yaml_writer import dumps
 
 __all__ = ["YamlError", "dumps", "load_file", "loads"]

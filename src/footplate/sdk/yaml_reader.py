@@ -11,49 +11,17 @@ import re
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from footplate.sdk.exceptions import UserErrorException
-
-_BOOLEANS = {
-    **dict.fromkeys(("yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
-    **dict.fromkeys(("no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
-}
-_NULLS = ("~", "null", "Null", "NULL", "")
-_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)", re.ASCII)
-_FLOAT = re.compile(r"[-+]?[0-9]+\.[0-9]*([eE][-+][0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", re.ASCII)
-_UNCLEAR = re.compile(
-    r"[-+]?0b[01_]+|[-+]?0[0-7_]+|[-+]?0x[0-9a-fA-F_]+|[-+]?[1-9][0-9_]*|"  # other bases, underscores
-    r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?|"  # minutes and seconds
-    r"([-+]?[0-9][0-9_]*)?\.[0-9_]*([eE][-+][0-9]+)?|"
-    r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt\s].*)?|"  # dates
-    r"=|<<",
-    re.ASCII,
-)
-UNPRINTABLE = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
-START = re.compile(r"[^\s,\[\]{}#&*!|>'\"%@`?:\-]|[?:\-](?=[^\s,\[\]{}])")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "/": "/", "0": "\0", " ": " "}
-_ESCAPES.update({"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"})
-_CODES = {"x": 2, "u": 4, "U": 8}
-_HINTS = {
-    "&": "write the value out where it is used: anchors are not read here",
-    "*": "write the value out where it is used: aliases are not read here; a text that begins with * needs quotes",
-    "!": "leave the tag out; a text that begins with ! needs quotes",
-    ">": "use | for a text of several lines; a text that begins with > needs quotes",
-    "%": "leave directives out; a text that begins with % needs quotes",
-    "?": "write the key as `key: value`",
-}
-_QUOTE_IT = "put the text in quotes"
-
-
-class YamlError(UserErrorException):
-    """`line` is where the reading stopped, counted from 1."""
-
-    def __init__(self, message: str, line: int = 0, hint: Optional[str] = None) -> None:
-        super().__init__(message, hint=hint)
-        self.line = line
+from footplate.sdk.yaml_brackets import Cursor
+from footplate.sdk.yaml_scalars import QUOTE_IT, UNPRINTABLE, Place, YamlError, scalar
 
 
 def loads(text: str, name: str = "the YAML text") -> Any:
     """The data in `text`. Raises YamlError, which names the line, for what is not in the part of YAML read here."""
-    return _Reader(text, name).read()
+    reader = _Reader(text, name)
+    try:
+        return reader.read()
+    except RecursionError:
+        raise YamlError(f"{name} is nested too deeply to be read", reader.line, "is it a file for this?") from None
 
 
 def load_file(path: str) -> Any:
@@ -65,14 +33,6 @@ def load_file(path: str) -> Any:
     except OSError as error:
         raise UserErrorException(f"file {path!r} cannot be read: {error.strerror}", error) from error
     return loads(text, path)
-
-
-def is_plain(text: str) -> bool:
-    """Whether the text, written without quotes, is read as that text."""
-    if not START.match(text) or re.search(r":( |$)| #|[\t\n]|^---|^\.\.\.| $", text) or UNPRINTABLE.search(text):
-        return False
-    words = text in _NULLS or text in _BOOLEANS
-    return not words and not any(pattern.fullmatch(text) for pattern in (_INTEGER, _FLOAT, _UNCLEAR))
 
 
 class _Line:
@@ -100,6 +60,10 @@ class _Reader:
                 self._refuse(number, f"has the character {odd.group()!r}", 'write it as "\\x…" in double quotes')
         self._at = 0
         self._rest: Optional[_Line] = None
+
+    @property
+    def line(self) -> int:
+        return self._at + 1
 
     def read(self) -> Any:
         if self._lines and re.fullmatch(r"---( +#.*)? *", self._first_line()):
@@ -218,20 +182,20 @@ class _Reader:
         """The key of a `key: value` line and what follows the colon; None when the line is not one."""
         text = line.text
         if text[0] in "\"'":
-            cursor = _Cursor(self, line.number, text)
+            cursor = Cursor(Place(self._name, line.number), text)
             key: Any = cursor.quoted()
             rest = text[cursor.at :].lstrip(" ")
             return (str(key), rest[1:].lstrip(" ")) if re.match(r":( |$)", rest) else None
         if text[0] in "?" and text[1:2] in ("", " "):
-            self._refuse(line.number, "begins with `? `", _HINTS["?"])
+            self._refuse(line.number, "begins with `? `", "write the key as `key: value`")
         if text[0] in "[{|>":
             return None
         found = re.match(r"(.*?)(?<! ) *:( +|$)", _without_comment(text))
         if found is None or not found.group(1):
             return None
-        key = self._scalar(line.number, found.group(1))
+        key = scalar(Place(self._name, line.number), found.group(1))
         if not isinstance(key, str):
-            self._refuse(line.number, f"has the key {found.group(1)!r}, which YAML reads as {key!r}", _QUOTE_IT)
+            self._refuse(line.number, f"has the key {found.group(1)!r}, which YAML reads as {key!r}", QUOTE_IT)
         return key, text[found.end() :]
 
     # ── values ──
@@ -240,31 +204,13 @@ class _Reader:
         if text[0] == "|":
             return self._literal(line, text, indent)
         if text[0] in "[{\"'":
-            cursor = _Cursor(self, line.number, text)
+            cursor = Cursor(Place(self._name, line.number), text)
             value = cursor.value()
             rest = text[cursor.at :]
             if rest and not re.match(r" +(#|$)", rest):
-                self._refuse(line.number, f"goes on after the value: {rest.strip()!r}", _QUOTE_IT)
+                self._refuse(line.number, f"goes on after the value: {rest.strip()!r}", QUOTE_IT)
             return value
-        return self._scalar(line.number, _without_comment(text))
-
-    def _scalar(self, number: int, text: str) -> Any:
-        """A text without quotes, or the number, boolean or null that it stands for."""
-        if text in _NULLS:
-            return None
-        if not START.match(text):
-            self._refuse(number, f"has a value that begins with {text[0]!r}: {text!r}", _HINTS.get(text[0], _QUOTE_IT))
-        if "\t" in text or re.search(r":( |$)| #", text):
-            self._refuse(number, f"has a text that needs quotes: {text!r}", _QUOTE_IT)
-        if text in _BOOLEANS:
-            return _BOOLEANS[text]
-        if _INTEGER.fullmatch(text):
-            return int(text)
-        if _FLOAT.fullmatch(text):
-            return float(text.replace(".", "") if text[-1] in "fFnN" else text)
-        if _UNCLEAR.fullmatch(text):
-            self._refuse(number, f"has {text!r}, which not every reader of YAML takes for the same", _QUOTE_IT)
-        return text
+        return scalar(Place(self._name, line.number), _without_comment(text))
 
     def _literal(self, line: _Line, text: str, indent: int) -> str:
         header = re.fullmatch(r"\|([-+]?)( +#.*)? *", text)
@@ -301,130 +247,7 @@ class _Reader:
         return [raw[width:] for raw in self._lines[start : self._at]]
 
     def _refuse(self, number: int, problem: str, hint: str) -> NoReturn:
-        raise YamlError(f"line {number} of {self._name} {problem}", number, hint)
-
-    refuse = _refuse
-    scalar = _scalar
-
-
-class _Cursor:
-    """Reads quoted texts and what is in brackets, character by character, within one line."""
-
-    def __init__(self, reader: _Reader, number: int, text: str) -> None:
-        self._reader = reader
-        self._number = number
-        self._text = text
-        self.at = 0
-
-    def value(self) -> Any:
-        character = self._text[self.at : self.at + 1]
-        if character == "[":
-            return self._list()
-        if character == "{":
-            return self._dict()
-        return self.quoted() if character in ("'", '"') else self._plain()
-
-    def _list(self) -> List[Any]:
-        found: List[Any] = []
-        self._take("[")
-        while not self._closes("]"):
-            found.append(self.value())
-            self._separator("]")
-        return found
-
-    def _dict(self) -> Dict[str, Any]:
-        found: Dict[str, Any] = {}
-        self._take("{")
-        while not self._closes("}"):
-            key: Any = self._flow_key()
-            if not isinstance(key, str) or key in found:
-                self._refuse(f"has the key {key!r} in braces", "keys are texts, each of them once")
-            self._spaces()
-            found[key] = None if self._text[self.at : self.at + 1] in (",", "}") else self.value()
-            self._separator("}")
-        return found
-
-    def _flow_key(self) -> Any:
-        quoted = self._text[self.at : self.at + 1] in ("'", '"')
-        found = re.compile(r"([^,\[\]{}:\"']*):(?=[ ,}])").match(self._text, self.at)
-        if quoted:
-            key: Any = self.quoted()
-            self._spaces()
-            self._take(":")
-            if self._text[self.at : self.at + 1] != " ":
-                self._refuse("lacks a space after a colon", "write {key: value}")
-            return key
-        if found is None:
-            self._refuse("has something in braces that is not `key: value`", "write {key: value}")
-        self.at = found.end()
-        return self._reader.scalar(self._number, found.group(1).strip(" "))
-
-    def _plain(self) -> Any:
-        found = re.compile(r"[^,\[\]{}]*").match(self._text, self.at)
-        text = found.group().strip(" ") if found else ""
-        if not text:
-            self._refuse("lacks a value between brackets or commas", "write [a, b] or {key: value}, on one line")
-        if "?" in text or (text[0] in "-:" and text[1:2] in ("", " ")) or text[-1] == ":":
-            self._refuse(f"has {text!r} in brackets", _QUOTE_IT)
-        self.at = found.end() if found else self.at
-        return self._reader.scalar(self._number, text)
-
-    def quoted(self) -> str:
-        quote = self._text[self.at]
-        self.at += 1
-        parts: List[str] = []
-        while True:
-            character = self._text[self.at : self.at + 1]
-            if character == "":
-                self._refuse("has a quote that is not closed", "close it on the same line; use | for several lines")
-            self.at += 1
-            if character == quote == "'" and self._text[self.at : self.at + 1] == "'":
-                self.at += 1
-            elif character == quote:
-                return "".join(parts)
-            elif character == "\\" and quote == '"':
-                character = self._escape()
-            parts.append(character)
-
-    def _escape(self) -> str:
-        kind = self._text[self.at : self.at + 1]
-        self.at += 1
-        if kind in _ESCAPES and kind:
-            return _ESCAPES[kind]
-        digits = self._text[self.at : self.at + _CODES.get(kind, 0)]
-        if (
-            kind not in _CODES
-            or not re.fullmatch(f"[0-9a-fA-F]{{{_CODES[kind]}}}", digits)
-            or int(digits, 16) > 0x10FFFF
-        ):
-            self._refuse(f"has \\{kind}{digits} in double quotes", "write a backslash as \\\\, or use single quotes")
-        self.at += len(digits)
-        return chr(int(digits, 16))
-
-    def _take(self, character: str) -> None:
-        if self._text[self.at : self.at + 1] != character:
-            self._refuse(f"lacks {character!r} after {self._text[: self.at]!r}", "write it on one line")
-        self.at += 1
-
-    def _spaces(self) -> None:
-        while self._text[self.at : self.at + 1] == " ":
-            self.at += 1
-        if self._text[self.at : self.at + 1] == "#" and self._text[self.at - 1] == " ":
-            self._refuse("has a comment within brackets", "write what is in brackets on one line")
-
-    def _closes(self, bracket: str) -> bool:
-        self._spaces()
-        closes = self._text[self.at : self.at + 1] == bracket
-        self.at += closes
-        return closes
-
-    def _separator(self, bracket: str) -> None:
-        self._spaces()
-        if self._text[self.at : self.at + 1] != bracket:
-            self._take(",")
-
-    def _refuse(self, problem: str, hint: str) -> NoReturn:
-        self._reader.refuse(self._number, problem, hint)
+        Place(self._name, number).refuse(problem, hint)
 
 
 def _is_item(text: str) -> bool:

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any, List, Mapping, Sequence, cast
 
-from footplate.sdk.yaml_reader import UNPRINTABLE, YamlError, is_plain
+from footplate.sdk.yaml_scalars import UNPRINTABLE, YamlError, is_plain
 
 
 def dumps(data: Any) -> str:

@@ -14,6 +14,7 @@ from footplate.engines.base import Engine
 from footplate.services.computes import ComputeService
 from footplate.services.environments import EnvironmentService
 from footplate.services.files import FileService
+from footplate.services.locks import LockService
 from footplate.services.metrics import MetricService
 from footplate.services.models import ModelService
 from footplate.services.nodes import NodeService
@@ -45,6 +46,8 @@ class Services:
         self.store = store
         self.home = home
         self.tokens = TokenService(store.tokens)
+        self.environments = EnvironmentService(store)
+        self.locks = LockService(store, home, hub.publish)
         self.orchestrator = Orchestrator(store, hub.publish, endpoint, home, load_engine, watch_seconds)
         self.workspaces = WorkspaceService(store)
         self.computes = ComputeService(store, self.orchestrator)
@@ -52,7 +55,6 @@ class Services:
         self.files = FileService(store, hub.publish)
         self.metrics = MetricService(store, hub.publish)
         self.models = ModelService(store)
-        self.environments = EnvironmentService(store)
         self.nodes = NodeService(store, self.orchestrator, self.tokens, endpoint)
 
     def start(self) -> None:

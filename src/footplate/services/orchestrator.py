@@ -24,10 +24,9 @@ from footplate.domain.codec import to_json
 from footplate.domain.lifecycle import Effect, Event
 from footplate.domain.records import Cause, NodeState, RunRecord, RunView, Stage, StoryLine, Waiting
 from footplate.engines.base import AgentJob, Engine, Observation
-from footplate.environments.base import Workshop
 from footplate.errors import Conflict, FootplateError, InvalidInput, NotFound, OutOfSpace, Unavailable
 from footplate.services.capacity import capacity_of
-from footplate.services.settings import read_settings
+from footplate.services.settings import workshop_of
 from footplate.storage import Store
 from footplate.storage.faults import translate
 
@@ -196,14 +195,13 @@ class Orchestrator:
             log.warning("run %s was over when %s failed: %s", run, effect, cause.message)
 
     def _resolve_lock(self, record: RunRecord) -> None:
-        workshop = Workshop(self._home / "environments", read_settings(self._home).interpreters)
         size = 0
 
         def say(line: str) -> None:
             nonlocal size
             size = self._store.logs.append(record.id, LOCK_LOG, size, f"{line}\n".encode(), replace=size == 0)
 
-        lock = environments.resolve(record.spec.environment, workshop, say)
+        lock = environments.resolve(record.spec.environment, workshop_of(self._home), say)
         with _of_the_store():
             self._store.locks.put(lock)
             self.tell(record.id, lifecycle.Locked(lock.digest, lock.warnings))

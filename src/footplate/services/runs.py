@@ -144,7 +144,5 @@ def _check_builder(environment: EnvironmentSpec) -> None:
         raise InvalidInput(
             f"this server cannot make the environment {environment.name!r}: it has no builder "
             f"{environment.builder!r}, only {', '.join(environments.names())}",
-            "ask for conda packages from PyPI instead: CondaDependencies.create(pip_packages=[…])"
-            if environment.builder == "conda"
-            else "is the server older than the client? see: footplate server status",
+            "is the server older than the client? see: footplate server status",
         )

@@ -10,6 +10,7 @@ import configparser
 from dataclasses import dataclass
 from pathlib import Path
 
+from footplate.environments.base import Workshop
 from footplate.errors import InvalidInput
 
 NAME = "settings.ini"
@@ -38,6 +39,11 @@ def read_settings(home: Path) -> Settings:
         for name, value in parser.items(section):
             found[name] = _check(path, section, name, value.strip().lower())
     return Settings(**found)
+
+
+def workshop_of(home: Path) -> Workshop:
+    """Where environments are made, and by the rules of this home."""
+    return Workshop(home / "environments", read_settings(home).interpreters)
 
 
 def _check(path: Path, section: str, name: str, value: str) -> str:

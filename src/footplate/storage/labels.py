@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, exists, insert, select
+from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select
 
 from footplate.errors import Conflict, InvalidInput
 from footplate.storage.schema import HEAD_CHARACTERS, model_labels, run_labels
@@ -87,7 +87,9 @@ class Labels:
         return conditions
 
     def exists_for(self, owner: ColumnElement[Any], kind: str, name: str, value: str | None) -> ColumnElement[bool]:
-        return exists().where(self.owner == owner, *self.matches(kind, name, value))
+        """Asked of one owner at a time: a name has one row at most. (EXISTS would let PostgreSQL begin with the labels.)"""
+        found = select(self.owner).where(self.owner == owner, *self.matches(kind, name, value))
+        return found.correlate_except(self.table).scalar_subquery().is_not(None)
 
 
 def _head(value: str | None) -> str | None:

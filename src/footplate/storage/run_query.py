@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, false, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, select, tuple_
 
 from footplate.errors import InvalidInput
 from footplate.storage.labels import PROPERTY, RUN_LABELS, TAG
@@ -170,8 +170,13 @@ def _is_order(query: RunQuery) -> ColumnElement[bool]:
 
 
 def _run_is(key: ColumnElement[int], conditions: list[ColumnElement[bool]]) -> ColumnElement[bool]:
-    """As a question about each entry on the way, so that SQLite keeps to the walk and sorts nothing."""
-    return exists().where(runs.c.key == key, *conditions).correlate_except(runs)
+    """As a question about each entry on the way, so that the database keeps to the walk and sorts nothing.
+
+    Not EXISTS, which PostgreSQL makes a join of: it then begins with all runs that match, and sorts them.
+    """
+    return (
+        select(runs.c.key).where(runs.c.key == key, *conditions).correlate_except(runs).scalar_subquery().is_not(None)
+    )
 
 
 def _take(
@@ -278,7 +283,8 @@ def _metric_filter(query: RunQuery, scope: _Scope) -> Filter:
     c = _filtered.c
     conditions = [c.name == query.metric, c.system == false(), *_bounds(query, c.rank)]
     entries = select(c.run).where(scope.experiment_is(c.experiment), *conditions)
-    return Filter(exists().where(c.run == runs.c.key, *conditions), entries)
+    holds = select(c.run).where(c.run == runs.c.key, *conditions).correlate(runs).scalar_subquery().is_not(None)
+    return Filter(holds, entries)
 
 
 def _bounds(query: RunQuery, rank: ColumnElement[Any]) -> list[ColumnElement[bool]]:

@@ -66,8 +66,10 @@ class PostgresServer:
             time.sleep(0.05)
 
     def _spawn(self) -> subprocess.Popen[bytes]:
+        # Not with the settings of the test that happens to start it: its home is looked for processes left behind.
+        variables = {name: value for name, value in os.environ.items() if not name.startswith("FOOTPLATE_")}
         with (self.folder / "server.log").open("ab") as log:
-            return subprocess.Popen(self._argv, stdout=log, stderr=log, cwd="/", **self._identity)
+            return subprocess.Popen(self._argv, stdout=log, stderr=log, cwd="/", env=variables, **self._identity)
 
     def new_database(self) -> str:
         """The address of a fresh, empty database."""

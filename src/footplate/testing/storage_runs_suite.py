@@ -281,7 +281,10 @@ class RunListTests(StorageFixtures):
 
     @pytest.mark.parametrize("order", ["created", "metric:loss"])
     @pytest.mark.parametrize("ascending", [True, False])
-    @pytest.mark.parametrize("tags", [(), (("even", "True"),), (("even", None),)])
+    @pytest.mark.parametrize(
+        "tags",
+        [(), (("even", "True"),), (("even", None),), (("even", "True"), ("nth", "6")), (("nth", "6"), ("even", None))],
+    )
     @pytest.mark.parametrize("rare", [0, 5000])
     def test_pages_are_the_whole_in_pieces(
         self, many: Store, order: str, ascending: bool, tags: Any, rare: int

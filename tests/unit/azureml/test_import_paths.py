@@ -30,7 +30,7 @@ PATHS = {
     "azureml.core.conda_dependencies": "CondaDependencies",
     "azureml.core.environment": (
         "Environment EnvironmentDefinition CondaDependencies ContainerRegistry DockerSection DockerBuildContext "
-        "DockerImagePlatform PythonSection RSection SparkSection SparkPackage DatabricksSection"
+        "DockerImagePlatform ImageBuildDetails PythonSection RSection SparkSection SparkPackage DatabricksSection"
     ),
     "azureml.core.container_registry": "ContainerRegistry",
     "azureml.core.databricks": "DatabricksSection",
@@ -57,6 +57,19 @@ PACKAGE = Path(__file__).parents[3] / "packages" / "azureml" / "src" / "azureml"
 def test_the_name_is_there_and_is_ours(module: str, name: str):
     found = getattr(importlib.import_module(module), name)
     assert found.__module__.startswith("footplate.")
+
+
+@pytest.mark.parametrize("module", [m for m in PATHS if m.startswith("azureml.core.")])
+def test_modules_are_there_after_an_import_of_the_package_alone(module: str):
+    code = f"import azureml.core; print({module}.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (f"{module}\n", "")
+
+
+def test_everything_can_be_imported_at_once():
+    names: dict[str, object] = {}
+    exec("from azureml.core import *", names)
+    assert {*PATHS["azureml.core"].split(), "VERSION"} <= set(names)
 
 
 def test_every_module_of_the_package_is_in_the_list():

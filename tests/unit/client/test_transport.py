@@ -94,7 +94,7 @@ def test_the_servers_error_is_raised_here(scripted, ok):
 def test_an_answer_that_is_not_ours_is_named(scripted, ok, status, kind):
     server = scripted(lambda r: ok(b"<html>nginx</html>", status))
     with pytest.raises(kind, match=f"answered {status}.*nginx"):
-        Transport(server.endpoint).get("/x")
+        Transport(server.endpoint, patience=0).get("/x")
 
 
 def test_a_connection_closed_while_it_rested_is_not_noticed(scripted, ok):
@@ -116,12 +116,16 @@ def test_a_stopping_server_is_asked_again(scripted, ok):
     assert Transport(server.endpoint).get("/x") == 1
 
 
-def test_other_unavailability_is_the_callers_business(scripted, ok):
-    wire = Unavailable("the engine does not answer").to_wire()
-    server = scripted(lambda r: ok(json.dumps({"error": wire}).encode(), 503))
-    with pytest.raises(Unavailable, match="engine"):
-        Transport(server.endpoint).get("/x")
-    assert len(server.requests) == 1
+def test_a_server_in_trouble_is_asked_again_until_patience_ends(scripted, ok):
+    wire = Unavailable("the database restarts").to_wire()
+    trouble = ok(json.dumps({"error": wire}).encode(), 503)
+    server = scripted(lambda r: ok(b"1") if len(server.requests) > 2 else trouble)
+    assert Transport(server.endpoint).put("/x", body=b"all of it") == 1
+    assert [r.body for r in server.requests] == [b"all of it"] * 3
+    lasting = scripted(lambda r: trouble)
+    with pytest.raises(Unavailable, match="the database restarts"):
+        Transport(lasting.endpoint, patience=0).get("/x")
+    assert len(lasting.requests) == 1
 
 
 def test_starter_brings_the_server_back(scripted, ok, tmp_path):

@@ -100,7 +100,7 @@ def test_azureml_in_the_conda_section_is_ours_too(wheels: Path, tmp_path: Path) 
 def test_a_range_of_pythons_takes_the_newest_that_is_there(wheels: Path, tmp_path: Path) -> None:
     made, _ = lock(tmp_path, [f"python>=3.8,<={PYTHON}.99", "tiny"])
     assert made.content["python"] == PYTHON
-    with pytest.raises(InvalidInput, match=r"no Python on this machine is 'python>=3\.97'"):
+    with pytest.raises(InvalidInput, match=r"no Python on this machine is >=3\.97"):
         lock(tmp_path, ["python>=3.97", "tiny"])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from footplate.environments.uv import find_uv, pip_settings, run_uv, uv_variables
+from footplate.environments.uv import find_uv, pip_flags, pip_settings, run_uv, uv_variables
 
 
 def test_pip_s_words_become_uv_s() -> None:
@@ -29,6 +29,21 @@ def test_pip_s_words_become_uv_s() -> None:
         "SSL_CERT_FILE": "/etc/ca.pem",
         "UV_INDEX_STRATEGY": "unsafe-best-match",
     }
+
+
+def test_what_uv_takes_only_as_arguments() -> None:
+    settings = {"no-index": "yes", "no-binary": ":all:", "only-binary": "numpy, scipy"}
+    assert pip_flags(settings) == [
+        *("--no-index", "--no-binary", ":all:"),
+        *("--only-binary", "numpy", "--only-binary", "scipy"),
+    ]
+    assert pip_flags({"no-index": "0"}) == []
+
+
+def test_pip_s_other_ways_to_an_index() -> None:
+    settings = {"pre": "1", "keyring-provider": "import"}
+    assert uv_variables({}, settings, None) == {"UV_PRERELEASE": "allow", "UV_KEYRING_PROVIDER": "subprocess"}
+    assert uv_variables({}, {"keyring-provider": "disabled", "pre": "false"}, None) == {}
 
 
 @pytest.mark.parametrize(("named", "option"), [("UV_DEFAULT_INDEX", "index-url"), ("UV_INDEX_URL", "index-url")])
@@ -95,3 +110,12 @@ def test_an_interrupted_caller_takes_uv_along() -> None:
     with pytest.raises(Enough):
         run_uv(["pip", "nonsense"], refuse)
     assert threading.active_count() <= before + 1
+
+
+def test_no_index_is_obeyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    code, _, talk = run_uv(["pip", "compile", "-"], lambda _: None, tmp_path / "cache", text="six\n")
+    assert code != 0
+    assert "index lookups were disabled" in talk or "not found in the provided package locations" in talk

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -29,6 +32,11 @@ def quiet(_line: str) -> None:
 
 def spec(*requirements: str, python: str | None = PYTHON) -> EnvironmentSpec:
     return EnvironmentSpec(builder="venv", python=python, requirements=requirements)
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
 
 
 @pytest.fixture
@@ -171,12 +179,18 @@ def test_a_constraint_of_pip_s_configuration_holds_and_does_not_hinder_the_build
 def test_what_is_in_the_cache_needs_no_index_any_more(
     wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    builder, lock = VenvBuilder(), lock_of(spec("tiny"))
-    built = Path(builder.build(lock, tmp_path / "e", quiet).argv[0]).parent.parent
+    (tmp_path / "simple").mkdir()
+    wheels.rename(tmp_path / "simple" / "tiny")  # a folder's listing is an index of the simplest kind
+    handler = functools.partial(QuietHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as index:
+        threading.Thread(target=index.serve_forever, daemon=True).start()
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{index.server_port}/simple")
+        monkeypatch.delenv("PIP_NO_INDEX")
+        monkeypatch.delenv("PIP_FIND_LINKS")
+        builder, lock = VenvBuilder(), lock_of(spec("tiny"))
+        built = Path(builder.build(lock, tmp_path / "e", quiet).argv[0]).parent.parent
+        index.shutdown()
     built.rename(tmp_path / "aside")
-    monkeypatch.setenv("PIP_FIND_LINKS", "")
-    monkeypatch.setenv("PIP_NO_INDEX", "0")
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     assert Path(builder.build(lock, tmp_path / "e", quiet).argv[0]).exists()
 
 

@@ -13,7 +13,7 @@ from footplate.node.ranks import Rank
 
 def of(code: int | None, note: dict[str, Any] | None = None, log: str = "/nowhere", **more: Any) -> Cause | None:
     rank = Rank(2, 4711, "x", "log", code=code, peak=more.get("peak"))
-    return causes.of_rank(rank, 1, note or {}, log, more.get("starved", False))
+    return causes.of_rank(rank, 1, note or {}, log, more.get("starved", False), more.get("full", False))
 
 
 def must(cause: Cause | None) -> Cause:
@@ -44,6 +44,14 @@ def test_an_exception_without_words_is_its_name() -> None:
 def test_exit_codes(code: int) -> None:
     cause = must(of(code))
     assert (cause.code, cause.message, cause.exit_code) == ("exit_code", f"ended with exit code {code}", code)
+
+
+def test_a_full_disk_is_named_when_the_bootstrap_could_not_say_anything() -> None:
+    cause = must(of(1, full=True))
+    assert (cause.code, cause.exit_code) == ("out_of_space", 1)
+    assert "while the disk was full" in cause.message and "free some space" in (cause.hint or "")
+    assert must(of(1, {"exception": "ValueError"}, full=True)).code == "user_exception"
+    assert not causes.has_no_room("/")
 
 
 def test_a_command_that_is_not_there_gets_a_hint() -> None:

@@ -88,6 +88,28 @@ def test_everything_of_a_log_is_shown_once_however_small_the_pieces(capsys: pyte
     assert out.count("line 0\n") == 1 and text in out
 
 
+def test_a_phase_does_not_stand_between_the_lines_of_a_script(capsys: pytest.CaptureFixture[str]):
+    """The news that the script has ended may be quicker than its last lines."""
+    logs = {USER: "one\ntwo\n"}
+    views = [replace(RUNNING, status="Provisioning", started=None), FINALIZING, FINALIZING, FINALIZING, DONE]
+    for piece in (2, 1000):
+        out = shown(Scripted(list(views), logs, piece), capsys)
+        assert "one\ntwo\nFinalizing\n\nExecution Summary" in out and out.count("Finalizing") == 1
+
+
+def test_a_long_end_is_said_while_it_lasts(capsys: pytest.CaptureFixture[str]):
+    class Interrupted(Scripted):
+        def get(self, path: str, query: dict[str, Any]) -> Any:
+            if len(self.asked) == 6:
+                raise KeyboardInterrupt
+            return super().get(path, query)
+
+    session = Interrupted([RUNNING, RUNNING, FINALIZING], {USER: "one\n"})
+    with pytest.raises(ExperimentExecutionException):
+        follow.wait(session, "r1", show_output=True)  # type: ignore[arg-type]
+    assert capsys.readouterr().out.endswith("one\nFinalizing\n")
+
+
 def test_a_run_that_never_started_has_no_stream(capsys: pytest.CaptureFixture[str]):
     cause = Cause("environment", "no such package: nowhere", hint="look at its name")
     failed = replace(

@@ -38,6 +38,24 @@ def test_the_nearest_attribute_is_suggested():
         RunConfiguration().node_cout = 2  # type: ignore[attr-defined]
 
 
+FIELDS = """
+    script arguments command target framework communicator max_run_duration_seconds node_count priority environment
+    history spark docker hdi tensorflow mpi pytorch paralleltask data_references data datacaches output_data
+    environment_variables amlcompute kubernetescompute services source_directory_data_store
+    credential_passthrough auto_prepare_environment
+"""
+
+
+def test_every_field_of_the_original_is_there():
+    made = RunConfiguration()
+    for name in FIELDS.split():
+        setattr(made, name, getattr(made, name))
+    assert (made.target, made.framework, made.communicator, made.node_count) == ("local", "Python", "None", 1)
+    assert (made.history.output_collection, made.history.snapshot_project) == (True, True)
+    assert made.history.directories_to_watch == ["logs"]
+    assert (made.docker.use_docker, made.docker.shared_volumes, made.docker.shm_size) == (False, True, "2g")
+
+
 def test_deprecated_attributes_stay_settable():
     environment = Environment("e")
     environment.docker.enabled = True

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import decimal
+import fractions
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from footplate.domain.specs import Program
@@ -52,6 +55,22 @@ def test_commands(source: str):
         to_run_spec(ScriptRunConfig(source, "train.py", command="ls"), "e")
     with pytest.raises(UserErrorException, match="neither"):
         to_run_spec(ScriptRunConfig(source), "e")
+
+
+def test_arguments_are_a_list_and_not_a_line(source: str):
+    with pytest.raises(UserErrorException, match="'--n 3'") as caught:
+        ScriptRunConfig(source, "train.py", "--n 3")
+    assert "arguments=['--n', '3']" in str(caught.value)
+    config = ScriptRunConfig(source, "train.py")
+    config.arguments = "--n 3"  # type: ignore[assignment]
+    with pytest.raises(UserErrorException, match="'--n 3'"):
+        to_run_spec(config, "e")
+
+
+def test_numbers_of_any_library_are_arguments(source: str):
+    given = [np.int64(3), np.float32(0.5), True, Path("data"), decimal.Decimal("0.1"), fractions.Fraction(1, 2)]
+    made = to_run_spec(ScriptRunConfig(source, "train.py", given), "e").program
+    assert made is not None and made.arguments == ("3", "0.5", "True", "data", "0.1", "1/2")
 
 
 def test_arguments_that_are_no_scalars_are_refused_by_name(source: str):

@@ -167,6 +167,17 @@ def test_written_for_people():
     )
 
 
+@pytest.mark.parametrize("text", ["[" * 2_000, "- " * 2_000 + "a", "{a: " * 2_000])
+def test_what_is_nested_without_end_is_refused(text: str):
+    with pytest.raises(YamlError, match=r"(line 1 of|nested too deeply)"):
+        yaml.loads(text)
+
+
+def test_a_number_of_a_thousand_digits_is_refused():
+    with pytest.raises(YamlError, match="not every reader"):
+        yaml.loads("9" * 5000)
+
+
 def test_odd_numbers():
     assert yaml.loads(yaml.dumps([math.inf, -math.inf])) == [math.inf, -math.inf]
     assert math.isnan(yaml.loads(yaml.dumps({"a": math.nan}))["a"])

@@ -10,6 +10,7 @@ from footplate.server.routes import (
     environments,
     experiments,
     files,
+    locks,
     metrics,
     models,
     nodes,
@@ -19,5 +20,5 @@ from footplate.server.routes import (
 
 
 def routers() -> list[APIRouter]:
-    nouns = (workspaces, experiments, runs, files, metrics, blobs, nodes, computes, models, environments)
+    nouns = (workspaces, experiments, runs, files, metrics, blobs, nodes, computes, models, environments, locks)
     return [noun.router for noun in nouns]

@@ -14,7 +14,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from footplate.domain.codec import from_json
 from footplate.domain.records import Cause, FileView
-from footplate.domain.specs import RunSpec
+from footplate.domain.specs import EnvironmentSpec, RunSpec
 from footplate.server.hub import Hub
 from footplate.services import Services
 
@@ -48,6 +48,7 @@ Repeated = Annotated[tuple[str, ...], Query()]
 """A query parameter that may be given several times."""
 
 StrictSpec = Annotated[RunSpec, BeforeValidator(_strictly(RunSpec))]
+StrictEnvironment = Annotated[EnvironmentSpec, BeforeValidator(_strictly(EnvironmentSpec))]
 StrictFile = Annotated[FileView, BeforeValidator(_strictly(FileView))]
 StrictCause = Annotated[Cause, BeforeValidator(_strictly(Cause))]
 

@@ -9,18 +9,37 @@ VERSION = "1.61.0"
 
 __version__ = VERSION
 
-__getattr__, __dir__ = lazily(
-    __name__,
-    {
-        "ComputeTarget": "footplate.sdk.compute",
-        "Environment": "footplate.sdk.environment",
-        "Experiment": "footplate.sdk.experiment",
-        "Model": "footplate.sdk.model",
-        "Run": "footplate.sdk.run",
-        "RunConfiguration": "footplate.sdk.run_configuration",
-        "ScriptRun": "footplate.sdk.script_run",
-        "ScriptRunConfig": "footplate.sdk.script_run_config",
-        "Workspace": "footplate.sdk.workspace",
-        "get_run": "footplate.sdk.run",
-    },
+_NAMES = {
+    "ComputeTarget": "footplate.sdk.compute",
+    "Environment": "footplate.sdk.environment",
+    "Experiment": "footplate.sdk.experiment",
+    "Model": "footplate.sdk.model",
+    "Run": "footplate.sdk.run",
+    "RunConfiguration": "footplate.sdk.run_configuration",
+    "ScriptRun": "footplate.sdk.script_run",
+    "ScriptRunConfig": "footplate.sdk.script_run_config",
+    "Workspace": "footplate.sdk.workspace",
+    "get_run": "footplate.sdk.run",
+}
+_MODULES = (
+    "authentication",
+    "compute",
+    "compute_target",
+    "conda_dependencies",
+    "container_registry",
+    "databricks",
+    "environment",
+    "experiment",
+    "model",
+    "resource_configuration",
+    "run",
+    "runconfig",
+    "script_run",
+    "script_run_config",
+    "workspace",
 )
+"""Scripts write `azureml.core.runconfig.…` after nothing but `import azureml.core`."""
+
+__all__ = ["VERSION", *_NAMES]  # noqa: PLE0604  # so that `from azureml.core import *` loads them
+
+__getattr__, __dir__ = lazily(__name__, _NAMES, _MODULES)

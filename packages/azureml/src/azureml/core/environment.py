@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from footplate.sdk.conda_dependencies import CondaDependencies
 from footplate.sdk.environment import Environment, EnvironmentDefinition
+from footplate.sdk.environment_build import ImageBuildDetails
 from footplate.sdk.environment_sections import (
     DEFAULT_CPU_IMAGE,
     DEFAULT_GPU_IMAGE,
@@ -27,6 +28,7 @@ __all__ = [
     "DockerSection",
     "Environment",
     "EnvironmentDefinition",
+    "ImageBuildDetails",
     "PythonSection",
     "RSection",
     "SparkPackage",

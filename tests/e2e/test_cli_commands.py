@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import signal
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -54,6 +51,10 @@ def test_the_whole_loop(footplate: Any) -> None:
     written = footplate.json("runs", "download", "latest", "outputs", "--to", "got")
     assert written == ["got/outputs/model.txt"]
     assert (footplate.folder / written[0]).read_text() == "weights"
+
+    error = footplate("runs", "download", "latest", "weights", code=1).stderr
+    assert "has no file or folder 'weights'" in error
+    assert f"hint: see what it has with: footplate runs files {run['id']}" in error
 
     story = footplate.json("runs", "story", "latest")
     assert [line["status"] for line in story][-1] == "Completed"
@@ -119,6 +120,7 @@ def test_ctrl_c_leaves_the_run_running(footplate: Any) -> None:
     assert waiting.wait(30) == 130
     said = waiting.stderr.read()
     assert "the run goes on; end it with: footplate runs cancel long_" in said
+    assert "watch it with: footplate runs logs -f long_" in said
     assert "Traceback" not in said
     (run,) = footplate.json("runs", "list", "--status", "running")
     footplate("runs", "cancel", run["id"])
@@ -136,6 +138,8 @@ def test_a_reader_that_has_enough_is_left_in_peace(footplate: Any) -> None:
 
 
 def test_runs_are_found_by_the_beginning_of_their_id(footplate: Any) -> None:
+    error = footplate("runs", "show", "latest", code=1).stderr
+    assert error == "error: workspace testing has no runs\nhint: submit one with: footplate run SCRIPT --wait\n"
     footplate.write("a.py", "pass")
     ids = [footplate("run", "a.py", "-e", name).stdout.strip() for name in ("same-one", "same-two", "other")]
     assert footplate.json("runs", "show", "oth")["id"] == ids[2]
@@ -160,6 +164,8 @@ def test_runs_sorted_by_a_metric(footplate: Any) -> None:
     assert [line.split()[-1] for line in lines[1:]] == ["0.8", "0.5", "0.2"]
     lines = footplate("runs", "list", "--sort", "score", "--ascending", "-n", "1").stdout.splitlines()
     assert [line.split()[-1] for line in lines[1:]] == ["0.2"]
+    listed = footplate.json("runs", "list", "--sort", "score")
+    assert [run["metrics"] for run in listed] == [{"score": 0.8}, {"score": 0.5}, {"score": 0.2}]
     assert footplate("runs", "list", "--experiment", "nothing").stderr == "no runs\n"
 
 
@@ -254,40 +260,6 @@ def test_doctor(footplate: Any, home: Path) -> None:
     assert "fail  database" in done.stdout
     assert "not in order: server, database" in done.stderr
     assert json.loads(footplate("doctor", "--json", code=1).stdout)[0]["state"] == "ok"
-
-
-def test_colours_only_for_terminals(footplate: Any) -> None:
-    assert "\x1b" not in footplate("doctor").stdout
-    assert "\x1b" not in footplate("doctor", NO_COLOR="1").stdout
-
-
-def test_on_a_terminal_there_are_colours_and_plots(footplate: Any) -> None:
-    footplate.write("train.py", *TRAIN)
-    footplate("run", "train.py", "--wait", "--no-stream")
-    listed = on_terminal(footplate, "runs", "list")
-    assert "\x1b[32mCompleted" in listed
-    assert "─────" in listed
-    assert "1 ┤" in on_terminal(footplate, "runs", "metrics", "latest", "--name", "loss")
-    plain = on_terminal(footplate, "runs", "list", NO_COLOR="1")
-    assert "\x1b" not in plain
-    assert "Completed" in plain
-
-
-def on_terminal(footplate: Any, *arguments: str, **variables: str) -> str:
-    """What a command shows to somebody who sits before it."""
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "140", **variables}
-    started = subprocess.Popen([*footplate.ENTRY, *arguments], cwd=footplate.folder, env=environment, stdout=theirs)
-    os.close(theirs)
-    shown = b""
-    try:
-        while piece := os.read(ours, 65536):
-            shown += piece
-    except OSError:  # how Linux says that the other side is closed
-        pass
-    os.close(ours)
-    assert started.wait(30) == 0
-    return shown.decode()
 
 
 def test_a_team_server_asks_for_its_token(bare: Any, home: Path, tmp_path: Path) -> None:

@@ -1,0 +1,221 @@
+"""`footplate env`: environments as they are resolved and built."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from footplate.cli.console import ago, emit, pairs, say, size, when
+from footplate.cli.context import find_view, json_option, open_workspace, workspace_option
+from footplate.cli.main import Noun
+from footplate.cli.tables import table
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.locks import diff as differences
+from footplate.domain.locks import packages
+from footplate.domain.records import BuildView, BuiltView, Lock
+from footplate.sdk.environment import Environment
+from footplate.sdk.environment_spec import to_spec
+from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.session import LONG_POLL, Session
+from footplate.sdk.workspace import Workspace
+
+DAY = 86400.0
+_FILES = {".txt": "pip", ".in": "pip", ".yml": "conda", ".yaml": "conda"}
+source_argument = click.argument("source", metavar="SOURCE")
+refresh_option = click.option(
+    "--refresh", is_flag=True, help="Resolve anew, though nothing that was asked for changed."
+)
+
+
+@click.group(cls=Noun)
+def env() -> None:
+    """Environments: what is built, what is in it, and what two runs differ in.
+
+    SOURCE is a conda file (.yml), a requirements file (.txt), or the NAME or NAME:VERSION of a registered environment.
+    LOCK is the digest of a lock or its beginning; where a lock is asked for, a RUN stands for its lock.
+    """
+
+
+@env.command("list")
+@workspace_option
+@json_option
+def list_built(workspace_name: str | None, as_json: bool) -> None:
+    """List what is built on the server's machine, the last used first.
+
+    The size is what an environment holds alone: files that others share are counted for none of them.
+    """
+    found = _built(open_workspace(workspace_name).session)
+    if as_json:
+        emit([to_json(view) for view in found])
+    elif not found:
+        say("no environments are built")
+    else:
+        columns = ["lock", "builder", "python", "packages", "size", "built", "last use", ""]
+        rows = [
+            [v.digest[:12], v.builder, v.python, v.packages, size(v.size), ago(v.created), ago(v.used), _mark(v)]
+            for v in found
+        ]
+        table(columns, rows, right=["packages", "size"])
+
+
+@env.command()
+@click.argument("lock", metavar="LOCK|RUN")
+@workspace_option
+@json_option
+def show(lock: str, workspace_name: str | None, as_json: bool) -> None:
+    """Show what an environment is made of."""
+    session, found = _find_lock(lock, workspace_name)
+    built = [view for view in _built(session) if view.digest == found.digest]
+    if as_json:
+        emit({**to_json(found), "built": [to_json(view) for view in built]})
+        return
+    facts: list[tuple[str, Any]] = []
+    for view in built:
+        facts += [("path", view.path), ("built", when(view.created)), ("last use", f"{ago(view.used)} {_mark(view)}")]
+        facts.append(("size", size(view.size)))
+    _print_lock(found, facts)
+
+
+@env.command("lock")
+@source_argument
+@refresh_option
+@workspace_option
+@json_option
+def lock_source(source: str, refresh: bool, workspace_name: str | None, as_json: bool) -> None:
+    """Resolve an environment to exact versions.
+
+    The same content has the same lock, whatever appears on the index meanwhile, until --refresh asks for a new one;
+    runs that are submitted afterwards use that.
+    """
+    made = _resolve(open_workspace(workspace_name), source, refresh)
+    if as_json:
+        emit(to_json(made))
+    else:
+        _print_lock(made)
+
+
+@env.command()
+@source_argument
+@refresh_option
+@workspace_option
+@json_option
+def build(source: str, refresh: bool, workspace_name: str | None, as_json: bool) -> None:
+    """Resolve and build an environment, so that the first run need not."""
+    workspace = open_workspace(workspace_name)
+    made = _resolve(workspace, source, refresh)
+    view = _follow_build(workspace.session, made.digest)
+    if view.cause is not None:
+        raise UserErrorException(view.cause.message, hint=view.cause.hint)
+    if as_json:
+        emit({"digest": made.digest, "python": view.path, "warnings": list(made.warnings)})
+    else:
+        click.echo(view.path)
+
+
+@env.command()
+@click.argument("before", metavar="RUN")
+@click.argument("after", metavar="RUN")
+@workspace_option
+@json_option
+def diff(before: str, after: str, workspace_name: str | None, as_json: bool) -> None:
+    """Show what the environments of two runs (or locks) differ in."""
+    first, second = (_find_lock(name, workspace_name)[1] for name in (before, after))
+    changes = differences(first, second)
+    if as_json:
+        emit({"before": first.digest, "after": second.digest, "changes": [to_json(change) for change in changes]})
+    elif not changes:
+        say("the same" if first.digest == second.digest else "the same packages, from other files")
+    else:
+        table(["what", "before", "after"], [[c.what, c.before or "–", c.after or "–"] for c in changes])
+
+
+@env.command()
+@click.option("--days", default=30.0, show_default=True, type=click.FloatRange(0), help="Not used for so many days.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@workspace_option
+@json_option
+def gc(days: float, dry_run: bool, workspace_name: str | None, as_json: bool) -> None:
+    """Remove what has not been used for long.
+
+    What an active run uses stays. A lock stays with its runs: what was removed is built again when it is asked for.
+    """
+    body = {"unused_seconds": days * DAY, "dry_run": dry_run}
+    answer = open_workspace(workspace_name).session.post("/built-environments/clear", body)
+    removed = [from_json(BuiltView, item) for item in answer["items"]]
+    if as_json:
+        emit([to_json(view) for view in removed])
+        return
+    verb = "would remove" if dry_run else "removed"
+    for view in removed:
+        click.echo(f"{verb} {view.digest[:12]}  {size(view.size)}, last used {ago(view.used)}")
+    say(f"{verb} {len(removed)} environments, {size(sum(view.size for view in removed))}")
+
+
+# ── Finding and asking ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _built(session: Session) -> list[BuiltView]:
+    return [from_json(BuiltView, item) for item in session.items("/built-environments")]
+
+
+def _mark(view: BuiltView) -> str:
+    return "in use" if view.in_use else "changed since" if view.altered else ""
+
+
+def _find_lock(name: str, workspace_name: str | None) -> tuple[Session, Lock]:
+    """By digest, by the beginning of the digest of something built, or by run."""
+    if re.fullmatch(r"[0-9a-f]{6,64}", name):
+        session = open_workspace(workspace_name).session
+        found = {name} if len(name) == 64 else {v.digest for v in _built(session) if v.digest.startswith(name)}
+        if len(found) == 1:
+            return session, from_json(Lock, session.get(f"/locks/{found.pop()}"))
+    session, view = find_view(name, workspace_name)
+    return session, from_json(Lock, session.get(f"/runs/{view.id}/lock"))
+
+
+def _resolve(workspace: Workspace, source: str, refresh: bool) -> Lock:
+    spec = to_spec(_open_source(workspace, source))
+    started = time.monotonic()
+    made = from_json(Lock, workspace.session.post("/locks", {"environment": to_json(spec), "refresh": refresh}))
+    for warning in made.warnings:
+        say(f"warning: {warning}")
+    say(f"locked as {made.digest[:12]} in {time.monotonic() - started:.1f} s")
+    return made
+
+
+def _open_source(workspace: Workspace, source: str) -> Environment:
+    kind = _FILES.get(Path(source).suffix.lower())
+    if kind == "conda":
+        return Environment.from_conda_specification(Path(source).stem, source)
+    if kind == "pip":
+        return Environment.from_pip_requirements(Path(source).stem, source)
+    name, _, version = source.partition(":")
+    return Environment.get(workspace, name, version or None)
+
+
+def _follow_build(session: Session, digest: str) -> BuildView:
+    view = from_json(BuildView, session.post(f"/locks/{digest}/build"))
+    while True:
+        if view.text:
+            click.echo(view.text, nl=False, err=True)
+        if view.state != "building":
+            return view
+        query = {"offset": view.offset, "wait": LONG_POLL}
+        view = from_json(BuildView, session.get(f"/locks/{digest}/build", query))
+
+
+def _print_lock(lock: Lock, more: Iterable[tuple[str, Any]] = ()) -> None:
+    about = lock.content
+    facts = [
+        ("lock", lock.digest),
+        ("builder", lock.builder),
+        ("python", about.get("python") or about.get("interpreter")),
+    ]
+    pairs([*facts, ("platform", about.get("platform")), *more, *(("warning", warning) for warning in lock.warnings)])
+    for name, version in packages(lock).items():
+        click.echo(f"  {name} {version}" if "/" in version else f"  {name}=={version}")

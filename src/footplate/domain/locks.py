@@ -1,0 +1,48 @@
+"""What is in a lock, and what two locks differ in. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Dict, List, Optional
+
+from footplate.domain.records import Lock
+
+_PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?\s*(?:==\s*([^\s;\\]+)|@\s*(\S+))")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that differs. `before` or `after` is null where only the other has it."""
+
+    what: str
+    before: Optional[str]
+    after: Optional[str]
+
+
+def packages(lock: Lock) -> Dict[str, str]:
+    """name → version, or the address that it comes from."""
+    found: Dict[str, str] = {}
+    for line in str(lock.content.get("requirements") or "").splitlines():
+        pin = _PIN.match(line)
+        if pin:
+            found[re.sub(r"[-_.]+", "-", pin.group(1)).lower()] = pin.group(2) or pin.group(3)
+    return found
+
+
+def diff(before: Lock, after: Lock) -> List[Change]:
+    """What differs, the interpreter first, then packages by name. Nothing for locks of the same digest."""
+    about_before, about_after = _about(before), _about(after)
+    mine, other = packages(before), packages(after)
+    changes = [Change(what, about_before[what], about_after[what]) for what in about_before]
+    changes += [Change(name, mine.get(name), other.get(name)) for name in sorted({*mine, *other})]
+    return [change for change in changes if change.before != change.after]
+
+
+def _about(lock: Lock) -> Dict[str, Optional[str]]:
+    names = ("python", "interpreter", "platform")
+    found: Dict[str, Optional[str]] = {"(builder)": lock.builder}
+    for name in names:
+        value = lock.content.get(name)
+        found[f"({name})"] = None if value is None else str(value)
+    return found

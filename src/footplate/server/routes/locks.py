@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from footplate.domain.records import BuildView, Lock
+from footplate.server.answers import answer, answer_list
+from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictEnvironment, poll
+
+router = APIRouter(tags=["locks"])
+
+
+class Resolution(Body):
+    environment: StrictEnvironment
+    refresh: bool = False
+
+
+class Clearing(Body):
+    unused_seconds: float
+    dry_run: bool = False
+
+
+@router.post("/locks", response_model=Lock)
+def resolve_lock(body: Resolution, services: ServicesOf) -> Response:
+    return answer(services.locks.resolve(body.environment, body.refresh))
+
+
+@router.get("/locks/{digest}", response_model=Lock)
+def get_lock(digest: str, services: ServicesOf) -> Response:
+    return answer(services.locks.get(digest))
+
+
+@router.get("/runs/{run}/lock", response_model=Lock)
+def get_lock_of_run(run: str, services: ServicesOf) -> Response:
+    return answer(services.locks.of_run(run))
+
+
+@router.post("/locks/{digest}/build", response_model=BuildView, status_code=202)
+def build_lock(digest: str, services: ServicesOf) -> Response:
+    return answer(services.locks.build(digest), 202)
+
+
+@router.get("/locks/{digest}/build", response_model=BuildView)
+async def follow_build(digest: str, services: ServicesOf, hub: HubOf, offset: int = 0, wait: float = 0.0) -> Response:
+    def read() -> BuildView:
+        return services.locks.progress(digest, offset)
+
+    return answer(await poll(hub, f"build:{digest}", read, lambda v: v.state != "building" or v.offset > offset, wait))
+
+
+@router.get("/built-environments")
+def list_built(services: ServicesOf) -> Response:
+    return answer_list(services.locks.built())
+
+
+@router.post("/built-environments/clear")
+def clear_built(body: Clearing, services: ServicesOf) -> Response:
+    return answer_list(services.locks.clear(body.unused_seconds, body.dry_run))

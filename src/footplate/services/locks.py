@@ -1,0 +1,120 @@
+"""Environments as they are resolved, and what is built of them on this machine."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from footplate import environments
+from footplate.domain.records import BuildView, BuiltView, Cause, Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import bytecode, folders
+from footplate.errors import FootplateError, InvalidInput, NotFound
+from footplate.services.settings import workshop_of
+from footplate.storage import Store
+
+
+class LockService:
+    def __init__(self, store: Store, home: Path, publish: Callable[[str], None]) -> None:
+        self._store = store
+        self._home = home
+        self._root = home / "environments"
+        self._publish = publish
+        self._builds: dict[str, Build] = {}
+        self._guard = threading.Lock()
+
+    # ── Locks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def resolve(self, spec: EnvironmentSpec, refresh: bool = False) -> Lock:
+        """The lock of this content, kept with the runs' locks."""
+        lock = environments.resolve(spec, workshop_of(self._home), lambda _line: None, refresh)
+        self._store.locks.put(lock)
+        return lock
+
+    def get(self, digest: str) -> Lock:
+        return self._store.locks.get(digest)
+
+    def of_run(self, run: str) -> Lock:
+        record = self._store.runs.record(run)
+        if record.lock is None:
+            raise NotFound(
+                f"run {run} has no environment lock",
+                "runs have one once their environment is resolved; interactive runs have none",
+            )
+        return self._store.locks.get(record.lock)
+
+    # ── Built ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def built(self) -> list[BuiltView]:
+        """What is built on this machine, the last used first."""
+        busy = self._in_use()
+        return [replace(view, in_use=view.digest in busy) for view in folders.built(self._root)]
+
+    def build(self, digest: str) -> BuildView:
+        """Begin to build, unless that is being done or done already; `progress` tells the rest."""
+        lock = self._store.locks.get(digest)
+        with self._guard:
+            known = self._builds.get(digest)
+            if known is None or known.state != "building":
+                self._builds[digest] = Build(lock, self._root, lambda: self._publish(f"build:{digest}"))
+        return self.progress(digest, 0)
+
+    def progress(self, digest: str, offset: int) -> BuildView:
+        with self._guard:
+            known = self._builds.get(digest)
+        if known is None:
+            raise NotFound(f"no build of {digest[:12]} was asked for", "ask for one first")
+        return known.view(offset)
+
+    def clear(self, unused_seconds: float, dry_run: bool) -> list[BuiltView]:
+        """Remove what was not used for so long, but nothing that an active run uses. What is, or would be, removed."""
+        if unused_seconds < 0:
+            raise InvalidInput(f"unused_seconds is {unused_seconds:g}", "give 0 or more")
+        before = time.time() - unused_seconds
+        chosen = [view for view in self.built() if not view.in_use and view.used < before]
+        if dry_run:
+            return chosen
+        removed = [view for view in chosen if folders.remove(Path(view.path))]
+        bytecode.clear(self._root, before)
+        return removed
+
+    def _in_use(self) -> set[str]:
+        building = {digest for digest, build in self._builds.items() if build.state == "building"}
+        return building | {record.lock for record in self._store.runs.active() if record.lock is not None}
+
+
+class Build:
+    """A build in a thread of its own, and its log as it grows. Forgotten with the server: what is built stays built."""
+
+    def __init__(self, lock: Lock, root: Path, changed: Callable[[], None]) -> None:
+        self.state = "building"
+        self._lock = lock
+        self._root = root
+        self._changed = changed
+        self._text = ""
+        self._path: str | None = None
+        self._cause: Cause | None = None
+        threading.Thread(target=self._work, name=f"build-{lock.digest[:8]}", daemon=True).start()
+
+    def view(self, offset: int) -> BuildView:
+        state, text = self.state, self._text  # in this order: the text of an ended build is whole
+        return BuildView(self._lock.digest, state, len(text), text[offset:], self._path, self._cause)
+
+    def _say(self, line: str) -> None:
+        self._text += line + "\n"
+        self._changed()
+
+    def _work(self) -> None:
+        state = "failed"
+        try:
+            self._path = environments.load(self._lock.builder).build(self._lock, self._root, self._say).argv[0]
+            state = "built"
+        except FootplateError as error:
+            self._cause = Cause("environment_failed", error.message, error.hint)
+        except Exception as error:
+            self._cause = Cause("internal", f"{type(error).__name__}: {error}", "see: footplate server logs")
+        self.state = state
+        self._changed()

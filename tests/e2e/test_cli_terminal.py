@@ -1,0 +1,132 @@
+"""The command line for those who sit before it, and for those who only parse it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+from typing import Any
+
+import pytest
+
+TRAIN = (
+    "from azureml.core import Run",
+    "run = Run.get_context()",
+    "for i in range(40):",
+    "    run.log('loss', 1 / (i + 1))",
+    "run.log('score', float('nan'))",
+    "open('outputs/model.txt', 'w').write('weights')",
+)
+_ESCAPE = re.compile("\x1b\\[[0-9;]*m")
+
+
+@pytest.fixture
+def trained(footplate: Any) -> Any:
+    """In a folder with a run that has ended, and a model of it."""
+    footplate.write("train.py", *TRAIN)
+    footplate("run", "train.py", "--wait", "--no-stream", "--name", "a display name that no column has room for")
+    footplate("models", "register", "net", "outputs/model.txt", "--run", "latest")
+    return footplate
+
+
+def on_terminal(footplate: Any, *arguments: str, columns: int = 140, **variables: str) -> str:
+    """What a command shows on a terminal of that width."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), **variables}
+    started = subprocess.Popen([*footplate.ENTRY, *arguments], cwd=footplate.folder, env=environment, stdout=theirs)
+    os.close(theirs)
+    shown = b""
+    try:
+        while piece := os.read(ours, 65536):
+            shown += piece
+    except OSError:  # how Linux says that the other side is closed
+        pass
+    os.close(ours)
+    assert started.wait(30) == 0
+    return shown.decode()
+
+
+def test_colours_and_plots_are_for_terminals(trained: Any) -> None:
+    listed = on_terminal(trained, "runs", "list")
+    assert "\x1b[32mCompleted" in listed
+    assert "─────" in listed
+    plotted = on_terminal(trained, "runs", "metrics", "latest", "--name", "loss")
+    assert "loss  40 points, the last is 0.025" in plotted
+    assert "    1 ┤" in plotted
+    assert "└────" in plotted
+    plain = on_terminal(trained, "runs", "list", NO_COLOR="1")
+    assert "\x1b" not in plain
+    assert "Completed" in plain
+    assert "\x1b" not in trained("runs", "list").stdout
+    assert "\x1b" not in trained("doctor").stdout
+
+
+def test_tables_fit_a_narrow_terminal_and_ids_stay_whole(trained: Any) -> None:
+    (run,) = trained.json("runs", "list")
+    for arguments in (
+        ("runs", "list"),
+        ("runs", "list", "--sort", "loss"),
+        ("runs", "story", "latest"),
+        ("runs", "metrics", "latest"),
+        ("runs", "metrics", "latest", "--name", "loss"),
+        ("models", "list"),
+    ):
+        lines = _ESCAPE.sub("", on_terminal(trained, *arguments, columns=80)).splitlines()
+        assert max(map(len, lines)) <= 80, arguments
+        if arguments[:2] == ("runs", "list"):
+            assert lines[2].startswith(f"{run['id']}  ")
+            assert "…" in lines[2]
+
+
+def test_json_of_every_command_is_json(trained: Any) -> None:
+    """And nothing else is on stdout."""
+    trained("compute", "create", "pair", "--max-nodes", "2")
+    for command in (
+        "init other --path other",
+        "run train.py --wait",
+        "run train.py",
+        "runs list --sort score",
+        "runs show latest",
+        "runs metrics latest",
+        "runs metrics latest --system",
+        "runs files latest",
+        "runs download latest --to got",
+        "runs story latest",
+        "runs cancel latest",
+        "experiments list",
+        "models list",
+        "models show net",
+        "models register other train.py",
+        "models download net --to got",
+        "compute list",
+        "compute show pair",
+        "compute create pair --max-nodes 3",
+        "server status",
+        "doctor",
+    ):
+        printed = trained(*command.split(), "--json").stdout
+        assert json.loads(printed, parse_constant=_refuse), command
+    trained("runs", "logs", "-f", "latest")
+
+
+def _refuse(word: str) -> None:
+    raise AssertionError(f"{word} is not JSON")
+
+
+def test_tab_offers_the_names_that_there_are(trained: Any) -> None:
+    (run,) = trained.json("runs", "list")
+
+    def offered(line: str) -> list[str]:
+        words = {"_FOOTPLATE_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+        return [each.partition(",")[2] for each in trained(**words).stdout.split()]
+
+    assert offered("footplate runs show tr") == [run["id"]]
+    assert offered("footplate runs show x") == []
+    assert offered("footplate runs cancel tr") == [run["id"]]
+    assert offered("footplate runs list -e t") == ["train"]
+    assert offered("footplate models show n") == ["net"]
+    trained("server", "stop")
+    assert offered("footplate runs show tr") == [], "Tab starts no server"
+    assert trained("server", "status", code=3).stdout.startswith("server  not running")

@@ -1,0 +1,82 @@
+"""`footplate env`, against a real server and wheels that are made here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate.testing.wheels import make_wheel
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@pytest.fixture(autouse=True)
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "wheels"
+    for version in ("1.0", "2.0"):
+        make_wheel(folder, "tiny", version)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
+    return folder
+
+
+def test_from_a_file_to_a_built_environment_and_back(footplate: Any, wheels: Path) -> None:
+    footplate.write("requirements.txt", "tiny<2", "azureml-defaults")
+    locked = footplate.json("env", "lock", "requirements.txt")
+    assert locked["content"]["requirements"].startswith("tiny==1.0")
+    done = footplate("env", "build", "requirements.txt")
+    assert Path(done.stdout.strip()).exists()
+    assert "the environment is complete" in done.stderr
+    (built,) = footplate.json("env", "list")
+    assert (built["digest"], built["packages"], built["python"]) == (locked["digest"], 1, PYTHON)
+    shown = footplate("env", "show", locked["digest"][:8]).stdout
+    assert "tiny==1.0" in shown
+    assert built["path"] in shown
+    assert "would remove" in footplate("env", "gc", "--days", "0", "--dry-run").stdout
+    assert [one["digest"] for one in footplate.json("env", "gc", "--days", "0")] == [locked["digest"]]
+    assert footplate.json("env", "list") == []
+
+
+def test_a_lock_stays_until_a_refresh(footplate: Any, wheels: Path) -> None:
+    footplate.write("requirements.txt", "tiny")
+    before = footplate.json("env", "lock", "requirements.txt")
+    make_wheel(wheels, "tiny", "3.0")
+    assert footplate.json("env", "lock", "requirements.txt") == before
+    after = footplate.json("env", "lock", "requirements.txt", "--refresh")
+    changes = footplate.json("env", "diff", before["digest"], after["digest"])["changes"]
+    assert changes == [{"what": "tiny", "before": "2.0", "after": "3.0"}]
+
+
+def test_a_conda_file_tells_its_mapping_and_refuses_what_it_cannot_map(footplate: Any) -> None:
+    footplate.write("env.yml", "dependencies:", f"- python={PYTHON}", "- tiny=1.0")
+    done = footplate("env", "lock", "env.yml")
+    assert "warning: conda packages are installed from PyPI: tiny=1.0 → tiny==1.0.*" in done.stderr
+    footplate.write("bad.yml", "dependencies:", f"- python={PYTHON}", "- tiny", "- cudatoolkit=10.1")
+    assert "'cudatoolkit=10.1' is not a Python package" in footplate("env", "lock", "bad.yml", code=1).stderr
+
+
+def test_what_two_runs_differ_in(footplate: Any) -> None:
+    footplate.write(
+        "submit.py",
+        "import sys",
+        "from azureml.core import Environment, Experiment, ScriptRunConfig, Workspace",
+        "from azureml.core.conda_dependencies import CondaDependencies",
+        "env = Environment('mine')",
+        f"packages = CondaDependencies.create(pip_packages=[sys.argv[1]], python_version='{PYTHON}')",
+        "env.python.conda_dependencies = packages",
+        "config = ScriptRunConfig('.', 'train.py', environment=env)",
+        "run = Experiment(Workspace.from_config(), 'diff').submit(config)",
+        "run.wait_for_completion(raise_on_error=True)",
+        "print(run.id)",
+    )
+    footplate.write("train.py", "import tiny; print(tiny.version)")
+    ids = [footplate.python("submit.py", wanted).stdout.split()[-1] for wanted in ("tiny==1.0", "tiny==2.0")]
+    table = footplate("env", "diff", *ids).stdout.splitlines()
+    assert [line.split() for line in table] == [["WHAT", "BEFORE", "AFTER"], ["tiny", "1.0", "2.0"]]
+    assert "the same" in footplate("env", "diff", ids[0], ids[0]).stderr

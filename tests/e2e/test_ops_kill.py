@@ -1,0 +1,195 @@
+"""Kills at many moments: of the server, the agent, both, the nursery. At none of them is anything lost or doubled."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ops_tools import agent_pid, bytes_of, finish, kill_server, send_agent, server_pid, submit, until
+
+from footplate import Experiment, Model, Run, Workspace
+
+LINES = 60
+SCRIPT = f"""
+    import time
+    from azureml.core import Run
+    run = Run.get_context()
+    for i in range({LINES}):
+        print(f"line {{i}}", flush=True)
+        run.log("value", float(i))
+        with open("logs/own.txt", "a") as own:
+            own.write(f"own {{i}}\\n")
+        with open(f"outputs/{{i}}.txt", "w") as output:
+            output.write(str(i) * 1000)
+        time.sleep(0.01)
+"""
+Break = Callable[[Path, Run], None]
+
+
+def kill_the_server(home: Path, run: Run) -> None:
+    kill_server(home)
+
+
+def kill_the_agent(home: Path, run: Run) -> None:
+    send_agent(home, run, signal.SIGKILL)
+
+
+def kill_both(home: Path, run: Run) -> None:
+    kill_server(home)
+    send_agent(home, run, signal.SIGKILL)
+
+
+def nurseries(home: Path) -> list[int]:
+    """The process that agents are forked from, not the agents: those live in sessions of their own."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if not entry.name.isdigit() or f"FOOTPLATE_HOME={home}".encode() not in (entry / "environ").read_bytes():
+                continue
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if b"--nursery" in words and b"FOOTPLATE_AGENT=nursery" in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def kill_the_nursery(home: Path, run: Run) -> None:
+    for pid in nurseries(home):
+        if pid != agent_pid(home, run):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+def assert_whole(run: Run, tmp_path: Path) -> None:
+    assert run.get_status() == "Completed", run.get_details()
+    names = set(run.get_file_names())
+    assert {f"outputs/{i}.txt" for i in range(LINES)} == {name for name in names if name.startswith("outputs/")}
+    assert bytes_of(run, "user_logs/std_log.txt", tmp_path).decode().splitlines() == [f"line {i}" for i in range(LINES)]
+    assert bytes_of(run, "logs/own.txt", tmp_path).decode().splitlines() == [f"own {i}" for i in range(LINES)]
+    assert run.get_metrics()["value"] == [float(i) for i in range(LINES)]
+    assert bytes_of(run, f"outputs/{LINES - 1}.txt", tmp_path) == str(LINES - 1).encode() * 1000
+
+
+BREAKS = {
+    "server": kill_the_server,
+    "agent": kill_the_agent,
+    "both": kill_both,
+    "nursery": kill_the_nursery,
+}
+
+
+def at_random_moments(
+    home: Path, workspace: Workspace, project: Path, tmp_path: Path, what: str, times: int, seed: int
+) -> None:
+    chance = random.Random(f"{what}{seed}")
+    for _ in range(times):
+        moment = chance.uniform(0.0, 1.8)
+        run = submit(workspace, project, SCRIPT)
+        time.sleep(moment)
+        BREAKS[what](home, run)
+        finish(run)
+        try:
+            assert_whole(run, tmp_path)
+        except BaseException:
+            print(f"killed {what} {moment:.3f} s after the submission of {run.id}")
+            raise
+        until(lambda run=run: not (home / "work" / run.id).exists())
+
+
+@pytest.mark.parametrize("what", sorted(BREAKS))
+def test_killed_at_a_random_moment(home: Path, workspace: Workspace, project: Path, tmp_path: Path, what: str) -> None:
+    at_random_moments(home, workspace, project, tmp_path, what, 2, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("what", sorted(BREAKS))
+def test_killed_at_many_random_moments(
+    home: Path, workspace: Workspace, project: Path, tmp_path: Path, what: str
+) -> None:
+    at_random_moments(home, workspace, project, tmp_path, what, 15, seed=2)
+
+
+def test_the_agent_stopped_for_a_while(home: Path, workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    """As by a laptop that sleeps: the ranks go on, and what they wrote meanwhile comes afterwards."""
+    run = submit(workspace, project, SCRIPT)
+    until(lambda: run.get_status() == "Running")
+    send_agent(home, run, signal.SIGSTOP)
+    time.sleep(10)
+    send_agent(home, run, signal.SIGCONT)
+    finish(run)
+    assert_whole(run, tmp_path)
+    assert "lost" not in str(run.get_details())
+
+
+class Murderer:
+    """Kills the server a few times, each time a new one has come; clients are patient, but not for ever."""
+
+    def __init__(self, home: Path, seed: int) -> None:
+        self._home = home
+        self._chance = random.Random(seed)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.killed = 0
+
+    def __enter__(self) -> Murderer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while self.killed < 4 and not self._over.wait(self._chance.uniform(0.05, 0.6)):
+            victim = server_pid(self._home)
+            kill_server(self._home)
+            self.killed += 1
+            while server_pid(self._home) == victim and not self._over.wait(0.02):
+                pass
+
+
+def test_the_server_killed_while_models_are_registered(
+    home: Path, workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "net").mkdir()
+    for i in range(20):
+        (tmp_path / "net" / f"{i}.bin").write_bytes(os.urandom(200_000))
+    with Murderer(home, seed=3) as murderer:
+        versions: list[int] = []
+        while murderer.killed < 4 or len(versions) < 8:
+            versions.append(Model.register(workspace, str(tmp_path / "net"), "net").version)
+    assert versions == list(range(1, len(versions) + 1)), "each once, none lost, none twice"
+    assert sorted(model.version for model in Model.list(workspace, name="net")) == versions
+    target = Path(Model(workspace, "net", version=8).download(str(tmp_path / "back")))
+    assert all((target / f"{i}.bin").read_bytes() == (tmp_path / "net" / f"{i}.bin").read_bytes() for i in range(20))
+
+
+def test_the_server_killed_while_a_folder_is_uploaded(
+    home: Path, workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    contents = {f"{i}.bin": os.urandom(100_000) for i in range(100)}
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    run = Experiment(workspace, "ops").start_logging(snapshot_directory=None)
+    with Murderer(home, seed=4) as murderer:
+        copies = 0
+        while murderer.killed < 4 or copies < 6:
+            run.upload_folder(f"copy{copies}", str(folder))
+            copies += 1
+    run.complete()
+    names = [name for name in run.get_file_names() if name.startswith("copy")]
+    assert sorted(names) == sorted(f"copy{number}/{name}" for number in range(copies) for name in contents)
+    for name in ("0.bin", "99.bin"):
+        assert bytes_of(run, f"copy5/{name}", tmp_path) == contents[name]

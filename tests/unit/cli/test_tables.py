@@ -1,0 +1,107 @@
+"""Columns that fit."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from footplate.cli import charts, console, tables
+
+
+@pytest.mark.parametrize(
+    ("room", "shrink", "drop", "fitted"),
+    [
+        (80, [], [], {0: 20, 1: 10, 2: 30}),
+        (64, [2], [], {0: 20, 1: 10, 2: 30}),
+        (60, [2], [], {0: 20, 1: 10, 2: 26}),
+        (60, [1, 2], [], {0: 20, 1: 10, 2: 26}),
+        (40, [1, 2], [], {0: 20, 1: 8, 2: 8}),
+        (40, [2], [1], {0: 20, 2: 18}),
+        (30, [2], [1], {0: 20, 2: 8}),
+        (25, [2], [1, 2], {0: 20}),
+        (10, [2], [1, 2], {0: 20}),
+    ],
+)
+def test_what_may_shrink_shrinks_before_anything_goes(
+    room: int, shrink: list[int], drop: list[int], fitted: dict[int, int]
+) -> None:
+    assert tables.fit({0: 20, 1: 10, 2: 30}, room, shrink, drop) == fitted
+
+
+@given(
+    st.dictionaries(st.integers(0, 5), st.integers(0, 60), min_size=1),
+    st.integers(1, 200),
+    st.lists(st.integers(0, 5), unique=True),
+    st.lists(st.integers(0, 5), unique=True),
+)
+def test_nothing_grows_and_nothing_goes_without_need(
+    widths: dict[int, int], room: int, shrink: list[int], drop: list[int]
+) -> None:
+    made = tables.fit(widths, room, shrink, drop)
+    assert all(made[i] == widths[i] or i in shrink for i in made)
+    assert all(made[i] <= widths[i] for i in made)
+    assert set(widths) - set(made) <= set(drop)
+    if sum(widths.values()) + 2 * (len(widths) - 1) <= room:
+        assert made == widths
+
+
+@pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("é", 1), ("e\u0301", 1), ("日本", 4), ("", 0), ("…", 1)])
+def test_how_wide_a_text_is(text: str, columns: int) -> None:
+    assert tables.wide(text) == columns
+
+
+def test_wide_characters_keep_the_columns_straight(capsys: pytest.CaptureFixture[str]) -> None:
+    tables.table(["name", "n"], [["日本", 1], ["abcd", 2]])
+    assert capsys.readouterr().out == "NAME  N\n日本  1\nabcd  2\n"
+
+
+def test_a_name_cannot_write_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    tables.table(["name"], [["a\nb\x1b[31mred"]])
+    assert capsys.readouterr().out == "NAME\na�b�[31mred\n"
+
+
+@pytest.mark.parametrize(
+    ("passed", "words"),
+    [(0, "0s ago"), (59, "59s ago"), (61, "1m ago"), (3700, "1h ago"), (90_000, "1d ago"), (29 * 86400, "29d ago")],
+)
+def test_how_long_ago(passed: float, words: str) -> None:
+    assert console.ago(time.time() - passed - 0.2) == words
+
+
+def test_long_ago_is_a_day() -> None:
+    assert console.ago(None) == ""
+    assert console.ago(time.time() + 100) == "0s ago", "clocks differ"
+    assert console.ago(946_728_000.0) == "2000-01-01"
+
+
+def test_a_plot_has_an_axis() -> None:
+    lines = charts.plot([0.0, 1.0], width=10, height=2, ends=("0", "39"))
+    assert lines[2:] == ["  └──────────", "   0       39"]
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_a_steep_line_has_no_holes() -> None:
+    lines = charts.plot([0.0, 0.0, 9.0, 9.0], width=8, height=6)
+    assert all(any(cell != "\u2800" for cell in line[3:]) for line in lines)
+
+
+def test_the_largest_numbers_can_be_plotted() -> None:
+    assert len(charts.plot([-1.7e308, 1.7e308, 0.0], width=8, height=4)) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("system/node_0/memory_used_bytes", 1.25e9, "1.2 GB"),
+        ("system/node_0/cpu_percent", 12.34, "12.3 %"),
+        ("my_bytes", 1.25e9, "1.25e+09"),
+    ],
+)
+def test_the_series_of_the_machine_have_units(
+    name: str, value: float, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    charts.show_table([{"name": name, "kind": "scalar", "points": [[1.0, None, value]]}])
+    assert words in capsys.readouterr().out

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from footplate.environments.pythons import Python, by_nearness, choose, find, installed
+from footplate.errors import InvalidInput
+
+OURS = sys.version_info[:2]
+
+
+def test_our_own_is_always_there_and_first_of_its_version(tmp_path: Path) -> None:
+    ours = [python for python in installed(tmp_path) if python.version[:2] == OURS]
+    assert [python.path for python in ours] == [sys.executable]
+    found = find(OURS, tmp_path)
+    assert found is not None
+    assert found.path == sys.executable
+
+
+def test_those_of_uv_pyenv_and_the_path_are_found_and_old_or_broken_ones_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def program(path: Path, version: str) -> None:
+        path.parent.mkdir(parents=True)
+        path.write_text(f"#!/bin/sh\necho '{version}'\n")
+        path.chmod(0o755)
+
+    program(tmp_path / "pyenv" / "versions" / "3.77.1" / "bin" / "python3", "3.77.1 cpython")
+    program(tmp_path / "pyenv" / "versions" / "2.7.18" / "bin" / "python3", "2.7.18 cpython")
+    program(tmp_path / "pyenv" / "versions" / "broken" / "bin" / "python3", "no such command")
+    program(tmp_path / "bin" / "python3.78", "3.78.0 cpython")
+    program(tmp_path / "shims" / "python3.79", "3.79.0 cpython")
+    program(tmp_path / "root" / ".pythons" / "cpython-3.80" / "bin" / "python3", "3.80.2 cpython")
+    program(tmp_path / "pypy" / "python3.81", "3.81.0 pypy")
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "none"))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{tmp_path / 'shims'}:{tmp_path / 'pypy'}")
+    found = {python.version for python in installed(tmp_path / "root")}
+    assert found == {sys.version_info[:3], (3, 77, 1), (3, 78, 0), (3, 80, 2)}
+
+
+@pytest.mark.parametrize(
+    ("asked", "order"),
+    [((3, 6), ["3.8", "3.9", "3.12", "3.13"]), ((3, 10), ["3.9", "3.12", "3.8", "3.13"]), ((3, 99), ["3.13", "3.12"])],
+)
+def test_the_nearest_comes_first(asked: tuple[int, ...], order: list[str]) -> None:
+    there = [Python("p", version) for version in [(3, 8, 1), (3, 9, 2), (3, 12, 0), (3, 13, 0)]]
+    assert [python.minor for python in by_nearness(asked, there)][: len(order)] == order
+
+
+def test_of_two_equally_near_the_newer(tmp_path: Path) -> None:
+    there = [Python("p", (3, 9, 0)), Python("p", (3, 11, 0))]
+    assert by_nearness((3, 10), there)[0].minor == "3.11"
+
+
+@pytest.mark.parametrize("asked", ["3", "3.11", "3.6.2", "==3.8", "=3.9", "3.9.*"])
+def test_versions_as_people_write_them(asked: str, tmp_path: Path) -> None:
+    assert choose(asked, tmp_path) == tuple(int(part) for part in asked.strip("=").replace(".*", "").split("."))
+
+
+def test_of_a_range_the_newest_that_is_inside(tmp_path: Path) -> None:
+    major, minor = OURS
+    assert choose(f">={major}.{minor},<{major}.{minor + 1}", tmp_path) == OURS
+    assert choose(f"<={major}.{minor}, !=3.1", tmp_path) == OURS
+    assert choose(f"~={major}.{minor}.0", tmp_path) == OURS
+    assert choose(None, tmp_path) == OURS
+    with pytest.raises(InvalidInput, match=r"no Python on this machine is >=3\.97"):
+        choose(">=3.97", tmp_path)
+
+
+@pytest.mark.parametrize("asked", ["three", "", "3.11.2.4", ">=", "3.x"])
+def test_what_is_no_version_is_refused_by_name(asked: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        choose(asked, tmp_path)
+    assert repr(asked) in caught.value.message

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from azureml.core.authentication import (
+    AzureCliAuthentication,
+    InteractiveLoginAuthentication,
+    MsiAuthentication,
+    ServicePrincipalAuthentication,
+)
+
+ALL = [
+    lambda: InteractiveLoginAuthentication(force=False, tenant_id="t"),
+    lambda: ServicePrincipalAuthentication("tenant", "principal", service_principal_password="hidden"),
+    AzureCliAuthentication,
+    MsiAuthentication,
+]
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_every_way_to_log_in_gives_the_header_of_the_team_server(make: object, monkeypatch: pytest.MonkeyPatch):
+    made = make()  # type: ignore[operator]
+    assert made.get_authentication_header() == {}, "on one machine the socket's mode is the authority"
+    monkeypatch.setenv("FOOTPLATE_TOKEN", "a-token")
+    assert made.get_authentication_header() == {"Authorization": "Bearer a-token"}
+    assert "hidden" not in repr(vars(made))

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from footplate.domain.specs import EnvironmentSpec
+from footplate.engines.base import Observation
+from footplate.environments.folders import MARKER
+from footplate.errors import InvalidInput, NotFound
+from footplate.services.settings import Settings, read_settings
+from footplate.testing.wheels import make_wheel
+
+from .conftest import House
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+TINY = EnvironmentSpec(builder="venv", python=PYTHON, requirements=("tiny",))
+OLD = EnvironmentSpec(builder="venv", python="3.6.2", requirements=("tiny",))
+
+
+@pytest.fixture(autouse=True)
+def _only_tiny(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path_factory.mktemp("wheels")
+    make_wheel(folder, "tiny", "1.0")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
+
+
+def built(house: House, spec: EnvironmentSpec) -> str:
+    digest = house.services.locks.resolve(spec).digest
+    house.services.locks.build(digest)
+    house.bulletin.until(lambda: house.services.locks.progress(digest, 0).state != "building", 60)
+    return digest
+
+
+def test_a_build_tells_its_log_as_it_grows_and_where_python_is(house: House) -> None:
+    digest = built(house, TINY)
+    view = house.services.locks.progress(digest, 0)
+    assert view.state == "built"
+    assert Path(view.path or "").exists()
+    assert "the environment is complete" in view.text
+    assert house.services.locks.progress(digest, view.offset).text == ""
+    (found,) = house.services.locks.built()
+    assert (found.digest, found.python, found.packages, found.in_use) == (digest, PYTHON, 1, False)
+    assert found.size > 0
+
+
+def test_a_build_that_fails_says_why(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    digest = house.services.locks.resolve(TINY).digest
+    monkeypatch.setenv("PIP_FIND_LINKS", str(house.home))
+    monkeypatch.setenv("UV_CACHE_DIR", str(house.home / "another cache"))
+    house.services.locks.build(digest)
+    house.bulletin.until(lambda: house.services.locks.progress(digest, 0).state == "failed", 60)
+    cause = house.services.locks.progress(digest, 0).cause
+    assert cause is not None
+    assert "tiny" in cause.message
+    with pytest.raises(NotFound):
+        house.services.locks.build("0" * 64)
+    with pytest.raises(NotFound):
+        house.services.locks.progress("0" * 64, 0)
+
+
+def test_what_is_long_unused_is_cleared_away_but_not_what_a_run_uses(house: House) -> None:
+    digest = built(house, TINY)
+    marker = house.home / "environments" / digest / MARKER
+    long_ago = time.time() - 100
+    os.utime(marker, (long_ago, long_ago))
+    assert house.services.locks.clear(1000, dry_run=False) == []
+    house.submit("r1", environment=TINY)
+    house.until_launched("r1")
+    assert house.services.locks.clear(10, dry_run=False) == []
+    assert house.services.locks.built()[0].in_use
+    house.services.runs.cancel("r1", "tester", None)
+    house.engine.seen["handle-r1"] = Observation("gone")
+    house.until_status("r1", "Canceled")
+    assert [view.digest for view in house.services.locks.clear(10, dry_run=True)] == [digest]
+    assert marker.exists()
+    assert [view.digest for view in house.services.locks.clear(10, dry_run=False)] == [digest]
+    assert not marker.parent.exists()
+    with pytest.raises(InvalidInput, match="-1"):
+        house.services.locks.clear(-1, dry_run=True)
+
+
+def test_the_lock_of_a_run(house: House) -> None:
+    house.submit("r1", environment=TINY)
+    house.until_launched("r1")
+    assert house.services.locks.of_run("r1") == house.services.locks.resolve(TINY)
+
+
+def test_a_warning_of_the_lock_is_one_of_the_run(house: House) -> None:
+    house.submit("r1", environment=OLD)
+    house.until_launched("r1")
+    assert "Python 3.6.2 is not on this machine" in house.services.runs.view("r1").warnings[0]
+
+
+def test_exact_interpreters_make_it_an_error_and_the_log_says_what_was_tried(house: House) -> None:
+    (house.home / "settings.ini").write_text("[environments]\ninterpreters = exact\n")
+    house.submit("r1", environment=OLD)
+    house.until_status("r1", "Failed")
+    outcome = house.services.runs.view("r1").outcome
+    assert outcome is not None
+    assert outcome.cause is not None
+    assert "interpreters = exact" in outcome.cause.message
+
+
+def test_a_conflict_is_in_the_log_of_the_run(house: House) -> None:
+    house.submit("r1", environment=EnvironmentSpec(builder="venv", python=PYTHON, requirements=("tiny>=2", "tiny<1.5")))
+    house.until_status("r1", "Failed")
+    text = house.store.logs.read("r1", "azureml-logs/10_environment_lock.txt", 0, 10000).decode()
+    assert "unsatisfiable" in text
+
+
+def test_settings(tmp_path: Path) -> None:
+    assert read_settings(tmp_path) == Settings("nearest")
+    (tmp_path / "settings.ini").write_text("[environments]\nInterpreters = Exact\n")
+    assert read_settings(tmp_path) == Settings("exact")
+    for text, named in [
+        ("[environments]\ninterpreters = some\n", "interpreters = some"),
+        ("[environments]\ncolour = red\n", "colour"),
+        ("[other]\ninterpreters = exact\n", "other"),
+        ("interpreters = exact\n", "cannot be read"),
+    ]:
+        (tmp_path / "settings.ini").write_text(text)
+        with pytest.raises(InvalidInput, match=named) as caught:
+            read_settings(tmp_path)
+        assert caught.value.hint
