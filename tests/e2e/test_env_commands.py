@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,12 @@ def test_a_conda_file_tells_its_mapping_and_refuses_what_it_cannot_map(footplate
     assert "'cudatoolkit=10.1' is not a Python package" in footplate("env", "lock", "bad.yml", code=1).stderr
 
 
+def submit(footplate: Any, wanted: str) -> str:
+    argv = [sys.executable, "submit.py", wanted]
+    done = subprocess.run(argv, cwd=footplate.folder, capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout.split()[-1]
+
+
 def test_what_two_runs_differ_in(footplate: Any) -> None:
     footplate.write(
         "submit.py",
@@ -76,7 +83,7 @@ def test_what_two_runs_differ_in(footplate: Any) -> None:
         "print(run.id)",
     )
     footplate.write("train.py", "import tiny; print(tiny.version)")
-    ids = [footplate.python("submit.py", wanted).stdout.split()[-1] for wanted in ("tiny==1.0", "tiny==2.0")]
+    ids = [submit(footplate, wanted) for wanted in ("tiny==1.0", "tiny==2.0")]
     table = footplate("env", "diff", *ids).stdout.splitlines()
     assert [line.split() for line in table] == [["WHAT", "BEFORE", "AFTER"], ["tiny", "1.0", "2.0"]]
     assert "the same" in footplate("env", "diff", ids[0], ids[0]).stderr

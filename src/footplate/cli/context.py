@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import click
 
+from footplate.cli.console import say
 from footplate.client import home as homes
 from footplate.client.launcher import server_status
 from footplate.domain.codec import from_json
@@ -54,15 +57,28 @@ workspace_option = click.option(
 run_argument = click.argument("run_id", metavar="RUN", shell_complete=names_of("runs"))
 
 
+@contextlib.contextmanager
+def patiently(seconds: float = 2.0) -> Generator[None, None, None]:
+    """A server that does not answer is waited for, since it may be starting; whoever waits with us is told so."""
+    told = threading.Timer(seconds, say, ["waiting for the server to answer …"])
+    told.daemon = True
+    told.start()
+    try:
+        yield
+    finally:
+        told.cancel()
+
+
 def open_workspace(name: str | None = None) -> Workspace:
     """The workspace of this name; else the one that this folder's configuration names; else the home's only one."""
-    if name is not None:
-        return Workspace.get(name)
-    try:
-        path = config.find()
-    except UserErrorException as missing:
-        return _only_workspace(missing)
-    return Workspace.from_config(path)
+    with patiently():
+        if name is not None:
+            return Workspace.get(name)
+        try:
+            path = config.find()
+        except UserErrorException as missing:
+            return _only_workspace(missing)
+        return Workspace.from_config(path)
 
 
 def _only_workspace(missing: UserErrorException) -> Workspace:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from footplate.cli.console import emit, say
-from footplate.cli.context import json_option
+from footplate.cli.context import json_option, patiently
 from footplate.sdk.workspace import Workspace
 
 
@@ -39,14 +39,15 @@ def init(
     folder = Path(path).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     wanted = name or positional or workspace_name(folder.name)
-    workspace = Workspace.create(
-        wanted,
-        subscription_id=subscription_id,
-        resource_group=resource_group,
-        server=server,
-        exist_ok=True,
-        show_output=False,
-    )
+    with patiently():
+        workspace = Workspace.create(
+            wanted,
+            subscription_id=subscription_id,
+            resource_group=resource_group,
+            server=server,
+            exist_ok=True,
+            show_output=False,
+        )
     written = workspace.write_config(str(folder))
     where = server or workspace.session.info["home"]
     if as_json:

@@ -19,7 +19,7 @@ COMMANDS = {
     "runs": ("footplate.cli.runs:runs", "Look at runs: logs, metrics, files, story; cancel them."),
     "experiments": ("footplate.cli.experiments:experiments", "List and archive experiments."),
     "models": ("footplate.cli.models:models", "List, register, download and delete models."),
-    "env": ("footplate.cli.env:env", "Environments: what is built, locks, differences."),
+    "env": ("footplate.cli.env:env", "Environments: what is built, what is in it, and what two runs differ in."),
     "compute": ("footplate.cli.compute:compute", "List, make and delete compute targets."),
     "server": ("footplate.cli.server:server", "Start, stop and look at the server."),
     "doctor": ("footplate.cli.doctor:doctor", "Check that everything Footplate needs is in order."),

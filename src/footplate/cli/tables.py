@@ -31,7 +31,8 @@ def table(
 
     In a pipe nothing is cut off, so that `awk` and eyes can both read it. On a terminal columns without content are
     left out, and where the line is too short those of `shrink` are cut and those of `wrap` broken into several lines,
-    and then those of `drop` are left out, one after the other.
+    and then those of `drop` are left out, one after the other. The first column is what people copy: it is never cut,
+    and what is longer than half of the line stands on a line of its own.
     """
     cells = [["" if value is None else _printable(str(value)) for value in row] for row in rows]
     sides = [name in right for name in columns]
@@ -46,9 +47,11 @@ def table(
         for i, name in enumerate(columns)
         if i == 0 or any(row[i] for row in cells)
     }
+    room = shutil.get_terminal_size().columns
+    wanted[0] = max(wide(columns[0]), *(width for row in cells if (width := wide(row[0])) <= room // 2), 0)
     may_shrink = [i for i in wanted if columns[i] in shrink or columns[i] in wrap]
     may_go = [columns.index(name) for name in drop]
-    widths = fit(wanted, shutil.get_terminal_size().columns, may_shrink, may_go)
+    widths = fit(wanted, room, may_shrink, may_go)
     click.echo(click.style(_line([_pad(_cut(columns[i], widths[i]), widths[i], sides[i]) for i in widths]), bold=True))
     click.echo(click.style("─" * _total(widths), dim=True))
     for row in cells:
@@ -85,6 +88,9 @@ def _total(widths: Mapping[int, int]) -> int:
 def _lines_of(
     row: list[str], widths: Mapping[int, int], sides: Sequence[bool], wrapped: Sequence[bool]
 ) -> Iterable[str]:
+    if wide(row[0]) > widths[0]:
+        yield row[0]
+        row = ["", *row[1:]]
     pieces: list[list[str]] = []
     for i, width in widths.items():
         cut = (textwrap.wrap(row[i], width) or [""]) if wrapped[i] else [_cut(row[i], width)]

@@ -19,7 +19,7 @@ from footplate import __version__
 from footplate.client import home as homes
 from footplate.client.transport import Transport
 from footplate.client.wire import unix_endpoint
-from footplate.errors import Conflict, FootplateError, Unavailable
+from footplate.errors import Conflict, FootplateError, InvalidInput, Unavailable
 
 START_SECONDS = 60.0
 """How long a server may take until it answers: a migration of a large database, or a busy machine."""
@@ -290,7 +290,13 @@ def _signal(home: str, number: int) -> None:
 @contextmanager
 def _held(path: str) -> Generator[Callable[[], bool], None, None]:
     """Gives a function that tries to take the lock and tells whether it has it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise InvalidInput(
+            f"the home folder {os.path.dirname(path)} cannot be written: {error.strerror}",
+            "make it writable, or set FOOTPLATE_HOME to a folder that is",
+        ) from None
 
     def attempt() -> bool:
         try:

@@ -17,10 +17,13 @@ from footplate.errors import InvalidInput
 
 T = TypeVar("T")
 _WORDS: Dict[Any, str] = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
+_PLAIN = frozenset([str, int, float, bool, type(None)])
 _hints: Dict[type, Dict[str, Any]] = {}
 
 
 def to_json(value: Any) -> Any:
+    if type(value) in _PLAIN:  # most values are; asking the questions below of each costs more than all the rest
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):

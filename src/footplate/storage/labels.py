@@ -87,7 +87,7 @@ class Labels:
         return conditions
 
     def exists_for(self, owner: ColumnElement[Any], kind: str, name: str, value: str | None) -> ColumnElement[bool]:
-        """Asked of one owner at a time: a name has one row at most. (EXISTS would let PostgreSQL begin with the labels.)"""
+        """Asked of one owner at a time, and not EXISTS, which would let PostgreSQL begin with all the labels."""
         found = select(self.owner).where(self.owner == owner, *self.matches(kind, name, value))
         return found.correlate_except(self.table).scalar_subquery().is_not(None)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from footplate.cli import charts, console, tables
-from footplate.cli.context import parse_pairs
+from footplate.cli.context import parse_pairs, patiently
 from footplate.cli.init import workspace_name
 from footplate.cli.run import experiment_name
 
@@ -104,6 +105,16 @@ def test_data_and_talk_are_apart(capsys: pytest.CaptureFixture[str]) -> None:
     captured = capsys.readouterr()
     assert captured.err == "talk\n"
     assert json.loads(captured.out) == {"ü": 1}
+
+
+def test_a_server_is_not_waited_for_in_silence(capsys: pytest.CaptureFixture[str]) -> None:
+    with patiently(0.0):
+        for timer in [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]:
+            timer.join(10)
+    assert capsys.readouterr().err == "waiting for the server to answer …\n"
+    with patiently(60.0):
+        pass
+    assert capsys.readouterr().err == ""
 
 
 def test_metrics_table(capsys: pytest.CaptureFixture[str]) -> None:

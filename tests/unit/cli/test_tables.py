@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import re
+import sys
 import time
 
 import pytest
@@ -46,6 +49,22 @@ def test_nothing_grows_and_nothing_goes_without_need(
     assert set(widths) - set(made) <= set(drop)
     if sum(widths.values()) + 2 * (len(widths) - 1) <= room:
         assert made == widths
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_one_long_name_does_not_push_the_others_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stdout", shown)
+    monkeypatch.setenv("COLUMNS", "24")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    tables.table(["id", "status", "empty"], [["short", "Done", ""], ["long-" * 6, "Done", None]])
+    lines = re.sub("\x1b\\[[0-9;]*m", "", shown.getvalue()).splitlines()
+    assert lines == ["id     status", "─────────────", "short  Done", "long-" * 6, "       Done"]
 
 
 @pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("é", 1), ("e\u0301", 1), ("日本", 4), ("", 0), ("…", 1)])

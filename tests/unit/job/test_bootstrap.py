@@ -142,7 +142,8 @@ def test_failures_look_as_they_do_under_bare_python(job, name):
     assert ending["exception"]
     assert "bootstrap" not in ending["traceback"]
     if name not in ("hook", "unprintable"):
-        assert ending["traceback"] == done.stderr
+        # Until 3.10 the interpreter names the module of a script's own exceptions, and the traceback module does not.
+        assert ending["traceback"].replace("__main__.", "") == done.stderr.replace("__main__.", "")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,142 @@
+"""Much at once, and much in one run. The small sizes run always, the large ones with the slow tests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ops_tools import bytes_of, finish, resident, server_pid, submit, write_source
+
+from footplate import Experiment, Workspace
+from footplate.client import connect
+
+LARGE = (pytest.mark.slow, pytest.mark.timeout(900))
+SANE = 400 << 20
+"""Bytes of memory that the server stays below, whatever is asked of it here."""
+
+
+def all_at_once(count: int, call: Callable[[], None]) -> None:
+    failures: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            call()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures[0]
+
+
+@pytest.mark.parametrize(("threads", "each"), [(8, 3), pytest.param(16, 32, marks=LARGE)])
+def test_interactive_runs_from_many_threads(home: Path, workspace: Workspace, threads: int, each: int) -> None:
+    experiment = Experiment(workspace, "ops")
+
+    def work() -> None:
+        for number in range(each):
+            run = experiment.start_logging(snapshot_directory=None)
+            run.log("number", number)
+            run.complete()
+
+    all_at_once(threads, work)
+    runs = list(experiment.get_runs())
+    assert sorted(run.number for run in runs) == list(range(1, threads * each + 1))
+    assert {run.get_status() for run in runs} == {"Completed"}
+    assert resident(server_pid(home), "VmHWM") < SANE
+
+
+@pytest.mark.parametrize("followers", [30, pytest.param(200, marks=LARGE)])
+def test_followers_hold_nobody_up(home: Path, workspace: Workspace, followers: int) -> None:
+    run = Experiment(workspace, "ops").start_logging(snapshot_directory=None)
+    here, seen = threading.Barrier(followers + 1), list[str]()
+
+    def follow() -> None:
+        door = connect()
+        version = door.get(f"/runs/{run.id}")["version"]
+        here.wait(120)
+        view = door.get(f"/runs/{run.id}", {"version": version, "wait": 30})
+        while view["status"] != "Completed":
+            view = door.get(f"/runs/{run.id}", {"version": view["version"], "wait": 30})
+        seen.append(view["status"])
+
+    def end() -> None:
+        here.wait(120)
+        run.tag("others", "go on")
+        run.complete()
+
+    ending = threading.Thread(target=end)
+    ending.start()
+    all_at_once(followers, follow)
+    ending.join()
+    assert seen == ["Completed"] * followers
+    assert resident(server_pid(home), "VmHWM") < SANE
+
+
+@pytest.mark.parametrize(("megabytes", "line"), [(8, 3_000_000), pytest.param(200, 10_000_000, marks=LARGE)])
+def test_much_output(
+    home: Path, workspace: Workspace, project: Path, tmp_path: Path, megabytes: int, line: int
+) -> None:
+    script = f"""
+        import sys
+        for i in range({megabytes}):
+            sys.stdout.write("".join(f"{{i:04d}} {{n:06d}} {{'x' * 87}}\\n" for n in range(10_000)))
+        sys.stdout.write("y" * {line} + "\\n")
+    """
+    run = finish(submit(workspace, project, script))
+    assert run.get_status() == "Completed"
+    said = bytes_of(run, "user_logs/std_log.txt", tmp_path)
+    lines = said.splitlines()
+    assert len(lines) == megabytes * 10_000 + 1 and lines[-1] == b"y" * line
+    assert all(text[:11] == b"%04d %06d" % divmod(at, 10_000) for at, text in enumerate(lines[:-1]))
+    assert resident(server_pid(home), "VmHWM") < SANE
+
+
+@pytest.mark.parametrize(("points", "names"), [(50_000, 300), pytest.param(1_000_000, 5_000, marks=LARGE)])
+def test_many_points_and_many_names(home: Path, workspace: Workspace, project: Path, points: int, names: int) -> None:
+    script = f"""
+        from azureml.core import Run
+        run = Run.get_context()
+        for i in range({points}):
+            run.log("value", float(i))
+        for i in range({names}):
+            run.log(f"name{{i}}", i)
+    """
+    run = finish(submit(workspace, project, script))
+    assert run.get_status() == "Completed"
+    metrics = run.get_metrics()
+    assert metrics["value"] == [float(i) for i in range(points)]
+    assert [metrics[f"name{i}"] for i in range(names)] == list(range(names))
+    assert resident(server_pid(home), "VmHWM") < 2 * SANE, "a million points are in memory once, as they are read"
+
+
+@pytest.mark.parametrize("count", [600, pytest.param(10_000, marks=LARGE)])
+def test_many_outputs(home: Path, workspace: Workspace, project: Path, tmp_path: Path, count: int) -> None:
+    script = f"""
+        for i in range({count}):
+            open(f"outputs/{{i}}.txt", "w").write(str(i))
+    """
+    run = finish(submit(workspace, project, script))
+    assert run.get_status() == "Completed"
+    assert len([name for name in run.get_file_names() if name.startswith("outputs/")]) == count
+    assert bytes_of(run, f"outputs/{count - 1}.txt", tmp_path) == str(count - 1).encode()
+    assert resident(server_pid(home), "VmHWM") < SANE
+
+
+@pytest.mark.parametrize("count", [1_000, pytest.param(20_000, marks=LARGE)])
+def test_a_large_tree_as_source(workspace: Workspace, project: Path, tmp_path: Path, count: int) -> None:
+    source = write_source(project, "")
+    for number in range(count):
+        folder = source / f"part{number // 100}"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{number}.txt").write_text(str(number))
+    script = "import os\nprint(sum(len(files) for _, _, files in os.walk('.')))"
+    for _ in range(2):
+        run = finish(submit(workspace, project, script))
+        assert run.get_status() == "Completed"
+        assert bytes_of(run, "user_logs/std_log.txt", tmp_path).strip() == str(count + 1).encode()
