@@ -91,7 +91,7 @@ def _usable(home: str, version: Optional[str]) -> Optional[str]:
 
 
 def _answers(record: Dict[str, Any]) -> bool:
-    if "socket" not in record:
+    if not isinstance(record.get("socket"), str):  # no record, or one that somebody wrote by hand
         return False
     probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

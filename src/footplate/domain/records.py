@@ -113,7 +113,7 @@ class StoryLine:
 
 @dataclass(frozen=True)
 class RunView:
-    """A run as the API shows it. In lists `spec` is null, and `metrics` has the last values of those that were named."""
+    """A run as the API shows it. In lists `spec` is null, and `metrics` has the last values of those asked for."""
 
     id: str
     workspace: str

@@ -32,7 +32,6 @@ RENAMED = {
     "python-kaleido": "kaleido",
     "pytorch": "torch",
     "pytorch-cpu": "torch",
-    "spacy-model-en-core-web-sm": "en-core-web-sm",
     "tensorflow-base": "tensorflow",
     "tensorflow-eigen": "tensorflow-cpu",
     "tensorflow-gpu": "tensorflow",

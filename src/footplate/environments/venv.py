@@ -55,7 +55,9 @@ def lock_requirements(
     asked = pythons.choose(spec.python, workshop.root)
     python = pythons.find(asked, workshop.root) or pythons.download(asked, workshop.root, say)
     if python is not None:
-        return _content(builder, python.minor, wanted, _compile(wanted, python.path, workshop, say), ())
+        # To the digits that were asked for: the node must not take another patch of it than the one resolved for.
+        version = pythons.words(python.version[: max(2, len(asked))])
+        return _content(builder, version, wanted, _compile(wanted, python.path, workshop, say), ())
     return _lock_nearest(builder, wanted, asked, workshop, say)
 
 

@@ -27,7 +27,8 @@ def to_spec(environment: Environment, runtime: Optional[DockerConfiguration] = N
     Builders: "existing" for an interpreter that is there, "venv" when all packages come from pip, else "conda".
     """
     python, dependencies = environment.python, environment.python.conda_dependencies
-    name, version, variables = environment.name, environment.version, dict(environment.environment_variables)
+    name, version = environment.name, environment.version
+    variables = {str(key): str(value) for key, value in environment.environment_variables.items()}
     docker = _docker(environment, runtime)
     options: Dict[str, Any] = {"docker": docker} if docker else {}
     if any(docker.get(key) for key in ("enabled", "base_image", "base_dockerfile", "build_context")):

@@ -168,6 +168,15 @@ class Run(RunHandle):
             shaped = {run: files.populated(self._session, run, values) for run, values in shaped.items()}
         return {run: values for run, values in shaped.items() if values} if recursive else shaped.get(self._id, {})
 
+    # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get_secret(self, name: str) -> str:
+        """A secret of the workspace; it is not written to the run's record."""
+        return self.experiment.workspace.get_default_keyvault().get_secret(name)
+
+    def get_secrets(self, secrets: Sequence[str]) -> Dict[str, str]:
+        return self.experiment.workspace.get_default_keyvault().get_secrets(secrets)
+
     # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def upload_file(self, name: str, path_or_stream: blobs.Source, datastore_name: Optional[str] = None) -> None:

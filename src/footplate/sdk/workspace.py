@@ -14,6 +14,7 @@ from footplate.sdk.config import WorkspaceConfig
 from footplate.sdk.environment import Environment
 from footplate.sdk.exceptions import Kinds, UserErrorException, WorkspaceException
 from footplate.sdk.experiment import Experiment, run_of_view
+from footplate.sdk.keyvault import Keyvault
 from footplate.sdk.model import Model
 from footplate.sdk.run import Run
 from footplate.sdk.session import Session, open_session
@@ -236,6 +237,9 @@ class Workspace:
     def get_run(self, run_id: str) -> Run:
         """The run of this id, whichever experiment it is in, as an object of the right class."""
         return run_of_view(self, from_json(RunView, self.session.get(f"/runs/{run_id}")))
+
+    def get_default_keyvault(self) -> Keyvault:
+        return Keyvault(self)
 
     def get_default_compute_target(self, type: str) -> Optional[ComputeTarget]:
         """The cluster named cpu-cluster or gpu-cluster, or None."""

@@ -20,6 +20,7 @@ from footplate.services.models import ModelService
 from footplate.services.nodes import NodeService
 from footplate.services.orchestrator import Orchestrator
 from footplate.services.runs import RunService
+from footplate.services.secrets import SecretService
 from footplate.services.tokens import TokenService
 from footplate.services.workspaces import WorkspaceService
 from footplate.storage import Store
@@ -55,6 +56,7 @@ class Services:
         self.files = FileService(store, hub.publish)
         self.metrics = MetricService(store, hub.publish)
         self.models = ModelService(store)
+        self.secrets = SecretService(store)
         self.nodes = NodeService(store, self.orchestrator, self.tokens, endpoint)
 
     def start(self) -> None:

@@ -32,7 +32,7 @@ from sqlalchemy.types import TypeDecorator
 
 from footplate.errors import InvalidInput
 
-HEAD = "0002"
+HEAD = "0003"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL takes no index entry larger than a third of a page."""
@@ -318,6 +318,15 @@ locks = Table(
     Column("builder", Words, nullable=False),
     Column("content", Json, nullable=False),
     Column("warnings", Json, nullable=False),
+)
+
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("workspace", Words, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", Words, primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),  # encrypted with the key in the home folder
+    Column("changed", Double, nullable=False),
 )
 
 tokens = Table(

@@ -15,6 +15,7 @@ from footplate.storage.metrics import Metrics
 from footplate.storage.models import Models
 from footplate.storage.registry import Computes, Environments, Locks
 from footplate.storage.runs import Runs
+from footplate.storage.secrets import Secrets
 from footplate.storage.tokens import Tokens
 from footplate.storage.workspaces import Experiments, Workspaces
 
@@ -36,6 +37,7 @@ class Store:
         self.computes = Computes(database)
         self.environments = Environments(database)
         self.locks = Locks(database)
+        self.secrets = Secrets(home, database)
         self.tokens = Tokens(database)
         self.blobs = BlobFolder(str(home / "blobs"))
 

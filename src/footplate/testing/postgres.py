@@ -65,7 +65,7 @@ class PostgresServer:
                 raise Unavailable("PostgreSQL did not start again", f"look at {self.folder / 'server.log'}")
             time.sleep(0.05)
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
+    def _spawn(self) -> subprocess.Popen[Any]:
         # Not with the settings of the test that happens to start it: its home is looked for processes left behind.
         variables = {name: value for name, value in os.environ.items() if not name.startswith("FOOTPLATE_")}
         with (self.folder / "server.log").open("ab") as log:

@@ -141,9 +141,9 @@ def test_no_environment_is_the_interpreter_that_submits():
 
 def test_packages_are_built_without_azures_own():
     environment = with_packages(pip=("azureml-defaults", "azureml_core==1.2", "azureml", "numpy"))
-    environment.environment_variables = {"A": "b"}
+    environment.environment_variables = {"A": "b", "N": 4}  # type: ignore[dict-item]  # scripts do that
     assert to_spec(environment) == EnvironmentSpec(
-        "mine", None, "venv", python="3.10", requirements=("numpy",), variables={"A": "b"}
+        "mine", None, "venv", python="3.10", requirements=("numpy",), variables={"A": "b", "N": "4"}
     )
 
 

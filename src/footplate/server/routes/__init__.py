@@ -15,10 +15,24 @@ from footplate.server.routes import (
     models,
     nodes,
     runs,
+    secrets,
     workspaces,
 )
 
 
 def routers() -> list[APIRouter]:
-    nouns = (workspaces, experiments, runs, files, metrics, blobs, nodes, computes, models, environments, locks)
+    nouns = (
+        workspaces,
+        experiments,
+        runs,
+        files,
+        metrics,
+        blobs,
+        nodes,
+        computes,
+        models,
+        secrets,
+        environments,
+        locks,
+    )
     return [noun.router for noun in nouns]

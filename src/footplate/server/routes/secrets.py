@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from footplate.server.answers import answer, answer_list
+from footplate.server.routes.parsing import Body, ServicesOf
+
+router = APIRouter(tags=["secrets"])
+
+
+class SecretValue(Body):
+    value: str
+
+
+@router.put("/workspaces/{workspace}/secrets/{name}", status_code=204)
+def put_secret(workspace: str, name: str, body: SecretValue, services: ServicesOf) -> None:
+    services.secrets.put(workspace, name, body.value)
+
+
+@router.get("/workspaces/{workspace}/secrets")
+def list_secrets(workspace: str, services: ServicesOf) -> Response:
+    return answer_list([{"name": name} for name in services.secrets.list(workspace)])
+
+
+@router.get("/workspaces/{workspace}/secrets/{name}")
+def get_secret(workspace: str, name: str, services: ServicesOf) -> Response:
+    return answer({"name": name, "value": services.secrets.get(workspace, name)})
+
+
+@router.delete("/workspaces/{workspace}/secrets/{name}", status_code=204)
+def delete_secret(workspace: str, name: str, services: ServicesOf) -> None:
+    services.secrets.delete(workspace, name)
