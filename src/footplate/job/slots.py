@@ -173,7 +173,7 @@ class Decoder:
                 self.descriptions[self._names[series]] = str(value["description"])
                 return None
             return Point(self._names[series], kind, time, None if step != step else step, value)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             self.damaged += 1
             return None
 
