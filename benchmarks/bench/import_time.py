@@ -29,8 +29,7 @@ Names are loaded when first used, so what a script waits for is the row that use
 Footplate is in a fresh environment that its wheel was installed into, the peers are in the benchmarks' own; all with
 bytecode.
 
-import azureml.core took 0.70 s, 853 MB and 158 packages on such a machine; cited, not measured here: it does not
-install on a current Python.
+import azureml.core took 0.70 s, 853 MB and 158 packages on such a machine: the issue's figure, not measured here.
 """
 
 

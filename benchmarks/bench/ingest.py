@@ -41,7 +41,7 @@ def run(options: Options) -> Report:
     with temporary_folder() as folder, footplate_home(folder) as workspace:
         journal = _write_journal(folder / "journal", points)
         experiment = Experiment(workspace, "ingest")
-        runs = [experiment.start_logging(snapshot_directory=None) for _ in range(2 * rounds)]
+        runs = [experiment.start_logging(outputs=False, snapshot_directory=None) for _ in range(2 * rounds)]
         transport = connect(str(folder / "home"))
         with closing(Store.open(folder / "home")) as store:
             direct = [_append(store, made.id, journal) for made in runs[:rounds]]

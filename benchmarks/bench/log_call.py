@@ -24,10 +24,10 @@ CAVEATS = f"""
 Ours and TensorBoard's are timed in batches of {BATCH} calls, loop included, since reading the clock costs as much as
 a call; their p95 is one of batches. MLflow's calls are timed one by one.
 
-A value that run.log took survives SIGKILL of the process; one that add_scalar took does not (it waits in a queue of
-the process); log_metric has committed it to a database, which survives a loss of power too.
+A value that run.log took survives SIGKILL of the process; one that add_scalar took waits in a queue of the process;
+log_metric has committed it to a database.
 
-SummaryWriter is tensorboardX's, where torch.utils.tensorboard comes from: the same queue and file format, no torch.
+SummaryWriter is tensorboardX's, with its defaults. That of torch.utils.tensorboard was not measured: it needs torch.
 """
 
 

@@ -35,8 +35,8 @@ Ours is asked over HTTP on the Unix socket, and once more without HTTP; MLflow i
 
 All runs are in one experiment. Flat is taken as: 100 times the runs take at most twice the time.
 
-Sorting by a metric takes MLflow the square of the number of runs on SQLite (minutes at 100,000), so that
-question is put to it with at most 10,000.
+Sorting by a metric, MLflow on SQLite took 0.04 s with 2,000 runs, 0.8 s with 10,000, and had not answered after four
+minutes with 100,000, so that question is put to it with at most 10,000.
 """
 
 
@@ -68,6 +68,14 @@ QUESTIONS = (
         order="metrics.loss ASC",
         holds=lambda loss, color: color == "blue",
         by_loss=True,
+    ),
+    Question(
+        title="newest 100 with loss ≤ 0.04",
+        query={"metric": "loss", "metric_max": 0.04},
+        filter="metrics.loss <= 0.04",
+        order="attributes.start_time DESC",
+        holds=lambda loss, color: loss <= 0.04,
+        by_loss=False,
     ),
     Question(
         title="newest 100 with loss ≤ 0.002 (rare)",
@@ -108,9 +116,9 @@ def run(options: Options) -> Report:
                 samples = interleave(rounds, contestants, {who: 3 for who in contestants if who.startswith("MLflow")})
         report.rows += [Row(who, values) for who, values in samples.items()]
     few, many = ([_over_http_median(report, q, size) for q in QUESTIONS] for size in (1000, large))
-    growth = [more / less for less, more in zip(few[:2], many[:2], strict=True)]  # of the rare, 1,000 hold no page
+    growth = [more / less for less, more in zip(few[:2], many[:2], strict=True)]  # of the others, 1,000 hold no page
     report.targets = [
-        Target(f"slowest of the three of {large:,}, over HTTP, median", max(many), "ms", at_most=50),
+        Target(f"slowest of the four of {large:,}, over HTTP, median", max(many), "ms", at_most=50),
         Target(f"growth from 1,000 to {large:,} runs, the worse of the first two", max(growth), "×", at_most=2),
     ]
     return report
@@ -171,7 +179,7 @@ def _timed(ask: Ask) -> Callable[[], float]:
 
 
 def _first_footplate_run(workspace: Any, data: Data) -> str:
-    made = Experiment(workspace, EXPERIMENT).start_logging(snapshot_directory=None)
+    made = Experiment(workspace, EXPERIMENT).start_logging(outputs=False, snapshot_directory=None)
     made.log("loss", data.losses[0])
     made.log("accuracy", 0.5)
     made.set_tags({"color": data.colors[0], "kind": "copy"})

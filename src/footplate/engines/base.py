@@ -1,4 +1,4 @@
-"""The engine protocol: a name and four methods. An engine only starts N node agents, watches them and ends them.
+"""The engine protocol: a name and five methods. An engine only starts N node agents, watches them and ends them.
 
 Logs, metrics, retries and environments are not an engine's business. A new engine costs one file here, one row in
 `engines/__init__`, one fixture of the conformance suite and one page of documentation.
@@ -66,4 +66,8 @@ class Engine(Protocol):
 
     def cancel(self, handle: str, grace: float) -> None:
         """Ask the whole group to end, and see that it has after `grace` seconds. Returns at once; idempotent."""
+        ...
+
+    def forget(self, handle: str) -> bool:
+        """The run is over: remove what is still kept for it. False while an agent lives that will do so itself."""
         ...

@@ -42,7 +42,7 @@ class LocalEngine:
         self._program = list(program)
         self._nursery = Nursery(agent_argv())
 
-    # ── The four methods ──────────────────────────────────────────────────────────────────────────────────────────────
+    # ── The five methods ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def prepare(self, job: AgentJob) -> Request:
         if job.home is None:
@@ -82,6 +82,15 @@ class LocalEngine:
         timer = threading.Timer(grace, _end_by_force, [agents, folders])
         timer.daemon = True
         timer.start()
+
+    def forget(self, handle: str) -> bool:
+        """An agent removes its folder as its last act; one that was killed just before that could not."""
+        known = _parse(handle)
+        if known is None:
+            return True
+        home, run, count = str(known["home"]), str(known["run"]), len(_agents(known))
+        removed = [_removed(NodeFolder(home, run, node)) for node in range(count)]
+        return all(removed)
 
     # ── Starting ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -124,6 +133,19 @@ def _holder(folder: NodeFolder) -> dict[str, Any]:
             return {"pid": holder["pid"], "identity": holder["identity"]}
         time.sleep(0.01)
     raise Broken(f"{folder.path} is locked by a process that does not say who it is", "see who has agent.lock open")
+
+
+def _removed(folder: NodeFolder) -> bool:
+    if not folder.exists():
+        return True
+    held = folder.take_lock()
+    if held is None:
+        return False
+    try:
+        folder.remove()
+    finally:
+        os.close(held)
+    return True
 
 
 # ── Watching and ending ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -36,6 +36,9 @@ GRACE_SECONDS = 120.0
 """How long a node may take to end its ranks and ship before the engine ends it by force. Agents enforce their own,
 much shorter grace on the ranks; this one is for an agent that hangs."""
 
+FORGET_SECONDS = 60.0
+"""How long the agents of a run that is over may take to clean up behind themselves."""
+
 MAX_REVIVALS = 3
 LOCK_LOG = "azureml-logs/10_environment_lock.txt"
 
@@ -60,6 +63,7 @@ class Orchestrator:
         self._waits: dict[str, Waiting] = {}
         self._revivals: defaultdict[str, int] = defaultdict(int)
         self._missing_since: dict[str, float] = {}
+        self._to_forget: dict[str, tuple[RunRecord, float]] = {}
         self._unsure: set[str] = set()
         self._active: set[str] = set()
         self._active_guard = threading.Lock()
@@ -76,7 +80,7 @@ class Orchestrator:
     # ── Life of the orchestrator itself ───────────────────────────────────────────────────────────────────────────────
 
     def start(self) -> None:
-        for record in self._store.runs.active():
+        for record in self._store.runs.active("job"):
             self._track(record)
             self._perform_all(record, lifecycle.resume(record))
         for thread in self._threads:
@@ -156,7 +160,11 @@ class Orchestrator:
         for effect in effects:
             if isinstance(effect, lifecycle.Schedule):
                 self.look_at_queue(record.workspace, record.spec.target)
-            elif not isinstance(effect, lifecycle.Conclude):
+            elif isinstance(effect, lifecycle.Conclude):
+                if record.handle is not None:
+                    self._to_forget[record.id] = (record, time.monotonic() + FORGET_SECONDS)
+                    self._wake_watcher.set()
+            else:
                 with contextlib.suppress(RuntimeError):  # the pool is shut: the next server resumes from the record
                     self._pool.submit(self._perform, record, effect)
 
@@ -303,12 +311,18 @@ class Orchestrator:
             self._stopping.wait(self._watch_seconds)
 
     def _is_idle(self) -> bool:
-        return self.active_runs() == 0 and not self._unsure
+        return self.active_runs() == 0 and not self._unsure and not self._to_forget
+
+    def _forget_ended(self) -> None:
+        for run, (record, deadline) in list(self._to_forget.items()):
+            if self._engine(record).forget(record.handle or "") or time.monotonic() > deadline:
+                del self._to_forget[run]
 
     def _watch_once(self) -> None:
+        self._forget_ended()
         by_engine: defaultdict[str, list[RunRecord]] = defaultdict(list)
         unsure = set(self._unsure)
-        active = self._store.runs.active()
+        active = self._store.runs.active("job")
         self._unsure -= unsure
         for record in active:
             if record.id in unsure:

@@ -25,7 +25,7 @@ from footplate.errors import InvalidInput
 from footplate.storage.labels import PROPERTY, RUN_LABELS, TAG
 from footplate.storage.schema import experiments, run_labels, runs, series
 
-RARE = 5_000
+RARE = 1_000
 LARGEST_PAGE = 10_000
 
 _BY_BYTES = {"sqlite": "BINARY", "postgresql": "C"}

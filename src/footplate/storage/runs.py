@@ -153,9 +153,9 @@ class Runs:
             found += more
         return found
 
-    def active(self) -> builtins.list[RunRecord]:
-        """All runs that have not ended, oldest first."""
-        return self._records(runs.c.stage.in_(_ACTIVE))
+    def active(self, kind: str | None = None) -> builtins.list[RunRecord]:
+        """All runs that have not ended, oldest first; of one kind only, if it is named."""
+        return self._records(runs.c.stage.in_(_ACTIVE), *([] if kind is None else [runs.c.kind == kind]))
 
     def waiting(self, workspace: str, target: str) -> builtins.list[RunRecord]:
         """The queue of a compute target, oldest first."""

@@ -151,6 +151,18 @@ class EngineSuite:
         ended(engine, handle)
         engine.cancel(handle, 0.0)
 
+    def test_a_run_that_is_over_leaves_nothing_and_one_that_lives_is_left_alone(self, arena: Arena) -> None:
+        engine = arena.engine(WAITS)
+        handle = engine.submit(engine.prepare(arena.job("r1")))
+        eventually(lambda: _starts(arena))
+        assert engine.forget(handle) is False
+        assert observe(engine, handle).state == "running"
+        _let_go(arena, 0)
+        ended(engine, handle)
+        eventually(lambda: engine.forget(handle))
+        assert engine.forget(handle) is True
+        assert engine.forget("never heard of") is True
+
 
 def _lines(arena: Arena) -> list[str]:
     return _read(arena.folder / "starts").splitlines()

@@ -124,6 +124,7 @@ class RunTests(StorageFixtures):
         assert store.runs.busy_nodes(WORKSPACE, "big") == 3
         assert store.runs.busy_nodes(WORKSPACE, "nowhere") == 0
         assert {r.id for r in store.runs.active()} == {"waits", "waits-too", "elsewhere", "runs", "ends", "own"}
+        assert {r.id for r in store.runs.active("job")} == {"waits", "waits-too", "elsewhere", "runs", "ends"}
 
     def test_tags_come_and_go(self, store: Store) -> None:
         store.runs.create(record("r-1", tags={"a": "1", "b": "2"}), "", [])

@@ -13,7 +13,8 @@ import pytest
 
 PATHS = {
     "azureml.core": (
-        "Workspace Experiment Run ScriptRunConfig RunConfiguration Environment ComputeTarget Model ScriptRun get_run"
+        "Workspace Experiment Run ScriptRunConfig RunConfiguration Environment ComputeTarget Keyvault Model ScriptRun "
+        "get_run"
     ),
     "azureml.core.workspace": "Workspace",
     "azureml.core.experiment": "Experiment",
@@ -36,6 +37,7 @@ PATHS = {
     "azureml.core.databricks": "DatabricksSection",
     "azureml.core.compute": "ComputeTarget AmlCompute",
     "azureml.core.compute_target": "AbstractComputeTarget ComputeTargetException LocalTarget",
+    "azureml.core.keyvault": "Keyvault",
     "azureml.core.model": "Model",
     "azureml.core.resource_configuration": "ResourceConfiguration",
     "azureml.core.authentication": (

@@ -23,6 +23,7 @@ class FakeEngine:
     name: str = "local"
     submitted: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
     seen: dict[str, Observation] = field(default_factory=dict)
     refuses: str = ""
 
@@ -40,6 +41,10 @@ class FakeEngine:
 
     def cancel(self, handle: str, grace: float) -> None:
         self.cancelled.append(handle)
+
+    def forget(self, handle: str) -> bool:
+        self.forgotten.append(handle)
+        return True
 
 
 class Bulletin:

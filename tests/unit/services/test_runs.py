@@ -30,6 +30,7 @@ def test_a_run_goes_from_submission_to_completed_and_tells_its_story(house: Hous
     told = [line.event for line in house.services.runs.story("r1")]
     assert told == ["Submitted", "Locked", "Admitted", "Launched", "Joined", "Started", "Exited", "Done"]
     assert house.services.active_runs() == 0
+    house.bulletin.until(lambda: house.engine.forgotten == ["handle-r1"])
 
 
 def test_the_same_submission_twice_is_one_run_and_another_under_its_id_is_refused(house: House) -> None:

@@ -1,6 +1,7 @@
 from footplate.sdk.compute import ComputeTarget as ComputeTarget
 from footplate.sdk.environment import Environment as Environment
 from footplate.sdk.experiment import Experiment as Experiment
+from footplate.sdk.keyvault import Keyvault as Keyvault
 from footplate.sdk.model import Model as Model
 from footplate.sdk.run import Run as Run
 from footplate.sdk.run import get_run as get_run
