@@ -11,6 +11,7 @@ from typing import Callable, Dict, Generator, Iterator, List, Optional, Protocol
 
 from footplate.content.blobs import hash_file
 from footplate.content.ignore import IgnoreRules, rules_for
+from footplate.content.listing import LARGE, fingerprint
 from footplate.content.manifest import (
     EXECUTABLE,
     FILE,
@@ -64,11 +65,20 @@ class Store(Protocol):
 class Tree:
     """A scanned folder. Files that nothing vouches for have no digest until they are stored or hashed."""
 
-    def __init__(self, folder: str, rules: IgnoreRules, seen: Seen, cache: StatCache) -> None:
+    def __init__(
+        self,
+        folder: str,
+        rules: IgnoreRules,
+        seen: Seen,
+        cache: StatCache,
+        skipped: Sequence[str] = (),
+        listing: Optional[str] = None,
+    ) -> None:
         self.folder = folder
         self._rules = rules.key
         self._seen = seen
         self._cache = cache
+        self._skipped, self._listing = skipped, listing
         self._is_as_remembered = cache.rules == rules.key and cache.seen == seen
         self._digest = cache.manifest if self._is_as_remembered else None
         self._known: Optional[Dict[str, str]] = None
@@ -141,8 +151,10 @@ class Tree:
 
     def remember(self) -> None:
         """Keep what was learnt for the next scan."""
-        if not self._is_as_remembered:
-            self._cache.save(self._rules, self._seen, self.known, self._changing, self.digest)
+        if not self._is_as_remembered or self._listing not in (None, self._cache.listing):
+            self._cache.save(
+                self._rules, self._seen, self.known, self._changing, self.digest, self._skipped, self._listing
+            )
 
     def _is_still(self, path: str) -> bool:
         """Whether the file is as the scan found it."""
@@ -169,14 +181,19 @@ def scan(folder: str, rules: Optional[IgnoreRules] = None, cache: Optional[StatC
     cache = StatCache(None) if cache is None else cache
     # What these rules let in once they let in again, so most paths need not be matched.
     let_in = cache.seen if cache.rules == rules.key else {}
-    seen = _walk(top, rules, let_in)
+    listing = fingerprint(top, cache.skipped) if sum(map(len, let_in.values())) >= LARGE else None
+    if listing is not None and listing == cache.listing:
+        return Tree(top, rules, cache.seen, cache)
+    seen, skipped = _walk(top, rules, let_in)
     check_links(_links(seen))
-    return Tree(top, rules, seen, cache)
+    # A listing that passed over other folders than these says nothing about the next one.
+    return Tree(top, rules, seen, cache, skipped, listing if skipped == cache.skipped else None)
 
 
-def _walk(top: str, rules: IgnoreRules, let_in: Seen) -> Seen:
-    """Everything below `top`."""
+def _walk(top: str, rules: IgnoreRules, let_in: Seen) -> Tuple[Seen, List[str]]:
+    """Everything below `top`, and the folders that were left out."""
     seen: Seen = {}
+    skipped: List[str] = []
     todo = [""]
     while todo:
         above = todo.pop()
@@ -197,9 +214,11 @@ def _walk(top: str, rules: IgnoreRules, let_in: Seen) -> Seen:
             if stat.S_ISDIR(info.st_mode):
                 if path + "/" in let_in or not rules.excludes(path, True):
                     todo.append(path + "/")
+                else:
+                    skipped.append(path)
             elif name in before or not rules.excludes(path, False):
                 found[name] = _stamp(info) if stat.S_ISREG(info.st_mode) else _target(info, folder + name, path)
-    return seen
+    return seen, sorted(skipped)
 
 
 def _are_as_before(folder: str, files: List[str], before: Dict[str, What]) -> bool:
@@ -246,6 +265,7 @@ def store(tree: Tree, blobs: Store) -> str:
     while it is copied: the manifest tells what was stored, whoever writes to the folder meanwhile.
     """
     if tree.is_known and blobs.has(tree.digest):
+        tree.remember()
         return tree.digest
     lacking = blobs.missing(set(tree.known.values()))
     wanted = tree.unknown() + _holders(tree, lacking)
