@@ -82,12 +82,21 @@ def test_ten_processes_at_once_start_one_server(home):
     assert log.count("serves") == 1, log
 
 
+def open_files(pid: int) -> list[str]:
+    links: list[str] = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            links.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except FileNotFoundError:  # closed since it was listed
+            continue
+    return links
+
+
 def test_the_server_is_nobodys_child_and_holds_nothing_of_its_starter(home, tmp_path):
     with open(tmp_path / "of the starter", "w") as file:
         os.set_inheritable(file.fileno(), True)
         pid = connect().get("/server")["pid"]
-        links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-        assert file.name not in links
+        assert file.name not in open_files(pid)
     status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     parent, session = int(status[1]), int(status[3])
     assert parent != os.getpid()
