@@ -13,7 +13,7 @@ import hashlib
 import marshal
 import os
 import time
-from typing import Any, Container, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Container, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Union
 
 Stamp = Tuple[int, int, int, int, int]
 """A regular file: mode, size, mtime_ns, ctime_ns, inode."""
@@ -24,7 +24,7 @@ What = Union[Stamp, str, None]
 Seen = Dict[str, Dict[str, What]]
 """For every folder ("" or "a/b/") what is in it by name, folders excepted, which are here by themselves."""
 
-_MAGIC = b"footplate stat cache 2, marshal %d\n" % marshal.version
+_MAGIC = b"footplate stat cache 1, marshal %d\n" % marshal.version
 _TICK_NS = 50_000_000  # more than a tick of any kernel's coarse clock
 _COARSE_NS = 2_000_000_000  # more than the steps of file systems that keep no fractions of seconds
 _DIGEST_BYTES = 32
@@ -43,8 +43,6 @@ class StatCache:
         self.rules: Any = None
         self.seen: Seen = {}
         self.manifest: Optional[str] = None
-        self.skipped: List[str] = []  # the folders that the rules left out
-        self.listing: Optional[str] = None  # how all of it looked just before; None unless every file is trusted
         if path is not None:
             self._load(path)
 
@@ -58,16 +56,7 @@ class StatCache:
         raw, width = self._digests, _DIGEST_BYTES
         return {path: raw[at * width : (at + 1) * width].hex() for at, path in enumerate(_files(self.seen))}
 
-    def save(
-        self,
-        rules: Any,
-        seen: Seen,
-        digests: Mapping[str, str],
-        changing: Container[str],
-        manifest: str,
-        skipped: Sequence[str] = (),
-        listing: Optional[str] = None,
-    ) -> None:
+    def save(self, rules: Any, seen: Seen, digests: Mapping[str, str], changing: Container[str], manifest: str) -> None:
         """Remember a scan, except for files that changed under the reader's eyes or shortly before."""
         if self._path is None:
             return
@@ -79,8 +68,7 @@ class StatCache:
             for folder, names in seen.items()
         }
         raw = b"".join(bytes.fromhex(digests[path]) for path in _files(trusted))
-        whole = trusted == seen
-        data = marshal.dumps((rules, manifest, trusted, raw, list(skipped), listing if whole else None))
+        data = marshal.dumps((rules, manifest, trusted, raw))
         with contextlib.suppress(OSError):  # a cache that cannot be kept costs time next time, nothing else
             self._write(self._path, (_MAGIC, binascii.crc32(data).to_bytes(4, "little"), data))
 
@@ -115,7 +103,7 @@ class StatCache:
         data = memoryview(content)[start:]
         # Checked first: marshal may not survive what it did not write.
         if content.startswith(_MAGIC) and content[len(_MAGIC) : start] == binascii.crc32(data).to_bytes(4, "little"):
-            self.rules, self.manifest, self.seen, self._digests, self.skipped, self.listing = marshal.loads(data)
+            self.rules, self.manifest, self.seen, self._digests = marshal.loads(data)
 
 
 def _files(seen: Seen) -> Iterator[str]:

@@ -11,7 +11,6 @@ from typing import Callable, Dict, Generator, Iterator, List, Optional, Protocol
 
 from footplate.content.blobs import hash_file
 from footplate.content.ignore import IgnoreRules, rules_for
-from footplate.content.listing import LARGE, fingerprint
 from footplate.content.manifest import (
     EXECUTABLE,
     FILE,
@@ -65,20 +64,11 @@ class Store(Protocol):
 class Tree:
     """A scanned folder. Files that nothing vouches for have no digest until they are stored or hashed."""
 
-    def __init__(
-        self,
-        folder: str,
-        rules: IgnoreRules,
-        seen: Seen,
-        cache: StatCache,
-        skipped: Sequence[str] = (),
-        listing: Optional[str] = None,
-    ) -> None:
+    def __init__(self, folder: str, rules: IgnoreRules, seen: Seen, cache: StatCache) -> None:
         self.folder = folder
         self._rules = rules.key
         self._seen = seen
         self._cache = cache
-        self._skipped, self._listing = skipped, listing
         self._is_as_remembered = cache.rules == rules.key and cache.seen == seen
         self._digest = cache.manifest if self._is_as_remembered else None
         self._known: Optional[Dict[str, str]] = None
@@ -151,10 +141,8 @@ class Tree:
 
     def remember(self) -> None:
         """Keep what was learnt for the next scan."""
-        if not self._is_as_remembered or self._listing not in (None, self._cache.listing):
-            self._cache.save(
-                self._rules, self._seen, self.known, self._changing, self.digest, self._skipped, self._listing
-            )
+        if not self._is_as_remembered:
+            self._cache.save(self._rules, self._seen, self.known, self._changing, self.digest)
 
     def _is_still(self, path: str) -> bool:
         """Whether the file is as the scan found it."""
@@ -181,19 +169,14 @@ def scan(folder: str, rules: Optional[IgnoreRules] = None, cache: Optional[StatC
     cache = StatCache(None) if cache is None else cache
     # What these rules let in once they let in again, so most paths need not be matched.
     let_in = cache.seen if cache.rules == rules.key else {}
-    listing = fingerprint(top, cache.skipped) if sum(map(len, let_in.values())) >= LARGE else None
-    if listing is not None and listing == cache.listing:
-        return Tree(top, rules, cache.seen, cache)
-    seen, skipped = _walk(top, rules, let_in)
+    seen = _walk(top, rules, let_in)
     check_links(_links(seen))
-    # A listing that passed over other folders than these says nothing about the next one.
-    return Tree(top, rules, seen, cache, skipped, listing if skipped == cache.skipped else None)
+    return Tree(top, rules, seen, cache)
 
 
-def _walk(top: str, rules: IgnoreRules, let_in: Seen) -> Tuple[Seen, List[str]]:
-    """Everything below `top`, and the folders that were left out."""
+def _walk(top: str, rules: IgnoreRules, let_in: Seen) -> Seen:
+    """Everything below `top`."""
     seen: Seen = {}
-    skipped: List[str] = []
     todo = [""]
     while todo:
         above = todo.pop()
@@ -214,11 +197,9 @@ def _walk(top: str, rules: IgnoreRules, let_in: Seen) -> Tuple[Seen, List[str]]:
             if stat.S_ISDIR(info.st_mode):
                 if path + "/" in let_in or not rules.excludes(path, True):
                     todo.append(path + "/")
-                else:
-                    skipped.append(path)
             elif name in before or not rules.excludes(path, False):
                 found[name] = _stamp(info) if stat.S_ISREG(info.st_mode) else _target(info, folder + name, path)
-    return seen, sorted(skipped)
+    return seen
 
 
 def _are_as_before(folder: str, files: List[str], before: Dict[str, What]) -> bool:
@@ -265,7 +246,6 @@ def store(tree: Tree, blobs: Store) -> str:
     while it is copied: the manifest tells what was stored, whoever writes to the folder meanwhile.
     """
     if tree.is_known and blobs.has(tree.digest):
-        tree.remember()
         return tree.digest
     lacking = blobs.missing(set(tree.known.values()))
     wanted = tree.unknown() + _holders(tree, lacking)
