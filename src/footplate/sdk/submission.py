@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import RunView
-from footplate.sdk import snapshots
+from footplate.sdk import on_demand, snapshots
 from footplate.sdk.exceptions import AzureMLException, ExperimentExecutionException, Kinds, UserErrorException
 from footplate.sdk.run import Run
 from footplate.sdk.script_run import ScriptRun
@@ -55,6 +55,8 @@ def submit_script(
         raise ExperimentExecutionException(f"there is no source directory {os.path.abspath(config.source_directory)}")
     workspace = experiment.workspace
     spec = to_run_spec(config, experiment.name)
+    if spec.target == on_demand.TARGET:
+        spec = on_demand.place(workspace, spec, config.run_config)
     taken = snapshots.take(workspace.session, config.source_directory)
     spec = replace(
         spec,

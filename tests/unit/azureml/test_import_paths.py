@@ -49,6 +49,9 @@ PATHS = {
     ),
     "azureml._common.exceptions": "AzureMLException",
     "azureml._restclient.constants": "RunStatus",
+    "azureml.train.dnn": "Chainer Gloo Mpi Nccl ParameterServer PyTorch TensorFlow",
+    "azureml.train.estimator": "Estimator Gloo Mpi Nccl ParameterServer",
+    "azureml.train.sklearn": "SKLearn",
     "azureml.telemetry": "set_diagnostics_collection",
     "azureml.widgets": "RunDetails",
 }

@@ -1,0 +1,113 @@
+"""How an estimator distributes training: the backends' own classes, and what each becomes as a distributed job."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Sequence, Tuple, Type
+
+from footplate.sdk.checked import Checked
+from footplate.sdk.exceptions import TrainingException
+from footplate.sdk.run_configuration import DistributedJob
+from footplate.sdk.run_configuration_sections import (
+    MpiConfiguration,
+    ParallelTaskConfiguration,
+    PyTorchConfiguration,
+    TensorflowConfiguration,
+)
+
+
+class Mpi(Checked):
+    """Processes started by `mpirun`, `process_count_per_node` on each node: Horovod, mpi4py."""
+
+    def __init__(self, process_count_per_node: int = 1) -> None:
+        self.process_count_per_node = process_count_per_node
+        self._seal()
+
+
+class ParameterServer(Checked):
+    """TensorFlow's own: workers, and parameter servers that hold the variables."""
+
+    def __init__(self, worker_count: int = 1, parameter_server_count: int = 1) -> None:
+        self.worker_count = worker_count
+        self.parameter_server_count = parameter_server_count
+        self._seal()
+
+
+class Gloo(Checked):
+    """PyTorch's process group over Gloo."""
+
+    def __init__(self) -> None:
+        self._seal()
+
+
+class Nccl(Checked):
+    """PyTorch's process group over NCCL."""
+
+    def __init__(self) -> None:
+        self._seal()
+
+
+BACKENDS: Dict[str, Type[Checked]] = {"mpi": Mpi, "ps": ParameterServer, "gloo": Gloo, "nccl": Nccl}
+EQUIVALENT: Dict[type, type] = {MpiConfiguration: Mpi, TensorflowConfiguration: ParameterServer}
+"""What `distributed_training` took in later versions, and the class of the same meaning."""
+
+
+def distributed_job(
+    given: Any,
+    backend: Optional[str],
+    allowed: Sequence[str],
+    node_count: int,
+    processes: int,
+    workers: Tuple[int, int] = (1, 1),
+) -> Optional[DistributedJob]:
+    """The job for `distributed_training=given` or `distributed_backend=backend`; None when neither is set.
+
+    `processes` is process_count_per_node and `workers` worker_count and parameter_server_count, as the estimator was
+    given them: they count where the object does not say otherwise.
+    """
+    if given is not None and backend is not None:
+        raise TrainingException(
+            "both distributed_training and distributed_backend were given", hint="give distributed_training alone"
+        )
+    kind = _kind(given, backend, allowed)
+    if kind is None:
+        if node_count > 1 or processes > 1:
+            raise TrainingException(
+                f"node_count is {node_count} and process_count_per_node is {processes}, but nothing says how the "
+                "processes are to work together",
+                hint=f"set distributed_training, e.g. distributed_training={BACKENDS[allowed[0]].__name__}()",
+            )
+        return None
+    if kind is Mpi:
+        return MpiConfiguration(_own(given, "process_count_per_node", processes), node_count)
+    if kind is ParameterServer:
+        return TensorflowConfiguration(
+            _own(given, "worker_count", workers[0]), _own(given, "parameter_server_count", workers[1])
+        )
+    return PyTorchConfiguration(kind.__name__, node_count * processes, node_count)
+
+
+def _own(given: Any, name: str, otherwise: int) -> int:
+    """The object's own number, unless it was left at 1: then the one that the estimator was given."""
+    own = getattr(given, name, 1)
+    return own if own != 1 else otherwise
+
+
+def _kind(given: Any, backend: Optional[str], allowed: Sequence[str]) -> Optional[type]:
+    if backend is not None:
+        if str(backend).lower() not in allowed:
+            raise TrainingException(
+                f"distributed_backend is {backend!r}", hint=f"use one of {', '.join(map(repr, allowed))}"
+            )
+        return BACKENDS[str(backend).lower()]
+    if given is None:
+        return None
+    if isinstance(given, ParallelTaskConfiguration):
+        raise TrainingException("Footplate has no parallel tasks", hint="use MpiConfiguration")
+    own: type = given.__class__
+    kind = EQUIVALENT.get(own, own)
+    classes = [BACKENDS[name] for name in allowed]
+    if kind not in classes:
+        names = [known.__name__ for known in classes]
+        names += [later.__name__ for later, known in EQUIVALENT.items() if known in classes]
+        raise TrainingException(f"distributed_training is {given!r}", hint=f"use one of {', '.join(names)}")
+    return kind

@@ -1,0 +1,139 @@
+"""The environment that an estimator's parameters describe.
+
+A framework's packages come from its curated environment, which the server knows: they are put under the estimator's
+own when it is submitted.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
+
+from footplate.sdk.conda_dependencies import DEFAULT_PIP_PACKAGES, CondaDependencies, package_name
+from footplate.sdk.environment import Environment
+from footplate.sdk.environment_files import requirement_lines
+from footplate.sdk.environment_sections import registry_from
+from footplate.sdk.exceptions import TrainingException, UserErrorException
+
+if TYPE_CHECKING:
+    from footplate.sdk.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Packages:
+    conda: List[str]
+    pip: List[str]
+    conda_file: Optional[str]
+    pip_file: Optional[str]
+
+    def named(self) -> Dict[str, Any]:
+        """What was given, by the names of the estimator's parameters."""
+        names = {
+            "conda_packages": self.conda,
+            "pip_packages": self.pip,
+            "conda_dependencies_file": self.conda_file,
+            "pip_requirements_file": self.pip_file,
+        }
+        return {name: value for name, value in names.items() if value}
+
+
+def make(
+    folder: str,
+    name: str,
+    packages: Packages,
+    *,
+    use_gpu: bool = False,
+    definition: Optional[Environment] = None,
+    user_managed: bool = False,
+    image: Optional[str] = None,
+    registry: Any = None,
+    use_docker: bool = True,
+    shm_size: Optional[str] = None,
+    variables: Optional[Mapping[str, Any]] = None,
+) -> Environment:
+    """`folder` is the source folder, which the paths of conda and pip files begin at."""
+    given = dict(packages.named(), **_set(custom_docker_image=image, image_registry_details=registry))
+    if definition is not None:
+        clash = sorted(dict(given, **_set(use_gpu=use_gpu, user_managed=user_managed, shm_size=shm_size)))
+        if clash:
+            raise TrainingException(
+                f"environment_definition was given, and {', '.join(clash)} as well",
+                hint="set everything on the environment, or leave environment_definition out",
+            )
+        made = copy.deepcopy(definition)
+    else:
+        made = Environment(name)
+        if user_managed:
+            _refuse_packages(packages)
+            made.python.user_managed_dependencies = True
+        else:
+            made.python.conda_dependencies = _dependencies(folder, packages)
+    if image is not None and use_docker:
+        # Azure ran everything in a container; here one is used when it is asked for by the name of an image.
+        made.docker.enabled, made.docker.base_image = True, image
+    if registry is not None:
+        made.docker.base_image_registry = registry_from(registry)
+    if shm_size is not None:
+        made.docker.shm_size = shm_size
+    made.environment_variables.update({str(key): str(value) for key, value in (variables or {}).items()})
+    return made
+
+
+def on_top_of(workspace: Workspace, curated: str, own: Environment) -> Environment:
+    """The curated environment with what `own` adds to it. A package that both name is taken from `own`."""
+    made = Environment.get(workspace, curated).clone(own.name)
+    ours, theirs = own.python.conda_dependencies, made.python.conda_dependencies
+    for package in ours.conda_packages:
+        if package_name(package) != "python":
+            theirs.add_conda_package(package)
+    for package in ours.pip_packages:
+        if package not in DEFAULT_PIP_PACKAGES:
+            theirs.add_pip_package(package)
+    for option in ours.pip_options:
+        theirs.set_pip_option(option)
+    for channel in ours.conda_channels:
+        theirs.add_channel(channel)
+    made.environment_variables.update(own.environment_variables)
+    if own.docker.enabled or own.docker.shm_size != made.docker.shm_size:
+        made.docker = own.docker
+    return made
+
+
+def _set(**values: Any) -> Dict[str, Any]:
+    return {name: value for name, value in values.items() if value}
+
+
+def _refuse_packages(packages: Packages) -> None:
+    given = packages.named()
+    if given:
+        raise UserErrorException(
+            f"user_managed is True, and {', '.join(given)} is given",
+            hint="install the packages into the environment that you manage, or leave user_managed out",
+        )
+
+
+def _dependencies(folder: str, packages: Packages) -> CondaDependencies:
+    if packages.conda_file is not None:
+        others = sorted(set(packages.named()) - {"conda_dependencies_file"})
+        if others:
+            raise TrainingException(
+                f"conda_dependencies_file was given, and {', '.join(others)} as well",
+                hint="name all packages in the file",
+            )
+        return CondaDependencies(_inside(folder, packages.conda_file))
+    made = CondaDependencies()
+    for package in packages.conda:
+        made.add_conda_package(package)
+    lines = requirement_lines(_inside(folder, packages.pip_file)) if packages.pip_file is not None else []
+    if lines:
+        made.set_pip_requirements([*DEFAULT_PIP_PACKAGES, *lines])
+    for package in packages.pip:
+        made.add_pip_package(package)
+    return made
+
+
+def _inside(folder: str, path: str) -> str:
+    """A file named relative to the source folder, or by a path of its own."""
+    return path if os.path.isabs(path) else os.path.join(folder, path)

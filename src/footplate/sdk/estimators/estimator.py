@@ -1,0 +1,231 @@
+"""What an estimator is asked for, and how it is submitted: as the ScriptRunConfig that it becomes."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import warnings
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple
+
+from footplate.sdk import on_demand
+from footplate.sdk.conda_dependencies import CondaDependencies
+from footplate.sdk.environment import Environment
+from footplate.sdk.estimators import environment as environments
+from footplate.sdk.estimators.distribution import distributed_job
+from footplate.sdk.estimators.equivalent import equivalent
+from footplate.sdk.estimators.inputs import add_inputs, arguments
+from footplate.sdk.exceptions import TrainingException
+from footplate.sdk.run_configuration import RunConfiguration, distribute, target_name
+from footplate.sdk.run_configuration_sections import TensorflowConfiguration
+from footplate.sdk.script_run import ScriptRun
+from footplate.sdk.script_run_config import ScriptRunConfig
+from footplate.sdk.submission import SUBMITTERS, submit_script
+
+if TYPE_CHECKING:
+    from footplate.sdk.experiment import Experiment
+    from footplate.sdk.workspace import Workspace
+
+
+class Estimator:
+    """A training script, its parameters, packages and distribution. `run_config` stays editable until it is submitted.
+
+    Everything after `source_directory` is given by name.
+    """
+
+    _backends: Tuple[str, ...] = ("mpi",)  # what distributed_backend may name
+    _distributions: Tuple[str, ...] = ("mpi", "ps", "gloo", "nccl")  # what distributed_training may be
+
+    def __init__(
+        self,
+        source_directory: str,
+        *,
+        compute_target: Any = None,
+        vm_size: Optional[str] = None,
+        vm_priority: Optional[str] = None,
+        entry_script: Optional[str] = None,
+        script_params: Optional[Mapping[str, Any]] = None,
+        node_count: int = 1,
+        process_count_per_node: int = 1,
+        distributed_backend: Optional[str] = None,
+        distributed_training: Any = None,
+        use_gpu: bool = False,
+        use_docker: bool = True,
+        custom_docker_base_image: Optional[str] = None,
+        custom_docker_image: Optional[str] = None,
+        image_registry_details: Any = None,
+        user_managed: bool = False,
+        conda_packages: Optional[Sequence[str]] = None,
+        pip_packages: Optional[Sequence[str]] = None,
+        conda_dependencies_file_path: Optional[str] = None,
+        pip_requirements_file_path: Optional[str] = None,
+        conda_dependencies_file: Optional[str] = None,
+        pip_requirements_file: Optional[str] = None,
+        environment_variables: Optional[Mapping[str, Any]] = None,
+        environment_definition: Optional[Environment] = None,
+        inputs: Optional[Sequence[Any]] = None,
+        source_directory_data_store: Any = None,
+        shm_size: Optional[str] = None,
+        resume_from: Any = None,
+        max_run_duration_seconds: Optional[float] = None,
+        **options: Any,
+    ) -> None:
+        workers = self._own_options(options)
+        _check_counts(node_count=node_count, process_count_per_node=process_count_per_node)
+        self.source_directory = source_directory
+        self.entry_script = _checked_script(entry_script)
+        self.script_params = dict(script_params or {})
+        self.inputs = list(inputs or ())
+        self.resume_from = resume_from
+        config = self.run_config = RunConfiguration()
+        config.target = _target(compute_target, vm_size, node_count)
+        config.amlcompute.vm_size, config.amlcompute.vm_priority = vm_size, vm_priority
+        config.max_run_duration_seconds = max_run_duration_seconds
+        config.source_directory_data_store = source_directory_data_store
+        conda_file = _one_of(
+            conda_dependencies_file=conda_dependencies_file, conda_dependencies_file_path=conda_dependencies_file_path
+        )
+        pip_file = _one_of(
+            pip_requirements_file=pip_requirements_file, pip_requirements_file_path=pip_requirements_file_path
+        )
+        brings_all = environment_definition is not None or user_managed or conda_file is not None
+        self.curated_environment = None if brings_all else self._curated_name(use_gpu)
+        config.environment = environments.make(
+            source_directory,
+            f"{type(self).__name__.lower()}-estimator",
+            environments.Packages(list(conda_packages or ()), list(pip_packages or ()), conda_file, pip_file),
+            use_gpu=use_gpu,
+            definition=environment_definition,
+            user_managed=user_managed,
+            image=_one_of(custom_docker_image=custom_docker_image, custom_docker_base_image=custom_docker_base_image),
+            registry=image_registry_details,
+            use_docker=use_docker,
+            shm_size=shm_size,
+            variables=environment_variables,
+        )
+        self._distribute(node_count, process_count_per_node, distributed_backend, distributed_training, workers)
+        _warn_deprecated(self)
+
+    def _own_options(self, options: Dict[str, Any]) -> Tuple[int, int]:
+        """Take what only some of the classes know out of `options`; the answer is workers and parameter servers."""
+        if options:
+            raise TypeError(f"{type(self).__name__} does not take {', '.join(sorted(options))}")
+        return 1, 1
+
+    def _curated_name(self, use_gpu: bool) -> Optional[str]:
+        """The curated environment that the estimator's packages are put on top of."""
+        return None
+
+    def _distribute(
+        self, node_count: int, processes: int, backend: Optional[str], given: Any, workers: Tuple[int, int]
+    ) -> None:
+        allowed = self._distributions if backend is None else self._backends
+        job = distributed_job(given, backend, allowed, node_count, processes, workers)
+        self.distributed_job = job
+        if job is not None:
+            distribute(self.run_config, job)
+        if isinstance(job, TensorflowConfiguration):
+            # An estimator says on how many nodes its tasks are; without a word, each worker has one.
+            self.run_config.node_count = node_count if node_count > 1 else job.worker_count
+
+    # ── what users read and edit ──
+
+    @property
+    def conda_dependencies(self) -> CondaDependencies:
+        """The packages, to be added to."""
+        return self.run_config.environment.python.conda_dependencies
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(source_directory={self.source_directory!r}, entry_script={self.entry_script!r})"
+
+
+def script_run_config(
+    workspace: Workspace,
+    estimator: Estimator,
+    script_params: Optional[Mapping[str, Any]] = None,
+    inputs: Optional[Sequence[Any]] = None,
+    source_directory_data_store: Any = None,
+) -> ScriptRunConfig:
+    """What the estimator is as a ScriptRunConfig. What is given here counts instead of its own, this one time."""
+    own = estimator.script_params if script_params is None else script_params
+    brought = estimator.inputs if inputs is None else inputs
+    config = copy.deepcopy(estimator.run_config)
+    if estimator.curated_environment is not None:
+        config.environment = environments.on_top_of(workspace, estimator.curated_environment, config.environment)
+    if source_directory_data_store is not None:
+        config.source_directory_data_store = source_directory_data_store
+    made = ScriptRunConfig(
+        estimator.source_directory, estimator.entry_script, arguments(own, config), run_config=config
+    )
+    add_inputs(config, brought)
+    return made
+
+
+def submit_estimator(
+    experiment: Experiment, config: Estimator, tags: Mapping[str, Any], parent: Optional[str], **options: Any
+) -> ScriptRun:
+    known = ("script_params", "inputs", "source_directory_data_store")
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise TrainingException(
+            f"submit does not know {', '.join(unknown)}", hint=f"an estimator takes {', '.join(known)}"
+        )
+    return submit_script(experiment, script_run_config(experiment.workspace, config, **options), tags, parent)
+
+
+SUBMITTERS[Estimator] = submit_estimator
+
+
+def _checked_script(script: Optional[str]) -> str:
+    if not script:
+        raise TrainingException("entry_script was not given", hint="entry_script='train.py'")
+    if script.endswith(".ipynb"):
+        raise TrainingException(
+            f"entry_script is the notebook {script!r}, which Footplate does not run",
+            hint=f"jupyter nbconvert --to script {script}, and give the script",
+        )
+    return script
+
+
+def _check_counts(**counts: int) -> None:
+    for name, count in counts.items():
+        if not isinstance(count, int) or count < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TrainingException(f"{name} is {count!r}", hint="give a whole number of at least 1")
+
+
+def _target(compute_target: Any, vm_size: Optional[str], node_count: int) -> Any:
+    if compute_target is None:
+        if vm_size is None:
+            raise TrainingException(
+                "neither compute_target nor vm_size was given",
+                hint="give a compute target, or compute_target='local' for this machine",
+            )
+        return on_demand.TARGET
+    if node_count > 1 and target_name(compute_target) == "local":
+        raise TrainingException(
+            f"node_count is {node_count}, and 'local' is one machine",
+            hint="give a cluster made with AmlCompute.provisioning_configuration, or node_count=1",
+        )
+    return compute_target
+
+
+def _one_of(**names: Optional[str]) -> Optional[str]:
+    """The value of a parameter that has two names."""
+    given = {name: value for name, value in names.items() if value is not None}
+    if len(given) > 1:
+        raise TrainingException(f"both {' and '.join(given)} were given", hint=f"give {next(iter(names))} alone")
+    return next(iter(given.values()), None)
+
+
+def _warn_deprecated(estimator: Estimator) -> None:
+    text = (
+        f"{type(estimator).__name__} is deprecated. What it asks for, as a ScriptRunConfig:\n\n{equivalent(estimator)}"
+    )
+    warnings.warn(text, DeprecationWarning, stacklevel=_first_outside())
+
+
+def _first_outside() -> int:
+    """How far up the caller is who made the estimator, through the constructors of its subclasses."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("footplate.sdk.estimators."):
+        frame, level = frame.f_back, level + 1
+    return level

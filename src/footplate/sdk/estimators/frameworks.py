@@ -1,0 +1,126 @@
+"""The estimators of the frameworks: each brings its framework's packages, in the version that it is asked for."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
+
+from footplate.sdk.estimators.estimator import Estimator
+from footplate.sdk.exceptions import TrainingException
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from footplate.sdk.estimators.parameters import DistributedParameters, Parameters
+
+_log = logging.getLogger(__name__)
+
+
+class _FrameworkEstimator(Estimator):
+    """Takes `framework_version`; without it, the default one, saying so."""
+
+    _framework = ""
+    _versions: Tuple[str, ...] = ()
+    _default_version = ""
+
+    def _own_options(self, options: Dict[str, Any]) -> Tuple[int, int]:
+        version = options.pop("framework_version", None)
+        workers: Tuple[int, int] = options.pop("workers", (1, 1))
+        super()._own_options(options)
+        if version is None:
+            version = self._default_version
+            _log.warning("framework_version is not given: %s %s", self._framework, version)
+        if version not in self._versions:
+            raise TrainingException(
+                f"framework_version is {version!r}", hint=f"use one of {', '.join(map(repr, self._versions))}"
+            )
+        self.framework_version: str = version
+        return workers
+
+    def _curated_name(self, use_gpu: bool) -> Optional[str]:
+        return f"AzureML-{self._framework}-{self.framework_version}-{'GPU' if use_gpu else 'CPU'}"
+
+
+class TensorFlow(_FrameworkEstimator):
+    """TensorFlow, on one node, over MPI with Horovod, or with workers and parameter servers."""
+
+    _framework = "TensorFlow"
+    _backends = _distributions = ("mpi", "ps")
+    _versions = ("1.10", "1.12", "1.13", "2.0", "2.1", "2.2", "2.3")
+    _default_version = "1.13"
+
+    def __init__(
+        self,
+        source_directory: str,
+        *,
+        worker_count: int = 1,
+        parameter_server_count: int = 1,
+        framework_version: Optional[str] = None,
+        **parameters: Unpack[DistributedParameters],
+    ) -> None:
+        super().__init__(
+            source_directory,
+            framework_version=framework_version,
+            workers=(worker_count, parameter_server_count),
+            **parameters,
+        )
+
+
+class PyTorch(_FrameworkEstimator):
+    """PyTorch, on one node, over MPI with Horovod, or with a process group over Gloo or NCCL."""
+
+    _framework = "PyTorch"
+    _backends = _distributions = ("mpi", "gloo", "nccl")
+    _versions = ("1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6")
+    _default_version = "1.4"
+
+    def __init__(
+        self,
+        source_directory: str,
+        *,
+        framework_version: Optional[str] = None,
+        **parameters: Unpack[DistributedParameters],
+    ) -> None:
+        super().__init__(source_directory, framework_version=framework_version, **parameters)
+
+
+class Chainer(_FrameworkEstimator):
+    """Chainer, on one node or over MPI with ChainerMN."""
+
+    _framework = "Chainer"
+    _backends = _distributions = ("mpi",)
+    _versions = ("5.1.0", "7.0.0")
+    _default_version = "5.1.0"
+
+    def __init__(
+        self,
+        source_directory: str,
+        *,
+        framework_version: Optional[str] = None,
+        **parameters: Unpack[DistributedParameters],
+    ) -> None:
+        super().__init__(source_directory, framework_version=framework_version, **parameters)
+
+
+class SKLearn(_FrameworkEstimator):
+    """scikit-learn, in one process on one node."""
+
+    _framework = "Scikit-learn"
+    _versions = ("0.20.3",)
+    _default_version = "0.20.3"
+    _NOT_TAKEN = (
+        "node_count", "process_count_per_node", "distributed_backend", "distributed_training", "use_gpu",
+    )  # fmt: skip
+
+    def __init__(
+        self, source_directory: str, *, framework_version: Optional[str] = None, **parameters: Unpack[Parameters]
+    ) -> None:
+        wrong = [name for name in self._NOT_TAKEN if name in parameters]
+        if wrong:
+            raise TypeError(
+                f"SKLearn does not take {', '.join(wrong)}\nhint: it runs one process; use Estimator for more"
+            )
+        super().__init__(source_directory, framework_version=framework_version, **parameters)
+
+    def _curated_name(self, use_gpu: bool) -> Optional[str]:
+        return f"AzureML-Scikit-learn-{self.framework_version}"

@@ -1,0 +1,51 @@
+"""What an estimator's `script_params` and `inputs` become: arguments, and data that the run configuration brings."""
+
+from __future__ import annotations
+
+from typing import Any, List, Mapping, Sequence, cast
+
+from footplate.sdk.exceptions import TrainingException
+from footplate.sdk.run_configuration import RunConfiguration
+
+
+def arguments(script_params: Mapping[str, Any], config: RunConfiguration) -> List[Any]:
+    """The parameters in their order. A value of '' or None leaves the bare flag; a list is spread."""
+    if not isinstance(script_params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TrainingException(
+            f"script_params is {script_params!r}", hint="give a dictionary: {'--learning-rate': 0.01}"
+        )
+    flat: List[Any] = []
+    for name, value in script_params.items():
+        flat.append(name)
+        flat.extend(_brought(one, config) for one in values(value))
+    return flat
+
+
+def values(value: Any) -> List[Any]:
+    """What follows the name of a parameter: nothing for '' and None, each item of a list, or the value itself."""
+    several = [*cast("Sequence[Any]", value)] if isinstance(value, (list, tuple)) else [value]
+    return [one for one in several if one is not None and not (isinstance(one, str) and one == "")]
+
+
+def add_inputs(config: RunConfiguration, inputs: Sequence[Any]) -> None:
+    """Data that the script finds by its name, in the environment or in `run.input_datasets`, not in an argument."""
+    for one in inputs:
+        _brought(one, config, "inputs has")
+
+
+def _brought(value: Any, config: RunConfiguration, what: str = "") -> Any:
+    """The value as an argument; what is data is put into `config` as well. `what` makes plain values an error."""
+    if hasattr(value, "as_mount") and hasattr(value, "datastore_type"):
+        value = value.as_mount()  # a datastore stands for all that is in it
+    if hasattr(value, "to_config") and hasattr(value, "data_reference_name"):
+        config.data_references[value.data_reference_name] = value.to_config()
+        return str(value)
+    if hasattr(value, "dataset") and hasattr(value, "mode"):
+        config.data[value.name] = value
+        return value
+    if what:
+        raise TrainingException(
+            f"{what} {value!r}",
+            hint="give datasets (dataset.as_named_input('name')) or references (datastore.as_mount())",
+        )
+    return value

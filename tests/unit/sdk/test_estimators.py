@@ -1,0 +1,241 @@
+"""Estimators become the ScriptRunConfig that says the same; what Azure refused is refused with the same class."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from azureml.train.dnn import Chainer, Gloo, Mpi, Nccl, ParameterServer, PyTorch, TensorFlow
+from azureml.train.estimator import Estimator
+from azureml.train.sklearn import SKLearn
+from footplate.domain.specs import Distribution
+from footplate.sdk.environment import Environment
+from footplate.sdk.estimators.inputs import arguments
+from footplate.sdk.exceptions import TrainingException, UserErrorException
+from footplate.sdk.run_configuration import RunConfiguration, distribution
+from footplate.sdk.run_configuration_sections import MpiConfiguration, TensorflowConfiguration
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+def make(kind: Any = Estimator, **parameters: Any) -> Any:
+    return kind("src", **{"compute_target": "cluster", "entry_script": "train.py", **parameters})
+
+
+def spread(params: Any) -> list[Any]:
+    return arguments(params, RunConfiguration())
+
+
+# ── script_params ──
+
+
+def test_parameters_become_arguments_in_their_order():
+    assert spread({"--lr": 0.01, "--epochs": 5, "--name": "x"}) == ["--lr", 0.01, "--epochs", 5, "--name", "x"]
+
+
+def test_an_empty_value_is_a_bare_flag_and_a_list_is_spread():
+    assert spread({"--flag": "", "--none": None, "--sizes": [1, "", 2]}) == ["--flag", "--none", "--sizes", 1, 2]
+
+
+def test_zero_and_false_are_values():
+    assert spread({"--n": 0, "--quiet": False}) == ["--n", 0, "--quiet", False]
+
+
+def test_parameters_that_are_no_dictionary_are_refused():
+    with pytest.raises(TrainingException, match=r"\['--lr'\]"):
+        spread(["--lr"])
+
+
+# ── distribution ──
+
+
+@pytest.mark.parametrize(
+    "kind, given, expected",
+    [
+        (Estimator, {}, Distribution()),
+        (Estimator, {"node_count": 2, "distributed_backend": "mpi"}, Distribution("mpi", 2)),
+        (
+            TensorFlow,
+            {"node_count": 2, "process_count_per_node": 3, "distributed_training": MpiConfiguration()},
+            Distribution("mpi", 2, processes_per_node=3),
+        ),
+        (TensorFlow, {"node_count": 2, "distributed_training": Mpi(4)}, Distribution("mpi", 2, processes_per_node=4)),
+        (
+            TensorFlow,
+            {"node_count": 2, "worker_count": 2, "parameter_server_count": 1, "distributed_backend": "ps"},
+            Distribution("tensorflow", 2, worker_count=2, parameter_server_count=1),
+        ),
+        (
+            TensorFlow,
+            {"distributed_training": ParameterServer(3, 2)},
+            Distribution("tensorflow", 3, worker_count=3, parameter_server_count=2),
+        ),
+        (
+            TensorFlow,
+            {"node_count": 2, "distributed_training": TensorflowConfiguration(2, 1)},
+            Distribution("tensorflow", 2, worker_count=2, parameter_server_count=1),
+        ),
+        (
+            PyTorch,
+            {"node_count": 2, "process_count_per_node": 2, "distributed_backend": "gloo"},
+            Distribution("torch", 2, 4, backend="gloo"),
+        ),
+        (PyTorch, {"node_count": 2, "distributed_training": Nccl()}, Distribution("torch", 2, 2, backend="nccl")),
+        (Chainer, {"node_count": 2, "distributed_backend": "mpi"}, Distribution("mpi", 2)),
+        (Estimator, {"node_count": 2, "distributed_training": Gloo()}, Distribution("torch", 2, 2, backend="gloo")),
+    ],
+)
+def test_every_way_to_distribute(kind: Any, given: dict[str, Any], expected: Distribution):
+    assert distribution(make(kind, **given).run_config) == expected
+
+
+@pytest.mark.parametrize(
+    "kind, given, words",
+    [
+        (Estimator, {"node_count": 2}, "nothing says how"),
+        (Estimator, {"process_count_per_node": 2}, "nothing says how"),
+        (Estimator, {"node_count": 0}, "node_count is 0"),
+        (Estimator, {"node_count": "2"}, "node_count is '2'"),
+        (Estimator, {"distributed_backend": "gloo"}, "distributed_backend is 'gloo'"),
+        (TensorFlow, {"distributed_backend": "nccl"}, "distributed_backend is 'nccl'"),
+        (TensorFlow, {"distributed_training": Gloo()}, "distributed_training is Gloo"),
+        (Chainer, {"distributed_training": ParameterServer()}, "distributed_training is ParameterServer"),
+        (PyTorch, {"distributed_backend": "mpi", "distributed_training": Mpi()}, "both distributed_training and"),
+        (Estimator, {"compute_target": "local", "node_count": 2, "distributed_backend": "mpi"}, "is one machine"),
+        (Estimator, {"compute_target": None}, "neither compute_target nor vm_size"),
+        (Estimator, {"entry_script": None}, "entry_script was not given"),
+        (Estimator, {"entry_script": "nb.ipynb"}, "notebook 'nb.ipynb'"),
+        (TensorFlow, {"framework_version": "1.11"}, "framework_version is '1.11'"),
+        (SKLearn, {"framework_version": "1.0"}, "framework_version is '1.0'"),
+        (Estimator, {"conda_dependencies_file": "a.yml", "conda_packages": ["x"]}, "conda_packages as well"),
+        (Estimator, {"conda_dependencies_file": "a", "conda_dependencies_file_path": "b"}, "both conda_dependencies"),
+        (Estimator, {"environment_definition": Environment("e"), "pip_packages": ["x"]}, "pip_packages as well"),
+        (Estimator, {"environment_definition": Environment("e"), "use_gpu": True}, "use_gpu as well"),
+        (Estimator, {"environment_definition": Environment("e"), "custom_docker_image": "i"}, "custom_docker_image"),
+    ],
+)
+def test_what_cannot_be_is_a_training_exception_with_a_hint(kind: Any, given: dict[str, Any], words: str):
+    with pytest.raises(TrainingException, match=words) as caught:
+        make(kind, **given)
+    assert "hint:" in str(caught.value)
+
+
+def test_packages_for_an_environment_that_the_user_manages_are_a_user_error():
+    with pytest.raises(UserErrorException, match="pip_packages"):
+        make(user_managed=True, pip_packages=["x"])
+
+
+def test_parameters_that_a_class_does_not_have_are_type_errors():
+    for kind, parameter in ((Estimator, "worker_count"), (PyTorch, "worker_count"), (SKLearn, "node_count")):
+        with pytest.raises(TypeError, match=parameter):
+            make(kind, **{parameter: 1})
+    with pytest.raises(TypeError):
+        Estimator("src", "cluster")  # type: ignore[misc]
+
+
+# ── environments ──
+
+
+def test_packages_are_added_to_what_is_there_by_default(tmp_path: Path):
+    (tmp_path / "reqs.txt").write_text("requests==2.0\nrich\n")
+    made = Estimator(
+        str(tmp_path), compute_target="local", entry_script="t.py", conda_packages=["scikit-learn"],
+        pip_packages=["tqdm", "rich==13"], pip_requirements_file="reqs.txt", environment_variables={"N": 1},
+    )  # fmt: skip
+    assert "scikit-learn" in list(made.conda_dependencies.conda_packages)
+    assert list(made.conda_dependencies.pip_packages) == ["azureml-defaults", "requests==2.0", "rich==13", "tqdm"]
+    assert made.run_config.environment.environment_variables["N"] == "1"
+    assert made.run_config.environment.docker.enabled is False
+
+
+def test_a_conda_file_is_looked_for_in_the_source_folder_and_is_all(tmp_path: Path):
+    (tmp_path / "env.yml").write_text("dependencies:\n- python=3.9\n- numpy\n")
+    made = TensorFlow(
+        str(tmp_path), compute_target="local", entry_script="t.py", conda_dependencies_file_path="env.yml"
+    )
+    assert list(made.conda_dependencies.conda_packages) == ["python=3.9", "numpy"]
+    assert made.curated_environment is None
+
+
+def test_a_definition_is_taken_as_it_is_and_not_changed():
+    own = Environment("mine")
+    made = make(environment_definition=own, environment_variables={"A": "b"})
+    assert made.run_config.environment.name == "mine"
+    assert "A" not in own.environment_variables
+
+
+def test_an_image_asks_for_a_container():
+    docker = make(custom_docker_image="me/image", shm_size="8g").run_config.environment.docker
+    assert (docker.enabled, docker.base_image, docker.shm_size) == (True, "me/image", "8g")
+
+
+@pytest.mark.parametrize(
+    "kind, given, name",
+    [
+        (TensorFlow, {}, "AzureML-TensorFlow-1.13-CPU"),
+        (TensorFlow, {"framework_version": "2.2", "use_gpu": True}, "AzureML-TensorFlow-2.2-GPU"),
+        (PyTorch, {"framework_version": "1.6", "use_gpu": True}, "AzureML-PyTorch-1.6-GPU"),
+        (Chainer, {}, "AzureML-Chainer-5.1.0-CPU"),
+        (SKLearn, {}, "AzureML-Scikit-learn-0.20.3"),
+        (Estimator, {}, None),
+        (PyTorch, {"user_managed": True}, None),
+        (PyTorch, {"environment_definition": Environment("e")}, None),
+    ],
+)
+def test_frameworks_name_their_curated_environment(kind: Any, given: dict[str, Any], name: str | None):
+    assert make(kind, **given).curated_environment == name
+
+
+# ── the warning ──
+
+
+def test_the_warning_is_at_the_callers_line_and_shows_the_script_run_config():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        TensorFlow(
+            "./my-tf-proj", compute_target="gpu", entry_script="train.py", node_count=2, distributed_backend="mpi",
+            script_params={"--batch-size": 50, "--flag": ""}, conda_packages=["scikit-learn"], use_gpu=True,
+        )  # fmt: skip
+    (warning,) = [one for one in seen if one.category is DeprecationWarning]
+    assert warning.filename == __file__
+    text = str(warning.message)
+    assert "TensorFlow is deprecated" in text
+    for line in (
+        "environment = Environment.get(workspace, 'AzureML-TensorFlow-1.13-GPU').clone('tensorflow-estimator')",
+        "environment.python.conda_dependencies.add_conda_package('scikit-learn')",
+        "source_directory='./my-tf-proj',",
+        "script='train.py',",
+        "arguments=['--batch-size', 50, '--flag'],",
+        "compute_target='gpu',",
+        "distributed_job_config=MpiConfiguration(process_count_per_node=1, node_count=2),",
+    ):
+        assert line in text, line
+
+
+def test_the_lines_of_the_warning_are_python_that_makes_the_same():
+    from footplate import CondaDependencies, MpiConfiguration, ScriptRunConfig
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        made = make(node_count=2, distributed_backend="mpi", pip_packages=["tqdm"], script_params={"--a": 1})
+    code = inspect.cleandoc(str(seen[-1].message).split("\n\n", 1)[1])
+    names: dict[str, Any] = {
+        "CondaDependencies": CondaDependencies, "Environment": Environment, "MpiConfiguration": MpiConfiguration,
+        "ScriptRunConfig": ScriptRunConfig,
+    }  # fmt: skip
+    exec(code, names)
+    config = names["config"]
+    assert (config.source_directory, config.script, config.arguments) == ("src", "train.py", ["--a", 1])
+    assert distribution(config.run_config) == distribution(made.run_config)
+    assert "tqdm" in list(config.run_config.environment.python.conda_dependencies.pip_packages)
+
+
+def test_editors_know_every_parameter_of_the_frameworks_classes():
+    from footplate.sdk.estimators import parameters
+
+    own = set(inspect.signature(Estimator.__init__).parameters) - {"self", "source_directory", "options"}
+    assert set(parameters.DistributedParameters.__annotations__) == own
