@@ -7,8 +7,6 @@ power cut. Any number of processes may write at once: they can only ever write t
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import hashlib
 import io
 import itertools
@@ -17,15 +15,10 @@ import re
 import time
 from typing import BinaryIO, Callable, Generator, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from footplate.errors import Broken, InvalidInput, NotFound, OutOfSpace
-
-CHUNK = 1024 * 1024
-"""How much is read at a time."""
+from footplate.content.disk import CHUNK, aside_file, copy, space, sync_file_system, write_all
+from footplate.errors import Broken, InvalidInput, NotFound
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_FICLONE = 0x40049409
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_CANNOT_COPY_SO = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTTY, errno.EPERM, errno.EBADF)
 _ASIDE = ".aside"
 _FORGOTTEN = 24 * 3600.0  # an aside file of this age belongs to nobody alive
 _MANY = 64  # from here on, one sync of the file system is cheaper than one of each file
@@ -95,8 +88,8 @@ class BlobFolder:
         try:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(target)  # never write through a link, nor into a file that has other names
-            with _aside_file(target, 0o755 if executable else 0o644) as out:
-                _copy(source, out)
+            with aside_file(target, 0o755 if executable else 0o644) as out:
+                copy(source, out)
         finally:
             os.close(source)
 
@@ -184,7 +177,7 @@ class BlobFolder:
 
     def _name_aside(self) -> str:
         if not self._has_aside:
-            with _space(self.root):
+            with space(self.root):
                 os.makedirs(self._aside, exist_ok=True)
             self._has_aside = True
         return f"{self._aside}/{os.getpid()}-{os.urandom(8).hex()}"
@@ -200,13 +193,13 @@ class BlobFolder:
 
     def _write_aside(self, fill: Callable[[int], Tuple[str, int]]) -> _Aside:
         path = self._name_aside()
-        with _aside_file(path, 0o444) as out:
+        with aside_file(path, 0o444) as out:
             return _Aside(path, *fill(out))
 
     def _place(self, asides: Sequence[_Aside]) -> None:
         """Give written files their names, once their bytes are on the disk, and see that the names are there too."""
         try:
-            with _space(self.root):
+            with space(self.root):
                 new = [aside for aside in asides if not self.has(aside.digest)]
                 self._sync([aside.path for aside in new])
                 folders = sorted({os.path.dirname(self.path(aside.digest)) for aside in new})
@@ -219,7 +212,7 @@ class BlobFolder:
             _unlink_all(asides)
 
     def _sync(self, paths: Sequence[str]) -> None:
-        if len(paths) >= _MANY and _sync_file_system(self.root):
+        if len(paths) >= _MANY and sync_file_system(self.root):
             return
         for path in paths:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -247,34 +240,6 @@ class BlobFolder:
             raise
 
 
-@contextlib.contextmanager
-def _space(where: str) -> Generator[None, None, None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in _NO_SPACE:
-            raise OutOfSpace(
-                f"no space left under {where}: {error.strerror}", "free some disk space and try again"
-            ) from error
-        raise
-
-
-@contextlib.contextmanager
-def _aside_file(path: str, mode: int) -> Generator[int, None, None]:
-    """A new file to write to, which is gone again when that fails."""
-    with _space(os.path.dirname(path)):
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-        try:
-            try:
-                yield fd
-            finally:
-                os.close(fd)  # here, so that an error that only closing reports removes the file as well
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
-            raise
-
-
 def _unlink_all(asides: Iterable[_Aside]) -> None:
     for aside in asides:
         with contextlib.suppress(FileNotFoundError):
@@ -292,58 +257,5 @@ def _drain(chunks: Iterable[bytes], out: Optional[int]) -> Tuple[str, int]:
         total.update(chunk)
         size += len(chunk)
         if out is not None:
-            _write(out, chunk)
+            write_all(out, chunk)
     return total.hexdigest(), size
-
-
-def _write(out: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(out, rest) :]
-
-
-def _copy(source: int, out: int) -> None:
-    """The cheapest way that this pair of file systems knows: share the blocks, copy in the kernel, copy here."""
-    with _else_next():
-        fcntl.ioctl(out, _FICLONE, source)
-        return
-    for kernel_copy in (_copy_range, _send):
-        with _else_next():
-            while kernel_copy(source, out):
-                pass
-            return
-    _drain(iter(lambda: os.read(source, CHUNK), b""), out)
-
-
-def _copy_range(source: int, out: int) -> int:
-    if not hasattr(os, "copy_file_range"):
-        raise OSError(errno.ENOSYS, "no copy_file_range")
-    return os.copy_file_range(source, out, 128 * CHUNK)
-
-
-def _send(source: int, out: int) -> int:
-    # With no offset given, both descriptors move on, so the next way goes on where this one stopped.
-    return os.sendfile(out, source, None, 128 * CHUNK)  # pyright: ignore[reportArgumentType]
-
-
-@contextlib.contextmanager
-def _else_next() -> Generator[None, None, None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _CANNOT_COPY_SO:
-            raise
-
-
-def _sync_file_system(path: str) -> bool:
-    """syncfs(2), which the os module does not have; False where the C library does not have it either."""
-    import ctypes  # slow to load, and only worth it for hundreds of files
-
-    syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
-    if syncfs is None:
-        return False
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return syncfs(fd) == 0
-    finally:
-        os.close(fd)

@@ -8,7 +8,7 @@ import stat
 import zipfile
 from typing import BinaryIO, Callable, Set
 
-from footplate.content.blobs import CHUNK
+from footplate.content.disk import CHUNK
 from footplate.content.manifest import EXECUTABLE, FILE, FOLDER, LINK, Entry, parse_manifest
 
 Fetch = Callable[[str, str, bool], None]

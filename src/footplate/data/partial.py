@@ -1,0 +1,149 @@
+"""A file that is still coming in, by blocks, in any order, by any number of threads and processes.
+
+    NAME.part     the bytes, at their places; holes where nothing has come yet
+    NAME.map      64 bytes: which boot of the machine it is of; then one byte per block, 1 when the block is there
+
+A block is written before its byte is set. Both outlive the death of the writer, because the kernel keeps what was
+written; they do not outlive a power cut, after which the order on the disk is anybody's guess: so a map of another boot
+counts for nothing. NAME itself appears, whole, synced and renamed, when no block is missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import os
+import struct
+import time
+from collections.abc import Generator, Iterator
+
+from footplate.content.disk import space
+from footplate.errors import Unavailable
+
+BLOCK = 4 * 1024 * 1024
+_HEADER = 64
+_FLOCK = "hhqqi"  # struct flock of Linux on 64 bits: type, whence, start, length, pid
+
+
+class Partial:
+    """The partial file beside `path`, made when it is not there. Each object has locks of its own, threads included."""
+
+    def __init__(self, path: str, size: int, block: int = BLOCK) -> None:
+        self.path, self.size, self.block = path, size, block
+        self.count = -(-size // block)
+        with space(os.path.dirname(path)):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            self._map = os.open(f"{path}.map", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self.file = os.open(f"{path}.part", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with self.lock_all():
+            self._begin()
+
+    def _begin(self) -> None:
+        header = _boot().ljust(_HEADER, b"\0")
+        whole = _HEADER + self.count
+        if os.pread(self._map, _HEADER, 0) != header or os.fstat(self._map).st_size != whole:
+            with space(os.path.dirname(self.path)):
+                os.ftruncate(self.file, 0)
+                os.ftruncate(self.file, self.size)
+                os.ftruncate(self._map, 0)
+                os.ftruncate(self._map, whole)
+                os.pwrite(self._map, header, 0)
+
+    def __enter__(self) -> Partial:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        os.close(self.file)
+        os.close(self._map)
+
+    # ── blocks ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def has(self, index: int) -> bool:
+        return os.pread(self._map, 1, _HEADER + index) == b"\1"
+
+    def missing(self) -> list[int]:
+        return [index for index, flag in enumerate(os.pread(self._map, self.count, _HEADER)) if flag != 1]
+
+    def span(self, index: int) -> tuple[int, int]:
+        """Where a block begins, and how long it is."""
+        start = index * self.block
+        return start, min(self.block, self.size - start)
+
+    def write(self, index: int, data: bytes) -> None:
+        start, length = self.span(index)
+        if len(data) != length:
+            raise Unavailable(f"{len(data)} bytes came where {length} were to come", "try again: what came is kept")
+        rest = memoryview(data)
+        with space(os.path.dirname(self.path)):
+            while rest:
+                written = os.pwrite(self.file, rest, start)
+                rest, start = rest[written:], start + written
+            os.pwrite(self._map, b"\1", _HEADER + index)
+
+    @contextlib.contextmanager
+    def turn(self, index: int) -> Generator[None, None, None]:
+        """Held while a block is fetched: whoever else wants it waits, and then finds it. Dies with its owner."""
+        self._lock(fcntl.F_WRLCK, _HEADER + index)
+        try:
+            yield
+        finally:
+            self._lock(fcntl.F_UNLCK, _HEADER + index)
+
+    @contextlib.contextmanager
+    def lock_all(self) -> Generator[None, None, None]:
+        """Held while the file begins or ends. It does not wait for blocks, nor they for it."""
+        self._lock(fcntl.F_WRLCK, 0)
+        try:
+            yield
+        finally:
+            self._lock(fcntl.F_UNLCK, 0)
+
+    def _lock(self, kind: int, start: int) -> None:
+        # Locks of the open file, not of the process: two threads with a Partial each keep each other out, too.
+        fcntl.fcntl(self._map, fcntl.F_OFD_SETLKW, struct.pack(_FLOCK, kind, os.SEEK_SET, start, 1, 0))
+
+    # ── the end ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def chunks(self, size: int = 1024 * 1024) -> Iterator[bytes]:
+        start = 0
+        while chunk := os.pread(self.file, size, start):
+            start += len(chunk)
+            yield chunk
+
+    def finish(self, mode: int) -> None:
+        """Give the whole file its name; what was beside it is gone. One that was discarded meanwhile is Unavailable."""
+        with self.lock_all(), space(os.path.dirname(self.path)):
+            if not self._is_in_place():
+                if os.path.exists(self.path):  # another process was first
+                    return
+                raise Unavailable(f"{self.path} was discarded while it came in", "try again")
+            os.fchmod(self.file, mode)
+            os.fsync(self.file)
+            os.replace(f"{self.path}.part", self.path)
+            os.unlink(f"{self.path}.map")
+
+    def discard(self) -> None:
+        with self.lock_all():
+            if self._is_in_place():
+                os.unlink(f"{self.path}.map")
+                os.unlink(f"{self.path}.part")
+
+    def _is_in_place(self) -> bool:
+        """Whether the names are still those of the files that are open here, and not of a later attempt."""
+        try:
+            return os.path.samestat(os.stat(f"{self.path}.map"), os.fstat(self._map))
+        except FileNotFoundError:
+            return False
+
+
+@functools.lru_cache(maxsize=1)
+def _boot() -> bytes:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+            return file.read().strip()
+    except OSError:  # no such file here: the time of the boot is as good, to the minute
+        return b"%d" % ((time.time() - time.monotonic()) // 60)

@@ -1,0 +1,78 @@
+"""Stores by kind, loaded when first asked for, and what is found in them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from footplate.data.base import Store
+from footplate.domain import names
+from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, AZURE_FILE, FOLDER, GCS, HTTP, S3, Entry, StoreSpec
+from footplate.errors import InvalidInput, NotFound
+
+
+class _Row(NamedTuple):
+    module: str
+    attribute: str
+    extra: str | None = None
+
+
+_REGISTRY = {
+    FOLDER: _Row("footplate.data.folder", "FolderStore"),
+    AZURE_FILE: _Row("footplate.data.folder", "MountedShare"),
+    HTTP: _Row("footplate.data.http", "HttpStore"),
+    AZURE_BLOB: _Row("footplate.data.objects", "AzureBlobStore", "data"),
+    ADLS_GEN2: _Row("footplate.data.objects", "AzureBlobStore", "data"),
+    S3: _Row("footplate.data.objects", "S3Store", "data"),
+    GCS: _Row("footplate.data.objects", "GcsStore", "data"),
+}
+
+
+def open_store(spec: StoreSpec) -> Store:
+    """The store that `spec` describes. Nothing is asked of its server yet."""
+    row = _REGISTRY[spec.check().kind]
+    try:
+        module = importlib.import_module(row.module)
+    except ImportError as error:
+        if row.extra is None:
+            raise
+        raise InvalidInput(
+            f"a store of kind {spec.kind!r} needs a library that is not installed here ({error.name})",
+            f"install it with: pip install 'footplate[{row.extra}]'",
+        ) from None
+    return getattr(module, row.attribute)(spec)
+
+
+def find(store: Store, path: str = "") -> Iterator[Entry]:
+    """The files that a path of a user means: the file itself, all of a folder, or what a pattern matches.
+
+    Nothing found is NotFound, raised once the listing is through.
+    """
+    if names.is_pattern(path):
+        found = _match(store, path.strip("/"))
+    else:
+        found = _file_or_folder(store, names.clean_folder(path))
+    empty = True
+    for entry in found:
+        empty = False
+        yield entry
+    if empty:
+        raise NotFound(f"there is nothing at {path!r}", "look at what is there with: footplate datastore ls NAME")
+
+
+def _match(store: Store, pattern: str) -> Iterator[Entry]:
+    wanted = names.compile_pattern(pattern)
+    for page in store.list(names.clean_folder(names.fixed_folder(pattern))):
+        yield from (entry for entry in page if wanted.fullmatch(entry.path))
+
+
+def _file_or_folder(store: Store, path: str) -> Iterator[Entry]:
+    if path:
+        try:
+            yield store.stat(path)
+            return
+        except NotFound:
+            pass
+    for page in store.list(path):
+        yield from page

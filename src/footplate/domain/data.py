@@ -1,0 +1,132 @@
+"""Where data lies and what lies there: stores, the entries that they list, and the items that a folder is made of.
+
+A store is a folder, a bucket, a container or a web site. Its `location` says where, its `credentials` let one in, and
+only the first of the two is ever printed, hashed or compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Dict, NamedTuple, Tuple
+
+from footplate.errors import InvalidInput
+
+FOLDER, AZURE_BLOB, AZURE_FILE, ADLS_GEN2 = "folder", "azure_blob", "azure_file", "adls_gen2"
+S3, GCS, HTTP = "s3", "gcs", "http"
+
+UNKNOWN_SIZE = -1
+"""The size of an entry whose server does not say how long it is."""
+
+
+class _Kind(NamedTuple):
+    needs: Tuple[str, ...]
+    may_have: Tuple[str, ...]
+    credentials: Tuple[str, ...]
+
+
+_AZURE_CREDENTIALS = ("key", "sas", "client_id", "client_secret", "tenant_id", "token", "source")
+_KINDS = {
+    FOLDER: _Kind(("path",), (), ()),
+    AZURE_BLOB: _Kind(("account", "container"), ("endpoint", "prefix"), _AZURE_CREDENTIALS),
+    ADLS_GEN2: _Kind(("account", "container"), ("endpoint", "prefix"), _AZURE_CREDENTIALS),
+    AZURE_FILE: _Kind(("account", "share"), ("endpoint", "path"), _AZURE_CREDENTIALS),
+    S3: _Kind(
+        ("bucket",),
+        ("endpoint", "region", "prefix"),
+        ("access_key_id", "secret_access_key", "session_token", "source"),
+    ),
+    GCS: _Kind(("bucket",), ("endpoint", "prefix"), ("service_account_key", "token", "source")),
+    HTTP: _Kind((), ("url",), ("token", "username", "password")),
+}
+STORE_KINDS = tuple(_KINDS)
+
+
+@dataclass(frozen=True)
+class StoreSpec:
+    """One place where data lies.
+
+    kind                      location, [may be left out]               credentials, one of
+    folder                    path (absolute)                           –
+    azure_blob, adls_gen2     account, container, [endpoint, prefix]    key · sas · token ·
+                                                                        client_id + client_secret + tenant_id
+    azure_file                account, share, [path: its mount here]    –
+    s3                        bucket, [endpoint, region, prefix]        access_key_id + secret_access_key,
+                                                                        [session_token]
+    gcs                       bucket, [endpoint, prefix]                service_account_key (its JSON) · token
+    http                      [url: what paths are relative to;         token · username + password
+                              without it a path is a whole URL]
+
+    Without credentials requests are anonymous. `{"source": "environment"}` takes what the machine itself has:
+    variables, the role of a virtual machine, a logged-in command line.
+    """
+
+    kind: str
+    location: Dict[str, str] = field(default_factory=lambda: {})
+    credentials: Dict[str, str] = field(default_factory=lambda: {}, repr=False, compare=False)
+
+    def identity(self) -> str:
+        """The same for the same place, whoever asks with whichever credentials: what a cache is keyed by."""
+        place = json.dumps([self.kind, self.location], sort_keys=True)
+        return hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()
+
+    def check(self) -> StoreSpec:
+        """The spec itself, when its fields are those of its kind."""
+        if self.kind not in _KINDS:
+            raise InvalidInput(f"there is no store of kind {self.kind!r}", f"the kinds are {', '.join(STORE_KINDS)}")
+        kind = _KINDS[self.kind]
+        missing = [name for name in kind.needs if not self.location.get(name)]
+        if missing:
+            raise InvalidInput(
+                f"a store of kind {self.kind!r} needs {' and '.join(missing)}", f"give {', '.join(kind.needs)}"
+            )
+        _check_fields(self.kind, "location", self.location, kind.needs + kind.may_have)
+        _check_fields(self.kind, "credentials", self.credentials, kind.credentials)
+        return self
+
+
+def _check_fields(kind: str, what: str, given: Dict[str, str], known: Tuple[str, ...]) -> None:
+    strange = sorted(set(given) - set(known))  # names only: a value may be a secret in the wrong place
+    if strange:
+        names = ", ".join(known) or "none"
+        raise InvalidInput(f"a store of kind {kind!r} has no {strange[0]!r} in its {what}", f"the fields are: {names}")
+
+
+class Entry(NamedTuple):
+    """A file as its store lists it. `etag` changes when it does; `digest` (`sha256:…`, `md5:…`) is of its content."""
+
+    path: str
+    size: int
+    etag: str = ""
+    modified: float = 0.0
+    digest: str = ""
+
+
+class Item(NamedTuple):
+    """A file of a folder that is made of files of stores: under which name, and where its bytes are.
+
+    `store` is the label of its store in the mapping that goes with the listing, "" where there is only one;
+    `path` is its path there, "" where that is its name.
+    """
+
+    name: str
+    size: int
+    etag: str = ""
+    modified: float = 0.0
+    digest: str = ""
+    store: str = ""
+    path: str = ""
+
+    @property
+    def source(self) -> str:
+        return self.path or self.name
+
+    def entry(self) -> Entry:
+        return Entry(self.source, self.size, self.etag, self.modified, self.digest)
+
+
+def place(entry: Entry, name: str, store: str = "") -> Item:
+    """The item that shows `entry` of `store` under `name`."""
+    path = "" if entry.path == name else entry.path
+    return Item(name, entry.size, entry.etag, entry.modified, entry.digest, store, path)
