@@ -36,34 +36,35 @@ def provenance(folder: str) -> Provenance:
 
     Whatever git cannot say within ten seconds is left out. AZUREML_GIT_* variables have the last word.
     """
-    facts, diff = _ask(folder) if _is_in_repository(folder) else ({}, b"")
+    facts, diff = _ask(folder) if dot_git(folder) else ({}, b"")
     facts.update({fact: os.environ[name] for name, fact in _OVERRIDES.items() if os.environ.get(name)})
     return Provenance(facts, diff)
 
 
 def _ask(folder: str) -> Provenance:
     deadline = time.monotonic() + _SECONDS
-    status = _start(folder, ["status", "--porcelain=v2", "--branch", "--untracked-files=no"])
-    remote = _start(folder, ["config", "--get", "remote.origin.url"])
-    facts = _facts(_result(status, deadline), _result(remote, deadline))
+    status = asked(folder, ["status", "--porcelain=v2", "--branch", "--untracked-files=no"])
+    remote = asked(folder, ["config", "--get", "remote.origin.url"])
+    facts = _facts(result(status, deadline), result(remote, deadline))
     if facts.get("dirty") != "True" or "commit" not in facts:
         return Provenance(facts, b"")
-    patch = _start(folder, ["diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv", "--no-color"])
-    return Provenance(facts, _result(patch, deadline) or b"")
+    patch = asked(folder, ["diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv", "--no-color"])
+    return Provenance(facts, result(patch, deadline) or b"")
 
 
-def _is_in_repository(folder: str) -> bool:
-    """Looked up by hand: outside of repositories this costs no process."""
+def dot_git(folder: str) -> Optional[str]:
+    """The `.git` that git will find. Looked up by hand: outside of repositories this costs no process."""
     here = os.path.realpath(folder)
     while not os.path.lexists(os.path.join(here, ".git")):
         above = os.path.dirname(here)
         if above == here:
-            return False
+            return None
         here = above
-    return True
+    return os.path.join(here, ".git")
 
 
-def _start(folder: str, arguments: List[str]) -> Optional[subprocess.Popen[bytes]]:
+def asked(folder: str, arguments: List[str]) -> Optional[subprocess.Popen[bytes]]:
+    """Git at work on a question; None when there is no git on this machine."""
     variables = {name: value for name, value in os.environ.items() if name not in _NOT_OURS}
     variables.update(GIT_OPTIONAL_LOCKS="0", GIT_TERMINAL_PROMPT="0", LC_ALL="C")
     try:
@@ -74,11 +75,12 @@ def _start(folder: str, arguments: List[str]) -> Optional[subprocess.Popen[bytes
             stderr=subprocess.DEVNULL,
             env=variables,
         )
-    except OSError:  # no git on this machine
+    except OSError:
         return None
 
 
-def _result(process: Optional[subprocess.Popen[bytes]], deadline: float) -> Optional[bytes]:
+def result(process: Optional[subprocess.Popen[bytes]], deadline: float) -> Optional[bytes]:
+    """Its answer; None when it failed or did not come in time."""
     if process is None:
         return None
     with process:

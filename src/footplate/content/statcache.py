@@ -13,7 +13,7 @@ import hashlib
 import marshal
 import os
 import time
-from typing import Any, Container, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Union
+from typing import Any, Container, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 Stamp = Tuple[int, int, int, int, int]
 """A regular file: mode, size, mtime_ns, ctime_ns, inode."""
@@ -24,25 +24,44 @@ What = Union[Stamp, str, None]
 Seen = Dict[str, Dict[str, What]]
 """For every folder ("" or "a/b/") what is in it by name, folders excepted, which are here by themselves."""
 
-_MAGIC = b"footplate stat cache 1, marshal %d\n" % marshal.version
+_MAGIC = b"footplate stat cache 2, marshal %d\n" % marshal.version
 _TICK_NS = 50_000_000  # more than a tick of any kernel's coarse clock
 _COARSE_NS = 2_000_000_000  # more than the steps of file systems that keep no fractions of seconds
 _DIGEST_BYTES = 32
 
 
+class Watch(NamedTuple):
+    """Files that somebody else watches (`watch.py`): under which index, and by folder the names that nobody does."""
+
+    index: Any
+    others: Dict[str, List[str]]
+
+
+NOBODY = Watch(None, {})
+
+
+class _Memory(NamedTuple):
+    """The larger part of the cache, which is not needed at once."""
+
+    seen: Seen
+    digests: bytes
+    others: Dict[str, List[str]]
+
+
 class StatCache:
-    """The memory of one folder, for one scan: `seen` is what the last one found, under the rules `rules`.
+    """The memory of one folder, for one scan: what the last one found, under the rules `rules`.
 
     `began_ns` is when reading began, by the clock that the files' times come from.
     """
 
     def __init__(self, path: Optional[str], began_ns: Optional[int] = None) -> None:
         self._path = path
-        self._began = time.time_ns() if began_ns is None else began_ns
-        self._digests = b""
+        self._unread: Union[bytes, memoryview] = b""
+        self._memory: Optional[_Memory] = None
+        self.began_ns = time.time_ns() if began_ns is None else began_ns
         self.rules: Any = None
-        self.seen: Seen = {}
         self.manifest: Optional[str] = None
+        self.index: Any = None
         if path is not None:
             self._load(path)
 
@@ -51,12 +70,29 @@ class StatCache:
         name = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
         return cls(os.path.join(cache_folder, name), began_ns)
 
+    @property
+    def seen(self) -> Seen:
+        return self._remembered().seen
+
+    @property
+    def others(self) -> Dict[str, List[str]]:
+        """The names that `Watch` tells of."""
+        return self._remembered().others
+
     def digests(self) -> Dict[str, str]:
         """The digest of every file in `seen`. They are kept in its order, because an unchanged folder needs none."""
-        raw, width = self._digests, _DIGEST_BYTES
+        raw, width = self._remembered().digests, _DIGEST_BYTES
         return {path: raw[at * width : (at + 1) * width].hex() for at, path in enumerate(_files(self.seen))}
 
-    def save(self, rules: Any, seen: Seen, digests: Mapping[str, str], changing: Container[str], manifest: str) -> None:
+    def save(
+        self,
+        rules: Any,
+        seen: Seen,
+        digests: Mapping[str, str],
+        changing: Container[str],
+        manifest: str,
+        watch: Watch = NOBODY,
+    ) -> None:
         """Remember a scan, except for files that changed under the reader's eyes or shortly before."""
         if self._path is None:
             return
@@ -68,7 +104,9 @@ class StatCache:
             for folder, names in seen.items()
         }
         raw = b"".join(bytes.fromhex(digests[path]) for path in _files(trusted))
-        data = marshal.dumps((rules, manifest, trusted, raw))
+        head = marshal.dumps((rules, manifest, watch.index))
+        body = marshal.dumps((trusted, raw, _with_uncertain(watch.others, trusted)))
+        data = len(head).to_bytes(4, "little") + head + body
         with contextlib.suppress(OSError):  # a cache that cannot be kept costs time next time, nothing else
             self._write(self._path, (_MAGIC, binascii.crc32(data).to_bytes(4, "little"), data))
 
@@ -78,7 +116,7 @@ class StatCache:
         _, _, modified, changed, _ = what
         # A kernel that keeps fractions of seconds leaves a round number once in a million times.
         slack = _COARSE_NS if changed % 1_000_000 == 0 else _TICK_NS
-        return max(modified, changed) + slack < self._began
+        return max(modified, changed) + slack < self.began_ns
 
     @staticmethod
     def _write(path: str, parts: Iterable[bytes]) -> None:
@@ -103,7 +141,25 @@ class StatCache:
         data = memoryview(content)[start:]
         # Checked first: marshal may not survive what it did not write.
         if content.startswith(_MAGIC) and content[len(_MAGIC) : start] == binascii.crc32(data).to_bytes(4, "little"):
-            self.rules, self.manifest, self.seen, self._digests = marshal.loads(data)
+            end = 4 + int.from_bytes(data[:4], "little")
+            self.rules, self.manifest, self.index = marshal.loads(data[4:end])
+            self._unread = data[end:]
+
+    def _remembered(self) -> _Memory:
+        if self._memory is None:
+            self._memory = _Memory(*marshal.loads(self._unread)) if self._unread else _Memory({}, b"", {})
+            self._unread = b""
+        return self._memory
+
+
+def _with_uncertain(others: Dict[str, List[str]], trusted: Seen) -> Dict[str, List[str]]:
+    """Nobody watches a file that is not trusted: it has to be looked at in any case."""
+    uncertain = {
+        folder: [name for name, what in names.items() if what is None]
+        for folder, names in trusted.items()
+        if None in names.values()
+    }
+    return {folder: sorted({*others.get(folder, ()), *uncertain.get(folder, ())}) for folder in {**others, **uncertain}}
 
 
 def _files(seen: Seen) -> Iterator[str]:

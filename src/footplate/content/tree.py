@@ -23,7 +23,8 @@ from footplate.content.manifest import (
     to_manifest,
 )
 from footplate.content.restore import materialize, zip_to
-from footplate.content.statcache import Seen, Stamp, StatCache, What
+from footplate.content.statcache import NOBODY, Seen, Stamp, StatCache, Watch, What
+from footplate.content.watch import Watcher
 from footplate.errors import InvalidInput
 
 __all__ = [
@@ -64,8 +65,9 @@ class Store(Protocol):
 class Tree:
     """A scanned folder. Files that nothing vouches for have no digest until they are stored or hashed."""
 
-    def __init__(self, folder: str, rules: IgnoreRules, seen: Seen, cache: StatCache) -> None:
+    def __init__(self, folder: str, rules: IgnoreRules, seen: Seen, cache: StatCache, watcher: Watcher) -> None:
         self.folder = folder
+        self._watcher = watcher
         self._rules = rules.key
         self._seen = seen
         self._cache = cache
@@ -141,8 +143,29 @@ class Tree:
 
     def remember(self) -> None:
         """Keep what was learnt for the next scan."""
-        if not self._is_as_remembered:
-            self._cache.save(self._rules, self._seen, self.known, self._changing, self.digest)
+        if self._is_as_remembered and self._watcher.is_known:
+            return
+        watch = self._watch()
+        if not self._is_as_remembered or watch != NOBODY:
+            self._cache.save(self._rules, self._seen, self.known, self._changing, self.digest, watch)
+
+    def _watch(self) -> Watch:
+        """Which files need not be looked at next time; of those that were watched, all that are as they were."""
+        if not self._watcher.is_known:
+            return self._watcher.learn(self._seen, self._cache.began_ns)
+        before, others = self._cache.seen, self._cache.others
+        return Watch(
+            self._cache.index,
+            {
+                folder: [
+                    name
+                    for name, what in names.items()
+                    if name in others.get(folder, ()) or what != before.get(folder, {}).get(name)
+                ]
+                for folder, names in self._seen.items()
+                if folder in others or names != before.get(folder)
+            },
+        )
 
     def _is_still(self, path: str) -> bool:
         """Whether the file is as the scan found it."""
@@ -168,44 +191,71 @@ def scan(folder: str, rules: Optional[IgnoreRules] = None, cache: Optional[StatC
     rules = rules_for(top) if rules is None else rules
     cache = StatCache(None) if cache is None else cache
     # What these rules let in once they let in again, so most paths need not be matched.
-    let_in = cache.seen if cache.rules == rules.key else {}
-    seen = _walk(top, rules, let_in)
-    check_links(_links(seen))
-    return Tree(top, rules, seen, cache)
+    knows = cache.rules == rules.key
+    with Watcher(top, cache.index if knows else None) as watcher:
+        walk = _Walk(top, rules, cache.seen if knows else {})
+        walk.enter("")
+        walk.look_again(watcher.to_look_at(cache.others))
+    check_links(_links(walk.seen))
+    return Tree(top, rules, walk.seen, cache, watcher)
 
 
-def _walk(top: str, rules: IgnoreRules, let_in: Seen) -> Seen:
-    """Everything below `top`."""
-    seen: Seen = {}
-    todo = [""]
-    while todo:
-        above = todo.pop()
-        folder, before = f"{top}/{above}", let_in.get(above, {})
-        names = _names(folder, top)
-        files = [name for name in names if name in before]
-        if len(files) == len(before) and _are_as_before(folder, files, before):
-            found = seen[above] = dict(before)
-            names = [name for name in names if name not in before]
-        else:
-            found = seen[above] = {}
-        for name in names:
-            try:
-                info = os.lstat(folder + name)
-            except FileNotFoundError:  # removed while we looked
+class _Walk:
+    """Through everything below `top`. `let_in` is what the same rules let in once."""
+
+    def __init__(self, top: str, rules: IgnoreRules, let_in: Seen) -> None:
+        self._top = top
+        self._rules = rules
+        self._let_in = let_in
+        self._still_there: Seen = {}
+        self.seen: Seen = {}
+
+    def enter(self, above: str) -> None:
+        """List a folder and those below it, and take in what is new."""
+        todo = [above]
+        while todo:
+            above = todo.pop()
+            before = self._let_in.get(above, {})
+            names = set(_names(f"{self._top}/{above}", self._top))
+            still = before if before.keys() <= names else {name: before[name] for name in before if name in names}
+            self._still_there[above] = still
+            self.seen[above] = {}
+            todo += [f"{above}{name}/" for name in names.difference(still) if self._take(above, name)]
+
+    def look_again(self, unwatched: Optional[Dict[str, Set[str]]]) -> None:
+        """At what was there before: at the `unwatched` names of each folder, or at all of them."""
+        for above, still in list(self._still_there.items()):
+            names = still if unwatched is None else unwatched.get(above, set()).intersection(still)
+            found = self.seen[above]
+            if _are_as_before(f"{self._top}/{above}", list(names), still):
+                self.seen[above] = {**still, **found} if found else still
                 continue
-            path = above + name
-            if stat.S_ISDIR(info.st_mode):
-                if path + "/" in let_in or not rules.excludes(path, True):
-                    todo.append(path + "/")
-            elif name in before or not rules.excludes(path, False):
-                found[name] = _stamp(info) if stat.S_ISREG(info.st_mode) else _target(info, folder + name, path)
-    return seen
+            found.update(still)
+            for name in names:
+                del found[name]
+                if self._take(above, name, was_let_in=True):
+                    self.enter(f"{above}{name}/")
+
+    def _take(self, above: str, name: str, was_let_in: bool = False) -> bool:
+        """Note what has this name, if the rules let it in; True when it is a folder to be entered."""
+        path = above + name
+        place = f"{self._top}/{path}"
+        try:
+            info = os.lstat(place)
+        except FileNotFoundError:  # removed while we looked
+            return False
+        if stat.S_ISDIR(info.st_mode):
+            return path + "/" in self._let_in or not self._rules.excludes(path, True)
+        if was_let_in or not self._rules.excludes(path, False):
+            self.seen[above][name] = _stamp(info) if stat.S_ISREG(info.st_mode) else _target(info, place, path)
+        return False
 
 
-def _are_as_before(folder: str, files: List[str], before: Dict[str, What]) -> bool:
-    """Whether these files, all that were there, are what they were. Without a step in Python for each of them."""
+def _are_as_before(folder: str, names: List[str], before: Dict[str, What]) -> bool:
+    """Whether these names stand for what they stood for. Without a step in Python for each of them."""
     try:
-        return dict(zip(files, map(_stamp, map(os.lstat, [folder + name for name in files])))) == before
+        now = map(_stamp, map(os.lstat, [folder + name for name in names]))
+        return list(now) == [before[name] for name in names]
     except FileNotFoundError:
         return False
 
@@ -246,6 +296,7 @@ def store(tree: Tree, blobs: Store) -> str:
     while it is copied: the manifest tells what was stored, whoever writes to the folder meanwhile.
     """
     if tree.is_known and blobs.has(tree.digest):
+        tree.remember()
         return tree.digest
     lacking = blobs.missing(set(tree.known.values()))
     wanted = tree.unknown() + _holders(tree, lacking)
