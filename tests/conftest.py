@@ -81,6 +81,15 @@ def _no_inherited_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
+@pytest.fixture(autouse=True)
+def _no_conda_channels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Conda's names lead nowhere, whatever this machine can reach; tests that want a channel make one."""
+    for name in [n for n in os.environ if n.startswith("CONDA")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("CONDARC", os.devnull)
+    monkeypatch.setenv("CONDA_CHANNEL_ALIAS", "file:///no-channels-in-tests")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _temporary_folder() -> Iterator[Path]:
     """One short folder under /tmp for everything temporary of this session, removed at its end.

@@ -10,6 +10,7 @@ from footplate import environments
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Builder
 from footplate.testing.builder_suite import BuilderSuite
+from footplate.testing.conda_channel import MINOR, make_channel, module, python_package
 from footplate.testing.wheels import make_wheel
 
 
@@ -76,6 +77,22 @@ class TestConda(BuilderSuite):
             spec("tinything=1.0"),
             spec("tinything", "cudatoolkit=10.2"),
         )
+
+
+class TestCondaSolved(BuilderSuite):
+    """The same builder where the channel is there: packages of conda, with one of pip on top."""
+
+    @pytest.fixture
+    def arena(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arena:
+        only_tinything(tmp_path, monkeypatch)
+        channel = make_channel(tmp_path / "channel", [python_package(), module("alpha", "1.0"), module("alpha", "2.0")])
+
+        def spec(*packages: str) -> EnvironmentSpec:
+            conda = {"channels": [channel], "dependencies": [f"python={MINOR}", *packages], "pip": ["tinything"]}
+            return EnvironmentSpec(builder="conda", options={"conda": conda})
+
+        root = tmp_path / "environments"
+        return Arena(environments.load("conda"), root, spec("alpha"), spec("alpha=1"), spec("alpha=3"))
 
 
 def only_tinything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

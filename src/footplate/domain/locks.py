@@ -22,11 +22,13 @@ class Change:
 
 def packages(lock: Lock) -> Dict[str, str]:
     """name → version, or the address that it comes from."""
-    found: Dict[str, str] = {}
+    found = {str(one["name"]): str(one["version"]) for one in lock.content.get("packages") or ()}
     for line in str(lock.content.get("requirements") or "").splitlines():
         pin = _PIN.match(line)
         if pin:
             found[re.sub(r"[-_.]+", "-", pin.group(1)).lower()] = pin.group(2) or pin.group(3)
+    for recipe in lock.content.get("recipes") or ():
+        found[str(recipe["name"])] = str(recipe["version"])
     return found
 
 

@@ -21,11 +21,13 @@ class Workshop:
     """Where environments are made, and by which rules.
 
     `interpreters`: `nearest` takes the nearest Python that the requirements admit, with a warning, when the one asked
-    for is not to be had; `exact` refuses instead.
+    for is not to be had; `exact` refuses instead. `conda`: `solve` takes the packages of a conda file from its
+    channels, `map` takes them from PyPI, `auto` solves where that is possible.
     """
 
     root: Path
     interpreters: str = "nearest"
+    conda: str = "auto"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import sys
 import sysconfig
 import time
@@ -23,6 +24,7 @@ from typing import Any
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import conda
 from footplate.environments.base import Say, Workshop
 from footplate.environments.requirements import clean, names_local_files
 from footplate.environments.uv import RESOLVING, pip_settings
@@ -33,7 +35,7 @@ _OF_THE_MOMENT = ("UV_CACHE_DIR", "UV_NO_PROGRESS", "UV_CONCURRENT_BUILDS", "UV_
 
 def once(spec: EnvironmentSpec, workshop: Workshop, say: Say, resolve: Callable[[], Lock], refresh: bool) -> Lock:
     """The kept lock, or what `resolve` gives, which is then kept. Asked for by many at once it is resolved once."""
-    if names_local_files(clean([*spec.requirements, *_pip_lines(spec)])):
+    if _may_change_unseen(spec):
         return resolve()
     path = workshop.root / ".locks" / f"{key(spec, workshop, os.environ)}.json"
     known = None if refresh else _read(path)
@@ -52,7 +54,7 @@ def once(spec: EnvironmentSpec, workshop: Workshop, say: Say, resolve: Callable[
 def key(spec: EnvironmentSpec, workshop: Workshop, environ: Mapping[str, str]) -> str:
     """What decides about a resolution. Names, versions and variables of an environment do not."""
     settings = pip_settings(environ)
-    content = {
+    content: dict[str, Any] = {
         "format": _FORMAT,
         "builder": spec.builder,
         "python": spec.python or f"{sys.version_info.major}.{sys.version_info.minor}",
@@ -65,6 +67,8 @@ def key(spec: EnvironmentSpec, workshop: Workshop, environ: Mapping[str, str]) -
         "constraints": _texts(settings.get("constraint", "") + " " + environ.get("UV_CONSTRAINT", "")),
         "uv": {n: v for n, v in environ.items() if n.startswith("UV_") and n not in _OF_THE_MOMENT},
     }
+    if spec.builder == "conda":
+        content["channels"] = conda.settings_key(spec, workshop)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode(errors="surrogateescape")).hexdigest()
 
 
@@ -75,6 +79,13 @@ def _texts(paths: str) -> list[str]:
         with contextlib.suppress(OSError):
             found.append(Path(path.removeprefix("file://")).read_text(encoding="utf-8", errors="replace"))
     return found
+
+
+def _may_change_unseen(spec: EnvironmentSpec) -> bool:
+    """Files of the machine are named, by requirements or as a channel: they change without any of this changing."""
+    wanted: dict[str, Any] = spec.options.get("conda") or {}
+    folders = any(re.match(r"file:|[./~]", str(channel)) for channel in wanted.get("channels") or ())
+    return folders or names_local_files(clean([*spec.requirements, *_pip_lines(spec)]))
 
 
 def _pip_lines(spec: EnvironmentSpec) -> list[str]:

