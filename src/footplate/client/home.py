@@ -21,7 +21,8 @@ LONGEST_SOCKET_PATH = 96
 
 _CONTENTS = frozenset(
     [RECORD, SOCKET, SERVER_LOCK, START_LOCK, TOKEN, "logs", "footplate.db", "footplate.db-wal", "footplate.db-shm",
-     "blobs", "runs", "work", "spool", "environments", "cache", "runtime", "wheels", "settings.ini", "secrets.key"]
+     "blobs", "runs", "work", "spool", "environments", "cache", "runtime", "wheels", "settings.ini", "secrets.key",
+     "stores"]
 )  # fmt: skip
 
 

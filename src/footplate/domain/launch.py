@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from footplate.domain.datasets import DataInput, DataOutput
 from footplate.domain.records import Lock
 from footplate.domain.specs import Distribution, Program, RunSpec
 from footplate.errors import InvalidInput
@@ -44,6 +45,8 @@ class NodeOrders:
     collect: Tuple[str, ...] = ()
     watch: Tuple[str, ...] = ()
     shipped: Dict[str, Any] = field(default_factory=lambda: {})
+    inputs: Tuple[DataInput, ...] = ()
+    outputs: Tuple[DataOutput, ...] = ()
 
 
 def plan(spec: RunSpec, addresses: Sequence[str]) -> Tuple[RankPlan, ...]:

@@ -9,6 +9,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any, Dict, Optional, Tuple
 
+from footplate.domain.datasets import ModelUse
 from footplate.domain.specs import RunSpec
 
 
@@ -219,6 +220,7 @@ class ModelView:
     properties: Dict[str, str] = field(default_factory=lambda: {})
     resources: Dict[str, Any] = field(default_factory=lambda: {})
     options: Dict[str, Any] = field(default_factory=lambda: {})
+    datasets: Tuple[ModelUse, ...] = ()  # those it was registered with, and those that its run has read
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, Optional, Tuple
 
+from footplate.domain.datasets import DataInput, DataOutput, check_data
 from footplate.errors import InvalidInput
 
 LOCAL = "local"
@@ -87,6 +88,8 @@ class RunSpec:
     collect: Tuple[str, ...] = ("outputs",)  # folders under the working folder kept when the ranks have ended
     watch: Tuple[str, ...] = ("logs",)  # folders under the working folder shipped while they grow
     definition: Dict[str, Any] = field(default_factory=lambda: {})
+    inputs: Tuple[DataInput, ...] = ()
+    outputs: Tuple[DataOutput, ...] = ()
 
 
 def check_run_id(run_id: str) -> None:
@@ -119,6 +122,7 @@ def check_spec(spec: RunSpec) -> None:
             raise InvalidInput(f"folder {folder!r} is outside the working folder", "give a path relative to it")
     if spec.max_seconds is not None and not spec.max_seconds > 0:
         raise InvalidInput(f"max_seconds is {spec.max_seconds:g}", "give a positive number of seconds, or none at all")
+    check_data(spec.inputs, spec.outputs)
     if spec.kind == "job":
         _check_program(spec.program)
         _check_distribution(spec.distribution)

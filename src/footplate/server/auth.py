@@ -1,7 +1,7 @@
 """Who may do what over TCP. (On the Unix socket the file mode has decided, and nothing here is in the way.)
 
 The server's own token may do everything. A run's token reaches that run and the runs below it, blobs, and reads of the
-run's workspace; it may start children of these runs, and nothing else.
+run's workspace; it may start children of these runs, register models and datasets of theirs, and nothing else.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _bearer(scope: Scope) -> bytes:
 def _beyond(run: str, scope: Scope) -> NotAllowed:
     return NotAllowed(
         f"the token of run {run} does not reach {scope['method']} {scope['path']}",
-        "a run's token reaches that run, its children and models, blobs and reads of its workspace",
+        "a run's token reaches that run, its children, models and datasets, blobs and reads of its workspace",
     )
 
 
@@ -124,7 +124,7 @@ def _parent(body: bytes) -> str | None:
     return _text_at(body, "spec", "parent")
 
 
-def _run_of_model(body: bytes) -> str | None:
+def _own_run(body: bytes) -> str | None:
     return _text_at(body, "run")
 
 
@@ -138,8 +138,8 @@ def _text_at(body: bytes, *keys: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-_NAMES_ITS_RUN = {"/runs": _parent, "/models": _run_of_model}
-"""What a run may make in its workspace, and where the request says of which run it is: a child, and its own models."""
+_NAMES_ITS_RUN = {"/runs": _parent, "/models": _own_run, "/datasets": _own_run}
+"""What a run may make in its workspace, and where the request says of which run it is: children, models, datasets."""
 
 
 async def _read(receive: Receive) -> bytes:

@@ -12,6 +12,8 @@ from typing import Protocol
 from footplate import engines
 from footplate.engines.base import Engine
 from footplate.services.computes import ComputeService
+from footplate.services.datasets import DatasetService
+from footplate.services.datastores import DatastoreService
 from footplate.services.environments import EnvironmentService
 from footplate.services.files import FileService
 from footplate.services.locks import LockService
@@ -52,7 +54,9 @@ class Services:
         self.orchestrator = Orchestrator(store, hub.publish, endpoint, home, load_engine, watch_seconds)
         self.workspaces = WorkspaceService(store)
         self.computes = ComputeService(store, self.orchestrator)
-        self.runs = RunService(store, self.orchestrator, self.computes, hub.publish)
+        self.datastores = DatastoreService(store)
+        self.datasets = DatasetService(store)
+        self.runs = RunService(store, self.orchestrator, self.computes, self.datasets, hub.publish)
         self.files = FileService(store, hub.publish)
         self.metrics = MetricService(store, hub.publish)
         self.models = ModelService(store)

@@ -33,6 +33,7 @@ class NewModel:
     properties: dict[str, str] = field(default_factory=dict[str, str])
     resources: dict[str, Any] = field(default_factory=dict[str, Any])
     options: dict[str, Any] = field(default_factory=dict[str, Any])
+    datasets: tuple[tuple[str, str], ...] = ()  # (purpose, id); those that the run has read need not be named
 
 
 class ModelService:
@@ -61,7 +62,7 @@ class ModelService:
             experiment=experiment, tags=new.tags, properties=new.properties, resources=new.resources,
             options=new.options,
         )  # fmt: skip
-        return self._store.models.add(new.key, view)
+        return self._store.models.add(new.key, view, new.datasets)
 
     def _files_of_run(self, run: str, path: str) -> tuple[str, tuple[FileView, ...]]:
         """The artifact of that name, or all artifacts below it as a folder."""

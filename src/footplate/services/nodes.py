@@ -54,6 +54,8 @@ class NodeService:
             collect=record.spec.collect,
             watch=record.spec.watch,
             shipped=self._shipped(run),
+            inputs=record.spec.inputs,
+            outputs=record.spec.outputs,
         )
 
     def report(self, run: str, node: int, event: str, message: str | None, cause: Cause | None) -> bool:

@@ -14,17 +14,24 @@ from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.computes import ComputeService
+from footplate.services.datasets import DatasetService
 from footplate.services.orchestrator import Orchestrator, refuse_if_too_large, with_waiting
 from footplate.storage import RunQuery, Store
 
 
 class RunService:
     def __init__(
-        self, store: Store, orchestrator: Orchestrator, computes: ComputeService, publish: Callable[[str], None]
+        self,
+        store: Store,
+        orchestrator: Orchestrator,
+        computes: ComputeService,
+        datasets: DatasetService,
+        publish: Callable[[str], None],
     ) -> None:
         self._store = store
         self._orchestrator = orchestrator
         self._computes = computes
+        self._datasets = datasets
         self._publish = publish
 
     # ── Submit ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -63,6 +70,7 @@ class RunService:
             raise InvalidInput(f"snapshot {spec.snapshot} is not in the store", "send its files first, then the run")
         if spec.parent is not None and self._store.runs.view(spec.parent).workspace != workspace:
             raise InvalidInput(f"parent run {spec.parent!r} is in another workspace", "use a run of this workspace")
+        self._datasets.check_run(workspace, spec)
         if spec.kind == "job":
             check_launchable(spec.distribution)
             _check_builder(spec.environment)

@@ -1,4 +1,4 @@
-"""Tags and properties of runs and models. Tags come and go; a property is written once."""
+"""Tags and properties of runs, models and datasets. Tags come and go; a property is written once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select
 
 from footplate.errors import Conflict, InvalidInput
-from footplate.storage.schema import HEAD_CHARACTERS, model_labels, run_labels
+from footplate.storage.schema import HEAD_CHARACTERS, dataset_labels, model_labels, run_labels
 
 TAG, PROPERTY = "tag", "property"
 _LONGEST_NAME = 255
@@ -98,3 +98,4 @@ def _head(value: str | None) -> str | None:
 
 RUN_LABELS = Labels(run_labels, "run")
 MODEL_LABELS = Labels(model_labels, "model")
+DATASET_LABELS = Labels(dataset_labels, "dataset")

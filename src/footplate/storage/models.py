@@ -14,7 +14,9 @@ from footplate.domain.records import FileView, ModelView
 from footplate.errors import NotFound
 from footplate.storage.database import Database, new_key
 from footplate.storage.labels import MODEL_LABELS, PROPERTY, TAG
+from footplate.storage.lineage import record_model, uses_of_models
 from footplate.storage.schema import model_versions, models
+from footplate.storage.versions import Versions
 
 _PLAIN = ("workspace", "name", "created", "root", "description", "framework", "framework_version", "run", "experiment")
 Pairs = Sequence[tuple[str, "str | None"]]
@@ -23,38 +25,31 @@ Pairs = Sequence[tuple[str, "str | None"]]
 class Models:
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._versions = Versions(database, model_versions)
 
-    def add(self, key: str, view: ModelView) -> ModelView:
-        """Register with the next version of the name. The same key again gives the same model again."""
+    def add(self, key: str, view: ModelView, datasets: Sequence[tuple[str, str]] = ()) -> ModelView:
+        """Register with the next version of the name. The same key again gives the same model again.
+
+        `datasets` are (purpose, id); those that its run has read are added to them.
+        """
         with self._database.write() as connection:
-            version = self._next_version(connection, view.workspace, view.name)
+            version = self._versions.take(connection, view.workspace, view.name)
             c = models.c
             # Looked up after the version was taken: on PostgreSQL that is where a twin of this request waits for us.
             known = connection.execute(
                 select(models).where(c.workspace == view.workspace, c.request == key)
             ).one_or_none()
             if known is not None:
-                self._give_back(connection, view.workspace, view.name)
+                self._versions.give_back(connection, view.workspace, view.name)
                 return _views(connection, [known])[0]
             values = {name: getattr(view, name) for name in _PLAIN}
             values.update(files=to_json(view.files), resources=view.resources, options=view.options)
             values.update(version=version, request=key)
             owner = new_key(connection.execute(insert(models).values(**values)))
             MODEL_LABELS.change(connection, owner, view.tags, (), view.properties)
-        return replace(view, version=version)
-
-    def _next_version(self, connection: Connection, workspace: str, name: str) -> int:
-        c = model_versions.c
-        self._database.insert_new(connection, model_versions, workspace=workspace, name=name, last=0)
-        where = (c.workspace == workspace, c.name == name)
-        connection.execute(update(model_versions).where(*where).values(last=c.last + 1))
-        return connection.execute(select(c.last).where(*where)).scalar_one()
-
-    def _give_back(self, connection: Connection, workspace: str, name: str) -> None:
-        """Undo `_next_version`, in the transaction that took it."""
-        c = model_versions.c
-        where = (c.workspace == workspace, c.name == name)
-        connection.execute(update(model_versions).where(*where).values(last=c.last - 1))
+            record_model(self._database, connection, owner, view.run, datasets)
+            behind = uses_of_models(connection, [owner])[owner]
+        return replace(view, version=version, datasets=tuple(behind))
 
     def get(self, workspace: str, name: str, version: int | None = None) -> ModelView:
         """That version, or the latest there is."""
@@ -123,13 +118,15 @@ def _row(connection: Connection, workspace: str, name: str, version: int | None,
 
 
 def _views(connection: Connection, rows: Sequence[Row[Any]]) -> builtins.list[ModelView]:
-    """Two queries, however many models."""
+    """Three queries, however many models."""
+    behind = uses_of_models(connection, [row.key for row in rows])
     labels = MODEL_LABELS.of(connection, [row.key for row in rows])
     return [
         ModelView(
             **{name: getattr(row, name) for name in _PLAIN}, version=row.version,
             files=tuple(from_json(FileView, file) for file in row.files), tags=labels[row.key][0],
             properties=labels[row.key][1], resources=row.resources, options=row.options,
+            datasets=tuple(behind[row.key]),
         )
         for row in rows
     ]  # fmt: skip

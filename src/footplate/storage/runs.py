@@ -17,6 +17,7 @@ from footplate.errors import Conflict, InvalidInput
 from footplate.storage.database import Database, new_key
 from footplate.storage.keys import RunKeys, no_such_run
 from footplate.storage.labels import RUN_LABELS, Found
+from footplate.storage.lineage import record_inputs
 from footplate.storage.run_query import LARGEST_PAGE, RunQuery, find
 from footplate.storage.schema import experiments, run_specs, runs, series, story
 from footplate.storage.workspaces import ensure, next_number
@@ -62,6 +63,7 @@ class Runs:
             key = new_key(connection.execute(insert(runs).values(**values)))
             connection.execute(insert(run_specs).values(run=key, spec=to_json(spec)))
             RUN_LABELS.change(connection, key, spec.tags, (), spec.properties, experiment=home.key)
+            record_inputs(connection, key, spec.inputs)
             _add_lines(connection, key, lines)
             return _views(connection, [key], with_spec=True)[0]
 

@@ -32,7 +32,7 @@ from sqlalchemy.types import TypeDecorator
 
 from footplate.errors import InvalidInput
 
-HEAD = "0003"
+HEAD = "0004"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL takes no index entry larger than a third of a page."""
@@ -327,6 +327,83 @@ secrets = Table(
     Column("name", Words, primary_key=True),
     Column("sealed", LargeBinary, nullable=False),  # encrypted with the key in the home folder
     Column("changed", Double, nullable=False),
+)
+
+datastores = Table(
+    "datastores",
+    metadata,
+    Column("workspace", Words, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", Words, primary_key=True),
+    Column("kind", Words, nullable=False),
+    Column("location", Json, nullable=False),
+    Column("options", Json, nullable=False),
+    Column("sealed", LargeBinary),  # the credentials, encrypted with the key in the home folder
+    Column("created", Double, nullable=False),
+)
+
+default_datastores = Table(
+    "default_datastores",
+    metadata,
+    Column("workspace", Words, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", Words, nullable=False),
+)
+
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("key", _key(), primary_key=True),
+    Column("id", Words, nullable=False, unique=True),
+    Column("workspace", Words, ForeignKey("workspaces.id"), nullable=False),
+    Column("request", Words, nullable=False),  # as for models
+    Column("name", Words),  # without one it is only known by its id
+    Column("version", Integer),
+    Column("kind", Words, nullable=False),
+    Column("definition", Json, nullable=False),
+    Column("listing", Words),
+    Column("files", BigInteger),
+    Column("size", BigInteger),
+    Column("description", Words),
+    Column("run", Words),
+    Column("created", Double, nullable=False),
+    Column("unregistered", Double),  # its name is given up, but runs and models still point to it
+    UniqueConstraint("workspace", "name", "version"),
+    UniqueConstraint("workspace", "request"),
+)
+
+dataset_versions = Table(
+    "dataset_versions",
+    metadata,
+    Column("workspace", Words, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", Words, primary_key=True),
+    Column("last", Integer, nullable=False),  # as for models: a version is never given twice
+)
+
+dataset_labels = Table(
+    "dataset_labels",
+    metadata,
+    Column("dataset", _key(), ForeignKey("datasets.key", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("kind", Words, primary_key=True),
+    Column("name", Words, primary_key=True),
+    Column("value", Words),
+)
+
+run_datasets = Table(
+    "run_datasets",
+    metadata,
+    Column("run", _key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
+    Column("role", Words, primary_key=True),  # read or wrote
+    Column("name", Words, primary_key=True),  # what the run calls it
+    Column("dataset", _key(), ForeignKey("datasets.key"), primary_key=True, autoincrement=False),
+    Index("runs_of_dataset", "dataset", "run"),
+)
+
+model_datasets = Table(
+    "model_datasets",
+    metadata,
+    Column("model", _key(), ForeignKey("models.key", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("purpose", Words, primary_key=True),
+    Column("dataset", _key(), ForeignKey("datasets.key"), primary_key=True, autoincrement=False),
+    Index("models_of_dataset", "dataset", "model"),
 )
 
 tokens = Table(

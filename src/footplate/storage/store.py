@@ -7,14 +7,18 @@ from pathlib import Path
 from footplate.content.blobs import BlobFolder
 from footplate.storage import migrate
 from footplate.storage.database import Database
+from footplate.storage.datasets import Datasets
+from footplate.storage.datastores import Datastores
 from footplate.storage.faults import translated
 from footplate.storage.files import Files
 from footplate.storage.keys import RunKeys
+from footplate.storage.lineage import Lineage
 from footplate.storage.logs import Logs
 from footplate.storage.metrics import Metrics
 from footplate.storage.models import Models
 from footplate.storage.registry import Computes, Environments, Locks
 from footplate.storage.runs import Runs
+from footplate.storage.sealing import Seal
 from footplate.storage.secrets import Secrets
 from footplate.storage.tokens import Tokens
 from footplate.storage.workspaces import Experiments, Workspaces
@@ -24,7 +28,7 @@ class Store:
     """Everything that the server keeps. Opened once; every method of every part may be called from any thread."""
 
     def __init__(self, home: Path, database: Database) -> None:
-        keys = RunKeys(database)
+        keys, seal = RunKeys(database), Seal(home)
         self.home = home
         self.database = database
         self.workspaces = Workspaces(database)
@@ -37,7 +41,10 @@ class Store:
         self.computes = Computes(database)
         self.environments = Environments(database)
         self.locks = Locks(database)
-        self.secrets = Secrets(home, database)
+        self.secrets = Secrets(database, seal)
+        self.datastores = Datastores(home, database, seal)
+        self.datasets = Datasets(database)
+        self.lineage = Lineage(database, keys)
         self.tokens = Tokens(database)
         self.blobs = BlobFolder(str(home / "blobs"))
 

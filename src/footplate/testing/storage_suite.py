@@ -32,6 +32,7 @@ from footplate.storage import RunQuery, Store, migrate
 from footplate.storage.database import Database
 from footplate.storage.schema import HEAD, metadata
 from footplate.testing.storage_content_suite import FileTests, LogTests, MetricTests
+from footplate.testing.storage_data_suite import DatasetTests, DatastoreTests, LineageTests
 from footplate.testing.storage_fixtures import ODD, WORKSPACE, StorageFixtures, ids, journal, line, record, workspace
 from footplate.testing.storage_runs_suite import RunListTests, RunTests
 
@@ -318,6 +319,9 @@ def _shape(database: Database) -> dict[str, Any]:
 
 
 class StorageSuite(
-    WorkspaceTests, RunTests, RunListTests, FileTests, LogTests, MetricTests, RegistryTests, LifeTests
+    WorkspaceTests, RunTests, RunListTests, FileTests, LogTests, MetricTests, RegistryTests, LifeTests,
+    DatastoreTests,
+    DatasetTests,
+    LineageTests,
 ):  # fmt: skip
     """All of it."""

@@ -7,6 +7,8 @@ from fastapi import APIRouter
 from footplate.server.routes import (
     blobs,
     computes,
+    datasets,
+    datastores,
     environments,
     experiments,
     files,
@@ -32,6 +34,8 @@ def routers() -> list[APIRouter]:
         computes,
         models,
         secrets,
+        datastores,
+        datasets,
         environments,
         locks,
     )

@@ -27,6 +27,7 @@ class ModelRegistration(Body):
     properties: dict[str, str] = {}
     resources: dict[str, Any] = {}
     options: dict[str, Any] = {}
+    datasets: tuple[tuple[str, str], ...] = ()
 
 
 class ModelChange(Body):

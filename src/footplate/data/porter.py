@@ -1,0 +1,158 @@
+"""The verbs of this room for callers that cannot or should not import it: plain data in, plain data out.
+
+The SDK calls them in its own process. Inside a job, whose interpreter may be old and has nothing installed, it starts
+`python -m footplate.data.porter` with the agent's interpreter and speaks JSON over pipes: one request
+`{"verb", "arguments"}` as the first line of stdin; on stdout lines of `{"progress": […]}`, at the end `{"result": …}`
+or `{"error": …}`. Credentials come with the request, so they are in no argument list and no environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from footplate.content.listing import Listing, write_listing
+from footplate.data import changes, transfer
+from footplate.data.base import Progress, Report, Store
+from footplate.data.resolve import WEB, resolve, web_store
+from footplate.data.stores import open_store
+from footplate.domain.codec import from_json
+from footplate.domain.data import Item, StoreSpec
+from footplate.domain.names import clean_folder, join
+from footplate.errors import Broken, FootplateError, NotFound
+
+Specs = Mapping[str, Any]
+"""Stores by name, each a StoreSpec as JSON."""
+
+
+def check(store: Mapping[str, Any]) -> None:
+    """Whether the store lets us in; an error says why not."""
+    next(iter(_open(store).list()), None)
+
+
+def children(store: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    found = _open(store).children(folder)
+    return {"folders": sorted(found.folders), "files": [list(entry) for entry in sorted(found.files)]}
+
+
+def peek(definition: Mapping[str, Any], stores: Specs) -> str:
+    """The name of one file of the dataset; an error when there is none."""
+    for item in resolve(definition, _specs(stores)):
+        return item.name
+    raise NotFound("the dataset holds no files", "look at its paths and steps")
+
+
+def enumerate_files(definition: Mapping[str, Any], stores: Specs, target: str) -> dict[str, Any]:
+    """Write the listing of what the definition means now to the file `target`."""
+    made = write_listing(resolve(definition, _specs(stores)), target)
+    return {"digest": made.digest, "count": made.count, "size": made.size}
+
+
+def compare(listing: str, definition: Mapping[str, Any], stores: Specs) -> dict[str, list[str]]:
+    """What differs now from what the listing pinned."""
+    with Listing(listing) as pinned:
+        return changes.compare(pinned, resolve(definition, _specs(stores)))
+
+
+def upload(
+    files: Sequence[tuple[str, str]],
+    store: Mapping[str, Any],
+    folder: str,
+    overwrite: bool,
+    report: Report | None = None,
+) -> dict[str, int]:
+    """Local files to the folder of a store, each under its name there."""
+    named = [(Path(path), join(clean_folder(folder), name)) for path, name in files]
+    done = transfer.upload(named, _open(store), overwrite="replace" if overwrite else "skip", report=report)
+    return {"stored": len(done.stored), "skipped": len(done.skipped)}
+
+
+def download(
+    listing: str,
+    stores: Specs,
+    target: str,
+    overwrite: str = "refuse",
+    ignore_not_found: bool = False,
+    report: Report | None = None,
+) -> list[str]:
+    """The files of a listing below `target`; where each of them is."""
+    opened = _open_all(stores)
+    with Listing(listing) as wanted:
+        items = [item for item in wanted if not ignore_not_found or _exists(item, opened)]
+    rule: Any = overwrite
+    return [str(path) for path in transfer.download(items, opened, target, overwrite=rule, report=report)]
+
+
+def _exists(item: Item, stores: Mapping[str, Store]) -> bool:
+    try:
+        stores[item.store].stat(item.source)
+    except NotFound:
+        return False
+    return True
+
+
+VERBS: dict[str, Callable[..., Any]] = {
+    "check": check,
+    "children": children,
+    "peek": peek,
+    "enumerate": enumerate_files,
+    "compare": compare,
+    "upload": upload,
+    "download": download,
+}
+REPORTING = frozenset(("upload", "download"))
+
+
+def _specs(stores: Specs) -> dict[str, StoreSpec]:
+    return {name: from_json(StoreSpec, spec) for name, spec in stores.items()}
+
+
+def _open(spec: Mapping[str, Any]) -> Store:
+    return open_store(from_json(StoreSpec, spec))
+
+
+def _open_all(stores: Specs) -> dict[str, Store]:
+    return {WEB: open_store(web_store()), **{name: open_store(spec) for name, spec in _specs(stores).items()}}
+
+
+def perform(verb: str, arguments: Mapping[str, Any], report: Report | None = None) -> Any:
+    """Carry out one verb."""
+    more = {"report": report} if verb in REPORTING else {}
+    return VERBS[verb](**arguments, **more)
+
+
+# ── As a process of its own ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def main() -> int:
+    """One request; the answer is the last line. Nothing else may write to the pipe, so stdout is taken away."""
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)
+
+    def say(**line: Any) -> None:
+        answers.write(json.dumps(line) + "\n")
+        answers.flush()
+
+    def report(progress: Progress) -> None:
+        say(progress=list(progress))
+
+    request = json.loads(next(_requests()))
+    try:
+        say(result=perform(request["verb"], request["arguments"], report))
+    except FootplateError as error:
+        say(error=error.to_wire())
+    except OSError as error:
+        say(error=Broken(f"the data could not be moved: {error}", "see the error").to_wire())
+    return 0
+
+
+def _requests() -> Iterator[str]:
+    yield from sys.stdin
+
+
+if __name__ == "__main__":
+    sys.exit(main())

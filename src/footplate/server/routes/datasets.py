@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from footplate.domain.datasets import DatasetView, Lineage
+from footplate.errors import InvalidInput
+from footplate.server.answers import answer, answer_list
+from footplate.server.routes.parsing import Body, Repeated, ServicesOf, pairs
+from footplate.services.datasets import LARGEST_PAGE, NewDataset
+
+router = APIRouter(tags=["datasets"])
+
+
+class DatasetRegistration(Body):
+    key: str
+    kind: str
+    definition: dict[str, Any]
+    name: str | None = None
+    listing: str | None = None
+    description: str | None = None
+    tags: dict[str, str | None] = {}
+    new_version: bool = False
+    run: str | None = None
+    output: str | None = None
+
+
+class DatasetChange(Body):
+    description: str | None = None
+    tags: dict[str, str | None] | None = None
+    remove_tags: tuple[str, ...] = ()
+
+
+class DatasetRead(Body):
+    dataset: str
+    name: str
+
+
+def _version(text: str) -> int | None:
+    if text == "latest":
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise InvalidInput(f"{text!r} is not a dataset version", "give a whole number, or 'latest'")
+    return int(text)
+
+
+@router.post("/workspaces/{workspace}/datasets", response_model=DatasetView)
+def register_dataset(workspace: str, body: DatasetRegistration, services: ServicesOf) -> Response:
+    return answer(services.datasets.register(workspace, NewDataset(**dict(body))))
+
+
+@router.get("/workspaces/{workspace}/datasets")
+def list_datasets(
+    workspace: str, services: ServicesOf, name: str | None = None, tag: Repeated = (), latest: bool = False
+) -> Response:
+    return answer_list(services.datasets.list(workspace, name, pairs(tag), latest))
+
+
+@router.get("/workspaces/{workspace}/datasets/{name}/{version}", response_model=DatasetView)
+def get_dataset(workspace: str, name: str, version: str, services: ServicesOf) -> Response:
+    return answer(services.datasets.get(workspace, name, _version(version)))
+
+
+@router.delete("/workspaces/{workspace}/datasets/{name}")
+def unregister_dataset(workspace: str, name: str, services: ServicesOf) -> Response:
+    return answer({"versions": services.datasets.unregister(workspace, name)})
+
+
+@router.get("/workspaces/{workspace}/dataset-ids/{id}", response_model=DatasetView)
+def get_dataset_by_id(workspace: str, id: str, services: ServicesOf) -> Response:
+    return answer(services.datasets.by_id(workspace, id))
+
+
+@router.patch("/workspaces/{workspace}/dataset-ids/{id}", response_model=DatasetView)
+def change_dataset(workspace: str, id: str, body: DatasetChange, services: ServicesOf) -> Response:
+    return answer(services.datasets.change(workspace, id, **dict(body)))
+
+
+@router.get("/workspaces/{workspace}/dataset-ids/{id}/files")
+def list_files_of_dataset(
+    workspace: str, id: str, services: ServicesOf, cursor: str = "", limit: int = LARGEST_PAGE
+) -> Response:
+    page, following = services.datasets.files(workspace, id, cursor, limit)
+    return answer_list([item._asdict() for item in page], following)
+
+
+@router.get("/workspaces/{workspace}/dataset-ids/{id}/lineage", response_model=Lineage)
+def get_lineage(workspace: str, id: str, services: ServicesOf) -> Response:
+    return answer(services.datasets.lineage(workspace, id))
+
+
+@router.get("/runs/{run}/datasets")
+def list_datasets_of_run(run: str, services: ServicesOf) -> Response:
+    return answer_list(services.datasets.of_run(run))
+
+
+@router.post("/runs/{run}/datasets", status_code=204)
+def note_dataset_of_run(run: str, body: DatasetRead, services: ServicesOf) -> None:
+    services.datasets.note_read(run, body.dataset, body.name)

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from footplate.domain.data import StoreSpec
+from footplate.domain.datasets import DatastoreView, RunData
+from footplate.server.answers import answer, answer_list
+from footplate.server.routes.parsing import Body, ServicesOf
+from footplate.services.datastores import NewDatastore
+
+router = APIRouter(tags=["datastores"])
+
+
+class DatastoreRegistration(Body):
+    kind: str
+    location: dict[str, str] = {}
+    credentials: dict[str, str] = {}
+    options: dict[str, Any] = {}
+    if_exists: str = "refuse"
+
+
+class Choice(Body):
+    name: str
+
+
+@router.put("/workspaces/{workspace}/datastores/{name}", response_model=DatastoreView)
+def put_datastore(workspace: str, name: str, body: DatastoreRegistration, services: ServicesOf) -> Response:
+    return answer(services.datastores.put(workspace, name, NewDatastore(**dict(body))))
+
+
+@router.get("/workspaces/{workspace}/datastores")
+def list_datastores(workspace: str, services: ServicesOf) -> Response:
+    return answer_list(services.datastores.list(workspace))
+
+
+@router.get("/workspaces/{workspace}/datastores/{name}", response_model=DatastoreView)
+def get_datastore(workspace: str, name: str, services: ServicesOf) -> Response:
+    return answer(services.datastores.get(workspace, name))
+
+
+@router.delete("/workspaces/{workspace}/datastores/{name}", status_code=204)
+def delete_datastore(workspace: str, name: str, services: ServicesOf) -> None:
+    services.datastores.delete(workspace, name)
+
+
+@router.get("/workspaces/{workspace}/default-datastore", response_model=DatastoreView)
+def get_default_datastore(workspace: str, services: ServicesOf) -> Response:
+    return answer(services.datastores.default(workspace))
+
+
+@router.put("/workspaces/{workspace}/default-datastore", response_model=DatastoreView)
+def set_default_datastore(workspace: str, body: Choice, services: ServicesOf) -> Response:
+    return answer(services.datastores.set_default(workspace, body.name))
+
+
+# POST, though it changes nothing: a run's own token may read its workspace, and this is not for it.
+@router.post("/workspaces/{workspace}/datastores/{name}/access", response_model=StoreSpec)
+def open_datastore(workspace: str, name: str, services: ServicesOf) -> Response:
+    return answer(services.datastores.access(workspace, name))
+
+
+@router.get("/runs/{run}/datastores/{name}", response_model=StoreSpec)
+def open_datastore_for_run(run: str, name: str, services: ServicesOf) -> Response:
+    return answer(services.datastores.access_for_run(run, name))
+
+
+@router.get("/runs/{run}/data", response_model=RunData)
+def get_data_of_run(run: str, services: ServicesOf) -> Response:
+    return answer(services.datastores.data_of_run(run))

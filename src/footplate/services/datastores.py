@@ -1,0 +1,93 @@
+"""Datastores: registered, chosen as the default, and opened to those who may.
+
+The server never opens one itself: bytes move between the store and whoever reads or writes them.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from footplate.domain.data import StoreSpec
+from footplate.domain.datasets import DatastoreView, RunData, check_datastore_name, datastores_of
+from footplate.domain.specs import RunSpec
+from footplate.errors import InvalidInput, NotAllowed
+from footplate.storage import Store
+
+_IF_EXISTS = ("refuse", "replace")
+
+
+@dataclass(frozen=True)
+class NewDatastore:
+    kind: str
+    location: dict[str, str] = field(default_factory=dict[str, str])
+    credentials: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    if_exists: str = "refuse"
+
+
+class DatastoreService:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def put(self, workspace: str, name: str, new: NewDatastore) -> DatastoreView:
+        check_datastore_name(name)
+        if new.if_exists not in _IF_EXISTS:
+            raise InvalidInput(f"if_exists is {new.if_exists!r}", f"use {' or '.join(_IF_EXISTS)}")
+        StoreSpec(new.kind, new.location, new.credentials).check()
+        self._store.workspaces.get(workspace)
+        view = DatastoreView(workspace, name, new.kind, new.location, created=time.time(), options=new.options)
+        return self._store.datastores.put(view, new.credentials, new.if_exists == "replace")
+
+    def get(self, workspace: str, name: str) -> DatastoreView:
+        self._store.workspaces.get(workspace)
+        return self._store.datastores.get(workspace, name)
+
+    def list(self, workspace: str) -> list[DatastoreView]:
+        self._store.workspaces.get(workspace)
+        return self._store.datastores.list(workspace)
+
+    def delete(self, workspace: str, name: str) -> None:
+        self._store.datastores.delete(workspace, name)
+
+    def default(self, workspace: str) -> DatastoreView:
+        self._store.workspaces.get(workspace)
+        return self._store.datastores.get(workspace, self._store.datastores.default(workspace))
+
+    def set_default(self, workspace: str, name: str) -> DatastoreView:
+        self._store.workspaces.get(workspace)
+        self._store.datastores.set_default(workspace, name)
+        return self._store.datastores.get(workspace, name)
+
+    # ── With credentials ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def access(self, workspace: str, name: str) -> StoreSpec:
+        """All that is needed to open it. For people who may use the workspace, and for nodes of runs that need it."""
+        view = self.get(workspace, name)
+        return StoreSpec(view.kind, view.location, self._store.datastores.credentials(workspace, name))
+
+    def access_for_run(self, run: str, name: str) -> StoreSpec:
+        """As `access`, for a run: only what its inputs and outputs name."""
+        record = self._store.runs.record(run)
+        if name not in self._named_by(record.spec):
+            raise NotAllowed(
+                f"run {run} was not submitted with data of datastore {name!r}",
+                "hand the dataset to the run: arguments=['--data', dataset.as_named_input('data').as_mount()]",
+            )
+        return self.access(record.workspace, name)
+
+    def data_of_run(self, run: str) -> RunData:
+        """What a node of the run needs, in one answer."""
+        record = self._store.runs.record(run)
+        ids = dict.fromkeys(each.dataset for each in record.spec.inputs if each.dataset)
+        datasets = {id: self._store.datasets.by_id(id) for id in ids}
+        stores = {name: self.access(record.workspace, name) for name in self._named_by(record.spec)}
+        return RunData(datasets, stores)
+
+    def _named_by(self, spec: RunSpec) -> dict[str, None]:
+        names = [each.datastore for each in (*spec.inputs, *spec.outputs) if each.datastore]
+        for each in spec.inputs:
+            if each.dataset is not None:
+                names += datastores_of(self._store.datasets.by_id(each.dataset).definition)
+        return dict.fromkeys(names)

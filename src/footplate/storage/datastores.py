@@ -1,0 +1,120 @@
+"""Datastores: where a workspace's data lies. Credentials are sealed, and leave this module only when asked for."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Row, delete, select
+
+from footplate.domain.datasets import BUILT_IN_DATASTORES, DEFAULT_DATASTORE, DatastoreView
+from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.storage.database import Database
+from footplate.storage.faults import translated
+from footplate.storage.schema import datastores, default_datastores
+from footplate.storage.sealing import Seal
+
+FOLDER = "stores"
+
+
+class Datastores:
+    """The built-in ones are folders of the home: in no table, because a home may be moved."""
+
+    def __init__(self, home: Path, database: Database, seal: Seal) -> None:
+        self._folder = home / FOLDER
+        self._database = database
+        self._seal = seal
+
+    def put(self, view: DatastoreView, credentials: dict[str, Any], replace: bool) -> DatastoreView:
+        """Conflict when it exists and is not to be replaced; the same once more changes nothing."""
+        if view.name in BUILT_IN_DATASTORES:
+            raise InvalidInput(f"datastore {view.name!r} is built in", "choose another name")
+        sealed = self._seal.close(json.dumps(credentials)) if credentials else None
+        changes = {"kind": view.kind, "location": view.location, "options": view.options, "sealed": sealed}
+        row = {**changes, "workspace": view.workspace, "name": view.name, "created": view.created}
+        with self._database.write() as connection:
+            if replace:
+                statement = self._database.insert(datastores).values(**row)
+                connection.execute(statement.on_conflict_do_update(index_elements=["workspace", "name"], set_=changes))
+            elif not self._database.insert_new(connection, datastores, **row) and not self._is(view, credentials):
+                raise Conflict(
+                    f"datastore {view.name!r} exists and is another one",
+                    "choose another name, or give overwrite=True to replace it",
+                )
+        return self.get(view.workspace, view.name)
+
+    def _is(self, view: DatastoreView, credentials: dict[str, Any]) -> bool:
+        known = self.get(view.workspace, view.name)
+        same = (known.kind, known.location, known.options) == (view.kind, view.location, view.options)
+        return same and self.credentials(view.workspace, view.name) == credentials
+
+    def get(self, workspace: str, name: str) -> DatastoreView:
+        default = self.default(workspace)
+        if name in BUILT_IN_DATASTORES:
+            return self._built_in(workspace, name, default)
+        row = self._row(workspace, name)
+        if row is None:
+            raise _no_datastore(name)
+        return _view(row, default)
+
+    def credentials(self, workspace: str, name: str) -> dict[str, Any]:
+        row = None if name in BUILT_IN_DATASTORES else self._row(workspace, name)
+        if row is None or row.sealed is None:
+            return {}
+        return dict(json.loads(self._seal.open(f"the credentials of datastore {name!r}", row.sealed)))
+
+    def list(self, workspace: str) -> builtins.list[DatastoreView]:
+        """By name, the built-in ones among them."""
+        default = self.default(workspace)
+        with self._database.read() as connection:
+            rows = connection.execute(select(datastores).where(datastores.c.workspace == workspace)).all()
+        found = [_view(row, default) for row in rows]
+        found += [self._built_in(workspace, name, default) for name in BUILT_IN_DATASTORES]
+        return sorted(found, key=lambda view: view.name)
+
+    def delete(self, workspace: str, name: str) -> None:
+        """Forget where it lies; what lies there stays. The default becomes the built-in one again if it was this."""
+        if name in BUILT_IN_DATASTORES:
+            raise InvalidInput(f"datastore {name!r} is built in and stays", "set another one as the default instead")
+        c, d = datastores.c, default_datastores.c
+        with self._database.write() as connection:
+            where = (c.workspace == workspace, c.name == name)
+            if connection.execute(delete(datastores).where(*where)).rowcount == 0:
+                raise _no_datastore(name)
+            connection.execute(delete(default_datastores).where(d.workspace == workspace, d.name == name))
+
+    def default(self, workspace: str) -> str:
+        c = default_datastores.c
+        with self._database.read() as connection:
+            chosen = connection.execute(select(c.name).where(c.workspace == workspace)).scalar()
+        return chosen or DEFAULT_DATASTORE
+
+    def set_default(self, workspace: str, name: str) -> None:
+        self.get(workspace, name)
+        statement = self._database.insert(default_datastores).values(workspace=workspace, name=name)
+        with self._database.write() as connection:
+            connection.execute(statement.on_conflict_do_update(index_elements=["workspace"], set_={"name": name}))
+
+    def _row(self, workspace: str, name: str) -> Row[Any] | None:
+        c = datastores.c
+        with self._database.read() as connection:
+            return connection.execute(select(datastores).where(c.workspace == workspace, c.name == name)).one_or_none()
+
+    def _built_in(self, workspace: str, name: str, default: str) -> DatastoreView:
+        folder = self._folder / workspace / name
+        with translated():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return DatastoreView(workspace, name, "folder", {"path": str(folder)}, is_default=name == default)
+
+
+def _view(row: Row[Any], default: str) -> DatastoreView:
+    return DatastoreView(
+        row.workspace, row.name, row.kind, row.location, row.sealed is not None, row.name == default, row.created,
+        row.options,
+    )  # fmt: skip
+
+
+def _no_datastore(name: str) -> NotFound:
+    return NotFound(f"there is no datastore {name!r}", "see those that exist with: footplate datastore list")

@@ -1,0 +1,111 @@
+"""The lines between runs, datasets and models, read from either end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Select, select
+
+from footplate.domain.datasets import DataInput, DataUse, ModelUse
+from footplate.errors import InvalidInput
+from footplate.storage.database import Database
+from footplate.storage.keys import RunKeys
+from footplate.storage.schema import datasets, experiments, model_datasets, models, run_datasets, runs
+
+READ, WROTE = "read", "wrote"
+
+
+class Lineage:
+    def __init__(self, database: Database, keys: RunKeys) -> None:
+        self._database = database
+        self._keys = keys
+
+    def add_use(self, run: str, role: str, name: str, dataset: str) -> None:
+        """The same line again changes nothing."""
+        with self._database.write() as connection:
+            key = self._keys.of(run, connection).key
+            (of_dataset,) = dataset_keys(connection, [dataset]).values()
+            row = {"run": key, "role": role, "name": name, "dataset": of_dataset}
+            self._database.insert_new(connection, run_datasets, **row)
+
+    def of_run(self, run: str) -> list[DataUse]:
+        key = self._keys.of(run).key
+        return self._uses(_USES.where(run_datasets.c.run == key))
+
+    def of_dataset(self, dataset: str) -> list[DataUse]:
+        """Newest run first."""
+        return self._uses(_USES.where(datasets.c.id == dataset).order_by(runs.c.key.desc()))
+
+    def models_of_dataset(self, dataset: str) -> list[ModelUse]:
+        with self._database.read() as connection:
+            found = connection.execute(_MODEL_USES.where(datasets.c.id == dataset).order_by(models.c.key.desc())).all()
+        return [ModelUse(*row) for row in found]
+
+    def _uses(self, query: Select[Any, Any, Any, Any, Any, Any, Any, Any]) -> list[DataUse]:
+        with self._database.read() as connection:
+            return [DataUse(*row) for row in connection.execute(query).all()]
+
+
+_USES = (
+    select(
+        runs.c.id, datasets.c.id, run_datasets.c.role, run_datasets.c.name, datasets.c.name, datasets.c.version,
+        experiments.c.name, runs.c.status,
+    )
+    .select_from(run_datasets)
+    .join(runs, runs.c.key == run_datasets.c.run)
+    .join(experiments, experiments.c.key == runs.c.experiment)
+    .join(datasets, datasets.c.key == run_datasets.c.dataset)
+)  # fmt: skip
+_MODEL_USES = (
+    select(
+        models.c.name, models.c.version, datasets.c.id, model_datasets.c.purpose, datasets.c.name, datasets.c.version
+    )
+    .select_from(model_datasets)
+    .join(models, models.c.key == model_datasets.c.model)
+    .join(datasets, datasets.c.key == model_datasets.c.dataset)
+)
+
+
+def dataset_keys(connection: Connection, ids: Iterable[str]) -> dict[str, int]:
+    """The numbers of these datasets; one that does not exist is refused by name."""
+    wanted = list(dict.fromkeys(ids))
+    query = select(datasets.c.id, datasets.c.key).where(datasets.c.id.in_(wanted))
+    found: dict[str, int] = {row.id: row.key for row in connection.execute(query).all()} if wanted else {}
+    missing = next((id for id in wanted if id not in found), None)
+    if missing is not None:
+        raise InvalidInput(f"there is no dataset with the id {missing[:100]!r}", "see: footplate data list")
+    return found
+
+
+def record_inputs(connection: Connection, run: int, inputs: Sequence[DataInput]) -> None:
+    """What a new run is about to read, in the transaction that makes the run."""
+    named = [(each.name, each.dataset) for each in inputs if each.dataset is not None]
+    keys = dataset_keys(connection, [dataset for _, dataset in named])
+    rows = [{"run": run, "role": READ, "name": name, "dataset": keys[dataset]} for name, dataset in named]
+    if rows:
+        connection.execute(run_datasets.insert(), rows)
+
+
+def record_model(
+    database: Database, connection: Connection, model: int, run: str | None, given: Sequence[tuple[str, str]]
+) -> None:
+    """The datasets behind a new model: those `given` as (purpose, id), and those that its run has read."""
+    keys = dataset_keys(connection, [dataset for _, dataset in given])
+    lines = [(purpose, keys[dataset]) for purpose, dataset in given]
+    if run is not None:
+        c = run_datasets.c
+        read = select(c.name, c.dataset).join(runs, runs.c.key == c.run).where(runs.c.id == run, c.role == READ)
+        named = {dataset for _, dataset in lines}
+        lines += [(name, dataset) for name, dataset in connection.execute(read).all() if dataset not in named]
+    for purpose, dataset in lines:
+        database.insert_new(connection, model_datasets, model=model, purpose=purpose, dataset=dataset)
+
+
+def uses_of_models(connection: Connection, keys: Sequence[int]) -> dict[int, list[ModelUse]]:
+    """The datasets behind these models, in one query."""
+    found: dict[int, list[ModelUse]] = {key: [] for key in keys}
+    query = _MODEL_USES.add_columns(models.c.key).where(models.c.key.in_(keys))
+    for *use, key in connection.execute(query.order_by(model_datasets.c.purpose)).all() if keys else ():
+        found[key].append(ModelUse(*use))
+    return found

@@ -1,0 +1,61 @@
+"""What the database must not tell: sealed with a key that is a file of the home folder, mode 0600.
+
+Whoever has a copy of the database alone can read none of it. `cryptography` is loaded when something is first sealed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from footplate.errors import Broken
+from footplate.storage.faults import translated
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
+
+class Seal:
+    """Texts in, sealed bytes out, and back. Any thread, any number of processes."""
+
+    def __init__(self, home: Path) -> None:
+        self._key = home / "secrets.key"
+
+    def close(self, text: str) -> bytes:
+        return self._cipher().encrypt(text.encode("utf-8", "surrogatepass"))
+
+    def open(self, what: str, sealed: bytes) -> str:
+        """`what` says in an error whose text could not be read."""
+        from cryptography.fernet import InvalidToken  # lazy: most servers keep no secrets
+
+        try:
+            return self._cipher().decrypt(sealed).decode("utf-8", "surrogatepass")
+        except InvalidToken:
+            raise Broken(
+                f"{what} cannot be decrypted with {self._key}",
+                "bring back the key file that was there when it was set, or set it again",
+            ) from None
+
+    def _cipher(self) -> Fernet:
+        from cryptography.fernet import Fernet  # lazy, as above
+
+        with translated():
+            if not self._key.exists():
+                self._make_key(Fernet.generate_key())
+            return Fernet(self._key.read_bytes())
+
+    def _make_key(self, key: bytes) -> None:
+        """Whole or not at all, and never over a key that somebody else has just made."""
+        aside = self._key.with_name(f"{self._key.name}.{os.getpid()}.{os.urandom(4).hex()}")
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(key)
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(FileExistsError):
+                os.link(aside, self._key)
+        finally:
+            os.unlink(aside)

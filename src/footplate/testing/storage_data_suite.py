@@ -1,0 +1,181 @@
+"""What every database does with datastores, datasets and the lines between runs, datasets and models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from footplate.domain.datasets import DataInput, DatasetView, DatastoreView, DataUse, ModelUse
+from footplate.domain.records import FileView, ModelView
+from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.storage import Store
+from footplate.testing.storage_fixtures import ODD, WORKSPACE, StorageFixtures, record, workspace
+
+SECRET = {"key": "correct horse battery staple"}
+
+
+def bucket(name: str = "bucket", **fields: Any) -> DatastoreView:
+    return DatastoreView(WORKSPACE, name, "s3", {"bucket": "b"}, created=1.0, **fields)
+
+
+def dataset(id: str, name: str | None = None, path: str = "mnist", **fields: Any) -> DatasetView:
+    definition = {"sources": [{"datastore": "workspaceblobstore", "path": path}]}
+    return DatasetView(id, WORKSPACE, "file", 10.0, definition, name, **fields)
+
+
+class DatastoreTests(StorageFixtures):
+    def test_the_built_in_ones_are_folders_and_one_is_the_default(self, store: Store) -> None:
+        found = store.datastores.list(WORKSPACE)
+        assert [(view.name, view.kind, view.is_default) for view in found] == [
+            ("workspaceblobstore", "folder", True),
+            ("workspacefilestore", "folder", False),
+        ]
+        assert found[0].location["path"].startswith(str(store.home))
+        for act in (lambda: store.datastores.delete(WORKSPACE, "workspaceblobstore"),
+                    lambda: store.datastores.put(bucket("workspaceblobstore"), {}, True)):  # fmt: skip
+            with pytest.raises(InvalidInput, match="built in"):
+                act()
+
+    def test_credentials_are_sealed_and_not_in_the_view(self, store: Store) -> None:
+        view = store.datastores.put(bucket(options={"odd": ODD}), SECRET, False)
+        assert view.has_credentials and "staple" not in repr(view)
+        assert store.datastores.credentials(WORKSPACE, "bucket") == SECRET
+        assert store.datastores.get(WORKSPACE, "bucket") == view
+        with store.database.read() as connection:
+            sealed = bytes(connection.execute(text("SELECT sealed FROM datastores")).scalar_one())
+        assert b"staple" not in sealed
+
+    def test_another_one_of_the_same_name_is_a_conflict_unless_it_replaces(self, store: Store) -> None:
+        store.datastores.put(bucket(), SECRET, False)
+        store.datastores.put(bucket(), SECRET, False)
+        with pytest.raises(Conflict, match="'bucket'"):
+            store.datastores.put(bucket(), {"key": "other"}, False)
+        assert store.datastores.credentials(WORKSPACE, "bucket") == SECRET
+        assert not store.datastores.put(bucket(), {}, True).has_credentials
+
+    def test_the_default_is_chosen_and_falls_back(self, store: Store) -> None:
+        store.datastores.put(bucket(), {}, False)
+        with pytest.raises(NotFound, match="'nowhere'"):
+            store.datastores.set_default(WORKSPACE, "nowhere")
+        store.datastores.set_default(WORKSPACE, "bucket")
+        assert [view.name for view in store.datastores.list(WORKSPACE) if view.is_default] == ["bucket"]
+        store.datastores.delete(WORKSPACE, "bucket")
+        assert store.datastores.default(WORKSPACE) == "workspaceblobstore"
+        with pytest.raises(NotFound, match="'bucket'"):
+            store.datastores.get(WORKSPACE, "bucket")
+        with pytest.raises(NotFound, match="'bucket'"):
+            store.datastores.delete(WORKSPACE, "bucket")
+
+
+class DatasetTests(StorageFixtures):
+    def test_versions_are_counted_up_and_never_given_twice(self, store: Store) -> None:
+        first = store.datasets.add("k1", dataset("d1", "mnist", "a"))
+        second = store.datasets.add("k2", dataset("d2", "mnist", "b", tags={ODD: ODD, "k": None}, description=ODD))
+        assert (first.version, second.version) == (1, 2)
+        assert store.datasets.add("k2", dataset("d3", "mnist", "c")) == second
+        assert store.datasets.get(WORKSPACE, "mnist") == second == store.datasets.by_id("d2")
+        assert store.datasets.get(WORKSPACE, "mnist", 1) == first
+        assert store.datasets.unregister(WORKSPACE, "mnist") == 2
+        assert store.datasets.add("k4", dataset("d4", "mnist", "d"), False).version == 3
+        assert store.datasets.by_id("d1") == first
+
+    def test_a_name_that_exists_needs_leave_for_a_new_version(self, store: Store) -> None:
+        store.datasets.add("k1", dataset("d1", "mnist", "a"), False)
+        with pytest.raises(Conflict, match="'mnist' already, at version 1"):
+            store.datasets.add("k2", dataset("d2", "mnist", "b"), False)
+        assert store.datasets.add("k3", dataset("d3", "mnist", "b"), True).version == 2
+
+    def test_what_the_newest_version_is_already_keeps_its_version(self, store: Store) -> None:
+        first = store.datasets.add("k1", dataset("d1", "mnist", listing="ab", tags={"a": "1"}))
+        same = store.datasets.add("k2", dataset("d2", "mnist", listing="ab", tags={"b": "2"}, description="now"))
+        assert (same.id, same.version, same.tags, same.description) == (first.id, 1, {"a": "1", "b": "2"}, "now")
+        assert store.datasets.add("k3", dataset("d3", "mnist", listing="cd")).version == 2
+
+    def test_one_without_a_name_is_kept_once_for_each_request(self, store: Store) -> None:
+        def keep(n: int) -> str:
+            return store.datasets.add("same", dataset(f"d{n}")).id
+
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(keep, range(16)))
+        assert len(set(found)) == 1
+        assert store.datasets.list(WORKSPACE) == []
+        assert store.datasets.by_id(found[0]).version is None
+
+    def test_many_register_at_once(self, store: Store) -> None:
+        def register(n: int) -> int:
+            return store.datasets.add(f"k{n}", dataset(f"d{n}", "mnist", str(n))).version or 0
+
+        with ThreadPoolExecutor(8) as pool:
+            assert sorted(pool.map(register, range(24))) == list(range(1, 25))
+
+    def test_they_are_listed_by_name_tag_and_version(self, store: Store) -> None:
+        store.workspaces.create(workspace("w-2", "ships", 2.0))
+        store.datasets.add("k1", dataset("d1", "a", "1", tags={"kind": "old"}))
+        store.datasets.add("k2", dataset("d2", "a", "2"))
+        store.datasets.add("k3", dataset("d3", "b", "3", tags={"kind": "old"}))
+        assert [d.id for d in store.datasets.list(WORKSPACE)] == ["d3", "d2", "d1"]
+        assert [d.id for d in store.datasets.list(WORKSPACE, latest=True)] == ["d3", "d2"]
+        assert [d.id for d in store.datasets.list(WORKSPACE, name="a")] == ["d2", "d1"]
+        assert [d.id for d in store.datasets.list(WORKSPACE, tags=[("kind", "old")], latest=True)] == ["d3", "d1"]
+        assert store.datasets.list("w-2") == []
+
+    def test_tags_and_description_change(self, store: Store) -> None:
+        store.datasets.add("k1", dataset("d1", "a", tags={"x": "1", "y": "2"}))
+        changed = store.datasets.change("d1", "words", {"x": "3"}, ["y", "never"])
+        assert (changed.description, changed.tags) == ("words", {"x": "3"})
+        assert store.datasets.change("d1", None, None, ()) == changed
+
+    def test_what_is_not_there(self, store: Store) -> None:
+        looks: list[Callable[[], Any]] = [
+            lambda: store.datasets.by_id("ghost"),
+            lambda: store.datasets.get(WORKSPACE, "ghost"),
+            lambda: store.datasets.get(WORKSPACE, "ghost", 3),
+            lambda: store.datasets.unregister(WORKSPACE, "ghost"),
+            lambda: store.datasets.change("ghost", "x", None, ()),
+        ]
+        for look in looks:
+            with pytest.raises(NotFound, match="ghost"):
+                look()
+
+
+class LineageTests(StorageFixtures):
+    def test_a_run_is_stored_with_what_it_reads(self, store: Store) -> None:
+        store.datasets.add("k1", dataset("d1", "mnist"))
+        inputs = (DataInput("data", "d1"), DataInput("more", datastore="workspaceblobstore"))
+        store.runs.create(record("r1", inputs=inputs), "me", [])
+        assert store.runs.record("r1").spec.inputs == inputs
+        use = DataUse("r1", "d1", "read", "data", "mnist", 1, "steam", "Preparing")
+        assert store.lineage.of_run("r1") == [use] == store.lineage.of_dataset("d1")
+
+    def test_a_run_that_names_no_dataset_is_not_stored(self, store: Store) -> None:
+        with pytest.raises(InvalidInput, match="ghost"):
+            store.runs.create(record("r1", inputs=(DataInput("data", "ghost"),)), "me", [])
+        with pytest.raises(NotFound):
+            store.runs.view("r1")
+
+    def test_what_a_run_wrote_is_noted_once(self, store: Store) -> None:
+        store.runs.create(record("r1"), "me", [])
+        store.datasets.add("k1", dataset("d1", "made", run="r1"))
+        for _ in range(2):
+            store.lineage.add_use("r1", "wrote", "out", "d1")
+        assert [(use.role, use.name, use.version) for use in store.lineage.of_run("r1")] == [("wrote", "out", 1)]
+        with pytest.raises(NotFound, match="ghost"):
+            store.lineage.add_use("ghost", "wrote", "out", "d1")
+
+    def test_a_model_knows_the_datasets_behind_its_run_and_those_it_was_given(self, store: Store) -> None:
+        store.datasets.add("k1", dataset("d1", "mnist"))
+        store.datasets.add("k2", dataset("d2", "tests", "t"))
+        store.runs.create(record("r1", inputs=(DataInput("data", "d1"),)), "me", [])
+        files = (FileView("m", 1, "ab"),)
+        view = ModelView(WORKSPACE, "net", 0, 1.0, "m", files, run="r1", experiment="steam")
+        made = store.models.add("k", view, [("test", "d2")])
+        uses = (ModelUse("net", 1, "d1", "data", "mnist", 1), ModelUse("net", 1, "d2", "test", "tests", 1))
+        assert made.datasets == uses == store.models.get(WORKSPACE, "net").datasets
+        assert store.models.list(WORKSPACE)[0].datasets == uses
+        assert store.lineage.models_of_dataset("d1") == [uses[0]]
+        store.models.delete(WORKSPACE, "net", 1)
+        assert store.lineage.models_of_dataset("d1") == []
