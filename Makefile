@@ -16,6 +16,7 @@ demo: .venv/.synced ## the whole loop, as a user would do it, in a throw-away ho
 .PHONY: test
 test: .venv/.synced ## all tests (PYTEST_ARGS='-k name' to choose)
 	@sh scripts/system_packages.sh
+	@sh scripts/node_packages.sh
 	$(BIN)/pytest -n 2 --dist worksteal $(PYTEST_ARGS)
 
 .PHONY: lint
@@ -48,7 +49,7 @@ lock: .uv/.installed ## choose versions again, from the public index whatever mi
 
 .PHONY: clean
 clean: ## remove what was built here
-	rm -rf .venv .uv .demo dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .uv .node .demo dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 UV := .uv/bin/python scripts/uv_like_pip.py
 

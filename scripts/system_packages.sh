@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the tests need from the system: git, and PostgreSQL's server programs. Installed when this is root on Debian.
+# What the tests need from the system: git, PostgreSQL's server programs, FUSE, npm (for Azurite). Installed when this is root on Debian.
 set -eu
 
 missing=""
@@ -7,6 +7,8 @@ command -v git >/dev/null || missing="$missing git"
 if ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
     missing="$missing postgresql"
 fi
+command -v fusermount3 >/dev/null || missing="$missing fuse3"
+command -v npm >/dev/null || missing="$missing npm"
 [ -z "$missing" ] && exit 0
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

@@ -1,0 +1,135 @@
+"""Real servers of data for tests, started on a free port of this machine in a folder of their own.
+
+Azurite (Azure Blob) comes from npm into `.node/` (scripts/node_packages.sh), rclone's S3 from PyPI. Each is started by
+its constructor and ended by `stop`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from pathlib import Path
+
+from footplate.domain.data import AZURE_BLOB, S3, StoreSpec
+from footplate.errors import Unavailable
+from footplate.testing.azure_requests import create_container
+
+AZURITE_ACCOUNT = "devstoreaccount1"
+AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+"""Published with Azurite: the same in every one, and no secret."""
+
+_START_SECONDS = 60.0
+
+
+def find_azurite() -> Path | None:
+    """The program of Azurite's blob server, where scripts/node_packages.sh has put it."""
+    for folder in (Path.cwd(), *Path(__file__).resolve().parents):
+        program = folder / ".node" / "node_modules" / ".bin" / "azurite-blob"
+        if program.exists() and shutil.which("node"):
+            return program
+    return None
+
+
+def find_rclone() -> Path | None:
+    beside = Path(sys.executable).parent / "rclone"
+    named = str(beside) if beside.exists() else shutil.which("rclone")
+    return Path(named) if named else None
+
+
+class _Server:
+    def __init__(self, name: str) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix=f"fp-{name}-"))
+        self.port = _free_port()
+        variables = {key: value for key, value in os.environ.items() if not key.startswith("FOOTPLATE_")}
+        with (self.folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(self._argv(), stdout=log, stderr=log, cwd=self.folder, env=variables)
+        self._wait_until_ready()
+
+    def _argv(self) -> list[str]:
+        raise NotImplementedError
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _wait_until_ready(self) -> None:
+        give_up = time.monotonic() + _START_SECONDS
+        while not _answers(self.port):
+            if self._process.poll() is not None or time.monotonic() > give_up:
+                log = (self.folder / "server.log").read_text(errors="replace")
+                self.stop()
+                raise Unavailable(f"{type(self).__name__} did not start: {log[-2000:]}", "look at its own message")
+            time.sleep(0.02)
+
+
+class Azurite(_Server):
+    """Azure's own emulator of blob storage."""
+
+    def __init__(self, program: Path) -> None:
+        self._program = program
+        super().__init__("azurite")
+
+    def _argv(self) -> list[str]:
+        options = ["--blobHost", "127.0.0.1", "--blobPort", str(self.port), "--location", str(self.folder / "data")]
+        return [str(self._program), *options, "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
+
+    def new_store(self) -> StoreSpec:
+        """A fresh, empty container."""
+        container = f"c{uuid.uuid4().hex[:16]}"
+        create_container(self.endpoint, AZURITE_ACCOUNT, AZURITE_KEY, container)
+        location = {"account": AZURITE_ACCOUNT, "container": container, "endpoint": self.endpoint}
+        return StoreSpec(AZURE_BLOB, location, {"key": AZURITE_KEY})
+
+    @property
+    def endpoint(self) -> str:
+        return f"{self.address}/{AZURITE_ACCOUNT}"
+
+
+class RcloneS3(_Server):
+    """rclone's S3 server over a folder. It answers ranges with the whole status, and ignores conditions."""
+
+    KEY, SECRET, BUCKET = "tests-key-id", "tests-secret-key", "tests"
+
+    def __init__(self, program: Path) -> None:
+        self._program = program
+        super().__init__("rclone")
+
+    def _argv(self) -> list[str]:
+        data = self.folder / "data"
+        (data / self.BUCKET).mkdir(parents=True)  # a folder that is made later would not be seen for minutes
+        keys = f"{self.KEY},{self.SECRET}"
+        options = ["--addr", f"127.0.0.1:{self.port}", "--auth-key", keys, "--config", "/dev/null"]
+        return [str(self._program), "serve", "s3", *options, str(data)]
+
+    def new_store(self) -> StoreSpec:
+        location = {"bucket": self.BUCKET, "endpoint": self.address, "prefix": uuid.uuid4().hex[:16]}
+        return StoreSpec(S3, location, {"access_key_id": self.KEY, "secret_access_key": self.SECRET})
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
