@@ -11,6 +11,7 @@ from footplate.data.base import Store
 from footplate.domain.data import StoreSpec
 from footplate.testing.servers import Azurite, RcloneS3, find_azurite, find_rclone
 from footplate.testing.store_suite import StoreSuite
+from footplate.testing.web_server import WebServer
 
 
 @dataclass
@@ -60,3 +61,22 @@ class TestS3(StoreSuite):
     @pytest.fixture
     def arena(self, rclone: RcloneS3) -> WritableArena:
         return WritableArena(open_store(rclone.new_store()), conditions=False)
+
+
+@dataclass
+class WebArena:
+    server: WebServer
+    store: Store
+    lists: bool = False
+    conditions: bool = True
+
+    def fill(self, name: str, data: bytes) -> None:
+        self.server.serve(name, data)
+
+
+class TestHttp(StoreSuite):
+    @pytest.fixture
+    def arena(self) -> Iterator[WebArena]:
+        server = WebServer()
+        yield WebArena(server, open_store(StoreSpec("http", {"url": server.address})))
+        server.stop()
