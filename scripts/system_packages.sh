@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the tests need from the system: git, PostgreSQL's server programs, FUSE, npm (for Azurite). Installed when this is root on Debian.
+# What the tests need from the system: git, PostgreSQL's server programs, FUSE, npm (for Azurite), podman. Installed when this is root on Debian.
 set -eu
 
 missing=""
@@ -9,6 +9,8 @@ if ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev
 fi
 command -v fusermount3 >/dev/null || missing="$missing fuse3"
 command -v npm >/dev/null || missing="$missing npm"
+# runc, because the other runtime refuses machines with both kinds of control groups.
+command -v podman >/dev/null || missing="$missing podman runc"
 [ -z "$missing" ] && exit 0
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

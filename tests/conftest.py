@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from footplate.testing import images
+
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
@@ -185,3 +187,29 @@ def bare(home: Path, tmp_path: Path) -> Terminal:
 def footplate(home: Path, project: Path) -> Terminal:
     """In a folder that belongs to the workspace `testing`."""
     return Terminal(project)
+
+
+# ── Containers ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="session")
+def _engine(_temporary_folder: Path) -> Iterator[tuple[dict[str, str], str]]:
+    """podman with a storage of its own, and an image with a Python in it: once per worker."""
+    reason = images.why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    folder = _temporary_folder / "podman"
+    variables = images.configure(folder)
+    yield variables, images.make_image(folder, variables)
+    images.clear(variables)
+
+
+@pytest.fixture
+def python_image(_engine: tuple[dict[str, str], str], monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The name of an image with a Python in it. A test leaves no container behind, or fails."""
+    variables, name = _engine
+    for key, value in variables.items():
+        monkeypatch.setenv(key, value)
+    yield name
+    left = images.containers(variables)
+    assert not left, f"containers were left behind: {left}"

@@ -24,7 +24,7 @@ class Arena:
 
 
 def test_the_suite_runs_over_every_builder() -> None:
-    tested = {TestExisting.NAME, TestVenv.NAME, TestConda.NAME}
+    tested = {TestExisting.NAME, TestVenv.NAME, TestConda.NAME, TestContainer.NAME}
     assert tested == set(environments.names())
 
 
@@ -93,6 +93,26 @@ class TestCondaSolved(BuilderSuite):
 
         root = tmp_path / "environments"
         return Arena(environments.load("conda"), root, spec("alpha"), spec("alpha=1"), spec("alpha=3"))
+
+
+class TestContainer(BuilderSuite):
+    NAME = "container"
+
+    @pytest.fixture
+    def arena(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python_image: str) -> Arena:
+        only_tinything(tmp_path, monkeypatch)
+
+        def spec(image: str, *packages: str) -> EnvironmentSpec:
+            options = {"docker": {"base_image": image}}
+            return EnvironmentSpec(builder="container", requirements=packages, options=options)
+
+        return Arena(
+            environments.load(self.NAME),
+            tmp_path / "environments",
+            spec(python_image, "tinything"),
+            spec(python_image, "tinything<2"),
+            spec("localhost/not-there:1"),
+        )
 
 
 def only_tinything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
+from pathlib import Path
 
-from footplate.domain.records import Lock
+from footplate.domain.records import BuiltView, Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Builder, Say, Workshop
 from footplate.errors import InvalidInput
@@ -13,6 +15,7 @@ _REGISTRY = {
     "existing": ("footplate.environments.existing", "ExistingBuilder"),
     "venv": ("footplate.environments.venv", "VenvBuilder"),
     "conda": ("footplate.environments.conda", "CondaBuilder"),
+    "container": ("footplate.environments.container", "ContainerBuilder"),
 }
 
 
@@ -31,11 +34,44 @@ def load(name: str) -> Builder:
 
 def resolve(spec: EnvironmentSpec, workshop: Workshop, say: Say, refresh: bool = False) -> Lock:
     """The lock of this content: resolved once, then kept until a `refresh` is asked for."""
-    builder = load(spec.builder)
-    if spec.builder == "existing":  # nothing to resolve, and nothing to keep
+    if not spec.options.get("docker"):
+        return _resolve_as(spec.builder, spec, workshop, say, refresh)
+    from footplate.environments import choice  # lazy: most runs ask for no container
+
+    if spec.builder == "container" or not choice.is_asked_for(spec):
+        return _resolve_as(spec.builder, spec, workshop, say, refresh)
+    why = choice.why_not(spec, workshop)
+    if why is None:
+        try:
+            return _resolve_as("container", spec, workshop, say, refresh)
+        except InvalidInput as error:
+            if choice.names_image(spec):
+                raise
+            why = choice.refuse_or(workshop, f"none could be made: {error.message}")
+    warning = choice.warning(spec, why)
+    say(warning)
+    lock = _resolve_as(spec.builder, spec, workshop, say, refresh)
+    return replace(lock, warnings=(*lock.warnings, warning))
+
+
+def _resolve_as(name: str, spec: EnvironmentSpec, workshop: Workshop, say: Say, refresh: bool) -> Lock:
+    builder = load(name)
+    if name == "existing":  # nothing to resolve, and nothing to keep
         return builder.lock(spec, workshop, say)
     from footplate.environments import (
         locks,
     )  # lazy: a server that only ever uses existing interpreters loads none of it
 
-    return locks.once(spec, workshop, say, lambda: builder.lock(spec, workshop, say), refresh)
+    return locks.once(replace(spec, builder=name), workshop, say, lambda: builder.lock(spec, workshop, say), refresh)
+
+
+def remove(view: BuiltView) -> bool:
+    """Whether what was built is removed; what is being built again is not."""
+    from footplate.environments import folders  # lazy, as above
+
+    folder = Path(view.path)
+    if view.builder != "container":
+        return folders.remove(folder)
+    from footplate.environments import container  # lazy, as above
+
+    return folders.remove(folder, lambda: container.forget(folder))

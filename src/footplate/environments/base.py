@@ -23,19 +23,39 @@ class Workshop:
     `interpreters`: `nearest` takes the nearest Python that the requirements admit, with a warning, when the one asked
     for is not to be had; `exact` refuses instead. `conda`: `solve` takes the packages of a conda file from its
     channels, `map` takes them from PyPI, `auto` solves where that is possible.
+    `containers`: `use` them where there is an engine, and say so where there is none; `require` one; `ignore` them.
+    `image` is the one for who asks for a container and names none; `{python}` in it is the version asked for.
     """
 
     root: Path
     interpreters: str = "nearest"
     conda: str = "auto"
+    containers: str = "use"
+    image: str = "docker.io/library/python:{python}-slim"
+
+
+@dataclass(frozen=True)
+class Container:
+    """What each rank is enclosed in. `python` is a path inside of it; `options` are for the engine's `run`."""
+
+    engine: str  # podman or docker
+    program: str  # its path
+    image: str  # by id: never another one of the same name
+    python: str
+    shm_size: str
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """What a rank is started with: argv of the interpreter, and variables that the environment brings."""
+    """What a rank is started with: argv of the interpreter, and variables that the environment brings.
+
+    With a `container`, ranks are started in one of their own each; `argv` is then a program that does so for anybody.
+    """
 
     argv: tuple[str, ...]
     variables: dict[str, str] = field(default_factory=dict[str, str])
+    container: Container | None = None
 
 
 class Builder(Protocol):

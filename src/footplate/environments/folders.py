@@ -26,10 +26,12 @@ from footplate.domain.records import BuiltView, Lock
 from footplate.environments.base import Say
 
 MARKER = ".footplate-complete"
+Make = Callable[[Path, int], "dict[str, Any] | None"]
+"""Makes the environment in the folder, given the lock that is held; what it returns is kept in the marker."""
 
 
-def use(root: Path, lock: Lock, say: Say, make: Callable[[Path, int], None]) -> Path:
-    """The folder of the environment, made by `make(folder, held lock)` if no whole one is there. Notes the use."""
+def use(root: Path, lock: Lock, say: Say, make: Make) -> Path:
+    """The folder of the environment, made by `make` if no whole one is there. Notes the use."""
     found = _whole(root, lock.digest)
     if found is None:
         with _turn(root, lock.digest, say) as held:
@@ -57,7 +59,7 @@ def _places(root: Path, digest: str) -> Iterator[Path]:
 
 def _whole(root: Path, digest: str) -> Path | None:
     for place in _places(root, digest):
-        marker = _read_marker(place)
+        marker = read_marker(place)
         if marker is None or not _runs(place):
             return None
         if not _is_altered(place, marker):
@@ -83,7 +85,7 @@ def _names(folder: Path) -> str:
     return hashlib.sha256("\0".join(names).encode(errors="surrogateescape")).hexdigest()
 
 
-def _read_marker(folder: Path) -> dict[str, Any] | None:
+def read_marker(folder: Path) -> dict[str, Any] | None:
     try:
         with open(folder / MARKER, encoding="utf-8") as file:
             marker = json.load(file)
@@ -110,14 +112,14 @@ def _turn(root: Path, digest: str, say: Say) -> Generator[int]:
         os.close(held)
 
 
-def _make(root: Path, lock: Lock, say: Say, make: Callable[[Path, int], None], held: int) -> Path:
+def _make(root: Path, lock: Lock, say: Say, make: Make, held: int) -> Path:
     folder = _place_to_build(root, lock.digest, say)
     if folder.exists():
-        say("removing a build that was not finished" if _read_marker(folder) is None else "its Python is gone")
+        say("removing a build that was not finished" if read_marker(folder) is None else "its Python is gone")
         shutil.rmtree(folder)
     try:
-        make(folder, held)
-        _write_marker(folder, lock)
+        facts = make(folder, held)
+        _write_marker(folder, lock, facts or {})
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -127,13 +129,13 @@ def _make(root: Path, lock: Lock, say: Say, make: Callable[[Path, int], None], h
 
 def _place_to_build(root: Path, digest: str, say: Say) -> Path:
     for place in _places(root, digest):
-        if _read_marker(place) is None or not _runs(place):
+        if read_marker(place) is None or not _runs(place):
             return place
         say(f"{place.name[:12]} was changed after it was built; it is left to those who use it, and built anew")
     raise AssertionError("there is always a next place")
 
 
-def _write_marker(folder: Path, lock: Lock) -> None:
+def _write_marker(folder: Path, lock: Lock, facts: dict[str, Any]) -> None:
     content = {
         "digest": lock.digest,
         "builder": lock.builder,
@@ -141,6 +143,7 @@ def _write_marker(folder: Path, lock: Lock) -> None:
         "created": time.time(),
         "names": _names(folder),
         "packages": len(list(site_packages(folder).glob("*.dist-info"))),
+        **facts,
     }
     aside = folder / f"{MARKER}.tmp"
     with open(aside, "w", encoding="utf-8") as file:
@@ -157,7 +160,7 @@ def built(root: Path) -> list[BuiltView]:
     """All whole environments, the last used first."""
     found = list[BuiltView]()
     for folder in root.iterdir() if root.is_dir() else ():
-        marker = _read_marker(folder) if len(folder.name) >= 64 and folder.is_dir() else None
+        marker = read_marker(folder) if len(folder.name) >= 64 and folder.is_dir() else None
         if marker is not None:
             with contextlib.suppress(FileNotFoundError):  # removed while we look
                 found.append(_describe(folder, marker))
@@ -173,7 +176,7 @@ def _describe(folder: Path, marker: dict[str, Any]) -> BuiltView:
         packages=int(marker.get("packages") or 0),
         created=float(marker.get("created") or 0.0),
         used=os.stat(folder / MARKER).st_mtime,
-        size=own_size(folder),
+        size=int(marker.get("size") or 0) + own_size(folder),
         altered=_is_altered(folder, marker),
     )
 
@@ -189,14 +192,15 @@ def own_size(folder: Path) -> int:
     return total
 
 
-def remove(folder: Path) -> bool:
-    """Whether it was removed; one that is being built is not."""
+def remove(folder: Path, before: Callable[[], None] = lambda: None) -> bool:
+    """Whether it was removed; one that is being built is not. `before` removes what it has elsewhere."""
     root, digest = folder.parent, folder.name[:64]
     held = os.open(root / f"{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with contextlib.suppress(FileNotFoundError):
             (folder / MARKER).unlink()  # first: from here on it is no environment for anybody
+        before()
         shutil.rmtree(folder)
         return True
     except BlockingIOError:

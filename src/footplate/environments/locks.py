@@ -69,6 +69,8 @@ def key(spec: EnvironmentSpec, workshop: Workshop, environ: Mapping[str, str]) -
     }
     if spec.builder == "conda":
         content["channels"] = conda.settings_key(spec, workshop)
+    if spec.builder == "container":
+        content.update(docker=spec.options.get("docker"), image=workshop.image)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode(errors="surrogateescape")).hexdigest()
 
 

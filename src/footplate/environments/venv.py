@@ -195,7 +195,7 @@ def _install(content: dict[str, Any], folder: Path, cache: Path, say: Say, held:
     path.write_text("\n".join([*content["options"], pins]), encoding="utf-8")
     # Not `sync`, which would remove what the lock has from elsewhere. All that is wanted is pinned, so no more comes.
     arguments = ["pip", "install", "--no-deps", "--python", str(folder / "bin" / "python"), "--no-compile-bytecode"]
-    if _all_hashed(pins):  # what comes from a version control system has none
+    if all_hashed(pins):  # what comes from a version control system has none
         arguments.append("--require-hashes")
         if _install_offline([*arguments, "--offline", "-r", str(path)], cache, say, held):
             return
@@ -221,7 +221,7 @@ def _install_offline(arguments: Sequence[str], cache: Path, say: Say, held: int)
     return code == 0
 
 
-def _all_hashed(pins: str) -> bool:
+def all_hashed(pins: str) -> bool:
     return all("--hash=" in block for block in re.split(r"\n(?=\S)", pins.strip()))
 
 

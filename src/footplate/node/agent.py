@@ -11,6 +11,7 @@ import os
 import signal
 import threading
 import time
+from typing import Any
 
 from footplate import __version__, environments
 from footplate.client.home import read_record
@@ -20,7 +21,7 @@ from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
-from footplate.node import causes, machine, outputs, prepare, ranks, sampler, tree
+from footplate.node import causes, containers, machine, outputs, prepare, ranks, sampler, tree
 from footplate.node.courier import Courier
 from footplate.node.link import SHORT_PATIENCE, Abandoned, Link
 from footplate.node.options import Options
@@ -34,6 +35,9 @@ GRACE_SECONDS = 10.0
 LEFTOVER_GRACE_SECONDS = 2.0
 NOT_JOINED = 75
 """The exit code of an agent that was told to stop before it reached the server: its folder stays for the next one."""
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""By which an agent is told to stop. Whoever forks one blocks them until the agent listens."""
 
 _IDLE_LOOK_SECONDS = 5.0
 _GANG_WAIT_SECONDS = 20.0
@@ -98,6 +102,7 @@ class Agent:
         self._oom_before = causes.oom_kills()
         self._why_stop: str | None = None
         self._interruptible = False
+        self._container_program: str | None = None  # of the engine that encloses the ranks, if one does
         self._courier: Courier | None = None
         self._sampler: Sampler | None = None
         self._wake, self._waker = os.pipe()
@@ -130,9 +135,10 @@ class Agent:
     # ── Being told to stop ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _listen_to_signals(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in SIGNALS:
             signal.signal(number, self._on_signal)
         signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
     def _on_signal(self, number: int, _frame: object) -> None:
         self._why_stop = self._why_stop or f"the node agent was told to stop ({signal.Signals(number).name})"
@@ -201,8 +207,9 @@ class Agent:
             interpreter, runtime_folder(folder.home, __version__), ranks.python_folder(interpreter, folder),
             inherited=dict(os.environ), ours=self._job_variables(), marker=folder.marker(),
         )  # fmt: skip
+        self._container_program = interpreter.container.program if interpreter.container else None
         os.chdir(folder.wd)
-        folder.write_state({"run": orders.run, "began": self._began})
+        folder.write_state(self._state())
         try:
             for plan in orders.ranks:
                 self._ranks.append(ranks.start(orders, plan, setting, folder))
@@ -229,10 +236,12 @@ class Agent:
             variables["FOOTPLATE_HOME"] = options.home
         return variables
 
+    def _state(self) -> dict[str, Any]:
+        return {"run": self._orders.run, "began": self._began, "container_program": self._container_program}
+
     def _write_state(self) -> None:
-        state = {"run": self._orders.run, "began": self._began, "ranks": [rank.to_state() for rank in self._ranks]}
         try:
-            self._folder.write_state(state)
+            self._folder.write_state({**self._state(), "ranks": [rank.to_state() for rank in self._ranks]})
         except OSError as error:  # the ranks run: whoever comes after us finds them by their marker
             say(f"the state of the ranks could not be written down: {error}")
 
@@ -245,6 +254,7 @@ class Agent:
         if "ranks" not in state and not any(rank.pid or self._left_traces(rank) for rank in found):
             return False  # it died between its decision and the first start
         self._ranks, self._began = found, float(state["began"])
+        self._container_program = state.get("container_program")
         tree.become_subreaper()
         self._write_state()
         living = sum(rank.ended is None for rank in found)
@@ -305,7 +315,7 @@ class Agent:
             if rank.ended is None:
                 continue
             note, log = self._folder.read_rank_exit(rank.number), os.path.join(self._folder.logs, rank.log)
-            starved = rank.code == -signal.SIGKILL and causes.oom_kills() > self._oom_before
+            starved = causes.was_killed(rank, note) and causes.oom_kills() > self._oom_before
             full = causes.has_no_room(self._folder.path)
             cause = causes.of_rank(rank, self._options.node, note, log, starved, full)
             if cause is not None:
@@ -318,12 +328,23 @@ class Agent:
         variables = {**os.environ, **self._orders.variables}
         grace = float(variables.get("FOOTPLATE_GRACE_SECONDS") or GRACE_SECONDS)
         say(f"ending the ranks: {cause.message if cause else 'the run is to end'}")
-        killed = tree.end(self._members, grace, self._reap)
+        # The engine hands the request on to the rank. Asked directly as well, the rank would hear it twice.
+        ask = self._living if self._container_program else None
+        killed = tree.end(self._members, grace, self._reap, ask=ask)
+        self._remove_containers()
         if killed:
             say(f"{len(killed)} processes did not end within {grace:g} s and were killed")
 
+    def _living(self) -> list[int]:
+        return [rank.pid for rank in self._ranks if rank.ended is None]
+
+    def _remove_containers(self) -> None:
+        if self._container_program is not None:
+            containers.remove(self._container_program, self._folder)
+
     def _end_leftovers(self, grace: float) -> None:
         """What the ranks left running in the background, and what is left of an earlier agent's time."""
+        self._remove_containers()
         left = self._members()
         if left:
             say(f"ending {len(left)} processes that the ranks left behind")

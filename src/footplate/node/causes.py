@@ -34,7 +34,7 @@ def of_rank(
     `note` is what its bootstrap wrote (empty when it could not), `starved` whether the kernel ran out of memory, `full`
     whether there is no room on the disk that the rank writes to.
     """
-    code = note.get("code") if rank.code is None else rank.code
+    code = note.get("code") if rank.code is None else _inside(rank, note)
     exception = note.get("exception")
     if code == 0:
         return None
@@ -62,9 +62,22 @@ def of_rank(
             "out_of_space", f"ended with exit code {code} while the disk was full", hint, exit_code=code, **common
         )
     hint = "its last lines may tell why"
+    if rank.enclosed and code == 125 and not note:
+        hint = "check docker.arguments, and that the container engine works: its words are in the last lines"
+        return Cause("start_failed", "the container could not be started", hint, exit_code=code, **common)
     if code in (126, 127):
         hint = "the shell could not find or execute a program of the command: see its last lines"
     return Cause("exit_code", f"ended with exit code {code}", hint, exit_code=code, **common)
+
+
+def was_killed(rank: Rank, note: Mapping[str, Any]) -> bool:
+    return rank.code is not None and _inside(rank, note) == -signal.SIGKILL
+
+
+def _inside(rank: Rank, note: Mapping[str, Any]) -> int:
+    """The exit status inside a container: a signal comes out of it as 128 and its number, as shells have it."""
+    code = rank.code or 0
+    return 128 - code if rank.enclosed and not note and 128 < code < 128 + signal.NSIG else code
 
 
 def _of_signal(number: int, peak: int | None, starved: bool, common: dict[str, Any]) -> Cause:

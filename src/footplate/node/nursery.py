@@ -36,9 +36,12 @@ def serve(number: int) -> int:
         message, files, _, _ = socket.recv_fds(door, _LARGEST_MESSAGE, 1)
         if not message:
             break
+        # An agent that is told to stop before it can listen shall hear it when it does, and not just die of it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, agent.SIGNALS)
         pid = os.fork()
         if pid == 0:
             _become_agent(json.loads(message), files[0])
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for file in files:
             os.close(file)
         try:
@@ -65,6 +68,7 @@ def _become_agent(request: dict[str, Any], lock: int) -> None:
         os.environ.clear()
         os.environ.update(request["variables"])
         if request["program"]:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, agent.SIGNALS)
             os.execve(request["program"][0], [*request["program"], *request["arguments"]], dict(os.environ))
         code = agent.main(request["arguments"])
     except SystemExit as exit:

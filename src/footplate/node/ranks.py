@@ -16,7 +16,7 @@ from typing import Any
 from footplate.domain.launch import NodeOrders, RankPlan
 from footplate.domain.specs import Program
 from footplate.environments.base import Interpreter
-from footplate.node import tree
+from footplate.node import containers, tree
 from footplate.node.workdir import NodeFolder
 
 _PRIVATE = ("FOOTPLATE_", "AZUREML_", "AZ_BATCHAI_")
@@ -42,9 +42,11 @@ class Rank:
     code: int | None = None  # minus the signal; None also when nobody saw it end
     peak: int | None = None  # the largest resident size in bytes
     watch: int | None = None  # a pidfd
+    enclosed: bool = False  # in a container, whose engine's program the process is
 
     def to_state(self) -> dict[str, Any]:
-        return {"rank": self.number, "pid": self.pid, "identity": self.identity, "log": self.log}
+        known = {"rank": self.number, "pid": self.pid, "identity": self.identity, "log": self.log}
+        return {**known, "enclosed": self.enclosed}
 
 
 class StartFailed(Exception):
@@ -69,23 +71,31 @@ class Setting:
     ours: Mapping[str, str]
     marker: Mapping[str, str]
 
+    @property
+    def machine(self) -> dict[str, str]:
+        """What the machine's own environment brings."""
+        return {name: value for name, value in self.inherited.items() if not name.startswith(_PRIVATE)}
+
 
 def rank_argv(program: Program, setting: Setting) -> list[str]:
     if program.command is not None:
         return ["/bin/sh", "-c", _NOTE_AT_EXIT + program.command]
     bootstrap = os.path.join(setting.runtime, "footplate", "job", "bootstrap.py")
-    return [*setting.interpreter.argv, bootstrap, program.script or "", *program.arguments]
+    container = setting.interpreter.container
+    python = setting.interpreter.argv if container is None else (container.python,)
+    return [*python, bootstrap, program.script or "", *program.arguments]
 
 
 def rank_variables(orders: NodeOrders, plan: RankPlan, setting: Setting) -> dict[str, str]:
     """The environment of one rank: the machine's, then Footplate's, the user's, the environment's, the rank's own."""
-    machine = {name: value for name, value in setting.inherited.items() if not name.startswith(_PRIVATE)}
+    machine = setting.machine if setting.interpreter.container is None else {}
     brought = setting.interpreter.variables
     variables = {**machine, "PYTHONUNBUFFERED": "1", **setting.ours, **orders.variables, **brought, **plan.variables}
     variables.update(setting.marker)
     variables["FOOTPLATE_RANK"] = str(plan.rank)
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, [setting.runtime, variables.get("PYTHONPATH")]))
-    variables["PATH"] = os.pathsep.join([setting.python, variables.get("PATH") or os.defpath])
+    if setting.interpreter.container is None:  # an image has a path of its own
+        variables["PATH"] = os.pathsep.join([setting.python, variables.get("PATH") or os.defpath])
     return variables
 
 
@@ -112,6 +122,12 @@ def _is_same(program: str, other: str) -> bool:
 def start(orders: NodeOrders, plan: RankPlan, setting: Setting, folder: NodeFolder) -> Rank:
     """Start one rank in the current folder: a session of its own, both outputs straight into one file."""
     argv, variables = rank_argv(orders.program, setting), rank_variables(orders, plan, setting)
+    container = setting.interpreter.container
+    if container is not None:
+        alone = len(orders.ranks) == 1
+        argv, variables = containers.enclose(
+            container, argv, variables, setting.machine, alone, setting.runtime, folder
+        )
     log = os.path.join(folder.logs, plan.log)
     os.makedirs(os.path.dirname(log), exist_ok=True)
     actions = [
@@ -127,7 +143,7 @@ def start(orders: NodeOrders, plan: RankPlan, setting: Setting, folder: NodeFold
         words = getattr(error, "strerror", None) or str(error)
         hint = "check that the interpreter exists on this machine and can be executed"
         raise StartFailed(f"{argv[0]} could not be started: {words}", hint, plan.rank) from None
-    rank = Rank(plan.rank, pid, tree.identity(pid), plan.log)
+    rank = Rank(plan.rank, pid, tree.identity(pid), plan.log, enclosed=container is not None)
     rank.watch = _watch(pid)
     return rank
 
@@ -149,7 +165,10 @@ def adopt(state: Mapping[str, Any], plans: Sequence[RankPlan], marker: Mapping[s
     processes themselves are asked, by their marker.
     """
     if "ranks" in state:
-        found = [Rank(r["rank"], r["pid"], r["identity"], r["log"], child=False) for r in state["ranks"]]
+        found = [
+            Rank(r["rank"], r["pid"], r["identity"], r["log"], child=False, enclosed=bool(r.get("enclosed")))
+            for r in state["ranks"]
+        ]
     else:
         found = [_find(plan, marker) for plan in plans]
     for rank in found:
@@ -183,7 +202,8 @@ def _note_end(rank: Rank) -> None:
         pid, status, usage = os.wait4(rank.pid, os.WNOHANG)
         if pid == 0:
             return
-        rank.code, rank.peak = os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
+        rank.code = os.waitstatus_to_exitcode(status)
+        rank.peak = None if rank.enclosed else usage.ru_maxrss * 1024
     elif rank.identity is not None and tree.alive(rank.pid, rank.identity):
         return
     rank.ended = time.time()

@@ -152,14 +152,19 @@ def send(pids: Iterable[int], number: int) -> None:
 
 
 def end(
-    find: Callable[[], list[int]], grace: float, reap: Callable[[], None] = lambda: None, force: float = FORCE_SECONDS
+    find: Callable[[], list[int]],
+    grace: float,
+    reap: Callable[[], None] = lambda: None,
+    force: float = FORCE_SECONDS,
+    ask: Callable[[], list[int]] | None = None,
 ) -> list[int]:
     """Ask all that `find` gives to end, wait `grace` seconds, then kill until it gives nothing; returns who was killed.
 
-    `reap` is called between looks, for dead children of this process. What does not even die when it is killed (it may
-    hang in the kernel) is given up after `force` seconds.
+    `ask` gives those to ask instead, where they pass it on to the others. `reap` is called between looks, for dead
+    children of this process. What does not even die when it is killed (it may hang in the kernel) is given up after
+    `force` seconds.
     """
-    asked = find()
+    asked = (ask or find)()
     send(asked, signal.SIGTERM)
     send(asked, signal.SIGCONT)  # a stopped process would never hear of it
     deadline, pause, left = time.monotonic() + grace, 0.005, asked

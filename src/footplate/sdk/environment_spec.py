@@ -31,9 +31,6 @@ def to_spec(environment: Environment, runtime: Optional[DockerConfiguration] = N
     variables = {str(key): str(value) for key, value in environment.environment_variables.items()}
     docker = _docker(environment, runtime)
     options: Dict[str, Any] = {"docker": docker} if docker else {}
-    if any(docker.get(key) for key in ("enabled", "base_image", "base_dockerfile", "build_context")):
-        # Until there is a builder for containers: it is asked for, and what happens instead is said.
-        _log.warning("environment %r names a container; this version runs without one", name)
     if python.user_managed_dependencies or _untouched(environment):
         path = python.interpreter_path
         interpreter = sys.executable if path in ("python", "") else path

@@ -47,8 +47,9 @@ class Session:
 
     @property
     def blob_folder(self) -> Optional[str]:
-        """The server's store of blobs when it is on this machine."""
-        return self.info.get("blobs") if self.is_local else None
+        """The server's store of blobs when it can be seen from here: on its machine, but not in a container there."""
+        folder = self.info.get("blobs") if self.is_local else None
+        return folder if folder and os.path.isdir(folder) else None
 
     def get(self, path: str, query: Optional[Query] = None, kinds: Kinds = _NO_KINDS) -> Any:
         return self._ask(lambda: self._transport.get(path, query), kinds)

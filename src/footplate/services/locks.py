@@ -77,7 +77,7 @@ class LockService:
         chosen = [view for view in self.built() if not view.in_use and view.used < before]
         if dry_run:
             return chosen
-        removed = [view for view in chosen if folders.remove(Path(view.path))]
+        removed = [view for view in chosen if environments.remove(view)]
         bytecode.clear(self._root, before)
         return removed
 

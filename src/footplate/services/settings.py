@@ -3,6 +3,8 @@
 [environments]
 interpreters = nearest      or exact: a Python that is not to be had is an error, not replaced by the nearest
 conda = auto                or solve: conda packages only from their channels; or map: only from PyPI
+containers = use            or require: without an engine a run that asks for one fails; or ignore: nobody gets one
+image = docker.io/library/python:{python}-slim      for who asks for a container and names no image
 """
 
 from __future__ import annotations
@@ -15,13 +17,23 @@ from footplate.environments.base import Workshop
 from footplate.errors import InvalidInput
 
 NAME = "settings.ini"
-_KNOWN = {"environments": {"interpreters": ("nearest", "exact"), "conda": ("auto", "solve", "map")}}
+_KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
+    "environments": {
+        "interpreters": ("nearest", "exact"),
+        "conda": ("auto", "solve", "map"),
+        "containers": ("use", "require", "ignore"),
+        "image": (),
+    }
+}
+"""What each may be; nothing where anything may be."""
 
 
 @dataclass(frozen=True)
 class Settings:
     interpreters: str = "nearest"
     conda: str = "auto"
+    containers: str = "use"
+    image: str = Workshop.image
 
 
 def read_settings(home: Path) -> Settings:
@@ -39,14 +51,14 @@ def read_settings(home: Path) -> Settings:
     found: dict[str, str] = {}
     for section in parser.sections():
         for name, value in parser.items(section):
-            found[name] = _check(path, section, name, value.strip().lower())
+            found[name] = _check(path, section, name, value.strip())
     return Settings(**found)
 
 
 def workshop_of(home: Path) -> Workshop:
     """Where environments are made, and by the rules of this home."""
-    settings = read_settings(home)
-    return Workshop(home / "environments", settings.interpreters, settings.conda)
+    known = read_settings(home)
+    return Workshop(home / "environments", known.interpreters, known.conda, known.containers, known.image)
 
 
 def _check(path: Path, section: str, name: str, value: str) -> str:
@@ -54,6 +66,8 @@ def _check(path: Path, section: str, name: str, value: str) -> str:
     if name not in names:
         known = ", ".join(f"[{s}] {n}" for s, all_names in _KNOWN.items() for n in all_names)
         raise InvalidInput(f"{path} has a setting [{section}] {name}, which is unknown", f"known is: {known}")
-    if value not in names[name]:
+    if not names[name]:
+        return value
+    if value.lower() not in names[name]:
         raise InvalidInput(f"{path} says {name} = {value}", f"use one of {', '.join(names[name])}")
-    return value
+    return value.lower()

@@ -573,3 +573,21 @@ def test_an_agent_that_is_told_to_stop_while_the_server_is_away_leaves_its_folde
     agent.terminate()
     assert agent.wait(30) == 75
     assert (node.folder / "agent.exit").read_text() == "75"
+
+
+def test_who_is_told_to_stop_before_it_can_listen_hears_it_when_it_does(tmp_path: Path) -> None:
+    """An agent is forked with these signals blocked; were they not, it would die of them without a word."""
+    code = (
+        "import os, signal, sys\n"
+        "from footplate.node import agent\n"
+        "from footplate.node.options import Options\n"
+        "from footplate.node.workdir import NodeFolder\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, agent.SIGNALS)\n"
+        "os.kill(os.getpid(), signal.SIGTERM)\n"
+        "options = Options(['--run', 'r', '--node', '0', '--endpoint', 'unix:///n'])\n"
+        "made = agent.Agent(options, NodeFolder('.', 'r', 0))\n"
+        "made._listen_to_signals()\n"
+        "print(made._why_stop)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.strip()) == (0, "the node agent was told to stop (SIGTERM)"), done.stderr

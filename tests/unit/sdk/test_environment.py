@@ -193,16 +193,6 @@ def test_containers_are_told_to_the_builder():
     }  # fmt: skip
 
 
-def test_a_container_is_said_not_to_be_used(caplog: pytest.LogCaptureFixture):
-    environment = with_packages()
-    environment.docker.shm_size = "8g"
-    to_spec(environment)
-    assert caplog.text == ""
-    environment.docker.base_image = "some/image"
-    to_spec(environment)
-    assert "'mine' names a container; this version runs without one" in caplog.text
-
-
 @pytest.mark.parametrize(
     "name, value",
     [("enabled", True), ("base_image", DEFAULT_GPU_IMAGE), ("base_dockerfile", "FROM a\n"), ("shm_size", "8g"),

@@ -1,0 +1,216 @@
+"""Environments in containers: an image by name or from a Dockerfile, with packages installed in it.
+
+`options["docker"]` of the spec says what is asked for. The packages are resolved outside, for the Python inside, and
+installed inside, by the uv of this machine in a container of the image, which is then kept as an image of its own: no
+address, password or file of this machine becomes part of it. Without packages the image is used as it is.
+
+An environment's folder holds `image.json` and `bin/python`, which runs the Python in a container for anybody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from footplate.domain.locks import packages
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import folders, images, install, oci
+from footplate.environments.base import Container, Interpreter, Say, Workshop, make_lock
+from footplate.environments.conda import mapping
+from footplate.environments.existing import OLDEST
+from footplate.environments.oci import Engine, Image
+from footplate.environments.requirements import clean, is_option, split_ours
+from footplate.environments.venv import compile_pins
+from footplate.errors import InvalidInput
+
+_PROBE = """
+import json, os, platform, sys
+libc = os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None
+about = {"version": sys.version_info[:3], "path": sys.executable, "machine": platform.machine(), "libc": libc}
+print(json.dumps(about))
+"""
+_GLIBC = (17, 28, *range(31, 41))  # the minor versions that uv has words for
+_OURS_TO_SET = ("-d", "--detach", "--name", "--cidfile", "--entrypoint", "--rm", "-w", "--workdir", "--pid")
+
+
+class ContainerBuilder:
+    name = "container"
+
+    def lock(self, spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
+        engine = oci.find_or_refuse()
+        asked: dict[str, Any] = spec.options.get("docker") or {}
+        start = _start(asked)
+        lines, warnings, version = _packages(spec, say)
+        otherwise = workshop.image.replace("{python}", version or f"{sys.version_info.major}.{sys.version_info.minor}")
+        base = images.lock_base(engine, asked, otherwise, workshop.root, say)
+        here = images.fetch_base(engine, base, workshop.root, say)
+        python = _look_inside(engine, here, str(asked.get("interpreter") or "python"), _called(base))
+        pins = _resolve(lines, python, workshop, say)
+        content = {
+            "base": base,
+            "python": ".".join(map(str, python["version"][:2])),
+            "interpreter": python["path"],
+            "platform": f"linux-{python['machine']}",
+            "requirements": pins,
+            "options": [line for line in lines if is_option(line)],
+            "start": start,
+        }
+        told = _other_python(version, python, _called(base), workshop) if lines else ()
+        return make_lock(self.name, content, (*warnings, *told))
+
+    def build(self, lock: Lock, root: Path, say: Say) -> Interpreter:
+        folder = folders.use(root, lock, say, lambda place, _held: _build(lock, place, root, say))
+        made = _read(folder)
+        if oci.Engine(made["engine"], made["program"]).image(made["id"]) is None:
+            say("the image is gone from this machine")
+            folders.remove(folder)
+            folder = folders.use(root, lock, say, lambda place, _held: _build(lock, place, root, say))
+            made = _read(folder)
+        start: dict[str, Any] = lock.content["start"]
+        container = Container(
+            made["engine"], made["program"], made["id"], made["python"], start["shm_size"], tuple(start["arguments"])
+        )
+        return Interpreter((str(folder / "bin" / "python"),), container=container)
+
+
+def forget(folder: Path) -> None:
+    """Remove the image of an environment that is about to be removed, unless another one begins with it."""
+    try:
+        made = _read(folder)
+    except (OSError, ValueError):
+        return
+    engine = oci.Engine(made["engine"], made["program"])
+    for name in filter(None, (made["image"], made["base"])):
+        engine.ask("rmi", name)
+
+
+# ── Locking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _start(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """How containers are started. What a rank cannot do without is not the user's to set."""
+    arguments = [str(word) for word in asked.get("arguments") or ()]
+    for word in arguments:
+        if word.split("=")[0] in _OURS_TO_SET:
+            raise InvalidInput(
+                f"docker.arguments has {word!r}, which Footplate sets itself",
+                "leave it out; mounts, limits, devices and capabilities can be given",
+            )
+    return {"arguments": arguments, "shm_size": str(asked.get("shm_size") or "2g")}
+
+
+def _packages(spec: EnvironmentSpec, say: Say) -> tuple[list[str], tuple[str, ...], str | None]:
+    """Lines of requirements, what the user should know about them, and the Python that was asked for."""
+    if spec.builder == "existing":
+        return [], (), None
+    lines, warnings, version = list(spec.requirements), tuple[str, ...](), spec.python
+    wanted: dict[str, Any] | None = spec.options.get("conda")
+    if wanted is not None:
+        found = mapping.map_packages([str(line) for line in wanted.get("dependencies") or ()])
+        lines += [*found.requirements, *(str(line) for line in wanted.get("pip") or ())]
+        warnings, version = found.warnings(), found.python or version
+    kept, ours = split_ours(clean(lines))
+    for line in ours:
+        say(f"{line}: left out, Footplate brings the azureml names itself")
+    return kept, warnings, version
+
+
+def _called(base: Mapping[str, Any]) -> str:
+    return f"the image {base['image']!r}" if "image" in base else "the image of the Dockerfile"
+
+
+def _look_inside(engine: Engine, image: Image, interpreter: str, called: str) -> dict[str, Any]:
+    """The Python of an image, which is asked itself."""
+    names = [interpreter, "python3"] if interpreter == "python" else [interpreter]
+    for name in names:
+        told = engine.ask("run", "--rm", "--network", "host", "--entrypoint", "", image.id, name, "-c", _PROBE)
+        if told is None:
+            continue
+        python = cast("dict[str, Any]", json.loads(told.splitlines()[-1]))
+        if tuple(python["version"]) < OLDEST:
+            raise InvalidInput(
+                f"{called} has Python {'.'.join(map(str, python['version']))}, and jobs need at least 3.8",
+                "choose an image with a newer Python",
+            )
+        return python
+    raise InvalidInput(
+        f"{called} has no Python that runs as {interpreter!r}",
+        "choose an image with Python in it, or set environment.python.interpreter_path to where it is inside",
+    )
+
+
+def _resolve(lines: Sequence[str], python: Mapping[str, Any], workshop: Workshop, say: Say) -> str:
+    if not lines:
+        return ""
+    libc = str(python["libc"] or "")
+    minor = int(libc.split(".")[1]) if libc.startswith("glibc 2.") else 0
+    fitting = [known for known in _GLIBC if known <= minor]
+    if not fitting:
+        raise InvalidInput(
+            f"packages can be installed only in images with the GNU C library 2.17 or newer, and this one has "
+            f"{libc or 'another'}",
+            "choose an image of Debian, Ubuntu or Fedora, or install the packages in a Dockerfile",
+        )
+    version = ".".join(map(str, python["version"]))
+    where = ["--python", sys.executable, "--python-version", version]
+    where += ["--python-platform", f"{python['machine']}-manylinux_2_{max(fitting)}"]
+    return compile_pins(lines, where, f"Python {version} of the image", workshop, say)
+
+
+def _other_python(asked: str | None, python: Mapping[str, Any], called: str, workshop: Workshop) -> tuple[str, ...]:
+    has = ".".join(map(str, python["version"]))
+    if asked is None or (has + ".").startswith(asked + ".") or not asked.replace(".", "").isdigit():
+        return ()
+    if workshop.interpreters == "exact":
+        raise InvalidInput(
+            f"{called} has Python {has}, not {asked}, and the setting interpreters = exact admits no other",
+            f"choose an image with Python {asked}",
+        )
+    return (f"Python {asked} was asked for and {called} has {has}: the run uses that",)
+
+
+# ── Building ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def image_name(lock: Lock) -> str:
+    """By what is in it; how containers are started is no part of it."""
+    content = {key: value for key, value in lock.content.items() if key != "start"}
+    return f"localhost/footplate:{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}"
+
+
+def _build(lock: Lock, folder: Path, root: Path, say: Say) -> dict[str, Any]:
+    engine, name = oci.find_or_refuse(), image_name(lock)
+    python = install.PYTHON if lock.content["requirements"] else str(lock.content["interpreter"])
+    base = images.fetch_base(engine, lock.content["base"], root, say)
+    image = engine.image(name)
+    if image is None:
+        say(f"building the image {name[-64:][:12]} with {engine.name}")
+        if lock.content["requirements"]:
+            install.install(engine, base, lock, name, root, say)
+        else:
+            engine.call(["tag", base.id, name], say)
+        image = engine.image(name) or base
+    _write(folder, engine, image, name, images.base_name(lock.content["base"]), python)
+    return {"size": max(0, image.size - base.size), "packages": len(packages(lock))}
+
+
+def _write(folder: Path, engine: Engine, image: Image, name: str, base: str | None, python: str) -> None:
+    (folder / "bin").mkdir(parents=True)
+    made = {
+        "engine": engine.name, "program": engine.program, "image": name, "id": image.id, "base": base, "python": python,
+    }  # fmt: skip
+    (folder / "image.json").write_text(json.dumps(made, indent=1), encoding="utf-8")
+    run = [engine.program, "run", "--rm", "--interactive", "--network", "host", "--entrypoint", "", image.id, python]
+    wrapper = folder / "bin" / "python"
+    wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(run)} "$@"\n', encoding="utf-8")
+    wrapper.chmod(0o755)
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    return cast("dict[str, Any]", json.loads((folder / "image.json").read_text(encoding="utf-8")))

@@ -1,0 +1,189 @@
+"""podman or docker, whichever works here: how it is found and called. The two understand the same words.
+
+An engine that is installed and does not answer (a docker client without its daemon) counts as none.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from footplate.environments.base import Say
+from footplate.errors import Broken, InvalidInput, OutOfSpace
+
+NAMES = ("podman", "docker")
+_ASK = {"podman": ("info", "--format", "{{.Host.Arch}}"), "docker": ("version", "--format", "{{.Server.Version}}")}
+_PATIENCE = 30.0
+_AGAIN_SECONDS = 10.0
+
+_guard = threading.Lock()
+_working: set[str] = set()  # programs that were seen to answer
+_asked: dict[str, float] = {}  # when one was last seen not to
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image that is on this machine. `pulled` is the address under which any machine gets exactly this one."""
+
+    id: str
+    size: int
+    pulled: str | None
+    user: str
+    variables: tuple[str, ...]  # NAME=value
+
+
+@dataclass(frozen=True)
+class Engine:
+    name: str
+    program: str
+
+    def call(self, arguments: Sequence[str], say: Say, text: str | None = None, whole: bool = False) -> str:
+        """What the engine writes to its output. What it says goes to `say` as it comes; `whole`: its output, too.
+
+        Ends with us: when the caller is interrupted, the engine's program is killed. Raises Broken in its own words.
+        """
+        code, output, talk = _stream([self.program, *arguments], say, text, whole)
+        if code == 0:
+            return output
+        if "no space left on device" in talk.lower():
+            raise OutOfSpace(f"{self.name} {arguments[0]}: the disk is full", "free some space and submit again")
+        words = "\n".join(talk.splitlines()[-20:]) or f"it ended with {code}"
+        raise Broken(f"{self.name} {arguments[0]} failed: {words}", "see the build log of the run")
+
+    def ask(self, *arguments: str) -> str | None:
+        """A short question; None when the engine has no answer."""
+        try:
+            done = subprocess.run(
+                [self.program, *arguments], capture_output=True, text=True, errors="replace", timeout=60, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    def image(self, name: str) -> Image | None:
+        """The image of this name or id; None when it is not on this machine."""
+        import json  # not on the way of runs that have no container
+
+        told = self.ask("image", "inspect", name)
+        if told is None:
+            return None
+        about = cast("dict[str, Any]", json.loads(told)[0])
+        config = cast("dict[str, Any]", about.get("Config") or {})
+        digests = [one for one in about.get("RepoDigests") or () if not str(one).startswith("localhost/")]
+        known = str(about["Id"])
+        return Image(
+            id=known if known.startswith("sha256:") else f"sha256:{known}",
+            size=int(about.get("Size") or 0),
+            pulled=str(digests[0]) if digests else None,
+            user=str(config.get("User") or ""),
+            variables=tuple(str(one) for one in config.get("Env") or ()),
+        )
+
+    def pull(self, name: str, say: Say) -> Image:
+        """The image, fetched if it is not here. Credentials are those that the engine was logged in with."""
+        found = self.image(name)
+        if found is not None:
+            return found
+        say(f"pulling {name}")
+        try:
+            self.call(["pull", name], say)
+        except Broken as error:
+            host = name.split("/")[0] if "." in name.split("/")[0] or ":" in name.split("/")[0] else ""
+            raise InvalidInput(
+                f"the image {name!r} cannot be had: {error.message}",
+                f"check its name; if it needs a login, do so where the run is to run: {self.name} login {host}".strip(),
+            ) from None
+        found = self.image(name)
+        if found is None:
+            raise Broken(f"{self.name} pulled {name!r} and does not have it", f"see: {self.name} images")
+        return found
+
+    def remove_container(self, name: str) -> None:
+        """By force, and at once; one that is not there is no error."""
+        self.ask("rm", "--force", "--volumes", *(("--time", "0") if self.name == "podman" else ()), name)
+
+
+def find() -> Engine | None:
+    """The engine that answers on this machine. Asked once; one that did not answer is asked again a little later."""
+    with _guard:
+        for name in NAMES:
+            program = shutil.which(name)
+            if program is not None and (program in _working or _answers(name, program)):
+                _working.add(program)
+                return Engine(name, program)
+    return None
+
+
+def find_or_refuse() -> Engine:
+    found = find()
+    if found is None:
+        raise InvalidInput(
+            f"this machine ({os.uname().nodename}) has no container engine that answers",
+            "install podman there, or start docker's daemon",
+        )
+    return found
+
+
+def _answers(name: str, program: str) -> bool:
+    if time.monotonic() - _asked.get(program, -_AGAIN_SECONDS) < _AGAIN_SECONDS:
+        return False
+    try:
+        done = subprocess.run([program, *_ASK[name]], capture_output=True, timeout=_PATIENCE, check=False)
+        answers = done.returncode == 0 and bool(done.stdout.strip())
+    except (OSError, subprocess.TimeoutExpired):
+        answers = False
+    if not answers:
+        _asked[program] = time.monotonic()
+    return answers
+
+
+def _stream(argv: Sequence[str], say: Say, text: str | None, whole: bool) -> tuple[int, str, str]:
+    """Exit code, output, and output and talk together as they came."""
+    process = subprocess.Popen(
+        argv,
+        stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd="/",
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    )
+    assert process.stdout is not None and process.stderr is not None
+    output, talk = list[str](), list[str]()
+
+    def listen() -> None:
+        for line in process.stdout or ():
+            output.append(line)
+            talk.append(line.rstrip("\n"))
+            if whole:
+                say(talk[-1])
+
+    side = threading.Thread(target=listen, daemon=True)
+    try:
+        side.start()
+        if text is not None and process.stdin is not None:
+            try:
+                with process.stdin:
+                    process.stdin.write(text)
+            except BrokenPipeError:
+                pass  # it ended without reading, and says why
+        for line in process.stderr:
+            talk.append(line.rstrip("\n"))
+            say(talk[-1])
+        side.join()
+        return process.wait(), "".join(output), "\n".join(talk)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        process.stdout.close()
+        process.stderr.close()

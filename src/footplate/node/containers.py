@@ -1,0 +1,104 @@
+"""Ranks in containers: the command that starts one around a rank, and what is left of them taken away.
+
+The container sees the run's folder (to write), what jobs import Footplate from and the server's socket (to read), under
+the paths that they have here, so that every path means the same inside and outside. It shares the machine's network and
+its process numbers: processes inside are found, signalled and measured like all others. Ranks of a node that are
+several share the machine's memory for messages as well, as NCCL and data loaders want it.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from footplate.environments.base import Container
+from footplate.node.workdir import NodeFolder
+
+LABEL = "footplate.node"
+_GPU = "/dev/nvidiactl"
+_CDI = ("/etc/cdi/*nvidia*", "/var/run/cdi/*nvidia*")
+_HANDED_ON = ("CUDA_", "NVIDIA_", "NCCL_", "OMP_", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY")
+_LASTING = ("NO_PROXY", "TZ", "LANG")
+
+
+def enclose(
+    container: Container,
+    argv: Sequence[str],
+    variables: Mapping[str, str],
+    machine: Mapping[str, str],
+    alone: bool,
+    runtime: str,
+    folder: NodeFolder,
+) -> tuple[list[str], dict[str, str]]:
+    """The command that runs `argv` with `variables` in a container, and its own environment.
+
+    Values go to the engine through that environment, not through its arguments, which every user of the machine can
+    read; only those that would mean something to the engine itself are written out.
+    """
+    brought = {name: value for name, value in machine.items() if name.startswith(_HANDED_ON) or name in _LASTING}
+    inside = {**brought, **variables}
+    options = ["--rm", "--name", f"footplate-{os.urandom(6).hex()}", "--label", f"{LABEL}={folder.path}"]
+    options += ["--network", "host", "--pid", "host", "--entrypoint", "", "--workdir", folder.wd]
+    options += ["--shm-size", container.shm_size] if alone else ["--ipc", "host"]
+    options += _user(container)
+    for mount in _mounts(inside, runtime, folder):
+        options += ["--volume", mount]
+    options += gpu_options(container.engine)
+    for name, value in sorted(inside.items()):
+        options += ["--env", name if machine.get(name, value) == value else f"{name}={value}"]
+    return [container.program, "run", *options, *container.options, container.image, *argv], {**inside, **machine}
+
+
+def _mounts(variables: Mapping[str, str], runtime: str, folder: NodeFolder) -> list[str]:
+    mounts = [f"{folder.path}:{folder.path}"]
+    for name in sorted(os.listdir(runtime)):  # links, which lead nowhere inside
+        place = os.path.join(runtime, name)
+        mounts.append(f"{os.path.realpath(place)}:{place}:ro")
+    endpoint = variables.get("FOOTPLATE_ENDPOINT", "")
+    if endpoint.startswith("unix://"):
+        socket = endpoint[len("unix://") :]
+        mounts.append(f"{socket}:{socket}")
+    return mounts
+
+
+def _user(container: Container) -> list[str]:
+    """Ourselves, where a daemon of root's would otherwise leave files in the run's folder that are not ours."""
+    if container.engine == "podman" or os.geteuid() == 0:
+        return []
+    return ["--user", f"{os.geteuid()}:{os.getegid()}"]
+
+
+def gpu_options(engine: str) -> list[str]:
+    """All GPUs, where the machine has some and the engine knows how to hand them on."""
+    if not os.path.exists(_GPU):
+        return []
+    if any(glob.glob(pattern) for pattern in _CDI):
+        return ["--device", "nvidia.com/gpu=all"]
+    return ["--gpus", "all"] if engine == "docker" else []
+
+
+def remove(program: str, folder: NodeFolder) -> int:
+    """End and remove every container of this node, whoever started it; how many there were."""
+    try:
+        asked = subprocess.run(
+            [program, "ps", "--all", "--quiet", "--filter", f"label={LABEL}={folder.path}"],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        found = asked.stdout.split()
+        if found:
+            subprocess.run(
+                [program, "rm", "--force", "--volumes", *_at_once(program), *found],
+                capture_output=True,
+                timeout=120,
+                check=False,
+            )
+        return len(found)
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+
+
+def _at_once(program: str) -> tuple[str, ...]:
+    """podman would wait ten seconds for what was asked to end long ago; docker does not."""
+    return ("--time", "0") if os.path.basename(program) == "podman" else ()

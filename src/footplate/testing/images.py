@@ -1,0 +1,113 @@
+"""A container engine for tests, with storage of its own, and an image with a Python in it that no registry has."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from footplate.environments.uv import find_uv
+
+NAME = "localhost/footplate-test-python:1"
+PROGRAMS = ("sh", "cat", "env", "ls", "mkdir", "mv", "sleep")
+_LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "tkinter", "turtledemo", "__pycache__"}
+
+
+def why_not() -> str | None:
+    """Why there can be no container tests here, in words; None when there can."""
+    if shutil.which("podman") is None:
+        return "podman is not installed (scripts/system_packages.sh installs it on Debian)"
+    if os.geteuid() != 0:
+        return "podman is tested as root: without it, whether it works depends on how the machine is set up"
+    return None
+
+
+def configure(folder: Path) -> dict[str, str]:
+    """The variables that make podman keep everything below `folder`, and that let it run where little is allowed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    storage, engine = folder / "storage.conf", folder / "containers.conf"
+    storage.write_text(
+        f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/images"\nrunroot = "{folder}/state"\n', encoding="utf-8"
+    )
+    # runc, because crun refuses hybrid control groups; modest limits, because a container of CI may not raise its own.
+    runtime = 'runtime = "runc"\n' if shutil.which("runc") else ""
+    engine.write_text(
+        '[containers]\ndefault_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]\n'
+        f'[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\n{runtime}tmp_dir = "{folder}/tmp"\n',
+        encoding="utf-8",
+    )
+    return {"CONTAINERS_CONF": str(engine), "CONTAINERS_STORAGE_CONF": str(storage)}
+
+
+def make_image(folder: Path, variables: dict[str, str], name: str = NAME) -> str:
+    """An image with this machine's Python, its standard library, and a shell: some 60 MB, in a second or two."""
+    archive = folder / "python.tar"
+    with tarfile.open(archive, "w") as tar:
+        for source, target in _files():
+            tar.add(source, target, recursive=False)
+    changes = ["--change", "ENV PATH=/usr/local/bin:/bin", "--change", "ENV FROM_IMAGE=yes"]
+    argv = ["podman", "import", "--quiet", *changes, str(archive), name]
+    subprocess.run(argv, env={**os.environ, **variables}, check=True, capture_output=True, timeout=120)
+    archive.unlink()
+    return name
+
+
+def containers(variables: dict[str, str]) -> list[str]:
+    """What there is of containers, running or not; waited for a little, for an engine tidies up behind itself."""
+    found = list[str]()
+    for _ in range(50):
+        found = _podman(variables, "ps", "--all", "--format", "{{.ID}} {{.Status}} {{.Command}}").splitlines()
+        if not found:
+            break
+        time.sleep(0.1)
+    return found
+
+
+def clear(variables: dict[str, str]) -> None:
+    """Remove everything, so that the folder can be."""
+    _podman(variables, "rm", "--all", "--force")
+    _podman(variables, "rmi", "--all", "--force")
+
+
+def _podman(variables: dict[str, str], *arguments: str) -> str:
+    argv, environment = ["podman", *arguments], {**os.environ, **variables}
+    return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False, timeout=120).stdout
+
+
+def _files() -> Iterator[tuple[str, str]]:
+    """(path here, path in the image)"""
+    python = os.path.realpath(sys.executable)
+    library, version = sysconfig.get_path("stdlib"), f"python{sys.version_info.major}.{sys.version_info.minor}"
+    programs = [found for name in PROGRAMS if (found := shutil.which(name))]
+    yield python, "usr/local/bin/python3"
+    yield python, "usr/local/bin/python"
+    for program in programs:
+        yield os.path.realpath(program), f"bin/{os.path.basename(program)}"
+    modules = list[str]()
+    for where, folders, names in os.walk(library):
+        folders[:] = [name for name in folders if name not in _LEFT_OUT and not name.startswith("config-")]
+        for name in names:
+            path = os.path.join(where, name)
+            modules += [path] if name.endswith(".so") else []
+            yield path, f"usr/local/lib/{version}{path[len(library) :]}"
+    for path in _libraries([python, find_uv(), *programs, *modules]):
+        yield os.path.realpath(path), path.lstrip("/")
+    for name in ("tmp", "proc", "sys", "dev"):
+        yield "/tmp", name  # as empty folders, with its mode
+
+
+def _libraries(programs: Iterable[str]) -> set[str]:
+    """The shared libraries that they need, by the paths under which they are looked for."""
+    done = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False)
+    found = set[str]()
+    for line in done.stdout.splitlines():
+        words = line.split()
+        paths = [word for word in words if word.startswith("/") and not word.endswith(":")]
+        found.update(path for path in paths if os.path.exists(path))
+    return found

@@ -1,0 +1,224 @@
+"""Runs in containers, with a real podman and an image that is made here."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate import Environment, Experiment, PyTorchConfiguration, ScriptRunConfig
+from footplate.sdk.run import Run
+from footplate.sdk.workspace import Workspace
+from footplate.testing.wheels import make_wheel
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+pytestmark = [pytest.mark.slow, pytest.mark.root]
+
+
+@pytest.fixture
+def box(python_image: str, workspace: Workspace) -> Box:
+    return Box(workspace, python_image)
+
+
+class Box:
+    """Submits scripts that run in containers."""
+
+    def __init__(self, workspace: Workspace, image: str) -> None:
+        self.workspace, self.image = workspace, image
+
+    def submit(self, script: str, environment: Environment | None = None, **settings: Any) -> Run:
+        Path("train.py").write_text(script)
+        if "command" not in settings:
+            settings["script"] = "train.py"
+        config = ScriptRunConfig(".", environment=environment or self.environment(), **settings)
+        return Experiment(self.workspace, "boxed").submit(config)
+
+    def environment(self, *arguments: str) -> Environment:
+        made = Environment.from_docker_image("boxed", self.image)
+        made.docker.arguments = list(arguments)
+        return made
+
+
+def log_of(run: Run, name: str = "user_logs/std_log.txt") -> str:
+    return b"".join(run._session.stream(f"/runs/{run.id}/files/{name}")).decode()  # pyright: ignore
+
+
+def until(run: Run, words: str) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if any(name.startswith("user_logs") for name in run.get_file_names()) and words in log_of(run):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{words!r} was never said: {run.get_details()}")
+
+
+def ends(run: Run) -> str:
+    run.wait_for_completion(raise_on_error=False)
+    return run.get_status()
+
+
+def why(run: Run) -> str:
+    return str(run.get_details().get("error"))
+
+
+def test_a_script_in_an_image_as_it_is(box: Box) -> None:
+    run = box.submit(
+        "import os, sys\n"
+        "from azureml.core import Run\n"
+        "run = Run.get_context()\n"
+        "print(os.environ['FROM_IMAGE'], sys.prefix, sys.argv[1], os.path.exists('/root/.pyenv/versions'))\n"
+        "print('PATH', os.environ['PATH'])\n"
+        "for step in range(3): run.log('loss', 1 / (step + 1))\n"
+        "os.makedirs('outputs', exist_ok=True)\n"
+        "open('outputs/model.txt', 'w').write('weights')\n"
+        "run.upload_file('early.txt', 'outputs/model.txt')\n"
+        "run.tag('from', 'inside')\n",
+        arguments=["--epochs=$AZUREML_RUN_ID"],
+    )
+    assert ends(run) == "Completed", why(run)
+    text = log_of(run)
+    assert text.startswith(f"yes /usr/local --epochs={run.id} "), text
+    assert "PATH /usr/local/bin:/bin" in text
+    assert run.get_metrics()["loss"] == [1.0, 0.5, 1 / 3]
+    assert {"outputs/model.txt", "early.txt"} <= set(run.get_file_names())
+    assert run.get_tags()["from"] == "inside"
+    assert run.get_details()["warnings"] == []
+
+
+def test_packages_and_a_dockerfile(box: Box, tmp_path: Path) -> None:
+    make_wheel(tmp_path / "wheels", "tiny", "1.0")
+    Path("requirements.txt").write_text(f"--no-index\n--find-links {tmp_path / 'wheels'}\ntiny\nazureml-defaults\n")
+    made = Environment.from_dockerfile(
+        "boxed",
+        f"FROM {box.image}\nENV STEP=built\nRUN echo from the build > /built\n",
+        pip_requirements="requirements.txt",
+    )
+    run = box.submit("import os, tiny; print(tiny.version, os.environ['STEP'], open('/built').read())", made)
+    assert ends(run) == "Completed", why(run)
+    assert log_of(run).startswith("1.0 built from the build")
+    built = log_of(run, "azureml-logs/20_image_build_log.txt")
+    assert "the environment is complete" in built
+    assert str(tmp_path) not in os.popen(f"podman history --no-trunc {box.image}").read()
+
+
+def test_a_command_and_its_exit_code(box: Box) -> None:
+    run = box.submit("", command="python -c 'import sys; print(sys.prefix)' && exit 5")
+    assert ends(run) == "Failed"
+    assert "ended with exit code 5" in why(run)
+    assert log_of(run).strip() == "/usr/local"
+
+
+def test_how_it_fails_is_told_as_without_a_container(box: Box) -> None:
+    run = box.submit("import os\nprint(os.getpid(), flush=True)\nraise ValueError('too small: 3')\n")
+    assert ends(run) == "Failed"
+    assert "ValueError: too small: 3" in why(run)
+    run = box.submit("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    assert ends(run) == "Failed"
+    assert "SIGSEGV" in why(run)
+    run = box.submit("", box.environment("--no-such-option"))
+    assert ends(run) == "Failed"
+    assert "the container could not be started" in why(run)
+
+
+def test_out_of_memory_in_words(box: Box) -> None:
+    run = box.submit("x = bytearray(300 << 20); print(len(x))", box.environment("--memory=64m"))
+    assert ends(run) == "Failed"
+    assert "out-of-memory killer" in why(run)
+
+
+LISTENS = """
+import signal, sys, time
+def hear(number, frame):
+    print('heard', number, flush=True)
+    time.sleep(0.5)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, hear)
+print('ready', flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_cancel_is_heard_once_and_leaves_no_container(box: Box) -> None:
+    run = box.submit(LISTENS)
+    until(run, "ready")
+    run.cancel()
+    assert ends(run) == "Canceled"
+    assert log_of(run).split("\n", 1)[1].strip() == "heard 15"
+
+
+def test_who_does_not_listen_is_killed(box: Box) -> None:
+    run = box.submit(
+        "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "print('ready', flush=True)\ntime.sleep(600)",
+        environment_variables(box, FOOTPLATE_GRACE_SECONDS="1"),
+    )
+    until(run, "ready")
+    run.cancel()
+    assert ends(run) == "Canceled"
+
+
+def agent_of(folder: Path) -> int:
+    return int(json.loads((folder / "agent.lock").read_text())["pid"])
+
+
+def environment_variables(box: Box, **variables: str) -> Environment:
+    made = box.environment()
+    made.environment_variables = variables
+    return made
+
+
+def test_a_killed_agent_loses_nothing(box: Box, home: Path) -> None:
+    run = box.submit(
+        "import time, os\nprint('ready', flush=True)\n"
+        "while not os.path.exists('go'): time.sleep(0.05)\nprint('went on', flush=True)\n"
+    )
+    until(run, "ready")
+    folder = home / "work" / run.id / "node_0"
+    os.kill(agent_of(folder), signal.SIGKILL)
+    (folder / "wd" / "go").touch()
+    assert ends(run) == "Completed", why(run)
+    assert log_of(run).split() == ["ready", "went", "on"]
+
+
+def test_a_killed_agent_of_a_run_that_is_canceled_leaves_no_container(box: Box, home: Path) -> None:
+    run = box.submit("import time\nprint('ready', flush=True)\ntime.sleep(600)\n")
+    until(run, "ready")
+    folder = home / "work" / run.id / "node_0"
+    os.kill(agent_of(folder), signal.SIGKILL)
+    run.cancel()
+    assert ends(run) == "Canceled"
+
+
+def test_several_ranks_on_a_node(box: Box) -> None:
+    run = box.submit(
+        "import os\nfrom azureml.core import Run\n"
+        "Run.get_context().log('rank', int(os.environ['RANK']))\n"
+        "print('rank', os.environ['RANK'], os.environ['WORLD_SIZE'])\n",
+        distributed_job_config=PyTorchConfiguration(process_count=2),
+    )
+    assert ends(run) == "Completed", why(run)
+    assert sorted(run.get_metrics()["rank"]) == [0, 1]
+    assert log_of(run, "user_logs/std_log_process_01.txt").strip() == "rank 1 2"
+
+
+def test_an_image_that_was_removed_is_made_again_and_gc_removes_it(box: Box, footplate: Any, tmp_path: Path) -> None:
+    make_wheel(tmp_path / "wheels", "tiny", "1.0")
+    Path("requirements.txt").write_text(f"--no-index\n--find-links {tmp_path / 'wheels'}\ntiny\n")
+    made = Environment.from_docker_image("boxed", box.image, pip_requirements="requirements.txt")
+    first = box.submit("import tiny", made)
+    assert ends(first) == "Completed", why(first)
+    (built,) = footplate.json("env", "list")
+    assert built["builder"] == "container" and built["size"] > 0 and built["packages"] == 1
+    image = json.loads((Path(built["path"]) / "image.json").read_text())["image"]
+    assert os.system(f"podman rmi -f {image} >/dev/null") == 0
+    second = box.submit("import tiny", made)
+    assert ends(second) == "Completed", why(second)
+    assert os.system(f"podman image exists {image}") == 0
+    assert len(footplate.json("env", "gc", "--days", "0")) == 1
+    assert os.system(f"podman image exists {image}") != 0
