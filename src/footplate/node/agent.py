@@ -27,7 +27,7 @@ from footplate.node.link import SHORT_PATIENCE, Abandoned, Link
 from footplate.node.options import Options
 from footplate.node.sampler import Sampler
 from footplate.node.sync import Shipper
-from footplate.node.workdir import NodeFolder, is_full, runtime_folder
+from footplate.node.workdir import NodeFolder, is_full, runtime_folder, see_installed_packages
 
 GRACE_SECONDS = 10.0
 """Between the request to end and the force, for ranks that are to stop. FOOTPLATE_GRACE_SECONDS changes it."""
@@ -73,6 +73,7 @@ def main(arguments: list[str]) -> int:
 def preload() -> None:
     """Load what is otherwise loaded later: for a process that agents are forked from."""
     sampler.preload()
+    see_installed_packages()
     for name in environments.names():
         environments.load(name)
 

@@ -13,7 +13,7 @@ from footplate.environments.base import Interpreter
 from footplate.errors import FootplateError
 from footplate.node import snapshot
 from footplate.node.link import Link
-from footplate.node.workdir import NodeFolder
+from footplate.node.workdir import NodeFolder, see_installed_packages
 
 BUILD_LOG = "azureml-logs/20_image_build_log"
 
@@ -54,6 +54,8 @@ def build(orders: NodeOrders, folder: NodeFolder, tell: Callable[[str], None]) -
         if first:  # a builder with something to say has something to do
             tell(f"building the environment: {line}")
 
+    if orders.lock.builder != "existing":  # the others use more than the standard library
+        see_installed_packages()
     try:
         return environments.load(orders.lock.builder).build(orders.lock, Path(folder.home) / "environments", say)
     except (FootplateError, OSError) as error:
