@@ -1,0 +1,207 @@
+"""Columns of text, or of anything, as columns of a type. What does not fit becomes null and is counted.
+
+The quick way is one cast by Arrow. Only a batch that it refuses is looked at value by value, each distinct value once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from datetime import datetime, timezone
+from typing import Any, NamedTuple
+
+from footplate.data.tabular.arrow import pa, pc
+from footplate.domain.tabular import Json
+
+ARROW = {
+    "string": pa.string(),
+    "integer": pa.int64(),
+    "float": pa.float64(),
+    "boolean": pa.bool_(),
+    "datetime": pa.timestamp("us"),
+}
+MISSING = frozenset(
+    ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "na", "nan", "null", "none")
+)
+"""What stands for no value where a number, a boolean or a time belongs. In a column of text only nothing is nothing."""
+
+TRUE, FALSE = frozenset(("true", "t", "yes", "y", "1")), frozenset(("false", "f", "no", "n", "0"))
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+
+
+class Converted(NamedTuple):
+    """A column of the wanted type. `misfits` values were not null before and are now; `example` is the first."""
+
+    values: Any
+    misfits: int = 0
+    example: str = ""
+
+
+def convert(values: Any, wanted: Json) -> Converted:
+    """`values`, an Arrow array of any type, as the type that `wanted` describes."""
+    target = ARROW[wanted["type"]]
+    if values.type == target:
+        return Converted(values)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if not pa.types.is_string(values.type):
+        return _convert_typed(values, wanted)
+    quick = _quick(values, wanted)
+    return Converted(quick) if quick is not None else _by_value(values, wanted)
+
+
+def _convert_typed(values: Any, wanted: Json) -> Converted:
+    target = ARROW[wanted["type"]]
+    if wanted["type"] == "datetime" and pa.types.is_timestamp(values.type):
+        return Converted(pc.cast(values, target, safe=False))  # nanoseconds are cut, as pandas' own are
+    if wanted["type"] == "string" and (pa.types.is_nested(values.type) or pa.types.is_binary(values.type)):
+        return Converted(pa.array([None if v is None else str(v) for v in values.to_pylist()], target))
+    try:
+        return Converted(pc.cast(values, target))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        texts = pa.array([None if v is None else str(v) for v in values.to_pylist()], pa.string())
+        return convert(texts, wanted)
+
+
+# ── One cast for a whole batch ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _quick(values: Any, wanted: Json) -> Any:
+    """The column by Arrow's own parser, None where a closer look is needed."""
+    try:
+        return _QUICK[wanted["type"]](values, wanted)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _quick_integer(values: Any, wanted: Json) -> Any:
+    if pc.any(pc.match_substring(values, "x", ignore_case=True)).as_py():  # Arrow reads hexadecimal; nobody else does
+        return None
+    return pc.cast(values, pa.int64())
+
+
+def _quick_float(values: Any, wanted: Json) -> Any:
+    if wanted.get("decimal_mark"):
+        return None
+    found = pc.cast(values, pa.float64())
+    nan = pc.is_nan(found)
+    return pc.if_else(nan, pa.scalar(None, pa.float64()), found) if pc.any(nan).as_py() else found
+
+
+def _quick_datetime(values: Any, wanted: Json) -> Any:
+    formats: list[str] = wanted.get("formats") or []
+    if not formats:
+        try:
+            return pc.cast(values, ARROW["datetime"])
+        except pa.ArrowInvalid:
+            return pc.cast(pc.cast(values, pa.timestamp("us", "UTC")), ARROW["datetime"])
+    if len(formats) > 1 or "%f" in formats[0] or "%z" in formats[0].lower():
+        return None
+    found = pc.strptime(values, format=formats[0], unit="us", error_is_null=True)
+    return found if found.null_count == values.null_count else None
+
+
+def _no_quick_way(values: Any, wanted: Json) -> Any:
+    return None
+
+
+_QUICK: dict[str, Callable[[Any, Json], Any]] = {
+    "string": lambda values, wanted: values,
+    "integer": _quick_integer,
+    "float": _quick_float,
+    "boolean": _no_quick_way,
+    "datetime": _quick_datetime,
+}
+
+
+# ── Value by value ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _by_value(values: Any, wanted: Json) -> Converted:
+    coded = values.dictionary_encode()
+    texts: list[str] = coded.dictionary.to_pylist()
+    parse = _parser(wanted)
+    parsed, bad = list[Any](), list[bool]()
+    for text in texts:
+        stripped = text.strip()
+        value = None if stripped in MISSING else parse(stripped)
+        parsed.append(value)
+        bad.append(value is None and stripped not in MISSING)
+    found = pc.take(pa.array(parsed, ARROW[wanted["type"]]), coded.indices)
+    if not any(bad):
+        return Converted(found)
+    misfits = pc.sum(pc.take(pa.array(bad), coded.indices)).as_py()
+    return Converted(found, misfits, texts[bad.index(True)])
+
+
+def _parser(wanted: Json) -> Callable[[str], Any]:
+    kind = wanted["type"]
+    if kind == "integer":
+        return _integer
+    if kind == "boolean":
+        return _boolean
+    if kind == "float":
+        mark: str = wanted.get("decimal_mark") or "."
+        return _float if mark == "." else lambda text: _float(text.replace(mark, ".")) if "." not in text else None
+    formats: tuple[str, ...] = tuple(wanted.get("formats") or ())
+    return (lambda text: _formatted(text, formats)) if formats else iso_time
+
+
+def _integer(text: str) -> int | None:
+    if not text.isascii() or "_" in text:
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        return _whole(_float(text))
+    return value if _SMALLEST <= value <= _LARGEST else None
+
+
+def _whole(value: float | None) -> int | None:
+    """`3.0` is a whole number to people, and to every program that once held it as a float."""
+    if value is None or not math.isfinite(value) or value != int(value) or abs(value) > 2**53:
+        return None
+    return int(value)
+
+
+def _float(text: str) -> float | None:
+    if not text.isascii() or "_" in text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _boolean(text: str) -> bool | None:
+    lower = text.lower()
+    return True if lower in TRUE else False if lower in FALSE else None
+
+
+def iso_time(text: str) -> datetime | None:
+    """ISO 8601 as it is met: with T or a space, with or without seconds, fractions of any length, a zone."""
+    if len(text) < 10 or text[4] != "-" or text[7] != "-":
+        return None
+    head, dot, tail = text.partition(".")
+    if dot:
+        digits = len(tail) - len(tail.lstrip("0123456789"))
+        text = f"{head}.{tail[:digits][:6].ljust(6, '0')}{tail[digits:]}"
+    if text[-1] in "Zz":
+        text = text[:-1] + "+00:00"
+    try:
+        return plain_utc(datetime.fromisoformat(text))
+    except ValueError:
+        return None
+
+
+def _formatted(text: str, formats: Iterable[str]) -> datetime | None:
+    for form in formats:
+        try:
+            return plain_utc(datetime.strptime(text, form))
+        except ValueError:
+            continue
+    return None
+
+
+def plain_utc(value: datetime) -> datetime:
+    return value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value

@@ -1,0 +1,217 @@
+"""Delimited files as batches of text: no type is guessed here, so no value is lost here.
+
+Arrow's parser reads them. A file that it refuses (a row with too few fields, a record larger than a block) is read on
+from the same row with Python's, which is slow and can say what is wrong.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from footplate.data.tabular.arrow import arrow_csv, pa
+from footplate.data.tabular.files import SourceFile, as_text, codec_of
+from footplate.domain.tabular import HEADERS, Json
+from footplate.errors import InvalidInput
+
+BLOCK = 4 * 1024 * 1024
+_ROWS = 20_000
+_LONGEST_FIELD = 1 << 30
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one file lies: the names of its fields, and how many records come before its data."""
+
+    names: list[str]
+    skip: int
+
+
+class DelimitedFiles:
+    def __init__(self, files: Sequence[SourceFile], options: Json) -> None:
+        self._files = files
+        self._separator = _checked_separator(options.get("separator", ","))
+        self._header = _checked_header(options.get("header", "same"))
+        self._encoding: str = options.get("encoding", "utf8")
+        self._empty_is_null = not options.get("empty_as_string", False)
+        codec_of(self._encoding)
+        self.names: list[str] = []  # until they are known, a file without a header numbers its own
+        self.names = self._all_names()
+
+    def read(self, index: int, columns: list[str]) -> Iterator[Any]:
+        """Batches of one file with these columns as text; one that the file does not have is null."""
+        file = self._files[index]
+        layout = self._layout_at(index)
+        if layout is not None:
+            yield from self._rows(file.open, file.name, layout, columns)
+
+    def strangers(self, index: int) -> list[str]:
+        """Columns that only this file has: with one header for all files, nobody asked for them."""
+        layout = self._layout_at(index)
+        return [] if layout is None else [name for name in layout.names if name not in self.names]
+
+    def sample(self, index: int, limit: int) -> Iterator[Any]:
+        """The first rows of one file, all columns, from about its first `limit` bytes."""
+        file = self._files[index]
+        with self._head(file, limit) as stream:
+            layout = self._layout(stream, index)
+        if layout is not None:
+            yield from self._rows(lambda: self._head(file, limit), file.name, layout, self.names)
+
+    def _head(self, file: SourceFile, limit: int) -> Any:
+        wide = codec_of(self._encoding) in ("utf-16", "utf-32")  # the end of a line is not to be seen in the bytes
+        return file.open() if wide else file.head(limit)
+
+    # ── names ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _all_names(self) -> list[str]:
+        found = dict[str, None]()
+        for index, file in enumerate(self._files):
+            with self._head(file, BLOCK) as stream:
+                layout = self._layout(stream, index)
+            if layout is not None:
+                found.update(dict.fromkeys(layout.names))
+                if self._header != "combine":
+                    break
+        return list(found)
+
+    def _layout_at(self, index: int) -> Layout | None:
+        with self._files[index].open() as stream:
+            return self._layout(stream, index)
+
+    def _layout(self, stream: Any, index: int) -> Layout | None:
+        """None for a file without a single record."""
+        text = as_text(stream, self._encoding)
+        reader = csv.reader(text, delimiter=self._separator)
+        try:
+            for number, record in enumerate(reader, 1):
+                if record:
+                    return self._layout_of(record, number, index)
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise self._unreadable(self._files[index].name, error) from None
+        return None
+
+    def _layout_of(self, record: list[str], number: int, index: int) -> Layout:
+        if self._header == "none" or (self._header == "first" and index > 0):
+            return Layout(self._numbered(len(record)), 0)
+        return Layout(_distinct(record), number)
+
+    def _numbered(self, width: int) -> list[str]:
+        """Names for a file without a header: those of the first file, and numbers."""
+        return [*self.names, *(f"Column{i}" for i in range(len(self.names) + 1, width + 1))]
+
+    # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _rows(self, opened: Any, name: str, layout: Layout, columns: list[str]) -> Iterator[Any]:
+        done = 0
+        try:
+            for batch in self._quick(opened, layout, columns):
+                yield _arranged(batch, columns)
+                done += batch.num_rows
+        except (pa.ArrowInvalid, UnicodeDecodeError):
+            for batch in self._slow(opened, name, layout, columns, done):
+                yield _arranged(batch, columns)
+
+    def _quick(self, opened: Any, layout: Layout, columns: list[str]) -> Iterator[Any]:
+        present = [name for name in layout.names if name in columns] or layout.names[:1]
+        codec = codec_of(self._encoding)
+        with opened() as stream:
+            reader = arrow_csv.open_csv(
+                stream,
+                read_options=arrow_csv.ReadOptions(
+                    column_names=layout.names,
+                    skip_rows_after_names=layout.skip,
+                    block_size=BLOCK,
+                    encoding="utf8" if codec == "utf-8-sig" else codec,
+                ),
+                parse_options=arrow_csv.ParseOptions(delimiter=self._separator, newlines_in_values=True),
+                convert_options=arrow_csv.ConvertOptions(
+                    include_columns=present,
+                    column_types=dict.fromkeys(present, pa.string()),
+                    null_values=[""],
+                    strings_can_be_null=self._empty_is_null,
+                ),
+            )
+            with reader:
+                yield from reader
+
+    def _slow(self, opened: Any, name: str, layout: Layout, columns: list[str], done: int) -> Iterator[Any]:
+        positions = [(i, field) for i, field in enumerate(layout.names) if field in columns] or [(0, layout.names[0])]
+        with opened() as stream, as_text(stream, self._encoding) as text:
+            rows = self._records(csv.reader(text, delimiter=self._separator), name, layout)
+            for _ in itertools.islice(rows, done):
+                pass
+            while block := list(itertools.islice(rows, _ROWS)):
+                yield pa.record_batch(
+                    [pa.array([self._field(row, i) for row in block], pa.string()) for i, _ in positions],
+                    [field for _, field in positions],
+                )
+
+    def _field(self, row: list[str], index: int) -> str | None:
+        value = row[index] if index < len(row) else None
+        return None if value == "" and self._empty_is_null else value
+
+    def _records(self, reader: Any, name: str, layout: Layout) -> Iterator[list[str]]:
+        width = len(layout.names)
+        before = csv.field_size_limit(_LONGEST_FIELD)
+        try:
+            for number, row in enumerate(reader, 1):
+                if number <= layout.skip or not row:
+                    continue
+                if len(row) > width and any(row[width:]):
+                    raise InvalidInput(
+                        f"line {reader.line_num} of {name} has {len(row)} fields where {width} belong",
+                        f"is {self._separator!r} the separator? a field that holds it must be quoted",
+                    )
+                yield row
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise self._unreadable(name, error) from None
+        finally:
+            csv.field_size_limit(before)
+
+    def _unreadable(self, name: str, error: Exception) -> InvalidInput:
+        if isinstance(error, UnicodeDecodeError):
+            return InvalidInput(
+                f"{name} is not {self._encoding}: {error.reason} at byte {error.start}",
+                "give its encoding, as in encoding='latin1' or encoding='windows1252'",
+            )
+        return InvalidInput(f"{name} cannot be read as delimited text: {error}", "is it a text file?")
+
+
+def _arranged(batch: Any, columns: list[str]) -> Any:
+    """These columns in this order, null where the file has none."""
+    have = set(batch.schema.names)
+    nulls = pa.nulls(batch.num_rows, pa.string()) if have.issuperset(columns) is False else None
+    return pa.record_batch([batch.column(name) if name in have else nulls for name in columns], columns)
+
+
+def _distinct(record: list[str]) -> list[str]:
+    """Names of columns: an empty one is called by its position, a second of a name gets a number."""
+    names = list[str]()
+    taken = set(record)
+    seen = set[str]()
+    for position, text in enumerate(record, 1):
+        wanted = text or f"Column{position}"
+        name = wanted
+        for number in itertools.count(1):
+            if name not in seen and (name == text or name not in taken):
+                break
+            name = f"{wanted}.{number}"
+        names.append(name)
+        seen.add(name)
+    return names
+
+
+def _checked_separator(separator: str) -> str:
+    if len(separator) != 1 or separator in '\r\n"' or not separator.isascii():
+        raise InvalidInput(f"{separator!r} cannot separate columns", "give one ASCII character, as in ',' or '\\t'")
+    return separator
+
+
+def _checked_header(header: str) -> str:
+    if header not in HEADERS:
+        raise InvalidInput(f"there is no header behaviour {header!r}", f"use {', '.join(HEADERS)}")
+    return header

@@ -1,0 +1,134 @@
+"""A tabular definition and its files as a table: its schema at once, its rows as they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from footplate.data.tabular import steps as steps_
+from footplate.data.tabular.arrow import pa
+from footplate.data.tabular.convert import ARROW
+from footplate.data.tabular.expressions import evaluate, no_column
+from footplate.data.tabular.files import SourceFile
+from footplate.data.tabular.readers import open_reader
+from footplate.data.tabular.report import Report
+from footplate.domain.partitions import PartitionFormat
+from footplate.domain.tabular import POSITIONAL, Expression, Json, columns_of, conjuncts, format_of, steps_of
+from footplate.errors import InvalidInput
+
+PATH = "Path"
+
+
+class Table:
+    """`files` are in the order of their rows; `database` is the URL of one, for a definition of kind sql."""
+
+    def __init__(self, definition: Json, files: Sequence[SourceFile] = (), database: str | None = None) -> None:
+        self._form = format_of(definition)
+        self._files = files
+        self._steps = steps_of(definition)
+        partition: str | None = self._form.get("partition_format")
+        self._partition = PartitionFormat(partition) if partition else None
+        if database is None and not files:
+            raise InvalidInput("the dataset has no files", "look at its paths: what they match was looked up just now")
+        self._reader = open_reader(definition, files, database)
+
+    @property
+    def inferred(self) -> dict[str, Json]:
+        """The types that were read off the data, to be kept with the definition."""
+        return self._reader.inferred
+
+    @cached_property
+    def source_schema(self) -> Any:
+        """All columns before the first step: the path, those of the files, those of the partition format."""
+        fields = [pa.field(PATH, pa.string())] if self._form.get("path_column") else []
+        constants = self._constant_types()
+        fields += [field for field in self._reader.schema if field.name not in constants and field.name != PATH]
+        fields += [pa.field(name, kind) for name, kind in constants.items()]
+        return pa.schema(fields)
+
+    @cached_property
+    def schema(self) -> Any:
+        names = list(self.source_schema.names)
+        for step in self._steps:
+            self._check_filter(step, names)
+            names = steps_.columns_after(step, names)
+        return pa.schema([self.source_schema.field(name) for name in names])
+
+    def batches(self, report: Report | None = None) -> Iterator[Any]:
+        """The rows, in the order of files and lines, in batches none of which is empty."""
+        report = report or Report()
+        final = self.schema  # also the check that every step can be done
+        stream = self._source_rows(report)
+        for step in self._steps:
+            stream = steps_.apply(step, stream)
+        for batch in stream:
+            if batch.num_rows:
+                yield batch.select(final.names)
+
+    def _check_filter(self, step: Json, names: list[str]) -> None:
+        if step["do"] == "filter":
+            for name in sorted(columns_of(step["where"])):
+                if name not in names:
+                    raise no_column(name, names)
+
+    # ── rows of the sources ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _source_rows(self, report: Report) -> Iterator[Any]:
+        needed = self._needed()
+        own = [name for name in needed if name in self._reader.schema.names and name not in self._constant_types()]
+        filters = self._leading_filters()
+        for index in range(len(self._files) or 1):
+            constants = self._constants(index)
+            if not self._may_hold(filters, constants):
+                continue
+            pushed = [part for part in filters if columns_of(part) <= set(own)]
+            for batch in self._reader.read(index, own or self._reader.schema.names[:1], pushed, report):
+                yield self._with_constants(batch, constants, needed)
+
+    def _needed(self) -> list[str]:
+        used = frozenset(self.schema.names).union(
+            *(columns_of(step["where"]) for step in self._steps if step["do"] == "filter")
+        )
+        return [name for name in self.source_schema.names if name in used]
+
+    def _leading_filters(self) -> list[Expression]:
+        """What must hold of every row before any step that counts rows."""
+        found = list[Expression]()
+        for step in self._steps:
+            if step["do"] in POSITIONAL:
+                break
+            if step["do"] == "filter":
+                found.extend(conjuncts(step["where"]))
+        return found
+
+    def _may_hold(self, filters: list[Expression], constants: dict[str, Any]) -> bool:
+        """Whether a file can have rows that pass: what its path says is known before it is opened."""
+        known = [part for part in filters if columns_of(part) and columns_of(part) <= set(constants)]
+        arrays = {name: pa.array([value.as_py()], value.type) for name, value in constants.items()} if known else {}
+        return all(evaluate(part, arrays, 1)[0].as_py() for part in known)
+
+    def _with_constants(self, batch: Any, constants: dict[str, Any], needed: list[str]) -> Any:
+        rows = batch.num_rows
+        arrays = [pa.repeat(constants[name], rows) if name in constants else batch.column(name) for name in needed]
+        return pa.record_batch(arrays, needed)
+
+    # ── what a path says ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _constant_types(self) -> dict[str, Any]:
+        if self._partition is None:
+            return {}
+        dated = self._partition.dated
+        return {name: ARROW["datetime" if name in dated else "string"] for name in self._partition.columns}
+
+    def _constants(self, index: int) -> dict[str, Any]:
+        found = dict[str, Any]()
+        if not self._files:
+            return found
+        name = self._files[index].name
+        if self._form.get("path_column"):
+            found[PATH] = pa.scalar(name, pa.string())
+        if self._partition is not None:
+            kinds = self._constant_types()
+            found.update({key: pa.scalar(v, kinds[key]) for key, v in self._partition.read(name).items()})
+        return found

@@ -1,0 +1,121 @@
+"""A table as a frame (`domain/frames`): Arrow's arrays as buffers that numpy can read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from footplate.data.tabular.arrow import pa, pc
+from footplate.domain.frames import Column
+
+_NUMPY = {
+    "int8": "<i1",
+    "int16": "<i2",
+    "int32": "<i4",
+    "int64": "<i8",
+    "uint8": "<u1",
+    "uint16": "<u2",
+    "uint32": "<u4",
+    "uint64": "<u8",
+    "halffloat": "<f2",
+    "float": "<f4",
+    "double": "<f8",
+}
+
+
+def columns_for(schema: Any) -> list[Column]:
+    return [_column(field.name, field.type) for field in schema]
+
+
+def chunks_of(batch: Any, columns: list[Column]) -> list[dict[str, Any]]:
+    """The buffers of a batch, for each column."""
+    return [_CHUNKS[column.kind](values) for column, values in zip(columns, batch.columns, strict=True)]
+
+
+def _column(name: str, kind: Any) -> Column:
+    types = pa.types
+    if str(kind) in _NUMPY:
+        return Column(name, "number", _NUMPY[str(kind)])
+    if types.is_boolean(kind):
+        return Column(name, "boolean")
+    if types.is_timestamp(kind):
+        return Column(name, "time", kind.unit, kind.tz)
+    if types.is_duration(kind):
+        return Column(name, "duration", kind.unit)
+    if types.is_date(kind):
+        return Column(name, "date")
+    if types.is_decimal(kind):
+        return Column(name, "decimal")
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return Column(name, "bytes")
+    if types.is_dictionary(kind):
+        return _column(name, kind.value_type)
+    return Column(name, "json" if types.is_nested(kind) else "text")
+
+
+# ── buffers ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _numbers(values: Any) -> dict[str, Any]:
+    values = _plain(values)
+    width = values.type.bit_width // 8
+    data = memoryview(values.buffers()[1] or b"").cast("B")
+    found = {"values": data[values.offset * width : (values.offset + len(values)) * width]}
+    return _with_validity(found, values)
+
+
+def _booleans(values: Any) -> dict[str, Any]:
+    values = _plain(values)
+    return _with_validity(_numbers(pc.cast(pc.fill_null(values, False), pa.uint8())), values)
+
+
+def _dates(values: Any) -> dict[str, Any]:
+    return _numbers(pc.cast(_plain(values), pa.date32()))
+
+
+def _with_validity(found: dict[str, Any], values: Any) -> dict[str, Any]:
+    if values.null_count:
+        found["valid"] = _numbers(pc.cast(pc.is_valid(values), pa.uint8()))["values"]
+    return found
+
+
+def _texts(values: Any) -> dict[str, Any]:
+    return _coded(pc.cast(_plain(values), pa.large_string()))
+
+
+def _bytes(values: Any) -> dict[str, Any]:
+    return _coded(pc.cast(_plain(values), pa.large_binary()))
+
+
+def _json_texts(values: Any) -> dict[str, Any]:
+    texts = [None if value is None else json.dumps(value, default=str) for value in _plain(values).to_pylist()]
+    return _coded(pa.array(texts, pa.large_string()))
+
+
+def _coded(values: Any) -> dict[str, Any]:
+    coded = values.dictionary_encode()
+    distinct = coded.dictionary
+    _, offsets, data = distinct.buffers()
+    size = (distinct.offset + len(distinct) + 1) * 8
+    return {
+        "codes": _numbers(pc.fill_null(pc.cast(coded.indices, pa.int32()), -1))["values"],
+        "offsets": memoryview(offsets or b"\0" * 8).cast("B")[distinct.offset * 8 : size],
+        "data": memoryview(data or b"").cast("B"),
+    }
+
+
+def _plain(values: Any) -> Any:
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+
+
+_CHUNKS: dict[str, Any] = {
+    "number": _numbers,
+    "boolean": _booleans,
+    "time": _numbers,
+    "duration": _numbers,
+    "date": _dates,
+    "decimal": _texts,
+    "bytes": _bytes,
+    "text": _texts,
+    "json": _json_texts,
+}

@@ -1,0 +1,177 @@
+"""Files with one JSON object a line. Arrow reads them in blocks of lines; a block that it refuses is read by Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from footplate.data.tabular.arrow import arrow_json, pa
+from footplate.data.tabular.files import SourceFile, as_text
+from footplate.data.tabular.report import Report
+from footplate.domain.tabular import Expression, Json
+from footplate.errors import InvalidInput
+
+BLOCK = 4 * 1024 * 1024
+SAMPLE = 2 * BLOCK
+
+
+class JsonLines:
+    """`asked` are fields that the user gave a type: they are columns even if the sample does not show them."""
+
+    def __init__(self, files: Sequence[SourceFile], options: Json, asked: list[str]) -> None:
+        self._files = files
+        self._asked = asked
+        self._encoding: str = options.get("encoding", "utf8")
+        self._drop_invalid = options.get("invalid_lines", "error") == "drop"
+
+    def schema(self) -> Any:
+        """What the first records of the files have; all records of small files."""
+        seen = dict[str, list[Any]]()
+        for record in self._sample():
+            for name, value in record.items():
+                seen.setdefault(name, []).append(value)
+        for name in self._asked:
+            seen.setdefault(name, [])
+        if not seen:
+            raise InvalidInput(f"{self._files[0].name} has no records", "a JSON lines file has an object on each line")
+        return pa.schema([(name, _type_of(values)) for name, values in seen.items()])
+
+    def _sample(self) -> Iterator[dict[str, Any]]:
+        left = SAMPLE
+        for index, file in enumerate(self._files):
+            with file.head(left) as stream:
+                for number, lines in self._blocks(stream, file.name):
+                    yield from self._records(index, number, lines)
+                    left -= sum(map(len, lines))
+                    if left <= 0:
+                        return
+
+    def read(self, index: int, schema: Any, filters: list[Expression], report: Report) -> Iterator[Any]:
+        """Batches of one file in this schema. A field that is not in it is left out, and reported."""
+        file = self._files[index]
+        with file.open() as stream:
+            for number, lines in self._blocks(stream, file.name):
+                table = _quick(lines, schema)
+                if table is None:
+                    yield self._slow(index, number, lines, schema, report)
+                    continue
+                for name in table.schema.names[len(schema.names) :]:
+                    report.left_out(name, file.name)
+                yield from table.select(schema.names).combine_chunks().to_batches()
+
+    def _blocks(self, stream: Any, name: str) -> Iterator[tuple[int, list[str]]]:
+        """Lists of lines, and the number of the first of each."""
+        number, lines, size = 1, list[str](), 0
+        try:
+            for line in as_text(stream, self._encoding):
+                lines.append(line)
+                size += len(line)
+                if size >= BLOCK:
+                    yield number, lines
+                    number, lines, size = number + len(lines), [], 0
+        except UnicodeDecodeError as error:
+            raise InvalidInput(
+                f"{name} is not {self._encoding}: {error.reason} at byte {error.start}",
+                "give its encoding, as in encoding='latin1'",
+            ) from None
+        if lines:
+            yield number, lines
+
+    def _slow(self, index: int, number: int, lines: list[str], schema: Any, report: Report) -> Any:
+        file = self._files[index].name
+        records = list(self._records(index, number, lines))
+        for name in {name for record in records for name in record} - set(schema.names):
+            report.left_out(name, file)
+        return pa.record_batch(
+            [
+                _column([record.get(field.name) for record in records], field.type, field.name, file, report)
+                for field in schema
+            ],
+            schema=schema,
+        )
+
+    def _records(self, index: int, number: int, lines: list[str]) -> Iterator[dict[str, Any]]:
+        for at, line in enumerate(lines, number):
+            text = line.strip()
+            if not text:
+                continue
+            try:
+                record = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                record = error
+            if isinstance(record, dict):
+                yield cast("dict[str, Any]", record)
+            elif not self._drop_invalid:
+                why = f"{record}" if isinstance(record, Exception) else "it is no object"
+                raise InvalidInput(
+                    f"line {at} of {self._files[index].name} is not a JSON object: {why}",
+                    "correct the line, or leave such lines out with invalid_lines='drop'",
+                )
+
+
+def _quick(lines: list[str], schema: Any) -> Any:
+    if not schema.names:
+        return None
+    data = "".join(lines).encode()
+    try:
+        return arrow_json.read_json(
+            pa.BufferReader(data),
+            read_options=arrow_json.ReadOptions(block_size=len(data) + 1, use_threads=False),
+            parse_options=arrow_json.ParseOptions(explicit_schema=schema),
+        )
+    except pa.ArrowInvalid:
+        return None
+
+
+def _type_of(values: list[Any]) -> Any:
+    kinds: set[type[Any]] = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return pa.bool_()
+    if kinds == {int} and all(-(2**63) <= value < 2**63 for value in values if value is not None):
+        return pa.int64()
+    if kinds and kinds <= {int, float}:
+        return pa.float64()
+    if len(kinds) == 1 and kinds <= {dict, list}:
+        try:
+            return pa.array(values).type
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            pass
+    return pa.string()
+
+
+def _column(values: list[Any], wanted: Any, name: str, file: str, report: Report) -> Any:
+    """Values in the wanted type, one by one where they are not all of it."""
+    try:
+        if not (pa.types.is_integer(wanted) and any(isinstance(v, (bool, float)) for v in values)):
+            return pa.array(values, wanted)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        pass
+    fitted = [_fit(value, wanted) for value in values]
+    lost = [value for value, fit in zip(values, fitted, strict=True) if value is not None and fit is None]
+    if lost:
+        report.misfits(name, _word(wanted), len(lost), str(lost[0]), file)
+    return pa.array(fitted, wanted)
+
+
+def _fit(value: Any, wanted: Any) -> Any:
+    if value is None:
+        return None
+    if pa.types.is_string(wanted):
+        return value if isinstance(value, str) else json.dumps(value)
+    if pa.types.is_integer(wanted) and isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) <= 2**53 else None
+    if pa.types.is_floating(wanted) and isinstance(value, int):
+        return float(value)
+    try:
+        return pa.scalar(value, wanted).as_py() if not isinstance(value, bool) or pa.types.is_boolean(wanted) else None
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return None
+
+
+def _word(wanted: Any) -> str:
+    if pa.types.is_integer(wanted):
+        return "integer"
+    if pa.types.is_floating(wanted):
+        return "float"
+    return "boolean" if pa.types.is_boolean(wanted) else "string"

@@ -1,0 +1,143 @@
+"""One reader for each kind of tabular data, with the types that the user asked for or that the data shows."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from footplate.data.tabular.arrow import pa
+from footplate.data.tabular.convert import ARROW, convert
+from footplate.data.tabular.delimited import DelimitedFiles
+from footplate.data.tabular.expressions import no_column
+from footplate.data.tabular.files import SourceFile
+from footplate.data.tabular.infer import infer
+from footplate.data.tabular.report import Report
+from footplate.domain.tabular import Expression, Json, columns_of, format_of
+from footplate.errors import InvalidInput
+
+SAMPLE = 8 * 1024 * 1024
+"""How many bytes are looked at to tell the types of columns: all of most tables, the beginning of large ones."""
+
+_TYPED = {
+    "parquet": ("footplate.data.tabular.parquet", "ParquetFiles"),
+    "json_lines": ("footplate.data.tabular.json_lines", "JsonLines"),
+    "sql": ("footplate.data.tabular.sql", "Query"),
+}
+
+
+class Reader(Protocol):
+    """`schema` has all columns of the files; `inferred` the types that were read off them, to be kept."""
+
+    schema: Any
+    inferred: dict[str, Json]
+
+    def read(self, index: int, columns: list[str], filters: list[Expression], report: Report) -> Iterator[Any]:
+        """Batches of the file at `index` with these columns. Rows that `filters` rule out may be left out already."""
+        ...
+
+
+class TypedSource(Protocol):
+    """Rows that come with types of their own."""
+
+    def schema(self) -> Any: ...
+
+    def read(self, index: int, schema: Any, filters: list[Expression], report: Report) -> Iterator[Any]: ...
+
+
+def open_reader(definition: Json, files: Sequence[SourceFile], database: str | None) -> Reader:
+    form = format_of(definition)
+    if form["kind"] == "delimited":
+        return _Delimited(definition, files)
+    module, name = _TYPED[form["kind"]]
+    make = getattr(importlib.import_module(module), name)
+    types: dict[str, Json] = definition.get("types") or {}
+    if form["kind"] == "sql":
+        if database is None:
+            raise InvalidInput("the dataset is a query, and no database is given", "name a SQL datastore")
+        return _Typed(types, make(database, form), files)
+    return _Typed(types, make(files, form, list(types)), files)
+
+
+class _Delimited:
+    """Text as it is in the files, each column then converted to its type."""
+
+    def __init__(self, definition: Json, files: Sequence[SourceFile]) -> None:
+        form = format_of(definition)
+        self._files = files
+        self._text = DelimitedFiles(files, form)
+        if not self._text.names:
+            raise InvalidInput(f"{files[0].name} is empty", "a delimited file has at least one line")
+        asked: dict[str, Json] = definition.get("types") or {}
+        _check_types(asked, self._text.names)
+        self.inferred = self._inferred(asked, definition.get("inferred")) if form.get("infer_types", True) else {}
+        self._types = {
+            name: asked.get(name) or self.inferred.get(name) or {"type": "string"} for name in self._text.names
+        }
+        self.schema = pa.schema([(name, ARROW[wanted["type"]]) for name, wanted in self._types.items()])
+
+    def read(self, index: int, columns: list[str], filters: list[Expression], report: Report) -> Iterator[Any]:
+        file = self._files[index].name
+        for name in self._text.strangers(index):
+            report.left_out(name, file)
+        for batch in self._text.read(index, columns):
+            yield pa.record_batch(
+                [_converted(batch.column(name), self._types[name], name, file, report) for name in columns], columns
+            )
+
+    def _inferred(self, asked: dict[str, Json], kept: dict[str, Json] | None) -> dict[str, Json]:
+        if kept is not None:
+            return kept
+        batches = list(self._sample())
+        if not batches:
+            return {}
+        table = pa.Table.from_batches(batches)
+        return {name: infer(table.column(name)) for name in table.schema.names if name not in asked}
+
+    def _sample(self) -> Iterator[Any]:
+        left = SAMPLE
+        for index in range(len(self._files)):
+            for batch in self._text.sample(index, left):
+                yield batch
+                left -= batch.nbytes
+                if left <= 0:
+                    return
+
+
+class _Typed:
+    """Columns that come with types, converted where the user asked for another."""
+
+    def __init__(self, types: dict[str, Json], source: TypedSource, files: Sequence[SourceFile]) -> None:
+        self._types = types
+        self._source = source
+        self._files = files
+        self._own = source.schema()
+        _check_types(types, self._own.names)
+        self.inferred: dict[str, Json] = {}
+        self.schema = pa.schema(
+            [(f.name, ARROW[types[f.name]["type"]] if f.name in types else f.type) for f in self._own]
+        )
+
+    def read(self, index: int, columns: list[str], filters: list[Expression], report: Report) -> Iterator[Any]:
+        wanted = pa.schema([self._own.field(name) for name in columns])
+        usable = [part for part in filters if not columns_of(part) & set(self._types)]
+        name = self._files[index].name if self._files else "the query's result"
+        for batch in self._source.read(index, wanted, usable, report):
+            arrays = [
+                _converted(batch.column(c), self._types[c], c, name, report) if c in self._types else batch.column(c)
+                for c in columns
+            ]
+            yield pa.record_batch(arrays, columns)
+
+
+def _converted(values: Any, wanted: Json, column: str, file: str, report: Report) -> Any:
+    found = convert(values, wanted)
+    if found.misfits:
+        report.misfits(column, wanted["type"], found.misfits, found.example, file)
+    return found.values
+
+
+def _check_types(types: dict[str, Json], names: list[str]) -> None:
+    for name in types:
+        if name not in names:
+            raise no_column(name, names)

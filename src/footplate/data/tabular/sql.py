@@ -1,0 +1,95 @@
+"""The rows of a SQL query, in batches, from whatever database SQLAlchemy speaks to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
+
+from footplate.data.tabular.arrow import pa
+from footplate.data.tabular.report import Report
+from footplate.domain.tabular import Expression, Json
+from footplate.errors import InvalidInput, Unavailable
+
+_ROWS = 20_000
+
+
+class Query:
+    """`url` is SQLAlchemy's; it may hold a password and is never shown."""
+
+    def __init__(self, url: str, options: Json) -> None:
+        try:
+            self._engine = sa.create_engine(url, poolclass=sa.NullPool)
+        except (ArgumentError, NoSuchModuleError, ImportError) as error:
+            raise InvalidInput(
+                f"the database cannot be used from here ({type(error).__name__})",
+                "install its driver beside Footplate, as in: pip install 'footplate[postgres]'",
+            ) from None
+        self._text: str = options["query"]
+        self._timeout_s: float = options.get("timeout_s", 30)
+
+    def schema(self) -> Any:
+        """The columns, with types that the first rows have."""
+        for block, names in self._blocks(_ROWS):
+            return _batch(block, names).schema
+        raise InvalidInput("the query gives no columns", "use a query that selects")
+
+    def read(self, index: int, schema: Any, filters: list[Expression], report: Report) -> Iterator[Any]:
+        for block, names in self._blocks(_ROWS):
+            positions = [names.index(name) for name in schema.names]
+            arrays = [
+                _array([row[at] for row in block], field.type) for at, field in zip(positions, schema, strict=True)
+            ]
+            yield pa.record_batch(arrays, schema=schema)
+
+    def _blocks(self, rows: int) -> Iterator[tuple[list[Any], list[str]]]:
+        try:
+            with self._engine.connect() as connection:
+                self._limit(connection)
+                result = connection.execution_options(stream_results=True, max_row_buffer=rows).execute(
+                    sa.text(self._text)
+                )
+                names = list(result.keys())
+                block = list(result.fetchmany(rows))
+                yield block, names
+                while block := list(result.fetchmany(rows)):
+                    yield block, names
+        except OperationalError as error:
+            raise Unavailable(
+                f"the database did not answer the query: {error.orig}", "is it up, and is the query quick enough?"
+            ) from None
+        except SQLAlchemyError as error:
+            why = getattr(error, "orig", None) or type(error).__name__
+            raise InvalidInput(f"the query failed: {why}", f"the query was: {self._text[:500]}") from None
+
+    def _limit(self, connection: Any) -> None:
+        if connection.dialect.name == "postgresql":
+            connection.execute(sa.text(f"SET LOCAL statement_timeout = {int(self._timeout_s * 1000)}"))
+
+
+def _batch(rows: list[Any], names: list[str]) -> Any:
+    return pa.record_batch([_guess([row[at] for row in rows]) for at in range(len(names))], names)
+
+
+def _guess(values: list[Any]) -> Any:
+    plain = [float(value) if isinstance(value, Decimal) else value for value in values]
+    try:
+        found = pa.array(plain)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return _array(plain, pa.string())
+    return _array(plain, pa.string()) if pa.types.is_null(found.type) else found
+
+
+def _array(values: list[Any], wanted: Any) -> Any:
+    try:
+        return pa.array([float(v) if isinstance(v, Decimal) else v for v in values], wanted)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        if not pa.types.is_string(wanted):
+            raise InvalidInput(
+                f"a column of the query is {wanted} in its first rows and something else later",
+                "cast it in the query, as in: SELECT CAST(x AS TEXT)",
+            ) from None
+        return pa.array([None if v is None else str(v) for v in values], wanted)

@@ -1,0 +1,92 @@
+"""The steps of a definition, each a stream of batches made from another."""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from footplate.data.tabular.arrow import pa, pc
+from footplate.data.tabular.expressions import evaluate, no_column
+from footplate.domain.tabular import Json
+
+Batches = Iterator[Any]
+
+
+def apply(step: Json, batches: Batches) -> Batches:
+    return _STEPS[step["do"]](step, batches)
+
+
+def columns_after(step: Json, names: list[str]) -> list[str]:
+    """The columns that a step leaves, in their order. A name that is not among them is an error."""
+    if step["do"] not in ("keep", "drop"):
+        return names
+    for name in step["columns"]:
+        if name not in names:
+            raise no_column(name, names)
+    if step["do"] == "keep":
+        return list(step["columns"])
+    return [name for name in names if name not in step["columns"]]
+
+
+def mask(step: Json, batch: Any) -> Any:
+    return evaluate(step["where"], dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows)
+
+
+def _columns(step: Json, batches: Batches) -> Batches:
+    for batch in batches:
+        yield batch.select(columns_after(step, batch.schema.names))
+
+
+def _filter(step: Json, batches: Batches) -> Batches:
+    for batch in batches:
+        yield batch.filter(mask(step, batch))
+
+
+def _skip(step: Json, batches: Batches) -> Batches:
+    left: int = step["count"]
+    for batch in batches:
+        yield batch.slice(min(left, batch.num_rows))
+        left = max(0, left - batch.num_rows)
+
+
+def _take(step: Json, batches: Batches) -> Batches:
+    left: int = step["count"]
+    if not left:
+        return
+    for batch in batches:
+        yield batch.slice(0, left)
+        left -= batch.num_rows
+        if left <= 0:
+            return
+
+
+def _sample(step: Json, batches: Batches) -> Batches:
+    draw = random.Random(step["seed"]).random
+    for batch in batches:
+        yield batch.filter(pc.less(_draws(draw, batch.num_rows), step["probability"]))
+
+
+def _split(step: Json, batches: Batches) -> Batches:
+    draw = random.Random(step["seed"]).random
+    for batch in batches:
+        first = pc.less(_draws(draw, batch.num_rows), step["fraction"])
+        yield batch.filter(first if step["part"] == 1 else pc.invert(first))
+
+
+def _draws(draw: Callable[[], float], count: int) -> Any:
+    """One number for each row, in the order of the rows: the same whatever the size of the batches."""
+    numbers = array("d", (draw() for _ in range(count)))
+    return pa.Array.from_buffers(pa.float64(), count, [None, pa.py_buffer(numbers)])
+
+
+_STEPS: dict[str, Callable[[Json, Batches], Batches]] = {
+    "keep": _columns,
+    "drop": _columns,
+    "filter": _filter,
+    "skip": _skip,
+    "take": _take,
+    "sample": _sample,
+    "split": _split,
+}
