@@ -26,7 +26,7 @@ class Partition:
     def __init__(self, form: str) -> None:
         self.form = form
         self.columns: list[str] = []
-        self._times: set[str] = set()
+        self.times: set[str] = set()
         start = form.find("{")
         if start < 0 or not _FIELD.search(form):
             raise InvalidInput(f"partition_format is {form!r}, which names no column", "write e.g. '{year}/data.csv'")
@@ -37,7 +37,7 @@ class Partition:
         found = self._pattern.fullmatch(path)
         if found is None:
             return {}
-        return {c: _moment(c, found) if c in self._times else found[f"c_{c}"] for c in self.columns}
+        return {c: _moment(c, found) if c in self.times else found[f"c_{c}"] for c in self.columns}
 
     def _translate(self, form: str) -> str:
         pattern, at = "", 0
@@ -52,7 +52,7 @@ class Partition:
         self.columns.append(name)
         if form is None:
             return rf"(?P<c_{name}>[^/]+)"
-        self._times.add(name)
+        self.times.add(name)
         text = re.escape(form)
         for token, pattern, part in _TIMES:
             text = text.replace(token, rf"(?P<{part}_{name}>{pattern})", 1)

@@ -8,6 +8,7 @@ or `{"error": …}`. Credentials come with the request, so they are in no argume
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -23,7 +24,7 @@ from footplate.data.stores import open_store
 from footplate.domain.codec import from_json
 from footplate.domain.data import Item, StoreSpec
 from footplate.domain.names import clean_folder, join
-from footplate.errors import Broken, FootplateError, NotFound
+from footplate.errors import Broken, FootplateError, InvalidInput, NotFound
 
 Specs = Mapping[str, Any]
 """Stores by name, each a StoreSpec as JSON."""
@@ -104,6 +105,7 @@ VERBS: dict[str, Callable[..., Any]] = {
     "upload": upload,
     "download": download,
 }
+TABLE = "table."
 REPORTING = frozenset(("upload", "download"))
 
 
@@ -120,9 +122,22 @@ def _open_all(stores: Specs) -> dict[str, Store]:
 
 
 def perform(verb: str, arguments: Mapping[str, Any], report: Report | None = None) -> Any:
-    """Carry out one verb."""
+    """Carry out one verb. Those of tables, `table.…`, are in a room of their own."""
+    if verb.startswith(TABLE):
+        return tables().VERBS[verb[len(TABLE) :]](**arguments)
     more = {"report": report} if verb in REPORTING else {}
     return VERBS[verb](**arguments, **more)
+
+
+def tables() -> Any:
+    """The room of tables, which needs Arrow."""
+    try:
+        return importlib.import_module("footplate.data.tabular.verbs")
+    except ImportError as error:
+        raise InvalidInput(
+            f"tables need a library that is not installed beside Footplate ({error.name})",
+            "install it with: pip install 'footplate[data]'",
+        ) from None
 
 
 # ── As a process of its own ───────────────────────────────────────────────────────────────────────────────────────────

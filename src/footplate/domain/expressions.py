@@ -2,14 +2,17 @@
 
     {"op": "and", "args": [{"op": ">", "args": [{"field": "Size"}, {"value": 1000}]}, …]}
 
-Operators: == != < <= > >= and or not isin is_null. A field that is missing, or is compared with something of another
-type, makes a comparison false, never an error: rows differ, and a filter chooses among them.
+Operators: == != < <= > >= and or not isin is_null; for the columns of a table also starts_with ends_with contains
+length + - * /. `{"time": "2020-01-31T10:00:00"}` is a moment, in UTC. A field of a file that is missing, or is compared
+with something of another type, makes a comparison false, never an error: files differ, and a filter chooses among them.
 """
 
 from __future__ import annotations
 
+import math
 import operator
-from typing import Any, Callable, Dict, Mapping, Sequence
+from datetime import date, datetime, timezone
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Sequence
 
 from footplate.errors import InvalidInput
 
@@ -21,7 +24,62 @@ COMPARISONS: Dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+ARITHMETIC = ("+", "-", "*", "/")
+TEXT_TESTS = ("starts_with", "ends_with", "contains")
+Expression = Dict[str, Any]
 _MISSING = object()
+
+
+# ── Making and reading them ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def apply(op: str, *args: Expression) -> Expression:
+    return {"op": op, "args": list(args)}
+
+
+def literal(value: Any) -> Expression:
+    """A constant. A time with a zone is converted to UTC, one without is taken for it."""
+    if isinstance(value, datetime):
+        plain = value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value
+        return {"time": plain.isoformat()}
+    if isinstance(value, date):
+        return {"time": datetime(value.year, value.month, value.day).isoformat()}
+    unwrap: Any = getattr(value, "item", None)  # numpy's scalars
+    if callable(unwrap) and not isinstance(value, (str, int, float)):
+        value = unwrap()
+    if isinstance(value, float) and math.isnan(value):
+        value = None
+    if value is None or isinstance(value, (str, int, float)):
+        return {"value": value}
+    raise InvalidInput(
+        f"{value!r} cannot be compared with a column", "use a number, text, a boolean, a date, or another column"
+    )
+
+
+def moment(expression: Mapping[str, Any]) -> datetime:
+    """The time of a `{"time": …}`, without a zone."""
+    return datetime.fromisoformat(expression["time"])
+
+
+def fields_of(expression: Mapping[str, Any]) -> FrozenSet[str]:
+    """The fields that an expression reads."""
+    if "field" in expression:
+        return frozenset((str(expression["field"]),))
+    found: FrozenSet[str] = frozenset()
+    return found.union(*(fields_of(each) for each in expression.get("args", ())))
+
+
+def conjuncts(expression: Expression) -> Iterator[Expression]:
+    """The parts of an expression that must all hold."""
+    if expression.get("op") == "and":
+        parts: List[Expression] = expression["args"]
+        for part in parts:
+            yield from conjuncts(part)
+    else:
+        yield expression
+
+
+# ── Carrying them out on one thing ────────────────────────────────────────────────────────────────────────────────────
 
 
 def is_true(expression: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
@@ -34,6 +92,8 @@ def value_of(expression: Mapping[str, Any], facts: Mapping[str, Any]) -> Any:
         return facts.get(str(expression["field"]), _MISSING)
     if "value" in expression:
         return expression["value"]
+    if "time" in expression:
+        return moment(expression).replace(tzinfo=timezone.utc).timestamp()
     return _applied(str(expression.get("op")), [value_of(each, facts) for each in expression.get("args", ())])
 
 

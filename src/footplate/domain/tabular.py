@@ -4,32 +4,26 @@
      "format": {"kind": "delimited" | "parquet" | "json_lines" | "sql", … options of the kind},
      "types": {column: {"type": "datetime", "formats": […]}, …},    what the user said; the rest is inferred
      "inferred": {column: {"type": …}, …},                  what was seen when the dataset was made, so that it stays
-     "steps": [{"do": "keep", "columns": […]}, {"do": "filter", "where": expression}, {"do": "take", "count": 10}, …],
+     "steps": [{"do": "keep", "columns": […]}, {"do": "filter", "expression": …}, {"do": "take", "count": 10}, …],
      "timestamps": {"fine": column, "coarse": column}}
 
-An expression is a list whose first element names an operation: `[">", ["column", "age"], ["value", 3]]`.
+A filter's expression is one of `domain/expressions`, whose fields are columns.
 """
 
 from __future__ import annotations
 
-import math
-from datetime import date, datetime, timezone
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, cast
+from typing import Any, Dict, List, Mapping, Sequence
 
+from footplate.domain.expressions import Expression
 from footplate.errors import InvalidInput
 
 Json = Dict[str, Any]
-Expression = List[Any]
 
 KINDS = ("delimited", "parquet", "json_lines", "sql")
 TYPES = ("string", "integer", "float", "boolean", "datetime")
 HEADERS = ("none", "first", "combine", "same")
 """No file has a header · the first has · each has its own, and columns are joined by name · all have the same."""
 
-COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-ARITHMETIC = ("+", "-", "*", "/")
-TEXT_TESTS = ("starts_with", "ends_with", "contains")
-LOGIC = ("and", "or", "not")
 STEPS = ("keep", "drop", "filter", "skip", "take", "sample", "split")
 POSITIONAL = frozenset(("skip", "take", "sample", "split"))
 """Steps for which it matters which rows came before: no filter may be moved across them."""
@@ -47,7 +41,7 @@ def drop(columns: Sequence[str]) -> Json:
 
 
 def where(expression: Expression) -> Json:
-    return {"do": "filter", "where": expression}
+    return {"do": "filter", "expression": expression}
 
 
 def skip(count: int) -> Json:
@@ -65,7 +59,7 @@ def sample(probability: float, seed: int) -> Json:
 
 def split(fraction: float, seed: int, first: bool) -> Json:
     """The first or the second part of a random split: the two of one seed have every row exactly once between them."""
-    return {"do": "split", "fraction": share(fraction, "percentage"), "seed": seed, "part": 1 if first else 2}
+    return {"do": "split", "percentage": share(fraction, "percentage"), "seed": seed, "first": first}
 
 
 def _names(columns: Sequence[str]) -> List[str]:
@@ -103,62 +97,6 @@ def column_type(name: str, formats: Sequence[str] = (), decimal_mark: str = ".")
     if decimal_mark != ".":
         found["decimal_mark"] = decimal_mark
     return found
-
-
-# ── Expressions ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def column(name: str) -> Expression:
-    return ["column", name]
-
-
-def literal(value: Any) -> Expression:
-    """A constant as JSON. Times are kept in UTC without a zone; a zone that they had is converted."""
-    if isinstance(value, datetime):
-        plain = value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value
-        return ["datetime", plain.isoformat()]
-    if isinstance(value, date):
-        return ["datetime", datetime(value.year, value.month, value.day).isoformat()]
-    unwrap: Any = getattr(value, "item", None)  # numpy's scalars
-    if callable(unwrap) and not isinstance(value, (str, int, float, bool)):
-        value = unwrap()
-    if isinstance(value, float) and math.isnan(value):
-        return ["value", None]
-    if value is None or isinstance(value, (str, int, float, bool)):
-        return ["value", value]
-    raise InvalidInput(
-        f"{value!r} cannot be compared with a column", "use a number, text, a boolean, a date, or another column"
-    )
-
-
-def time_of(operand: Expression) -> datetime:
-    return datetime.fromisoformat(operand[1])
-
-
-def both(left: Optional[Expression], right: Expression) -> Expression:
-    return right if left is None else ["and", left, right]
-
-
-def conjuncts(expression: Expression) -> Iterator[Expression]:
-    """The parts of an expression that must all hold."""
-    if expression[0] == "and":
-        for part in expression[1:]:
-            yield from conjuncts(part)
-    else:
-        yield expression
-
-
-def columns_of(expression: Any) -> FrozenSet[str]:
-    """The columns that an expression reads."""
-    if not isinstance(expression, list) or not expression:
-        return frozenset()
-    parts = cast("List[Any]", expression)
-    if parts[0] == "column":
-        return frozenset((str(parts[1]),))
-    if parts[0] in ("value", "datetime"):
-        return frozenset()
-    found: FrozenSet[str] = frozenset()
-    return found.union(*(columns_of(part) for part in parts[1:]))
 
 
 # ── Whole definitions ─────────────────────────────────────────────────────────────────────────────────────────────────

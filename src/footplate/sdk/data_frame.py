@@ -9,9 +9,9 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
-from typing import Any, Callable, Dict, List
+from typing import Any, BinaryIO, Callable, Dict, List, Optional, Tuple
 
-from footplate.domain.frames import Chunk, Column, Frame
+from footplate.domain.frames import Chunk, Column, Frame, FrameFile
 from footplate.sdk.exceptions import UserErrorException
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -33,7 +33,7 @@ def to_pandas(frame: Frame, out_of_range_datetime: str = "null") -> Any:
 def _libraries() -> Any:
     try:
         import numpy  # pyright: ignore[reportMissingImports]
-        import pandas  # pyright: ignore[reportMissingImports]
+        import pandas  # pyright: ignore[reportMissingImports, reportMissingTypeStubs]
     except ImportError as error:
         raise UserErrorException(
             f"a DataFrame needs {error.name}, which is not installed here",
@@ -150,3 +150,66 @@ def _all_valid(numpy: Any, column: Column, rows: int) -> Any:
             found[at : at + chunk.rows] = _valid(numpy, chunk)
         at += chunk.rows
     return found
+
+
+# ── The other way ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def from_pandas(frame: Any, out: BinaryIO, rows_at_a_time: int = 100_000) -> None:
+    """Write a DataFrame as a frame. Its index is left out; columns are called by the text of their names."""
+    numpy, pandas = _libraries()
+    names = [str(name) for name in frame.columns]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserErrorException(f"two columns are called {name!r}", hint="give each column its own name")
+    kinds = [_kind_of(pandas, frame.iloc[:, at]) for at in range(len(names))]
+    file = FrameFile(out, [Column(name, *kind) for name, kind in zip(names, kinds)])
+    for begin in range(0, len(frame), rows_at_a_time):
+        part = frame.iloc[begin : begin + rows_at_a_time]
+        file.add(len(part), [_buffers(numpy, pandas, part.iloc[:, at], kinds[at]) for at in range(len(names))])
+    file.finish()
+
+
+def _kind_of(pandas: Any, series: Any) -> Tuple[str, str, Optional[str]]:
+    is_ = pandas.api.types
+    kind = series.dtype
+    if is_.is_bool_dtype(kind):
+        return "boolean", "", None
+    if is_.is_integer_dtype(kind) or is_.is_float_dtype(kind):
+        return "number", getattr(kind, "numpy_dtype", kind).newbyteorder("<").str.replace("|", "<"), None
+    if is_.is_datetime64_any_dtype(kind):
+        zone = getattr(kind, "tz", None)
+        return "time", "ns", None if zone is None else str(zone)
+    if is_.is_timedelta64_dtype(kind):
+        return "duration", "ns", None
+    return "text", "", None
+
+
+def _buffers(numpy: Any, pandas: Any, series: Any, kind: Tuple[str, str, Optional[str]]) -> Dict[str, Any]:
+    missing = series.isna().to_numpy(dtype=bool)
+    if kind[0] == "text":
+        return _coded_texts(numpy, series, missing)
+    if kind[0] == "number":
+        values = series.to_numpy(dtype=numpy.dtype(kind[1]), na_value=0) if missing.any() else series.to_numpy()
+        values = values.astype(kind[1], copy=False)
+    elif kind[0] == "boolean":
+        values = series.fillna(False).to_numpy().astype("u1")
+    else:
+        plain = series.dt.tz_convert("UTC").dt.tz_localize(None) if kind[2] else series
+        values = plain.to_numpy().astype("M8[ns]" if kind[0] == "time" else "m8[ns]").view("i8")
+    found = {"values": numpy.ascontiguousarray(values).view("u1").data}
+    if missing.any():
+        found["valid"] = (~missing).astype("u1").data
+    return found
+
+
+def _coded_texts(numpy: Any, series: Any, missing: Any) -> Dict[str, Any]:
+    """Anything but text is written as its own text, as `str` shows it."""
+    codes = numpy.full(len(series), -1, "<i4")
+    known: Dict[str, int] = {}
+    for at, value in enumerate(series.to_numpy(dtype=object).tolist()):
+        if not missing[at]:
+            codes[at] = known.setdefault(value if isinstance(value, str) else str(value), len(known))
+    texts = [text.encode("utf-8", "surrogateescape") for text in known]
+    offsets = numpy.cumsum([0, *map(len, texts)], dtype="<i8")
+    return {"codes": codes.view("u1").data, "offsets": offsets.view("u1").data, "data": b"".join(texts)}

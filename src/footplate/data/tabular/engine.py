@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any
 
+from footplate.data.partitions import Partition
 from footplate.data.tabular import steps as steps_
 from footplate.data.tabular.arrow import pa
-from footplate.data.tabular.convert import ARROW
+from footplate.data.tabular.convert import ARROW, plain_utc
 from footplate.data.tabular.expressions import evaluate, no_column
 from footplate.data.tabular.files import SourceFile
 from footplate.data.tabular.readers import open_reader
 from footplate.data.tabular.report import Report
-from footplate.domain.partitions import PartitionFormat
-from footplate.domain.tabular import POSITIONAL, Expression, Json, columns_of, conjuncts, format_of, steps_of
+from footplate.domain.expressions import Expression, conjuncts, fields_of
+from footplate.domain.tabular import POSITIONAL, Json, format_of, steps_of
 from footplate.errors import InvalidInput
 
 PATH = "Path"
@@ -28,7 +30,7 @@ class Table:
         self._files = files
         self._steps = steps_of(definition)
         partition: str | None = self._form.get("partition_format")
-        self._partition = PartitionFormat(partition) if partition else None
+        self._partition = Partition(partition) if partition else None
         if database is None and not files:
             raise InvalidInput("the dataset has no files", "look at its paths: what they match was looked up just now")
         self._reader = open_reader(definition, files, database)
@@ -68,7 +70,7 @@ class Table:
 
     def _check_filter(self, step: Json, names: list[str]) -> None:
         if step["do"] == "filter":
-            for name in sorted(columns_of(step["where"])):
+            for name in sorted(fields_of(step["expression"])):
                 if name not in names:
                     raise no_column(name, names)
 
@@ -82,13 +84,13 @@ class Table:
             constants = self._constants(index)
             if not self._may_hold(filters, constants):
                 continue
-            pushed = [part for part in filters if columns_of(part) <= set(own)]
+            pushed = [part for part in filters if fields_of(part) <= set(own)]
             for batch in self._reader.read(index, own or self._reader.schema.names[:1], pushed, report):
                 yield self._with_constants(batch, constants, needed)
 
     def _needed(self) -> list[str]:
         used = frozenset(self.schema.names).union(
-            *(columns_of(step["where"]) for step in self._steps if step["do"] == "filter")
+            *(fields_of(step["expression"]) for step in self._steps if step["do"] == "filter")
         )
         return [name for name in self.source_schema.names if name in used]
 
@@ -99,12 +101,12 @@ class Table:
             if step["do"] in POSITIONAL:
                 break
             if step["do"] == "filter":
-                found.extend(conjuncts(step["where"]))
+                found.extend(conjuncts(step["expression"]))
         return found
 
     def _may_hold(self, filters: list[Expression], constants: dict[str, Any]) -> bool:
         """Whether a file can have rows that pass: what its path says is known before it is opened."""
-        known = [part for part in filters if columns_of(part) and columns_of(part) <= set(constants)]
+        known = [part for part in filters if fields_of(part) and fields_of(part) <= set(constants)]
         arrays = {name: pa.array([value.as_py()], value.type) for name, value in constants.items()} if known else {}
         return all(evaluate(part, arrays, 1)[0].as_py() for part in known)
 
@@ -118,8 +120,8 @@ class Table:
     def _constant_types(self) -> dict[str, Any]:
         if self._partition is None:
             return {}
-        dated = self._partition.dated
-        return {name: ARROW["datetime" if name in dated else "string"] for name in self._partition.columns}
+        times = self._partition.times
+        return {name: ARROW["datetime" if name in times else "string"] for name in self._partition.columns}
 
     def _constants(self, index: int) -> dict[str, Any]:
         found = dict[str, Any]()
@@ -129,6 +131,17 @@ class Table:
         if self._form.get("path_column"):
             found[PATH] = pa.scalar(name, pa.string())
         if self._partition is not None:
-            kinds = self._constant_types()
-            found.update({key: pa.scalar(v, kinds[key]) for key, v in self._partition.read(name).items()})
+            values = self._partition.values(name)
+            if not values:
+                raise InvalidInput(
+                    f"the path {name!r} does not end as the partition format {self._partition.form!r} says",
+                    "the format goes from the first partition key to the end of the path, file name included",
+                )
+            found.update({key: _partition_value(values[key], kind) for key, kind in self._constant_types().items()})
         return found
+
+
+def _partition_value(value: Any, kind: Any) -> Any:
+    if pa.types.is_timestamp(kind) and value is not None:
+        value = plain_utc(datetime.fromtimestamp(value, timezone.utc))
+    return pa.scalar(value, kind)

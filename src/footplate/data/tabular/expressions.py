@@ -1,4 +1,4 @@
-"""Filter expressions, computed on the arrays of a batch.
+"""Filter expressions (`domain/expressions`), computed on the arrays of a batch.
 
 Missing values behave as in pandas: a comparison with one is false (and `!=` is true), so that a row is kept by exactly
 one of an expression and its negation. NaN is a missing value.
@@ -6,13 +6,13 @@ one of an expression and its negation. NaN is a missing value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timezone
-from typing import Any
+from typing import Any, cast
 
 from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.convert import iso_time
-from footplate.domain.tabular import ARITHMETIC, COMPARISONS, TEXT_TESTS, Expression, time_of
+from footplate.domain.expressions import ARITHMETIC, COMPARISONS, TEXT_TESTS, Expression, moment
 from footplate.errors import InvalidInput
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -29,9 +29,11 @@ _TEXT: dict[str, Callable[..., Any]] = {
     "contains": pc.match_substring,
 }
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_NOTHING: Expression = {"value": None}
+Columns = Mapping[str, Any]
 
 
-def evaluate(expression: Expression, columns: Mapping[str, Any], rows: int) -> Any:
+def evaluate(expression: Expression, columns: Columns, rows: int) -> Any:
     """A boolean array, without nulls, that says which of the `rows` the expression keeps."""
     found = _truth(expression, columns)
     if isinstance(found, pa.Scalar):  # nothing but constants
@@ -39,26 +41,26 @@ def evaluate(expression: Expression, columns: Mapping[str, Any], rows: int) -> A
     return found
 
 
-def _truth(expression: Expression, columns: Mapping[str, Any]) -> Any:
-    operation, *operands = expression
-    if operation == "and":
-        return pc.and_(*(_truth(part, columns) for part in operands))
-    if operation == "or":
-        return pc.or_(*(_truth(part, columns) for part in operands))
+def _truth(expression: Expression, columns: Columns) -> Any:
+    operation: str = expression.get("op", "")
+    args: list[Expression] = expression.get("args", [])
+    if operation in ("and", "or"):
+        join = pc.and_ if operation == "and" else pc.or_
+        return join(*(_truth(part, columns) for part in args))
     if operation == "not":
-        return pc.invert(_truth(operands[0], columns))
+        return pc.invert(_truth(args[0], columns))
     if operation in COMPARISONS:
-        return _compare(operation, operands[0], operands[1], columns)
+        return _compare(operation, args[0], args[1], columns)
     if operation in TEXT_TESTS:
-        return _text_test(operation, operands[0], str(operands[1][1]), columns)
+        return _text_test(operation, args[0], str(args[1]["value"]), columns)
     if operation == "is_null":
-        return pc.is_null(_value(operands[0], columns), nan_is_null=True)
-    if operation == "in":
-        return _membership(operands[0], operands[1], columns)
+        return pc.is_null(_value(args[0], columns), nan_is_null=True)
+    if operation == "isin":
+        return _membership(args[0], args[1]["value"], columns)
     return _flag(expression, columns)
 
 
-def _flag(expression: Expression, columns: Mapping[str, Any]) -> Any:
+def _flag(expression: Expression, columns: Columns) -> Any:
     """A column of booleans stands for itself."""
     value = _value(expression, columns)
     if not pa.types.is_boolean(value.type):
@@ -69,10 +71,10 @@ def _flag(expression: Expression, columns: Mapping[str, Any]) -> Any:
     return pc.fill_null(value, False)
 
 
-def _compare(operation: str, left: Expression, right: Expression, columns: Mapping[str, Any]) -> Any:
-    if right == ["value", None] or left == ["value", None]:
-        return _compare_null(operation, left if right == ["value", None] else right, columns)
-    if left[0] in ("value", "datetime") and right[0] not in ("value", "datetime"):
+def _compare(operation: str, left: Expression, right: Expression, columns: Columns) -> Any:
+    if _NOTHING in (left, right):
+        return _compare_null(operation, left if right == _NOTHING else right, columns)
+    if _is_constant(left) and not _is_constant(right):
         return _compare(_MIRRORED[operation], right, left, columns)
     first = _value(left, columns)
     try:
@@ -86,39 +88,46 @@ def _compare(operation: str, left: Expression, right: Expression, columns: Mappi
     return pc.fill_null(found, operation == "!=")
 
 
-def _compare_null(operation: str, operand: Expression, columns: Mapping[str, Any]) -> Any:
+def _compare_null(operation: str, operand: Expression, columns: Columns) -> Any:
     if operation not in ("==", "!="):
         raise InvalidInput(f"nothing is {operation} None", "use == None or != None, or is_null()")
     missing = pc.is_null(_value(operand, columns), nan_is_null=True)
     return missing if operation == "==" else pc.invert(missing)
 
 
-def _alike(first: Any, operand: Expression, columns: Mapping[str, Any]) -> tuple[Any, Any]:
+def _is_constant(expression: Expression) -> bool:
+    return "value" in expression or "time" in expression
+
+
+def _alike(first: Any, operand: Expression, columns: Columns) -> tuple[Any, Any]:
     """Both sides in types that Arrow compares."""
-    if pa.types.is_dictionary(first.type):
-        first = first.dictionary_decode()
-    if pa.types.is_decimal(first.type):
-        first = pc.cast(first, pa.float64())
-    if pa.types.is_date(first.type):
-        first = pc.cast(first, pa.timestamp("us"))
-    if pa.types.is_timestamp(first.type) and operand[0] in ("value", "datetime"):
+    first = _comparable(first)
+    if pa.types.is_timestamp(first.type) and _is_constant(operand):
         return first, _time(operand, first.type)
-    second = _value(operand, columns)
+    second = _comparable(_value(operand, columns))
     if pa.types.is_null(first.type):
         first = pc.cast(first, second.type)
     return first, second
 
 
+def _comparable(values: Any) -> Any:
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_decimal(values.type):
+        return pc.cast(values, pa.float64())
+    return pc.cast(values, pa.timestamp("us")) if pa.types.is_date(values.type) else values
+
+
 def _time(operand: Expression, wanted: Any) -> Any:
-    """A time, also one written as text, as a scalar of the column's own type."""
-    moment = time_of(operand) if operand[0] == "datetime" else iso_time(str(operand[1]))
-    if moment is None:
+    """A time, also one written as text, as a scalar that compares with the column's own type."""
+    found = moment(operand) if "time" in operand else iso_time(str(operand["value"]))
+    if found is None:
         raise pa.ArrowInvalid("not a time")
-    return pa.scalar(moment.replace(tzinfo=timezone.utc) if wanted.tz else moment, pa.timestamp("us", wanted.tz))
+    return pa.scalar(found.replace(tzinfo=timezone.utc) if wanted.tz else found, pa.timestamp("us", wanted.tz))
 
 
-def _text_test(operation: str, operand: Expression, text: str, columns: Mapping[str, Any]) -> Any:
-    value = _value(operand, columns)
+def _text_test(operation: str, operand: Expression, text: str, columns: Columns) -> Any:
+    value = _comparable(_value(operand, columns))
     if not (pa.types.is_string(value.type) or pa.types.is_large_string(value.type)):
         raise InvalidInput(
             f"{_shown(operand)} is {value.type}, and {operation} is for text",
@@ -127,35 +136,36 @@ def _text_test(operation: str, operand: Expression, text: str, columns: Mapping[
     return pc.fill_null(_TEXT[operation](value, pattern=text), False)
 
 
-def _membership(operand: Expression, choices: list[Expression], columns: Mapping[str, Any]) -> Any:
-    found: Any = None
+def _membership(operand: Expression, choices: Sequence[Any], columns: Columns) -> Any:
+    found = pc.and_(pc.is_null(_value(operand, columns)), pa.scalar(False))  # all false, as long as the column
     for choice in choices:
-        one = _compare("==", operand, choice, columns)
-        found = one if found is None else pc.or_(found, one)
-    if found is None:
-        return pc.and_(pc.is_null(_value(operand, columns)), pa.scalar(False))
+        constant = cast("Expression", choice) if isinstance(choice, dict) else {"value": choice}
+        found = pc.or_(found, _compare("==", operand, constant, columns))
     return found
 
 
-def _value(expression: Expression, columns: Mapping[str, Any]) -> Any:
-    operation, *operands = expression
-    if operation == "column":
-        return _column(operands[0], columns)
-    if operation == "datetime":
-        return pa.scalar(time_of(expression), pa.timestamp("us"))
-    if operation == "value":
-        return _scalar(operands[0])
-    if operation == "length":
-        return pc.utf8_length(_value(operands[0], columns))
-    if operation in ARITHMETIC:
-        return _arithmetic(operation, operands, columns)
+def _value(expression: Expression, columns: Columns) -> Any:
+    if "field" in expression:
+        name = str(expression["field"])
+        if name not in columns:
+            raise no_column(name, list(columns))
+        return columns[name]
+    if "time" in expression:
+        return pa.scalar(moment(expression), pa.timestamp("us"))
+    if "value" in expression:
+        return _scalar(expression["value"])
+    if expression.get("op") == "length":
+        return pc.utf8_length(_value(expression["args"][0], columns))
+    if expression.get("op") in ARITHMETIC:
+        return _arithmetic(expression["op"], expression["args"], columns)
+    if "op" not in expression or expression["op"] not in _KNOWN:
+        raise InvalidInput(
+            f"{expression.get('op')!r} is no operator of an expression", f"use {' '.join(sorted(_KNOWN))}"
+        )
     return _truth(expression, columns)
 
 
-def _column(name: str, columns: Mapping[str, Any]) -> Any:
-    if name not in columns:
-        raise no_column(name, columns)
-    return columns[name]
+_KNOWN = {*COMPARISONS, *TEXT_TESTS, *ARITHMETIC, "and", "or", "not", "isin", "is_null", "length"}
 
 
 def _scalar(value: Any) -> Any:
@@ -165,8 +175,8 @@ def _scalar(value: Any) -> Any:
         return pa.scalar(float(value))
 
 
-def _arithmetic(operation: str, operands: list[Expression], columns: Mapping[str, Any]) -> Any:
-    left, right = (_value(operand, columns) for operand in operands)
+def _arithmetic(operation: str, operands: Sequence[Expression], columns: Columns) -> Any:
+    left, right = (_comparable(_value(operand, columns)) for operand in operands)
     try:
         if operation == "/":
             return pc.divide(pc.cast(left, pa.float64()), pc.cast(right, pa.float64()))
@@ -178,13 +188,12 @@ def _arithmetic(operation: str, operands: list[Expression], columns: Mapping[str
         ) from None
 
 
-def no_column(name: str, columns: Mapping[str, Any] | list[str]) -> InvalidInput:
-    names = list(columns)
+def no_column(name: str, names: Sequence[str]) -> InvalidInput:
     shown = ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     return InvalidInput(f"there is no column {name!r}", f"the columns are {shown}")
 
 
 def _shown(expression: Expression) -> str:
-    if expression[0] == "column":
-        return f"column {expression[1]!r}"
-    return repr(expression[1]) if expression[0] in ("value", "datetime") else "the expression"
+    if "field" in expression:
+        return f"column {expression['field']!r}"
+    return repr(expression.get("value", expression.get("time"))) if _is_constant(expression) else "the expression"

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from footplate.data.tabular.arrow import pa, pc
-from footplate.domain.frames import Column
+from footplate.domain.frames import Chunk, Column, Frame
 
 _NUMPY = {
     "int8": "<i1",
@@ -119,3 +119,46 @@ _CHUNKS: dict[str, Any] = {
     "text": _texts,
     "json": _json_texts,
 }
+
+
+# ── the other way ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_ARROW = {name: kind for kind, name in _NUMPY.items()}
+
+
+def schema_for(frame: Frame) -> Any:
+    return pa.schema([(column.name, _arrow_type(column)) for column in frame.columns])
+
+
+def batch_of(frame: Frame, index: int) -> Any:
+    """The chunk at `index` of every column, as a batch."""
+    arrays = [_arrow_array(column, column.chunks[index]) for column in frame.columns]
+    return pa.record_batch(arrays, schema=schema_for(frame))
+
+
+def _arrow_type(column: Column) -> Any:
+    if column.kind == "number":
+        return pa.type_for_alias(_ARROW[column.of])
+    if column.kind in ("time", "duration"):
+        return pa.timestamp(column.of, column.zone) if column.kind == "time" else pa.duration(column.of)
+    return {"boolean": pa.bool_(), "date": pa.date32(), "bytes": pa.large_binary()}.get(column.kind, pa.string())
+
+
+def _arrow_array(column: Column, chunk: Chunk) -> Any:
+    if "codes" in chunk.buffers:
+        return _decoded(column, chunk)
+    stored = pa.uint8() if column.kind == "boolean" else _arrow_type(column)
+    values = pa.Array.from_buffers(stored, chunk.rows, [None, pa.py_buffer(chunk.buffers["values"])])
+    if "valid" in chunk.buffers:
+        valid = pa.Array.from_buffers(pa.uint8(), chunk.rows, [None, pa.py_buffer(chunk.buffers["valid"])])
+        values = pc.if_else(pc.cast(valid, pa.bool_()), values, pa.scalar(None, stored))
+    return pc.cast(values, pa.bool_()) if column.kind == "boolean" else values
+
+
+def _decoded(column: Column, chunk: Chunk) -> Any:
+    offsets, data = pa.py_buffer(chunk.buffers["offsets"]), pa.py_buffer(chunk.buffers["data"])
+    large = pa.large_binary() if column.kind == "bytes" else pa.large_string()
+    distinct = pa.Array.from_buffers(large, offsets.size // 8 - 1, [None, offsets, data])
+    codes = pa.Array.from_buffers(pa.int32(), chunk.rows, [None, pa.py_buffer(chunk.buffers["codes"])])
+    known = pc.if_else(pc.less(codes, 0), pa.scalar(None, pa.int32()), codes)
+    return pc.cast(pc.take(distinct, known), _arrow_type(column))

@@ -9,7 +9,8 @@ from typing import Any, cast
 from footplate.data.tabular.arrow import arrow_json, pa
 from footplate.data.tabular.files import SourceFile, as_text
 from footplate.data.tabular.report import Report
-from footplate.domain.tabular import Expression, Json
+from footplate.domain.expressions import Expression
+from footplate.domain.tabular import Json
 from footplate.errors import InvalidInput
 
 BLOCK = 4 * 1024 * 1024

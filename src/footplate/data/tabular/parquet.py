@@ -6,17 +6,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow.dataset  # pyright: ignore[reportMissingTypeStubs]
+import pyarrow.fs  # pyright: ignore[reportMissingTypeStubs]
 import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs]
 
 from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.files import SourceFile
 from footplate.data.tabular.report import Report
-from footplate.domain.tabular import Expression, Json, time_of
+from footplate.domain.expressions import Expression, moment
+from footplate.domain.tabular import Json
 from footplate.errors import InvalidInput
 
 arrow_dataset: Any = pyarrow.dataset  # the two heaviest of Arrow's modules, loaded only for files that need them
 arrow_parquet: Any = pyarrow.parquet
+arrow_fs: Any = pyarrow.fs
 
+_DISK = arrow_fs.LocalFileSystem()
 _ROWS = 64 * 1024
 _FORMAT = arrow_dataset.ParquetFileFormat(
     default_fragment_scan_options=arrow_dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
@@ -42,7 +46,7 @@ class ParquetFiles:
                 report.left_out(name, file.name)
         present = [name for name in schema.names if name in own.names]
         scanned = present or own.names[:1]
-        fragment = _FORMAT.make_fragment(str(file.fetch()))
+        fragment = _FORMAT.make_fragment(str(file.fetch()), filesystem=_DISK)
         scanner = fragment.scanner(
             columns=scanned,
             filter=_pushed(filters, own) if present == schema.names else None,
@@ -93,21 +97,21 @@ def _pushed(filters: list[Expression], schema: Any) -> Any:
 
 
 def _simple(expression: Expression, schema: Any) -> Any:
-    operation, *operands = expression
-    if operation not in _SIMPLE or operands[0][0] != "column" or operands[0][1] not in schema.names:
+    operation, operands = expression.get("op"), expression.get("args", [])
+    if operation not in _SIMPLE or operands[0].get("field") not in schema.names:
         return None
-    name, (tag, value) = operands[0][1], operands[1][:2]
+    name, constant = operands[0]["field"], operands[1]
     kind = schema.field(name).type
     try:
-        if tag == "datetime" and pa.types.is_timestamp(kind) and kind.tz is None:
-            constant = pa.scalar(time_of(operands[1]), pa.timestamp("us"))
-        elif tag == "value" and _comparable(value, kind):
-            constant = pa.scalar(value)
+        if "time" in constant and pa.types.is_timestamp(kind) and kind.tz is None:
+            value = pa.scalar(moment(constant), pa.timestamp("us"))
+        elif _comparable(constant.get("value"), kind):
+            value = pa.scalar(constant["value"])
         else:
             return None
     except (pa.ArrowInvalid, OverflowError):
         return None
-    return getattr(pc.field(name), _SIMPLE[operation])(constant)
+    return getattr(pc.field(name), _SIMPLE[operation])(value)
 
 
 def _comparable(value: Any, kind: Any) -> bool:

@@ -13,7 +13,8 @@ from footplate.data.tabular.expressions import no_column
 from footplate.data.tabular.files import SourceFile
 from footplate.data.tabular.infer import infer
 from footplate.data.tabular.report import Report
-from footplate.domain.tabular import Expression, Json, columns_of, format_of
+from footplate.domain.expressions import Expression, fields_of
+from footplate.domain.tabular import Json, format_of
 from footplate.errors import InvalidInput
 
 SAMPLE = 8 * 1024 * 1024
@@ -120,7 +121,7 @@ class _Typed:
 
     def read(self, index: int, columns: list[str], filters: list[Expression], report: Report) -> Iterator[Any]:
         wanted = pa.schema([self._own.field(name) for name in columns])
-        usable = [part for part in filters if not columns_of(part) & set(self._types)]
+        usable = [part for part in filters if not fields_of(part) & set(self._types)]
         name = self._files[index].name if self._files else "the query's result"
         for batch in self._source.read(index, wanted, usable, report):
             arrays = [

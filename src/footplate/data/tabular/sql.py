@@ -11,7 +11,8 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, S
 
 from footplate.data.tabular.arrow import pa
 from footplate.data.tabular.report import Report
-from footplate.domain.tabular import Expression, Json
+from footplate.domain.expressions import Expression
+from footplate.domain.tabular import Json
 from footplate.errors import InvalidInput, Unavailable
 
 _ROWS = 20_000

@@ -31,12 +31,17 @@ def columns_after(step: Json, names: list[str]) -> list[str]:
 
 
 def mask(step: Json, batch: Any) -> Any:
-    return evaluate(step["where"], dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows)
+    return evaluate(step["expression"], dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows)
 
 
 def _columns(step: Json, batches: Batches) -> Batches:
+    """What is read has only the columns that some step or the result needs, so others may be gone already."""
     for batch in batches:
-        yield batch.select(columns_after(step, batch.schema.names))
+        present = batch.schema.names
+        if step["do"] == "keep":
+            yield batch.select([name for name in step["columns"] if name in present])
+        else:
+            yield batch.select([name for name in present if name not in step["columns"]])
 
 
 def _filter(step: Json, batches: Batches) -> Batches:
@@ -71,8 +76,8 @@ def _sample(step: Json, batches: Batches) -> Batches:
 def _split(step: Json, batches: Batches) -> Batches:
     draw = random.Random(step["seed"]).random
     for batch in batches:
-        first = pc.less(_draws(draw, batch.num_rows), step["fraction"])
-        yield batch.filter(first if step["part"] == 1 else pc.invert(first))
+        first = pc.less(_draws(draw, batch.num_rows), step["percentage"])
+        yield batch.filter(first if step["first"] else pc.invert(first))
 
 
 def _draws(draw: Callable[[], float], count: int) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,58 @@ def write_parquet(
         return arrow_parquet.ParquetWriter(path, schema)
 
     return _write(batches, folder, ".parquet", opened, largest, writing)
+
+
+def _write(
+    batches: Iterable[Any],
+    folder: Path,
+    suffix: str,
+    opened: Callable[[str], Any],
+    largest: int,
+    writing: dict[str, Any] | None = None,
+) -> list[str]:
+    folder.mkdir(parents=True, exist_ok=True)
+    names = list[str]()
+    rows = iter(batches)
+    following = next(rows, None)
+    while following is not None or not names:
+        name = f"part-{len(names):05d}{suffix}"
+        with _whole(folder / name) as path:
+            with opened(path) as writer:
+                while following is not None:
+                    writer.write_batch(following, **(writing or {}))
+                    following = next(rows, None)
+                    if os.stat(path).st_size >= largest:
+                        break
+        names.append(name)
+    return names
+
+
+@contextlib.contextmanager
+def _whole(target: Path) -> Generator[str, None, None]:
+    """A path to write to, which becomes `target` when all went well and nothing otherwise."""
+    aside = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        yield str(aside)
+        with open(aside, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(aside, target)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _flat_type(kind: Any) -> Any:
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _flat_type(kind.value_type)
+    fits = types.is_primitive(kind) or types.is_string(kind) or types.is_large_string(kind)
+    return kind if fits and not types.is_duration(kind) else pa.string()
+
+
+def _flat(batch: Any, schema: Any) -> Any:
+    return pa.record_batch(
+        [_flat_array(values, field.type) for values, field in zip(batch.columns, schema, strict=True)], schema=schema
+    )
 
 
 def _flat_array(values: Any, wanted: Any) -> Any:

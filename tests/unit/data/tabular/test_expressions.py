@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from table_tools import field, op
+
+from footplate.data.tabular.arrow import pa
+from footplate.data.tabular.expressions import evaluate
+from footplate.domain.expressions import conjuncts, fields_of, is_true, literal
+from footplate.errors import InvalidInput
+
+COLUMNS = {
+    "n": pa.array([1, 2, None], pa.int64()),
+    "m": pa.array([2, 1, 1], pa.int64()),
+    "t": pa.array(["ab", "bc", None]),
+    "b": pa.array([True, False, None]),
+    "when": pa.array([datetime(2020, 1, 1), datetime(2021, 1, 1), None], pa.timestamp("us")),
+    "zoned": pa.array([datetime(2020, 1, 1, tzinfo=timezone.utc)] * 3, pa.timestamp("us", "Europe/Berlin")),
+    "day": pa.array([date(2020, 1, 1), date(2021, 1, 1), None]),
+    "money": pa.array([Decimal("1.50"), Decimal("2.50"), None]),
+    "kind": pa.array(["x", "y", None]).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (op(">", field("n"), field("m")), [False, True, False]),
+        (op("<", 1, field("n")), [False, True, False]),
+        (op("==", op("+", field("n"), field("m")), 3), [True, True, False]),
+        (op(">", op("/", field("n"), 0), 5), [True, True, False]),
+        (op("contains", field("t"), "b"), [True, True, False]),
+        (op("ends_with", field("t"), "c"), [False, True, False]),
+        (op("==", op("length", field("t")), 2), [True, True, False]),
+        (field("b"), [True, False, False]),
+        (op("not", field("b")), [False, True, True]),
+        (op(">=", field("when"), {"time": "2020-06-01T00:00:00"}), [False, True, False]),
+        (op(">=", field("when"), "2020-06-01"), [False, True, False]),
+        (op("==", field("zoned"), {"time": "2020-01-01T00:00:00"}), [True, True, True]),
+        (op("<", field("day"), {"time": "2020-06-01T00:00:00"}), [True, False, False]),
+        (op(">", field("money"), 2), [False, True, False]),
+        (op("==", field("kind"), "y"), [False, True, False]),
+        (op("isin", field("n"), [1, 5]), [True, False, False]),
+        (op("isin", field("n"), []), [False, False, False]),
+        (op("isin", field("when"), [{"time": "2021-01-01T00:00:00"}]), [False, True, False]),
+        (op("<", field("n"), 10**30), [True, True, False]),
+        (op("==", 1, 1), [True, True, True]),
+    ],
+)
+def test_values(expression: dict[str, Any], expected: list[bool]) -> None:
+    assert evaluate(expression, COLUMNS, 3).to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        (op(">", field("t"), 3), "column 't' is string and cannot be compared with 3"),
+        (op(">", field("n"), "x"), "column 'n' is int64 and cannot be compared with 'x'"),
+        (op(">", field("when"), "soon"), "column 'when' is .* and cannot be compared with 'soon'"),
+        (op(">", field("zz"), 3), "there is no column 'zz'"),
+        (op("<", field("n"), {"value": None}), "nothing is < None"),
+        (field("n"), "column 'n' is int64 and says neither yes nor no"),
+        (op("contains", field("n"), "1"), "column 'n' is int64, and contains is for text"),
+        (op("==", op("+", field("t"), field("n")), 3), "cannot be computed"),
+        (op("frobnicate", field("n")), "'frobnicate' is no operator"),
+    ],
+)
+def test_what_cannot_be_is_named(expression: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        evaluate(expression, COLUMNS, 3)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (3, {"value": 3}),
+        (np.int64(3), {"value": 3}),
+        (np.float32(0.5), {"value": 0.5}),
+        (float("nan"), {"value": None}),
+        (date(2020, 1, 31), {"time": "2020-01-31T00:00:00"}),
+        (datetime(2020, 1, 1, 12, tzinfo=timezone(timedelta(hours=2))), {"time": "2020-01-01T10:00:00"}),
+    ],
+)
+def test_literals(value: Any, expected: dict[str, Any]) -> None:
+    assert literal(value) == expected
+
+
+def test_literals_that_are_none() -> None:
+    with pytest.raises(InvalidInput, match=r"\[1\] cannot be compared"):
+        literal([1])
+
+
+def test_parts_and_fields() -> None:
+    whole = op("and", op("and", op(">", field("a"), 1), field("b")), op("not", field("c")))
+    assert [sorted(fields_of(part)) for part in conjuncts(whole)] == [["a"], ["b"], ["c"]]
+
+
+def test_times_of_files_are_seconds() -> None:
+    assert is_true(op(">", field("LastModifiedTime"), {"time": "1970-01-01T00:01:00"}), {"LastModifiedTime": 61.0})

@@ -1,0 +1,187 @@
+"""Parquet, JSON lines and SQL as sources."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from table_tools import field, op, rows, where, written
+
+from footplate.data.tabular.engine import Table
+from footplate.data.tabular.files import SourceFile, local_file
+from footplate.data.tabular.report import Report
+from footplate.errors import InvalidInput
+
+
+def definition(
+    kind: str, *steps: dict[str, Any], types: dict[str, Any] | None = None, **options: Any
+) -> dict[str, Any]:
+    return {"format": {"kind": kind, **options}, "steps": list(steps), "types": types or {}}
+
+
+def parquet(folder: Path, name: str, columns: dict[str, Any], **how: Any) -> SourceFile:
+    pq.write_table(pa.table(columns), folder / name, **how)
+    return local_file(folder / name, f"/{name}")
+
+
+# ── Parquet ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_parquet_keeps_its_types(tmp_path: Path) -> None:
+    columns = {"n": pa.array([1, None], pa.int32()), "t": ["a", "b"], "l": [[1, 2], None]}
+    table = Table(definition("parquet"), [parquet(tmp_path, "a.parquet", columns)])
+    assert str(table.schema.field("n").type) == "int32"
+    assert rows(table) == [{"n": 1, "t": "a", "l": [1, 2]}, {"n": None, "t": "b", "l": None}]
+
+
+def test_parquet_row_groups_that_the_statistics_rule_out_are_not_read(tmp_path: Path) -> None:
+    file = parquet(tmp_path, "a.parquet", {"n": list(range(1000)), "m": ["x"] * 1000}, row_group_size=100)
+    # Damage the pages of the first group: whoever reads them fails, so that success proves that nobody did.
+    data = bytearray((tmp_path / "a.parquet").read_bytes())
+    group = pq.ParquetFile(tmp_path / "a.parquet").metadata.row_group(0).column(0)
+    begin = group.dictionary_page_offset or group.data_page_offset
+    data[begin : begin + group.total_compressed_size] = b"\xff" * group.total_compressed_size
+    (tmp_path / "a.parquet").write_bytes(data)
+    kept = rows(Table(definition("parquet", where(op(">=", field("n"), 950))), [file]))
+    assert [row["n"] for row in kept] == list(range(950, 1000))
+    with pytest.raises(InvalidInput, match=r"/a\.parquet cannot be read as Parquet"):
+        rows(Table(definition("parquet"), [file]))
+
+
+def test_parquet_filters_after_a_step_that_counts_are_not_moved_before_it(tmp_path: Path) -> None:
+    file = parquet(tmp_path, "a.parquet", {"n": list(range(100))}, row_group_size=10)
+    steps = ({"do": "take", "count": 20}, where(op(">", field("n"), 15)))
+    assert [r["n"] for r in rows(Table(definition("parquet", *steps), [file]))] == [16, 17, 18, 19]
+
+
+def test_parquet_files_that_differ(tmp_path: Path) -> None:
+    files = [
+        parquet(tmp_path, "1.parquet", {"a": pa.array([1], pa.int64()), "b": ["x"]}),
+        parquet(tmp_path, "2.parquet", {"b": ["y"], "a": pa.array([2], pa.int32()), "c": [1.0]}),
+        parquet(tmp_path, "3.parquet", {"a": pa.array([3], pa.int64())}),
+    ]
+    report = Report()
+    assert rows(Table(definition("parquet"), files), report) == [
+        {"a": 1, "b": "x"},
+        {"a": 2, "b": "y"},
+        {"a": 3, "b": None},
+    ]
+    assert ["column 'c' of /2.parquet is left out" in line for line in report.warnings()] == [True]
+    files.append(parquet(tmp_path, "4.parquet", {"a": ["text"]}))
+    with pytest.raises(InvalidInput, match=r"column 'a' is string in /4\.parquet and int64 in the first file"):
+        rows(Table(definition("parquet"), files))
+
+
+def test_parquet_with_asked_types(tmp_path: Path) -> None:
+    file = parquet(tmp_path, "a.parquet", {"n": [1.0, 2.5], "d": ["2020-01-31", "x"], "i": [1, 0]})
+    types = {"n": {"type": "integer"}, "d": {"type": "datetime"}, "i": {"type": "boolean"}}
+    report = Report()
+    found = rows(Table(definition("parquet", where(op("==", field("i"), True)), types=types), [file]), report)
+    assert found == [{"n": 1, "d": datetime(2020, 1, 31), "i": True}]
+    assert len(report.warnings()) == 2
+
+
+def test_what_is_not_parquet(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"/a\.parquet cannot be read as Parquet"):
+        Table(definition("parquet"), [written(tmp_path, "a.parquet", "a,b\n")])
+
+
+# ── JSON lines ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def lines(*records: Any) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    text = lines({"a": 1, "b": "x", "c": {"d": [1, 2]}}, {"b": "y", "a": 2.5, "e": True}) + "\n"
+    table = Table(definition("json_lines"), [written(tmp_path, "a.jsonl", text)])
+    assert {f.name: str(f.type) for f in table.schema}["a"] == "double"
+    assert rows(table) == [
+        {"a": 1.0, "b": "x", "c": {"d": [1, 2]}, "e": None},
+        {"a": 2.5, "b": "y", "c": None, "e": True},
+    ]
+
+
+def test_json_fields_of_mixed_types_are_text(tmp_path: Path) -> None:
+    text = lines({"a": 1}, {"a": "x"}, {"a": [1, {"b": None}]}, {"a": None})
+    table = Table(definition("json_lines"), [written(tmp_path, "a.jsonl", text)])
+    assert [r["a"] for r in rows(table)] == ["1", "x", '[1, {"b": null}]', None]
+
+
+def test_json_lines_that_are_none(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.jsonl", '{"a": 1}\n{"a": 2\n[3]\n{"a": 4}\n')
+    with pytest.raises(InvalidInput, match=r"line 2 of /a\.jsonl is not a JSON object"):
+        Table(definition("json_lines"), [file])
+    table = Table(definition("json_lines", invalid_lines="drop"), [file])
+    assert [r["a"] for r in rows(table)] == [1, 4]
+
+
+def test_json_fields_after_the_sample(tmp_path: Path) -> None:
+    padding = "x" * 1000
+    many = lines(*({"a": i, "p": padding} for i in range(9000)))
+    text = many + lines({"a": 1.5, "p": padding, "late": 1}, {"a": "no", "p": 5})
+    table = Table(definition("json_lines", {"do": "skip", "count": 9000}), [written(tmp_path, "a.jsonl", text)])
+    report = Report()
+    assert rows(table, report) == [{"a": None, "p": padding}, {"a": None, "p": "5"}]
+    assert [line.split(":")[0] for line in report.warnings()] == [
+        "column 'a'",
+        "column 'late' of /a.jsonl is left out",
+    ]
+    asked = definition("json_lines", {"do": "skip", "count": 9000}, types={"late": {"type": "integer"}})
+    assert [r["late"] for r in rows(Table(asked, [written(tmp_path, "a.jsonl", text)]))] == [1, None]
+
+
+def test_json_in_another_encoding(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.jsonl", '{"a": "ä"}\n'.encode("latin-1"))
+    assert rows(Table(definition("json_lines", encoding="latin1"), [file])) == [{"a": "ä"}]
+    with pytest.raises(InvalidInput, match="is not utf8"):
+        Table(definition("json_lines"), [file])
+
+
+# ── SQL ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    with sqlite3.connect(tmp_path / "shop.db") as connection:
+        connection.execute("CREATE TABLE sales (id INTEGER, name TEXT, price REAL)")
+        connection.executemany("INSERT INTO sales VALUES (?, ?, ?)", [(i, f"n{i}", i / 2) for i in range(50_000)])
+    return f"sqlite:///{tmp_path / 'shop.db'}"
+
+
+def test_a_query(database: str) -> None:
+    query = "SELECT id, price FROM sales WHERE name <> 'n0'"
+    table = Table(definition("sql", where(op(">", field("price"), 24_998)), query=query), database=database)
+    assert {f.name: str(f.type) for f in table.schema} == {"id": "int64", "price": "double"}
+    assert [r["id"] for r in rows(table)] == [49_997, 49_998, 49_999]
+
+
+def test_a_query_with_asked_types(database: str) -> None:
+    table = Table(
+        definition("sql", query="SELECT id FROM sales LIMIT 1", types={"id": {"type": "string"}}), database=database
+    )
+    assert rows(table) == [{"id": "0"}]
+
+
+def test_a_query_without_rows_has_columns(database: str) -> None:
+    table = Table(definition("sql", query="SELECT * FROM sales WHERE id < 0"), database=database)
+    assert table.schema.names == ["id", "name", "price"]
+    assert rows(table) == []
+
+
+def test_a_wrong_query_says_what_the_database_said(database: str) -> None:
+    with pytest.raises(Exception, match="no such column: oops"):
+        Table(definition("sql", query="SELECT oops FROM sales"), database=database)
+
+
+def test_a_database_that_nothing_here_speaks_to() -> None:
+    with pytest.raises(InvalidInput, match="cannot be used from here") as caught:
+        Table(definition("sql", query="SELECT 1"), database="nosuch://user:secret@host/db")
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,158 @@
+"""From Arrow to buffers to pandas, in memory and through a file; and back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pandas.testing import assert_frame_equal
+
+from footplate.data.tabular.frame import batch_of, chunks_of, columns_for, schema_for
+from footplate.domain.frames import Frame, FrameFile, read_frame
+from footplate.errors import Broken
+from footplate.sdk.data_frame import from_pandas, to_pandas
+from footplate.sdk.exceptions import UserErrorException
+
+TABLE = pa.table(
+    {
+        "i": pa.array([1, -2, 3], pa.int16()),
+        "i?": pa.array([1, None, 3], pa.int64()),
+        "f": pa.array([0.5, None, float("inf")], pa.float32()),
+        "b": pa.array([True, False, True]),
+        "b?": pa.array([True, None, False]),
+        "t": pa.array(["x", "", "ü"]),
+        "t?": pa.array([None, "x", "x"]),
+        "when": pa.array([dt.datetime(2020, 1, 1, 12), None, dt.datetime(1960, 5, 5)], pa.timestamp("ms")),
+        "zoned": pa.array([dt.datetime(2020, 1, 1)] * 3, pa.timestamp("us", "Europe/Berlin")),
+        "day": pa.array([dt.date(2020, 1, 31), None, dt.date(1900, 1, 1)]),
+        "took": pa.array([dt.timedelta(seconds=5), None, dt.timedelta(days=-1)], pa.duration("us")),
+        "money": pa.array([Decimal("1.50"), None, Decimal("-3.25")]),
+        "raw": pa.array([b"\xff\0", None, b""]),
+        "list": pa.array([[1, None], None, []], pa.list_(pa.int64())),
+        "struct": pa.array([{"a": 1}, None, {"a": None}]),
+        "kind": pa.array(["x", None, "y"]).dictionary_encode(),
+        "time": pa.array([dt.time(10, 30), None, dt.time(0)]),
+    }
+)
+
+
+def frame_of(table: Any, size: int = 2) -> Frame:
+    frame = Frame(columns_for(table.schema))
+    for batch in table.to_batches(max_chunksize=size):  # slices: every buffer has an offset
+        frame.add(batch.num_rows, chunks_of(batch, frame.columns))
+    return frame
+
+
+def expected() -> pd.DataFrame:
+    made = TABLE.to_pandas()
+    for name in ("when", "took"):
+        made[name] = made[name].astype("M8[ns]" if name == "when" else "m8[ns]")
+    made["zoned"] = made["zoned"].astype("datetime64[ns, Europe/Berlin]")
+    made["kind"] = made["kind"].astype(made["t"].dtype)
+    return made
+
+
+PLAIN = ["i", "i?", "f", "b", "b?", "t", "t?", "when", "zoned", "day", "took", "money", "raw", "kind"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_the_same_as_arrows_own_conversion(size: int) -> None:
+    made = to_pandas(frame_of(TABLE, size))
+    assert_frame_equal(made[PLAIN], expected()[PLAIN])
+    assert made["list"].tolist() == [[1, None], None, []]
+    assert made["struct"].tolist() == [{"a": 1}, None, {"a": None}]
+    assert [None if pd.isna(v) else v for v in made["time"]] == ["10:30:00.000000", None, "00:00:00.000000"]
+
+
+def test_the_same_through_a_file(tmp_path: Path) -> None:
+    frame = frame_of(TABLE)
+    with open(tmp_path / "frame", "wb") as out:
+        file = FrameFile(out, frame.columns)
+        for index in range(len(frame.columns[0].chunks)):
+            file.add(frame.columns[0].chunks[index].rows, [c.chunks[index].buffers for c in frame.columns])
+        file.finish()
+    read = read_frame(str(tmp_path / "frame"))
+    assert_frame_equal(to_pandas(read)[PLAIN], expected()[PLAIN])
+    (tmp_path / "half").write_bytes((tmp_path / "frame").read_bytes()[:-9])
+    with pytest.raises(Broken, match="is not a whole frame"):
+        read_frame(str(tmp_path / "half"))
+
+
+def test_reading_a_frame_needs_no_arrow(tmp_path: Path) -> None:
+    frame = frame_of(TABLE.select(["i", "t", "when"]))
+    with open(tmp_path / "frame", "wb") as out:
+        file = FrameFile(out, frame.columns)
+        for index in range(len(frame.columns[0].chunks)):
+            file.add(frame.columns[0].chunks[index].rows, [c.chunks[index].buffers for c in frame.columns])
+        file.finish()
+    script = f"""
+import sys
+sys.modules["pyarrow"] = None  # importing it fails
+from footplate.domain.frames import read_frame
+from footplate.sdk.data_frame import to_pandas
+made = to_pandas(read_frame({str(tmp_path / "frame")!r}))
+print(made.t.tolist(), made.i.sum(), made.when.isna().sum())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("['x', '', 'ü'] 2 1\n", "")
+
+
+def test_times_beyond_pandas() -> None:
+    far = pa.table({"when": pa.array([dt.datetime(1, 1, 1), dt.datetime(2020, 1, 1)], pa.timestamp("us"))})
+    assert to_pandas(frame_of(far))["when"].isna().tolist() == [True, False]
+    with pytest.raises(UserErrorException, match=r"0001-01-01.* in column 'when' is beyond"):
+        to_pandas(frame_of(far), out_of_range_datetime="fail")
+
+
+def test_no_rows_and_no_columns() -> None:
+    assert list(to_pandas(frame_of(TABLE.slice(0, 0))).columns) == TABLE.schema.names
+    assert to_pandas(Frame([])).empty
+
+
+FRAME = pd.DataFrame(
+    {
+        "i": [1, 2, 3],
+        "f": [0.5, None, 2.0],
+        "b": [True, False, True],
+        "t": ["x", None, "ü"],
+        "when": pd.to_datetime(["2020-01-01 00:00", None, "1960-05-05 12:00"]),
+        "zoned": pd.to_datetime(["2020-01-01"] * 3).tz_localize("Europe/Berlin"),
+        "took": pd.to_timedelta([5, None, 7], unit="s"),
+        "c": pd.Categorical(["x", None, "y"]),
+        "i?": pd.array([1, None, 3], dtype="Int64"),
+        "b?": pd.array([True, None, False], dtype="boolean"),
+        "o": [1, "x", None],
+    }
+)
+
+
+def test_from_pandas_and_back(tmp_path: Path) -> None:
+    with open(tmp_path / "frame", "wb") as out:
+        from_pandas(FRAME, out, rows_at_a_time=2)
+    held = read_frame(str(tmp_path / "frame"))
+    table = pa.Table.from_batches([batch_of(held, i) for i in range(2)], schema_for(held))
+    pq.write_table(table, tmp_path / "a.parquet")
+    back = pd.read_parquet(tmp_path / "a.parquet")
+    assert back["i"].tolist() == [1, 2, 3]
+    assert back["f"].isna().tolist() == [False, True, False]
+    assert back["t"].fillna("-").tolist() == ["x", "-", "ü"]
+    assert back["when"].astype("M8[ns]").equals(FRAME["when"].astype("M8[ns]"))
+    assert str(back["zoned"].dt.tz) == "Europe/Berlin"
+    assert back["took"].astype("m8[ns]").equals(FRAME["took"].astype("m8[ns]"))
+    assert back["c"].fillna("-").tolist() == ["x", "-", "y"]
+    assert table.column("i?").to_pylist() == [1, None, 3]
+    assert table.column("b?").to_pylist() == [True, None, False]
+    assert back["o"].fillna("-").tolist() == ["1", "x", "-"]
+
+
+def test_what_pandas_calls_columns(tmp_path: Path) -> None:
+    with open(tmp_path / "frame", "wb") as out, pytest.raises(UserErrorException, match="two columns are called 'a'"):
+        from_pandas(pd.DataFrame([[1, 2]], columns=["a", "a"]), out)
