@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import importlib
 import json
 from typing import Any, BinaryIO, Callable, Dict, List, Optional, Tuple
 
@@ -31,15 +32,14 @@ def to_pandas(frame: Frame, out_of_range_datetime: str = "null") -> Any:
 
 
 def _libraries() -> Any:
+    """The user's own: Footplate's classes need neither."""
     try:
-        import numpy  # pyright: ignore[reportMissingImports]
-        import pandas  # pyright: ignore[reportMissingImports, reportMissingTypeStubs]
+        return importlib.import_module("numpy"), importlib.import_module("pandas")
     except ImportError as error:
         raise UserErrorException(
             f"a DataFrame needs {error.name}, which is not installed here",
             hint="add pandas to the environment: pip install pandas, or conda_dep.add_pip_package('pandas')",
         ) from None
-    return numpy, pandas
 
 
 def _array(numpy: Any, pandas: Any, column: Column, rows: int, strict: bool) -> Any:
