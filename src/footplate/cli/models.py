@@ -28,7 +28,13 @@ def models() -> None:
 
 @models.command("list")
 @click.option("--name", metavar="NAME", help="Only versions of this model.")
-@click.option("--tag", "tags", multiple=True, metavar="KEY[=VALUE]", help="Only models with this tag; repeatable.")
+@click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="KEY[=VALUE]",
+    help="Only models with this tag; repeatable. %3D is = in a key.",
+)
 @click.option("--latest", is_flag=True, help="Only the newest version of each.")
 @workspace_option
 @json_option

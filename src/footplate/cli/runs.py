@@ -48,7 +48,13 @@ def runs() -> None:
     "-e", "--experiment", metavar="NAME", shell_complete=names_of("experiments"), help="Only runs of this experiment."
 )
 @click.option("-s", "--status", multiple=True, type=click.Choice(STATUSES, case_sensitive=False), help="Repeatable.")
-@click.option("--tag", "tags", multiple=True, metavar="KEY[=VALUE]", help="Only runs with this tag; repeatable.")
+@click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="KEY[=VALUE]",
+    help="Only runs with this tag; repeatable. %3D is = in a key.",
+)
 @click.option("--sort", metavar="METRIC", help="By the last value of a metric, best first.  [default: by time]")
 @click.option("--ascending", is_flag=True, help="The oldest, or the smallest, first.")
 @click.option("--children", is_flag=True, help="Children of other runs too.")

@@ -84,9 +84,9 @@ class Link:
 
     # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def add_files(self, files: Sequence[FileView]) -> list[str]:
-        """Name blobs that are in the store as files of the run; returns the names that it had already."""
-        body = {"files": [to_json(file) for file in files], "automatic": True}
+    def add_files(self, files: Sequence[FileView], key: str) -> list[str]:
+        """Name blobs that are in the store as files of the run; returns the names that it had before this `key`."""
+        body = {"key": key, "files": [to_json(file) for file in files], "automatic": True}
         return list(self._transport.post(f"{self._run}/files", body)["skipped"])
 
     def missing(self, digests: Sequence[str]) -> set[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -106,8 +107,9 @@ def _stored(batch: Sequence[_Output], store: _Shared | _Remote, link: Link, say:
 def _name(files: Sequence[FileView], link: Link, say: Say) -> None:
     if not files:
         return
-    for name in link.insist(lambda: link.add_files(files)):
-        say(f"{name} is a file of the run already, and stays as it is")
+    key = uuid.uuid4().hex
+    for name in link.insist(lambda: link.add_files(files, key)):
+        say(f"{name} is in the run already, and stays as it is")
 
 
 class _Shared:

@@ -6,6 +6,7 @@ import io
 import os
 import posixpath
 import time
+import uuid
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, cast
 
 from footplate.domain.codec import from_json, to_json
@@ -61,7 +62,8 @@ def upload(session: Session, run_id: str, sources: Sequence[Tuple[str, blobs.Sou
     if not sources:
         return
     stored = blobs.put(session, [(clean_name(name), source) for name, source in sources])
-    session.post(f"/runs/{run_id}/files", {"files": [to_json(file) for file in stored], "automatic": automatic})
+    named = {"key": uuid.uuid4().hex, "files": [to_json(file) for file in stored], "automatic": automatic}
+    session.post(f"/runs/{run_id}/files", named)
 
 
 def upload_bytes(session: Session, run_id: str, name: str, data: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
+from footplate.domain.labels import label_filter
 from footplate.sdk.exceptions import UserErrorException
 
 Filter = Union[None, str, Mapping[str, Any]]
@@ -26,7 +27,7 @@ def _filter(what: str, wanted: Filter) -> List[str]:
     if wanted is None:
         return []
     if isinstance(wanted, str):
-        return [wanted]
+        return [label_filter(wanted)]
     if isinstance(wanted, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return [str(key) if value is None else f"{key}={value}" for key, value in wanted.items()]
+        return [label_filter(str(key), value) for key, value in wanted.items()]
     raise UserErrorException(f"{what} is {wanted!r}", hint="give a key as a string, or a dictionary")

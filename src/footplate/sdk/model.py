@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from footplate.domain.codec import from_json, to_json
+from footplate.domain.labels import label_filter
 from footplate.domain.records import ModelView
 from footplate.sdk import blobs, model_cache
 from footplate.sdk.clock import utc_text, utc_time
@@ -370,7 +371,7 @@ def _filters(what: str, given: Filters) -> List[str]:
         parts = [each] if isinstance(each, str) else list(each) if isinstance(each, (list, tuple)) else []
         if len(parts) not in (1, 2):
             raise refused
-        made.append("=".join(str(part) for part in parts))
+        made.append(label_filter(*map(str, parts)))
     return made
 
 

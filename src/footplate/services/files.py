@@ -70,12 +70,14 @@ class FileService:
         source.seek(offset)
         return _pieces(source, limit)
 
-    def add(self, run: str, files: list[FileView], automatic: bool) -> tuple[list[str], list[str]]:
-        """Give names to blobs that are in the store already."""
+    def add(
+        self, run: str, files: list[FileView], automatic: bool, request: str | None = None
+    ) -> tuple[list[str], list[str]]:
+        """Give names to blobs that are in the store already. `request` tells a repeated call from a second one."""
         self._store.runs.record(run)
         for file in files:
             check_content(self._store, file)
-        stored, skipped = self._store.files.add(run, files, automatic, time.time())
+        stored, skipped = self._store.files.add(run, files, automatic, time.time(), request)
         self._publish(f"run:{run}")
         return stored, skipped
 

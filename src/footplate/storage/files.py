@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, and_, insert, or_, select
 
 from footplate.domain.records import FileView
 from footplate.errors import Conflict, InvalidInput, NotFound
@@ -15,6 +16,7 @@ from footplate.storage.paths import LONGEST_PATH, check_path
 from footplate.storage.schema import files, runs
 
 _BATCH = 500
+_RANGES = 100
 
 
 class Files:
@@ -45,12 +47,12 @@ class Files:
         return FileView(row.path, row.size, row.digest, row.modified)
 
     def add(
-        self, run: str, new: builtins.list[FileView], automatic: bool, now: float
+        self, run: str, new: builtins.list[FileView], automatic: bool, now: float, request: str | None = None
     ) -> tuple[builtins.list[str], builtins.list[str]]:
-        """Keep these files; the paths that were stored and those that were there already.
+        """Keep these files; the paths that were stored and those that were not, because the run has them already.
 
         What a user asked for must all be new, or nothing is stored (Conflict). What is collected automatically skips
-        names that exist.
+        names that exist. The same `request` again has the same answer again. A path cannot be a file and a folder.
         """
         for file in new:
             check_path(file.path)
@@ -60,30 +62,77 @@ class Files:
             key = self._keys.of(run, connection).key
             # Two requests for one run wait for each other here, so that what is new stays new until it is stored.
             self._database.hold(connection, runs.c.key, key)
-            have = _existing(connection, key, [file.path for file in new])
+            paths = _Paths(connection, key, [file.path for file in new], request)
             rows: builtins.list[dict[str, Any]] = []
             skipped: builtins.list[str] = []
+            stored: builtins.list[str] = []
             for file in new:
-                if file.path in have:
+                obstacle = paths.obstacle(file.path)
+                if obstacle is not None:
+                    if not automatic:
+                        raise Conflict(f"{obstacle} in run {run}", "upload it under another name", paths=[file.path])
                     skipped.append(file.path)
                     continue
-                have.add(file.path)
-                row = {"run": key, "path": file.path, "size": file.size, "digest": file.digest}
-                rows.append({**row, "modified": now, "automatic": automatic})
-            if skipped and not automatic:
-                more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
-                words = f"file {skipped[0]!r}{more} already exists in run {run}"
-                raise Conflict(words, "upload it under another name", paths=skipped[:100])
+                if paths.take(file.path):
+                    row = {"run": key, "path": file.path, "size": file.size, "digest": file.digest}
+                    rows.append({**row, "modified": now, "automatic": automatic, "request": request})
+                stored.append(file.path)
             if rows:
                 connection.execute(insert(files), rows)
-        return [row["path"] for row in rows], skipped
+        return stored, skipped
 
 
-def _existing(connection: Connection, key: int, paths: builtins.list[str]) -> set[str]:
-    found: set[str] = set()
+class _Paths:
+    """The paths of a run that new files could collide with, and the new ones as they are taken."""
+
+    def __init__(self, connection: Connection, run: int, new: builtins.list[str], request: str | None) -> None:
+        self._taken: set[str] = set()
+        self._taken_before: set[str] = set()  # by this very request, when it came the first time
+        above = {folder for path in new for folder in _folders(path)}
+        for path, brought_by in _rows(connection, run, [*new, *above]):
+            (self._taken_before if request is not None and brought_by == request else self._taken).add(path)
+        self._folders = {
+            folder
+            for path in [*self._taken, *self._taken_before, *_below(connection, run, new)]
+            for folder in _folders(path)
+        }
+
+    def obstacle(self, path: str) -> str | None:
+        """Why there cannot be a file of this path, in words."""
+        if path in self._taken:
+            return f"file {path!r} already exists"
+        if path in self._folders:
+            return f"{path!r} is the folder of other files"
+        for folder in _folders(path):
+            if folder in self._taken or folder in self._taken_before:
+                return f"{path!r} cannot be below {folder!r}, which is a file"
+        return None
+
+    def take(self, path: str) -> bool:
+        """The path is used now; False when a row of it is there."""
+        is_new = path not in self._taken_before
+        self._taken_before.discard(path)
+        self._taken.add(path)
+        self._folders.update(_folders(path))
+        return is_new
+
+
+def _folders(path: str) -> builtins.list[str]:
+    """All folders that a file lies in: of a/b/c, a and a/b."""
+    return [path[:at] for at, letter in enumerate(path) if letter == "/"]
+
+
+def _rows(connection: Connection, run: int, paths: builtins.list[str]) -> Iterator[tuple[str, str | None]]:
     for start in range(0, len(paths), _BATCH):
         batch = paths[start : start + _BATCH]
-        found.update(
-            connection.execute(select(files.c.path).where(files.c.run == key, files.c.path.in_(batch))).scalars()
-        )
-    return found
+        found = select(files.c.path, files.c.request).where(files.c.run == run, files.c.path.in_(batch))
+        yield from ((row.path, row.request) for row in connection.execute(found))
+
+
+def _below(connection: Connection, run: int, paths: builtins.list[str]) -> Iterator[str]:
+    """The paths of files that lie below one of these paths."""
+    path = files.c.path
+    for start in range(0, len(paths), _RANGES):
+        # "0" is the letter after "/".
+        ranges = [and_(path > f"{each}/", path < f"{each}0") for each in paths[start : start + _RANGES]]
+        yield from connection.execute(select(path).where(files.c.run == run, or_(*ranges))).scalars()

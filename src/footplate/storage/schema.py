@@ -205,6 +205,7 @@ files = Table(
     Column("digest", Words, nullable=False),
     Column("modified", Double, nullable=False),
     Column("automatic", Boolean, nullable=False),
+    Column("request", Words),  # that brought it: the same one again is no second file of the name
 )
 
 journals = Table(

@@ -50,6 +50,33 @@ class FileTests(StorageFixtures):
         assert store.files.add(run, [self.file("b"), self.file("a", 2)], True, 60.0) == (["b"], ["a"])
         assert store.files.get(run, "a").size == 1
 
+    def test_the_same_request_again_is_no_second_one(self, store: Store, run: str) -> None:
+        files = [self.file("a"), self.file("b/c")]
+        assert store.files.add(run, files, False, 50.0, "once") == (["a", "b/c"], [])
+        assert store.files.add(run, files, False, 60.0, "once") == (["a", "b/c"], [])
+        assert store.files.add(run, files, True, 60.0, "once") == (["a", "b/c"], [])
+        assert store.files.get(run, "a").modified == 50.0
+        for request in ("twice", None):
+            with pytest.raises(Conflict, match="'a' already exists"):
+                store.files.add(run, files, False, 60.0, request)
+        with pytest.raises(Conflict, match="'a' already exists"):
+            store.files.add(run, [*files, self.file("a")], False, 60.0, "once")
+        assert len(store.files.list(run)) == 2
+
+    @pytest.mark.parametrize("first", ["a", "a/b/c", "a/b"])
+    def test_a_path_is_a_file_or_a_folder(self, store: Store, run: str, first: str) -> None:
+        store.files.add(run, [self.file(first), self.file("a-b"), self.file("a0")], False, 50.0)
+        for second in {"a", "a/b", "a/b/c"} - {first}:
+            with pytest.raises(Conflict, match=r"is the folder of other files|which is a file"):
+                store.files.add(run, [self.file("new"), self.file(second)], False, 60.0)
+            assert store.files.add(run, [self.file(second)], True, 60.0) == ([], [second])
+        with pytest.raises(Conflict, match="'x/y' cannot be below 'x', which is a file in run"):
+            store.files.add(run, [self.file("x"), self.file("x/y")], False, 60.0)
+        with pytest.raises(Conflict, match="'x' is the folder of other files in run"):
+            store.files.add(run, [self.file("x/y"), self.file("x")], False, 60.0)
+        assert {f.path for f in store.files.list(run)} == {first, "a-b", "a0"}
+        store.files.add(run, [self.file("a.txt"), self.file("a b/c"), self.file("A/b")], False, 60.0)
+
     def test_of_two_who_upload_one_name_one_wins(self, store: Store, run: str) -> None:
         def add(i: int) -> bool:
             try:

@@ -15,6 +15,7 @@ router = APIRouter(tags=["files"])
 class NewFiles(Body):
     files: list[StrictFile]
     automatic: bool = False
+    key: str | None = None
 
 
 @router.get("/runs/{run}/files")
@@ -42,7 +43,7 @@ def read_file(
 
 @router.post("/runs/{run}/files")
 def add_files(run: str, body: NewFiles, services: ServicesOf) -> Response:
-    stored, skipped = services.files.add(run, body.files, body.automatic)
+    stored, skipped = services.files.add(run, body.files, body.automatic, body.key)
     return answer({"stored": stored, "skipped": skipped})
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from footplate.domain.codec import from_json
+from footplate.domain.labels import parse_label_filter
 from footplate.domain.records import Cause, FileView
 from footplate.domain.specs import EnvironmentSpec, RunSpec
 from footplate.server.hub import Hub
@@ -55,7 +56,7 @@ StrictCause = Annotated[Cause, BeforeValidator(_strictly(Cause))]
 
 def pairs(filters: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:
     """`K` means "has the key", `K=V` means "has this value"."""
-    return tuple((key, value if equals else None) for key, equals, value in (f.partition("=") for f in filters))
+    return tuple(map(parse_label_filter, filters))
 
 
 class _AnyPath(PathConvertor):
