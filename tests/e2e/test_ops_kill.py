@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import threading
 import time
@@ -103,6 +104,37 @@ def at_random_moments(
             print(f"killed {what} {moment:.3f} s after the submission of {run.id}")
             raise
         until(lambda run=run: not (home / "work" / run.id).exists())
+
+
+def test_both_killed_when_the_run_was_over_but_not_yet_cleaned_up(
+    home: Path, workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
+    """Its folder as it was in that moment is put back while nobody is there; the next server removes it."""
+    run = submit(workspace, project, SCRIPT)
+    kept = tmp_path / "kept"
+    until((home / "work" / run.id / "node_0" / "agent.lock").exists)
+    shutil.copytree(home / "work" / run.id, kept, ignore=shutil.ignore_patterns("wd"))
+    finish(run)
+    until(lambda: not (home / "work" / run.id).exists())
+    kill_server(home)
+    stranger = home / "work" / "of_nobody"
+    stranger.mkdir()
+    shutil.copytree(kept, home / "work" / run.id)
+    assert_whole(run, tmp_path)
+    until(lambda: not (home / "work" / run.id).exists())
+    assert stranger.exists()
+
+
+def test_a_kept_working_folder_stays(
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setenv("FOOTPLATE_KEEP_WORK", "1")
+    workspace = request.getfixturevalue("workspace")
+    first = finish(submit(workspace, project, "open('made', 'w').write('x')"))
+    kill_server(home)
+    finish(submit(workspace, project, "print()"))  # by then the server has looked for leftovers
+    time.sleep(2)  # and the watcher, once a second
+    assert (home / "work" / first.id / "node_0" / "wd" / "made").exists()
 
 
 @pytest.mark.parametrize("what", sorted(BREAKS))

@@ -136,7 +136,7 @@ def _holder(folder: NodeFolder) -> dict[str, Any]:
 
 
 def _removed(folder: NodeFolder) -> bool:
-    if not folder.exists():
+    if not folder.exists() or folder.read_exit() == 0:  # done and kept: FOOTPLATE_KEEP_WORK
         return True
     held = folder.take_lock()
     if held is None:

@@ -83,6 +83,7 @@ class Orchestrator:
         for record in self._store.runs.active("job"):
             self._track(record)
             self._perform_all(record, lifecycle.resume(record))
+        self._take_up_leftovers()
         for thread in self._threads:
             thread.start()
 
@@ -161,9 +162,7 @@ class Orchestrator:
             if isinstance(effect, lifecycle.Schedule):
                 self.look_at_queue(record.workspace, record.spec.target)
             elif isinstance(effect, lifecycle.Conclude):
-                if record.handle is not None:
-                    self._to_forget[record.id] = (record, time.monotonic() + FORGET_SECONDS)
-                    self._wake_watcher.set()
+                self._to_be_forgotten(record)
             else:
                 with contextlib.suppress(RuntimeError):  # the pool is shut: the next server resumes from the record
                     self._pool.submit(self._perform, record, effect)
@@ -312,6 +311,19 @@ class Orchestrator:
 
     def _is_idle(self) -> bool:
         return self.active_runs() == 0 and not self._unsure and not self._to_forget
+
+    def _take_up_leftovers(self) -> None:
+        """An agent that was killed after its last word left its folder; so did a server that was killed with it."""
+        for folder in (self._home / "work").glob("*"):
+            with contextlib.suppress(NotFound):  # of another database: not ours to judge
+                record = self._store.runs.record(folder.name)
+                if record.stage is Stage.ENDED:
+                    self._to_be_forgotten(record)
+
+    def _to_be_forgotten(self, record: RunRecord) -> None:
+        if record.handle is not None:
+            self._to_forget[record.id] = (record, time.monotonic() + FORGET_SECONDS)
+            self._wake_watcher.set()
 
     def _forget_ended(self) -> None:
         for run, (record, deadline) in list(self._to_forget.items()):
