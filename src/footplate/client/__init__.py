@@ -31,4 +31,6 @@ def connect(home: Optional[str] = None, endpoint: Optional[str] = None, token: O
         token = os.environ.get("FOOTPLATE_TOKEN")
     path = parse_endpoint(endpoint).socket
     owner = home_of_socket(path) if path else None
-    return Transport(endpoint, token, partial(revive_server, owner) if owner else None)
+    # The agent that started a job told it where the server is, which may be away for the moment.
+    is_known = endpoint == named and "FOOTPLATE_RUN_ID" in os.environ
+    return Transport(endpoint, token, partial(revive_server, owner) if owner else None, is_known=is_known)

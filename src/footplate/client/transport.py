@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import errno
 import json as json_module
+import math
 import os
+import socket
 import threading
 import time
 from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union, cast
@@ -25,6 +27,9 @@ TIMEOUT = 60.0
 
 PATIENCE = 30.0
 """Seconds for which a server that does not answer is called again, counted from the first failure."""
+
+STRANGER_PATIENCE = 2.0
+"""The same for an address at which nobody listens and nobody has ever listened: it is probably the wrong one."""
 
 _GONE = (errno.ENOENT, errno.ECONNREFUSED, errno.ENOTSOCK)
 
@@ -53,14 +58,14 @@ class _Retry:
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
-        self._deadline: Optional[float] = None
+        self._since: Optional[float] = None
         self._pause = 0.01
 
-    def exhausted(self) -> bool:
+    def exhausted(self, at_most: float = math.inf) -> bool:
         now = time.monotonic()
-        if self._deadline is None:
-            self._deadline = now + self._patience
-        return now >= self._deadline
+        if self._since is None:
+            self._since = now
+        return now >= self._since + min(self._patience, at_most)
 
     def pause(self) -> None:
         """Twice as long each time, up to a second, and never in step with other callers."""
@@ -72,7 +77,8 @@ class Transport:
     """A door to one server. Threads may share it, and it may be carried over a fork: each gets its own connection.
 
     `starter` brings the server back when nobody listens, and returns its endpoint. Paths are those of the API as people
-    read them (`/runs/x/files/a b.txt`): they are put behind `/api/v1` and quoted here.
+    read them (`/runs/x/files/a b.txt`): they are put behind `/api/v1` and quoted here. `is_known`: the address is
+    the right one, whether somebody listens there now or not.
     """
 
     def __init__(
@@ -81,8 +87,10 @@ class Transport:
         token: Optional[str] = None,
         starter: Optional[Callable[[], str]] = None,
         patience: float = PATIENCE,
+        is_known: bool = False,
     ) -> None:
         self._target = parse_endpoint(endpoint)
+        self._is_known = is_known or starter is not None
         self._starter = starter
         self._patience = patience
         self._local = threading.local()
@@ -253,16 +261,19 @@ class Transport:
 
     def _dial(self, timeout: float) -> Connection:
         try:
-            return Connection(self._target, min(timeout, TIMEOUT))
+            connection = Connection(self._target, min(timeout, TIMEOUT))
         except OSError as error:
-            raise _Lost(_words(error), gone=error.errno in _GONE) from None
+            gone = error.errno in _GONE or isinstance(error, socket.gaierror)
+            raise _Lost(_words(error), gone=gone) from None
+        self._is_known = True
+        return connection
 
     # ── After a failure ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def _recover(self, lost: _Lost, retry: _Retry) -> None:
         if lost.now:
             return
-        if retry.exhausted():
+        if retry.exhausted(STRANGER_PATIENCE if lost.gone and not self._is_known else math.inf):
             raise Unavailable(f"the server at {self.endpoint} does not answer: {lost}", self._hint()) from None
         retry.pause()
         if lost.gone and self._starter is not None:

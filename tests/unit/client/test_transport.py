@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import contextlib
+import http.server
 import io
 import json
 import os
 import socket
 import threading
+import time
+from collections.abc import Iterator
 
 import pytest
 
-from footplate.client.transport import Transport
+from footplate.client.transport import STRANGER_PATIENCE, Transport
 from footplate.client.wire import parse_endpoint, unix_endpoint
 from footplate.errors import Broken, Conflict, FootplateError, InvalidInput, NotAllowed, Unavailable
 
@@ -146,6 +150,49 @@ def test_nobody_there_is_unavailable_with_a_hint(tmp_path):
     with pytest.raises(Unavailable, match="does not answer") as caught:
         Transport(unix_endpoint(str(tmp_path / "x.sock")), patience=0).get("/x")
     assert "footplate server" in (caught.value.hint or "")
+
+
+@contextlib.contextmanager
+def answering(port: int) -> Iterator[int]:
+    """A server on TCP, which has a port of its own or this one."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "1")
+            self.end_headers()
+            self.wfile.write(b"1")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def test_an_address_where_nobody_ever_was_is_given_up_soon_and_one_that_was_there_is_not():
+    with answering(0) as port:
+        known = Transport(f"http://127.0.0.1:{port}")
+        assert known.get("/x") == 1
+        known.close()
+    begin = time.monotonic()
+    with pytest.raises(Unavailable, match=f"127.0.0.1:{port} does not answer: Connection refused") as caught:
+        Transport(f"http://127.0.0.1:{port}").get("/x")
+    assert STRANGER_PATIENCE <= time.monotonic() - begin < STRANGER_PATIENCE + 3
+    assert "check the address" in (caught.value.hint or "")
+    answers: list[int] = []
+    told = Transport(f"http://127.0.0.1:{port}", is_known=True)
+    waiting = [threading.Thread(target=lambda t=t: answers.append(t.get("/x"))) for t in (known, told)]
+    for thread in waiting:
+        thread.start()
+    time.sleep(STRANGER_PATIENCE + 0.5)
+    assert answers == []
+    with answering(port):
+        for thread in waiting:
+            thread.join(30)
+    assert answers == [1, 1]
 
 
 def test_file_is_sent_from_where_it_stands_also_the_second_time(scripted, ok):
