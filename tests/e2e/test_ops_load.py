@@ -34,20 +34,23 @@ def all_at_once(count: int, call: Callable[[], None]) -> None:
     assert not failures, failures[0]
 
 
-@pytest.mark.parametrize(("threads", "each"), [(8, 3), pytest.param(16, 32, marks=LARGE)])
+@pytest.mark.parametrize(("threads", "each"), [(16, 4), pytest.param(16, 32, marks=LARGE)])
 def test_interactive_runs_from_many_threads(home: Path, workspace: Workspace, threads: int, each: int) -> None:
     experiment = Experiment(workspace, "ops")
 
     def work() -> None:
-        for number in range(each):
+        for _ in range(each):
             run = experiment.start_logging(snapshot_directory=None)
-            run.log("number", number)
+            for value in range(20):
+                run.log("value", value)
             run.complete()
 
     all_at_once(threads, work)
     runs = list(experiment.get_runs())
     assert sorted(run.number for run in runs) == list(range(1, threads * each + 1))
     assert {run.get_status() for run in runs} == {"Completed"}
+    assert all(run.get_metrics() == {"value": list(range(20))} for run in runs)
+    assert not (home / "spool").exists() or not list((home / "spool").iterdir())
     assert resident(server_pid(home), "VmHWM") < SANE
 
 

@@ -34,10 +34,12 @@ _log = logging.getLogger(__name__)
 class Shipper:
     """Ships one folder of journals of one run. Any number of processes may ship the same folder at the same time.
 
-    `prefix` picks the writers: inside a job, others write there whose journals are not ours to send.
+    `prefix` picks the writers: inside a job, others write there whose journals are not ours to send. `is_new`: nothing
+    in the folder has ever been shipped, so the server need not be asked what it has.
     """
 
-    def __init__(self, session: Session, run_id: str, folder: str, prefix: str = "") -> None:
+    def __init__(self, session: Session, run_id: str, folder: str, prefix: str = "", is_new: bool = False) -> None:
+        self._is_new = is_new
         self._session = session
         self._run = run_id
         self.folder = folder
@@ -71,7 +73,7 @@ class Shipper:
         """How much the server has; asked by sending nothing."""
         key = f"{writer}/{stream}"
         if key not in self._sizes:
-            self._sizes[key] = self._put(key, b"", 0)
+            self._sizes[key] = 0 if self._is_new else self._put(key, b"", 0)
         return self._sizes[key]
 
     def _send(self, writer: str, stream: str, data: bytes) -> None:
@@ -155,7 +157,7 @@ class Spool:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self._session = session
         self._run = run_id
-        self._shipper = Shipper(session, run_id, self.folder)
+        self._shipper = Shipper(session, run_id, self.folder, is_new=True)
         self._watches: List[Watch] = []
         self._write_record()
 
@@ -173,7 +175,7 @@ class Spool:
         """Ship the rest, give up the lock, and remove the folder unless a forked child still writes there."""
         self.ship()
         os.close(self._lock)
-        _take_over(self._session, self.folder)
+        _take_over(self._session, self.folder, lambda: self.ship(finished=True))
 
     def _write_record(self) -> None:
         record = {
@@ -206,8 +208,8 @@ def recover_run(session: Session, run_id: str) -> None:
             _log.warning("what %s left of run %s could not be shipped: %s", owner, run_id, error)
 
 
-def _take_over(session: Session, folder: str) -> None:
-    """If nobody holds its lock: ship all that is there and remove it."""
+def _take_over(session: Session, folder: str, ship: Optional[Callable[[], None]] = None) -> None:
+    """If nobody holds its lock: ship all that is there and remove it. `ship` is for who knows what has been shipped."""
     try:
         lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -217,9 +219,10 @@ def _take_over(session: Session, folder: str) -> None:
         record = _read_record(folder)
         if record.get("endpoint") != session.endpoint:
             return
-        Shipper(session, str(record["run"]), folder).ship(finished=True)
-        for watched, prefix in record["watches"]:
-            Watch(session, str(record["run"]), watched, prefix).ship(finished=True)
+        if ship is not None:
+            ship()
+        else:
+            _ship_what_is_left(session, folder, record)
         shutil.rmtree(folder)
         os.rmdir(os.path.dirname(folder))
     except (BlockingIOError, FileNotFoundError):
@@ -230,6 +233,12 @@ def _take_over(session: Session, folder: str) -> None:
         _log.debug("the spool of the run is still in use by others: %s", error)
     finally:
         os.close(lock)
+
+
+def _ship_what_is_left(session: Session, folder: str, record: Dict[str, Any]) -> None:
+    Shipper(session, str(record["run"]), folder).ship(finished=True)
+    for watched, prefix in record["watches"]:
+        Watch(session, str(record["run"]), watched, prefix).ship(finished=True)
 
 
 def _read_record(folder: str) -> Dict[str, Any]:

@@ -68,6 +68,17 @@ def test_what_grows_is_sent_once(server: Any, tmp_path: Path):
     journal.close()
 
 
+def test_who_made_the_folder_sends_what_is_there_and_asks_nothing(server: Any):
+    spool = Spool(server, "r")
+    with Journal(spool.folder) as journal:
+        for value in range(3):
+            journal.log("m", float(value))
+    spool.close()
+    assert server.values("r") == [0.0, 1.0, 2.0]
+    assert server.requests == 2, "the name of the series, and the values"
+    assert not os.path.exists(spool.folder)
+
+
 def test_another_shipper_goes_on_where_the_server_is(server: Any, tmp_path: Path):
     journal = Journal(str(tmp_path / "j"))
     journal.log("m", 1.0)
