@@ -32,7 +32,7 @@ from sqlalchemy.types import TypeDecorator
 
 from footplate.errors import InvalidInput
 
-HEAD = "0004"
+HEAD = "0005"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL takes no index entry larger than a third of a page."""
