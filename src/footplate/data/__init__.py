@@ -5,26 +5,25 @@
     upload(files, store), download(items, {"": store}, folder)                                     (transfer)
     write_listing(items, path) → Summary, Listing(path)      a folder as one file, its own index   (content.listing)
     Cache(folder, limit)                   remote files by content, least recently used out first  (cache)
-    mount(…) → Mount                       a listing, or a folder of a store, as a folder here     (mount)
+    mount_listing(…), mount_folder(…) → Mount, closed however its owner ends                       (mount, keeper)
 
 Runs on the machine of a client, a node or the server, on Python ≥ 3.10. Folders of this machine and HTTP(S) need the
-standard library alone; object stores and FUSE need the extra `data`, which is loaded when one is opened.
+standard library alone; object stores and FUSE need the extra `data`, which is loaded when one is opened. The names
+below are loaded when they are first used, because the keeper of a mount must start fast.
 """
 
-from footplate.data.base import Children, Progress, Report, Store
-from footplate.data.stores import find, open_store
-from footplate.data.transfer import Overwrite, Uploaded, download, local_files, upload
+from footplate.lazy import lazily
 
-__all__ = [
-    "Children",
-    "Overwrite",
-    "Progress",
-    "Report",
-    "Store",
-    "Uploaded",
-    "download",
-    "find",
-    "local_files",
-    "open_store",
-    "upload",
-]
+_HOMES = {
+    "footplate.content.listing": ("Listing", "Summary", "write_listing"),
+    "footplate.data.base": ("Children", "Progress", "Report", "Store"),
+    "footplate.data.cache": ("Cache", "Usage"),
+    "footplate.data.mount": ("Mount", "adopt", "mount_folder", "mount_listing", "sweep"),
+    "footplate.data.stores": ("find", "open_store"),
+    "footplate.data.transfer": ("Overwrite", "Uploaded", "download", "local_files", "upload"),
+}
+_NAMES = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_NAMES)  # noqa: PLE0605  # pyright: ignore[reportUnsupportedDunderAll]
+
+__getattr__, __dir__ = lazily(__name__, _NAMES)

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Executor, Future
-from typing import TypeVar
 
 from footplate.content.disk import aside_file, write_all
 from footplate.data.base import SMALL, Count, Store
@@ -23,24 +21,13 @@ from footplate.data.partial import Partial
 from footplate.domain.data import Entry
 from footplate.errors import Broken, Unavailable
 
-T = TypeVar("T")
-ATTEMPTS = 6
-_FIRST_PAUSE = 0.2
-
-
-def try_often(act: Callable[[], T], attempts: int = ATTEMPTS) -> T:
-    """What `act` returns, tried again with growing pauses while the store cannot be reached."""
-    for attempt in range(attempts - 1):
-        try:
-            return act()
-        except Unavailable:
-            time.sleep(_FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.0))
-    return act()
+_ATTEMPTS_WITHOUT_PROGRESS = 5
+_PAUSE = 0.2
 
 
 def read_whole(store: Store, entry: Entry) -> bytes:
     """A small file, checked."""
-    data = try_often(lambda: store.read(entry.path, etag=entry.etag))
+    data = store.read(entry.path, etag=entry.etag)
     check_length(entry, len(data))
     check_digest(entry, [data])
     return data
@@ -97,7 +84,7 @@ def fetch_blocks(store: Store, entry: Entry, partial: Partial, pool: Executor, c
             return
         start, length = partial.span(index)
         try:
-            partial.write(index, try_often(lambda: store.read(entry.path, start, length, entry.etag)))
+            partial.write(index, store.read(entry.path, start, length, entry.etag))
         except BaseException:
             stop.set()
             raise
@@ -125,11 +112,26 @@ def _finish(partial: Partial, entry: Entry, mode: int) -> None:
 def _fetch_stream(store: Store, entry: Entry, target: str, mode: int, count: Count) -> None:
     aside = os.path.join(os.path.dirname(target), f"{ASIDE}{os.urandom(8).hex()}")
     with aside_file(aside, mode) as out:
-        try_often(lambda: _pour(store, entry, out, count))
+        _pour_often(store, entry, out, count)
         os.fsync(out)
         with open(aside, "rb") as file:
             check_digest(entry, iter(lambda: file.read(SMALL), b""))
         os.replace(aside, target)
+
+
+def _pour_often(store: Store, entry: Entry, out: int, count: Count) -> None:
+    """A stream that is cut is taken up again, as often as it takes while there is progress."""
+    attempts = 0
+    while True:
+        begun = os.fstat(out).st_size
+        try:
+            _pour(store, entry, out, count)
+            return
+        except Unavailable:
+            attempts = 0 if os.fstat(out).st_size > begun else attempts + 1
+            if attempts == _ATTEMPTS_WITHOUT_PROGRESS:
+                raise
+            time.sleep(_PAUSE * attempts)
 
 
 def _pour(store: Store, entry: Entry, out: int, count: Count) -> None:

@@ -29,7 +29,7 @@ PATIENCE_SECONDS = 60.0
 
 _CHUNK = 256 * 1024
 _ATTEMPTS_WITHOUT_PROGRESS = 5
-_PAUSE = 0.2
+_PAUSE = 0.1
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _DATE = "date:"  # how an etag begins that is made of Last-Modified, for a server that sends no other
 

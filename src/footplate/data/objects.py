@@ -29,6 +29,7 @@ _PAGE = 1000
 _PART = SMALL
 _MOST_PARTS = 9_000  # S3 admits 10,000
 _PARTS_AT_A_TIME = 8
+_ATTEMPTS = 3
 _CHUNK = 4 * 1024 * 1024
 _RETRY: Any = {
     "max_retries": 6,
@@ -84,10 +85,15 @@ class ObjectStore:
             options["range"] = (start, start + length)
         elif start:
             options["range"] = {"offset": start}
-        try:
-            return self._ask(path, lambda: self._get(path, options, etag).bytes().to_bytes())
-        except _NoRanges:
-            self.ranges = False
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._ask(path, lambda: self._get(path, options, etag).bytes().to_bytes())
+            except _NoRanges:
+                self.ranges = False
+                break
+            except Unavailable:  # obstore asks again for an answer, but not for the rest of one that was cut
+                if attempt == _ATTEMPTS:
+                    raise
         return self._read_past(path, start, length, etag)
 
     def _read_past(self, path: str, start: int, length: int | None, etag: str) -> bytes:

@@ -27,7 +27,7 @@ _FLOCK = "hhqqi"  # struct flock of Linux on 64 bits: type, whence, start, lengt
 
 
 class Partial:
-    """The partial file beside `path`, made when it is not there. Each object has locks of its own, threads included."""
+    """The partial file beside `path`, made when it is not there. Threads may share one."""
 
     def __init__(self, path: str, size: int, block: int = BLOCK) -> None:
         self.path, self.size, self.block = path, size, block
@@ -87,24 +87,24 @@ class Partial:
     @contextlib.contextmanager
     def turn(self, index: int) -> Generator[None, None, None]:
         """Held while a block is fetched: whoever else wants it waits, and then finds it. Dies with its owner."""
-        self._lock(fcntl.F_WRLCK, _HEADER + index)
-        try:
+        with self._locked(_HEADER + index):
             yield
-        finally:
-            self._lock(fcntl.F_UNLCK, _HEADER + index)
 
     @contextlib.contextmanager
     def lock_all(self) -> Generator[None, None, None]:
         """Held while the file begins or ends. It does not wait for blocks, nor they for it."""
-        self._lock(fcntl.F_WRLCK, 0)
+        with self._locked(0):
+            yield
+
+    @contextlib.contextmanager
+    def _locked(self, byte: int) -> Generator[None, None, None]:
+        # Locks of an open file, not of the process; and opened anew, so that threads keep each other out, too.
+        again = os.open(f"/proc/self/fd/{self._map}", os.O_RDWR | os.O_CLOEXEC)
         try:
+            fcntl.fcntl(again, fcntl.F_OFD_SETLKW, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0))
             yield
         finally:
-            self._lock(fcntl.F_UNLCK, 0)
-
-    def _lock(self, kind: int, start: int) -> None:
-        # Locks of the open file, not of the process: two threads with a Partial each keep each other out, too.
-        fcntl.fcntl(self._map, fcntl.F_OFD_SETLKW, struct.pack(_FLOCK, kind, os.SEEK_SET, start, 1, 0))
+            os.close(again)
 
     # ── the end ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

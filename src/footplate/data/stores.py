@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from footplate.data.base import Store
 from footplate.domain import names
@@ -42,6 +42,27 @@ def open_store(spec: StoreSpec) -> Store:
             f"install it with: pip install 'footplate[{row.extra}]'",
         ) from None
     return getattr(module, row.attribute)(spec)
+
+
+def open_later(spec: StoreSpec) -> Store:
+    """A store that is opened when something is asked of it: what a cache has, is had without loading its library."""
+    return open_store(spec) if spec.kind in (FOLDER, AZURE_FILE) else cast(Store, _LaterStore(spec.check()))
+
+
+class _LaterStore:
+    folder = None
+
+    def __init__(self, spec: StoreSpec) -> None:
+        self.spec = spec
+        self._opened: Store | None = None
+
+    @property
+    def ranges(self) -> bool:
+        return self._opened is None or self._opened.ranges
+
+    def __getattr__(self, name: str) -> Any:
+        self._opened = self._opened or open_store(self.spec)
+        return getattr(self._opened, name)
 
 
 def find(store: Store, path: str = "") -> Iterator[Entry]:

@@ -76,7 +76,7 @@ def upload(
         meter.add(files=1)
         return entry
 
-    with _pool(PARALLEL) as pool:
+    with pool_of(PARALLEL) as pool:
         stored = [entry for _, entry in in_parallel(pool, put, todo)]
     meter.finish()
     return Uploaded(stored, sorted(taken))
@@ -86,7 +86,7 @@ def _put(store: Store, path: Path, name: str, size: int, meter: Meter) -> Entry:
     if size > SMALL:
         return store.put(name, path, count=lambda more: meter.add(bytes=more))
     data = path.read_bytes()
-    entry = fetch.try_often(lambda: store.put(name, data))
+    entry = store.put(name, data)
     meter.add(bytes=len(data))
     return entry
 
@@ -145,9 +145,9 @@ def _fetch_all(items: Sequence[Item], stores: Mapping[str, Store], root: str, re
     meter = Meter(report, len(items), sum(max(0, item.size) for item in items))
     small = [item for item in items if 0 <= item.size <= SMALL]
     large = [item for item in items if not 0 <= item.size <= SMALL]
-    with space(root), _aside_folder(root) as aside, _pool(PARALLEL) as pool, _pool(1) as placing:
+    with space(root), _aside_folder(root) as aside, pool_of(PARALLEL) as pool, pool_of(1) as placing:
         _fetch_small(small, stores, root, aside, pool, placing, meter)
-        with _pool(PARALLEL_BLOCKS) as blocks:
+        with pool_of(PARALLEL_BLOCKS) as blocks:
             _fetch_large(large, stores, root, blocks, meter)
     meter.finish()
 
@@ -166,7 +166,7 @@ def _fetch_small(
     def get(numbered: tuple[int, Item]) -> tuple[str, str]:
         number, item = numbered
         path = f"{aside}/{number}"
-        data = fetch.read_whole(_store_of(item, stores), item.entry())
+        data = fetch.read_whole(store_of(item, stores), item.entry())
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:
             write_all(fd, data)
@@ -216,12 +216,12 @@ def _fetch_large(
     for item in items:
         path = f"{root}/{item.name}"
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        store = _store_of(item, stores)
+        store = store_of(item, stores)
         fetch.fetch_large(store, item.entry(), path, 0o644, pool, lambda more: meter.add(bytes=more))
         meter.add(files=1)
 
 
-def _store_of(item: Item, stores: Mapping[str, Store]) -> Store:
+def store_of(item: Item, stores: Mapping[str, Store]) -> Store:
     try:
         return stores[item.store]
     except KeyError:
@@ -244,7 +244,7 @@ def _aside_folder(root: str) -> Generator[str, None, None]:
 
 
 @contextlib.contextmanager
-def _pool(threads: int) -> Generator[ThreadPoolExecutor, None, None]:
+def pool_of(threads: int) -> Generator[ThreadPoolExecutor, None, None]:
     """A pool whose waiting work is dropped when something fails."""
     pool = ThreadPoolExecutor(threads, "footplate-data")
     try:

@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from footplate.content.listing import write_listing
+from footplate.data import Cache, adopt, mount_folder, mount_listing, open_store, sweep
+from footplate.data import mount as mounts
+from footplate.data.base import SMALL
+from footplate.data.sysmount import is_mounted, unmount
+from footplate.domain.data import StoreSpec, place
+from footplate.errors import Conflict, NotFound
+from footplate.testing.web_server import WebServer
+
+needs_fuse = pytest.mark.skipif(not mounts.has_fuse() or os.geteuid() != 0, reason="needs FUSE")
+PATIENCE = 20.0
+
+
+def eventually(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[Cache]:
+    made = Cache(tmp_path / "cache")
+    yield made
+    left = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(tmp_path) in line]
+    for point in left:
+        unmount(point)
+    assert not left, "something was left mounted"
+    eventually(lambda: not processes_with(str(tmp_path)))
+
+
+def processes_with(text: str) -> list[int]:
+    found = list[int]()
+    for entry in Path("/proc").iterdir():
+        try:
+            if (
+                entry.name.isdigit()
+                and text.encode() in (entry / "maps").read_bytes() + (entry / "cmdline").read_bytes()
+            ):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return [pid for pid in found if pid != os.getpid()]
+
+
+class Site:
+    """Files of a web server, and the listing of them."""
+
+    def __init__(self, web: WebServer, folder: Path, files: dict[str, bytes]) -> None:
+        self.web, self.files = web, files
+        self.stores = {"": StoreSpec("http", {"url": web.address})}
+        for name, data in files.items():
+            web.serve(name, data)
+        store = open_store(self.stores[""])
+        self.listing = str(folder / "listing")
+        self.digest = write_listing([place(store.stat(name), name) for name in files], self.listing).digest
+        web.seen.clear()
+
+    def mount(self, at: Path, cache: Cache, **options: object) -> mounts.Mount:
+        return mount_listing(self.listing, self.digest, self.stores, at, cache, **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def site(web: WebServer, tmp_path: Path) -> Site:
+    files = {"a.txt": b"alpha", "deep/er/b": os.urandom(100_000), "deep/c": b"", "big": os.urandom(3 * SMALL + 7)}
+    return Site(web, tmp_path, files)
+
+
+def read_all(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def test_a_local_folder_is_shown_in_place(tmp_path: Path, cache: Cache) -> None:
+    (tmp_path / "data" / "x").mkdir(parents=True)
+    (tmp_path / "data" / "x" / "file").write_text("content")
+    with mount_folder(StoreSpec("folder", {"path": str(tmp_path / "data")}), "x", tmp_path / "m", cache) as mount:
+        assert (mount.path / "file").read_text() == "content"
+        assert os.stat(mount.path / "file").st_ino == os.stat(tmp_path / "data/x/file").st_ino, "it was copied"
+        if os.geteuid() == 0:
+            with pytest.raises(OSError, match="Read-only"):
+                (mount.path / "new").write_text("not here")
+    assert not (tmp_path / "m").exists()
+    mount.close()
+    assert (tmp_path / "data" / "x" / "file").read_text() == "content"
+
+
+def test_a_local_file_is_shown_in_place(tmp_path: Path, cache: Cache) -> None:
+    (tmp_path / "one").write_text("content")
+    with mount_folder(StoreSpec("folder", {"path": str(tmp_path)}), "one", tmp_path / "m" / "one", cache) as mount:
+        assert mount.path.read_text() == "content"
+    assert not (tmp_path / "m" / "one").exists()
+
+
+def test_a_place_that_is_taken_is_refused(tmp_path: Path, cache: Cache) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "mine").touch()
+    spec = StoreSpec("folder", {"path": str(tmp_path)})
+    with pytest.raises(Conflict, match="not an empty folder"):
+        mount_folder(spec, "", tmp_path / "m", cache)
+    with pytest.raises(NotFound, match="nowhere"):
+        mount_folder(spec, "nowhere", tmp_path / "n", cache)
+    assert os.listdir(tmp_path / "m") == ["mine"]
+
+
+@needs_fuse
+def test_remote_files_come_as_they_are_read(tmp_path: Path, cache: Cache, site: Site) -> None:
+    with site.mount(tmp_path / "m", cache, how="fuse") as mount:
+        assert not site.web.seen, "something was asked before anybody read"
+        assert sorted(os.listdir(mount.path)) == ["a.txt", "big", "deep"]
+        assert (mount.path / "big").stat().st_size == len(site.files["big"])
+        assert not site.web.seen, "looking is not reading"
+        assert (mount.path / "a.txt").read_bytes() == b"alpha"
+        assert not site.web.asked("big")
+        with (mount.path / "big").open("rb") as file:
+            file.seek(2 * SMALL)
+            assert file.read(10) == site.files["big"][2 * SMALL : 2 * SMALL + 10]
+        assert read_all(mount.path) == site.files
+        with pytest.raises(OSError, match="Read-only"):
+            (mount.path / "a.txt").write_text("not here")
+        with pytest.raises(FileNotFoundError):
+            (mount.path / "nothing").read_text()
+    assert not (tmp_path / "m").exists()
+
+
+@needs_fuse
+def test_a_second_run_finds_everything_here(tmp_path: Path, cache: Cache, site: Site) -> None:
+    with site.mount(tmp_path / "m", cache) as mount:
+        assert read_all(mount.path) == site.files
+    eventually(lambda: os.path.isdir(f"{cache.folder}/views/{site.digest}"))
+    site.web.files.clear()
+    with site.mount(tmp_path / "m", cache) as mount:
+        assert mount.how.startswith("in place")
+        assert read_all(mount.path) == site.files
+
+
+def test_without_fuse_everything_is_here_before_it_returns(tmp_path: Path, cache: Cache, site: Site) -> None:
+    seen = list[tuple[int, int]]()
+    with site.mount(
+        tmp_path / "m", cache, how="fetch", report=lambda now: seen.append((now.files, now.bytes))
+    ) as mount:
+        assert seen[-1] == (4, sum(len(data) for data in site.files.values()))
+        site.web.files.clear()
+        assert read_all(mount.path) == site.files
+    with site.mount(tmp_path / "m", cache, how="fetch") as mount:
+        assert read_all(mount.path) == site.files
+
+
+@needs_fuse
+def test_what_cannot_be_read_is_an_error_that_is_explained(tmp_path: Path, cache: Cache, site: Site) -> None:
+    with site.mount(tmp_path / "m", cache) as mount:
+        del site.web.files["a.txt"]
+        with pytest.raises(OSError, match="Input/output error"):
+            (mount.path / "a.txt").read_bytes()
+        assert "there is no http://" in mount.problems()
+
+
+OWNER = """
+import sys, time, json
+from footplate.data import Cache, mount_listing
+from footplate.domain.data import StoreSpec
+cache, listing, digest, url, at = sys.argv[1:]
+mount = mount_listing(listing, digest, {"": StoreSpec("http", {"url": url})}, at, Cache(cache))
+mount.guard([int(line) for line in sys.stdin.readline().split()])
+print(mount.record, flush=True)
+time.sleep(600)
+"""
+
+
+def start_owner(site: Site, cache: Cache, at: Path, *guards: int) -> tuple[subprocess.Popen[str], str]:
+    argv = [sys.executable, "-c", OWNER, cache.folder, site.listing, site.digest, site.web.address, str(at)]
+    owner = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert owner.stdin is not None and owner.stdout is not None
+    owner.stdin.write(" ".join(map(str, guards)) + "\n")
+    owner.stdin.flush()
+    return owner, owner.stdout.readline().strip()
+
+
+def is_gone(point: Path) -> bool:
+    return not is_mounted(str(point)) and not os.path.exists(point)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def family(record: str) -> list[int]:
+    """The keeper, and its child that serves."""
+    for entry in Path("/proc").iterdir():
+        try:
+            held = [os.readlink(link) for link in (entry / "fd").iterdir()] if entry.name.isdigit() else []
+        except OSError:
+            continue
+        if f"{record}/keeper.lock" in held and int(entry.name) != os.getpid():
+            pids = [int(child) for child in Path(f"/proc/{entry.name}/task/{entry.name}/children").read_text().split()]
+            if pids:
+                return [int(entry.name), *pids]
+    raise AssertionError("there is no keeper")
+
+
+@needs_fuse
+def test_an_owner_that_is_killed_leaves_no_mount(tmp_path: Path, cache: Cache, site: Site) -> None:
+    owner, record = start_owner(site, cache, tmp_path / "m")
+    assert is_mounted(str(tmp_path / "m"))
+    end(owner)
+    eventually(lambda: is_gone(tmp_path / "m") and not os.path.exists(record))
+
+
+@needs_fuse
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_keeper_or_server_that_is_killed_leaves_no_mount(
+    tmp_path: Path, cache: Cache, site: Site, victim: int
+) -> None:
+    owner, record = start_owner(site, cache, tmp_path / "m")
+    os.kill(family(record)[victim], signal.SIGKILL)
+    eventually(lambda: not is_mounted(str(tmp_path / "m")))
+    end(owner)
+    sweep(cache)
+
+
+@needs_fuse
+def test_what_is_left_when_all_are_killed_at_once_is_swept(tmp_path: Path, cache: Cache, site: Site) -> None:
+    owner, record = start_owner(site, cache, tmp_path / "m")
+    pids = family(record)
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    for pid in reversed(pids):
+        os.kill(pid, signal.SIGKILL)
+    end(owner)
+    eventually(lambda: sweep(cache) or not os.path.exists(record))
+    assert not is_mounted(str(tmp_path / "m"))
+    assert not (tmp_path / "m").exists()
+
+
+@needs_fuse
+def test_a_mount_outlives_its_owner_while_a_guard_reads_and_is_adopted(
+    tmp_path: Path, cache: Cache, site: Site
+) -> None:
+    reader = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, text=True)
+    owner, record = start_owner(site, cache, tmp_path / "m", reader.pid)
+    end(owner)
+    assert (tmp_path / "m" / "a.txt").read_bytes() == b"alpha"
+    mount = adopt(record)
+    assert mount is not None
+    end(reader)
+    time.sleep(0.7)  # longer than the keeper waits between two looks
+    assert (tmp_path / "m" / "deep/er/b").read_bytes() == site.files["deep/er/b"]
+    mount.close()
+    eventually(lambda: not is_mounted(str(tmp_path / "m")))
+    assert adopt(record) is None
+
+
+@needs_fuse
+def test_a_mount_ends_with_its_last_guard(tmp_path: Path, cache: Cache, site: Site) -> None:
+    reader = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, text=True)
+    owner, _ = start_owner(site, cache, tmp_path / "m", reader.pid)
+    end(owner)
+    assert (tmp_path / "m" / "a.txt").read_bytes() == b"alpha"
+    end(reader)
+    eventually(lambda: is_gone(tmp_path / "m"))
