@@ -124,7 +124,7 @@ class Cache:
 
     def _keep_bytes(self, key: str, data: bytes) -> None:
         digest = hashlib.sha256(data).hexdigest()
-        if not os.path.exists(self._object(digest)):
+        if not _has_size(self._object(digest), len(data)):
             aside = f"{self.folder}/coming/{os.getpid()}-{os.urandom(6).hex()}.aside"
             with aside_file(aside, 0o444) as out:
                 write_all(out, data)
@@ -255,6 +255,14 @@ class _Object(NamedTuple):
     size: int
     used: float
     names: int
+
+
+def _has_size(path: str, size: int) -> bool:
+    """Whether the file is there, and not one that a crash of the disk has cut short."""
+    try:
+        return os.stat(path).st_size == size
+    except FileNotFoundError:
+        return False
 
 
 def _hash(file: int) -> str:

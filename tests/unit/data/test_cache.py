@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from footplate.data import Cache, Store, open_store
+from footplate.data.base import SMALL
+from footplate.data.reading import open_remote
+from footplate.domain.data import StoreSpec
+from footplate.errors import Broken, FootplateError
+from footplate.testing.web_server import WebServer
+
+
+@pytest.fixture
+def store(web: WebServer) -> Store:
+    return open_store(StoreSpec("http", {"url": web.address}))
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(8) as threads:
+        yield threads
+
+
+def content(cache: Cache, store: Store, name: str, pool: ThreadPoolExecutor) -> bytes:
+    file = cache.open(store, store.stat(name), pool)
+    try:
+        return os.pread(file, os.fstat(file).st_size, 0)
+    finally:
+        os.close(file)
+
+
+def is_here(cache: Cache, store: Store, name: str) -> bool:
+    file = cache.find(cache.key(store, store.stat(name)))
+    if file is not None:
+        os.close(file)
+    return file is not None
+
+
+def files_below(folder: str) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in Path(folder).rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("size", [0, 10, SMALL + 5])
+def test_a_file_is_fetched_once(
+    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor, size: int
+) -> None:
+    data = os.urandom(size)
+    web.serve("x", data)
+    cache = Cache(tmp_path)
+    assert content(cache, store, "x", pool) == data
+    web.seen.clear()
+    assert content(cache, store, "x", pool) == data
+    assert not web.asked("x")
+    assert not files_below(f"{cache.folder}/coming")
+
+
+def test_the_same_content_is_kept_once(web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor) -> None:
+    cache = Cache(tmp_path)
+    for name in ("x", "y"):
+        web.serve(name, b"the same")
+        assert content(cache, store, name, pool) == b"the same"
+    assert cache.usage()[:2] == (1, 8)
+
+
+def test_a_file_that_changed_is_another(web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor) -> None:
+    cache = Cache(tmp_path)
+    for data in (b"before", b"after!"):
+        web.serve("x", data)
+        assert content(cache, store, "x", pool) == data
+
+
+@pytest.mark.parametrize("size", [1000, SMALL + 5])
+def test_many_who_ask_at_once_make_one_fetch(
+    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor, size: int
+) -> None:
+    data = os.urandom(size)
+    web.serve("x", data, pause=0.02)
+    entry = store.stat("x")
+
+    def read(_: int) -> bytes:
+        with ThreadPoolExecutor(4) as blocks:
+            file = Cache(tmp_path).open(store, entry, blocks)
+        with os.fdopen(file, "rb") as opened:
+            return opened.read()
+
+    with ThreadPoolExecutor(6) as readers:
+        assert list(readers.map(read, range(6))) == [data] * 6
+    asked = [one.headers.get("Range") for one in web.asked("x")]
+    assert len(asked) == len(set(asked)), "something was fetched twice"
+
+
+FETCH = """
+import os, sys
+from concurrent.futures import ThreadPoolExecutor
+from footplate.data import Cache, open_store
+from footplate.domain.data import StoreSpec
+store = open_store(StoreSpec("http", {"url": sys.argv[1]}))
+with ThreadPoolExecutor(2) as pool:
+    file = Cache(sys.argv[2]).open(store, store.stat("x"), pool)
+print(os.fstat(file).st_size)
+"""
+
+
+def start_fetch(web: WebServer, folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", FETCH, web.address, str(folder)], stdout=subprocess.PIPE)
+
+
+def test_processes_that_ask_at_once_make_one_fetch(web: WebServer, tmp_path: Path) -> None:
+    web.serve("x", os.urandom(1000), pause=0.3)
+    fetches = [start_fetch(web, tmp_path) for _ in range(3)]
+    assert [fetch.communicate()[0] for fetch in fetches] == [b"1000\n"] * 3
+    assert len(web.asked("x")) == 1
+
+
+def test_a_fetch_that_was_killed_is_gone_on_with(
+    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor
+) -> None:
+    data = os.urandom(3 * SMALL)
+    web.serve("x", data, pause=0.02, chunk=256 * 1024)
+    fetch = start_fetch(web, tmp_path)
+    cache, entry = Cache(tmp_path), store.stat("x")
+    blocks = cache.partial(cache.key(store, entry), entry)
+    while len(blocks.missing()) == blocks.count:
+        time.sleep(0.005)
+    fetch.kill()
+    fetch.communicate()
+    blocks.close()
+    web.manners["x"].pause = 0
+    web.seen.clear()
+    assert content(cache, store, "x", pool) == data
+    assert len(web.asked("x")) < blocks.count, "it began anew"
+
+
+@pytest.mark.parametrize("size", [1000, SMALL + 5])
+@pytest.mark.parametrize("lie", ["length", "digest"])
+def test_what_is_not_as_listed_leaves_nothing(
+    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor, size: int, lie: str
+) -> None:
+    web.serve("x", os.urandom(size))
+    entry = store.stat("x")
+    entry = entry._replace(size=size + 1) if lie == "length" else entry._replace(digest="sha256:" + "0" * 64)
+    cache = Cache(tmp_path)
+    with pytest.raises(FootplateError):
+        os.close(cache.open(store, entry, pool))
+    assert not files_below(f"{cache.folder}/objects")
+    assert not files_below(f"{cache.folder}/keys")
+
+
+def test_the_least_recently_used_goes_first_and_what_is_held_stays(
+    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor
+) -> None:
+    cache = Cache(tmp_path, limit=10_000)
+    now = time.time()
+    for number in range(6):
+        web.serve(f"f{number}", os.urandom(2000))
+        held = cache.open(store, store.stat(f"f{number}"), pool)
+        os.utime(held, (now - 1000 + number,) * 2)
+        if number != 0:
+            os.close(held)
+        else:
+            first = held
+    assert cache.usage() == (4, 8000, 2000, 10_000), "room is made to nine tenths of the limit"
+    here = [is_here(cache, store, f"f{number}") for number in range(6)]
+    assert here[0], "one that was in use was removed"
+    assert here[3:] == [True, True, True], "one that was used lately was removed"
+    assert here[1:3] == [False, False], "one that was used longest ago stayed"
+    os.close(first)
+    assert cache.make_room(0) > 0
+    assert cache.usage()[:3] == (0, 0, 0)
+
+
+def test_damage_is_found_and_fetched_again(
+    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor
+) -> None:
+    cache = Cache(tmp_path)
+    web.serve("x", b"content")
+    assert content(cache, store, "x", pool) == b"content"
+    (damaged,) = Path(cache.folder, "objects").glob("*/*")
+    damaged.chmod(0o644)
+    damaged.write_bytes(b"CONTENT")
+    assert cache.verify() == [str(damaged)]
+    assert content(cache, store, "x", pool) == b"content"
+    damaged.chmod(0o644)
+    damaged.write_bytes(b"")  # as after a power cut
+    assert content(cache, store, "x", pool) == b"content"
+
+
+def test_a_large_file_is_read_by_blocks(web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor) -> None:
+    data = os.urandom(4 * SMALL + 3)
+    web.serve("x", data)
+    cache, entry = Cache(tmp_path), store.stat("x")
+    file = open_remote(store, entry, cache, pool)
+    assert file.read(3 * SMALL - 5, 10) == data[3 * SMALL - 5 : 3 * SMALL + 5]
+    assert file.read(len(data) - 2, 100) == data[-2:]
+    assert file.read(len(data), 10) == b""
+    assert len(web.asked("x")) < 9, "more was fetched than was asked for"
+    assert b"".join(file.read(at, 65536) for at in range(0, len(data), 65536)) == data
+    file.close()
+    assert is_here(cache, store, "x")
+    assert content(cache, store, "x", pool) == data
+
+
+def test_a_block_that_fails_is_asked_for_again(
+    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor
+) -> None:
+    data = os.urandom(SMALL + 3)
+    web.serve("x", data)
+    entry = store.stat("x")
+    file = open_remote(store, entry, Cache(tmp_path), pool)
+    kept = web.files.pop("x")
+    with pytest.raises(FootplateError):
+        file.read(0, 10)
+    web.files["x"] = kept
+    assert file.read(0, 10) == data[:10]
+    file.close()
+
+
+def test_content_that_is_wrong_when_it_is_whole_is_never_kept(
+    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor
+) -> None:
+    web.serve("x", os.urandom(SMALL + 3))
+    entry = store.stat("x")._replace(digest="md5:" + "0" * 32)
+    file = open_remote(store, entry, Cache(tmp_path), pool)
+    with pytest.raises(Broken):
+        for at in range(0, entry.size, SMALL // 4):
+            file.read(at, SMALL // 4)
+        file.read(entry.size - 1, 1)
+    file.close()
+    assert not files_below(f"{tmp_path}/objects")
