@@ -87,3 +87,12 @@ def test_what_two_runs_differ_in(footplate: Any) -> None:
     table = footplate("env", "diff", *ids).stdout.splitlines()
     assert [line.split() for line in table] == [["WHAT", "BEFORE", "AFTER"], ["tiny", "1.0", "2.0"]]
     assert "the same" in footplate("env", "diff", ids[0], ids[0]).stderr
+
+
+def test_the_catalogue(footplate: Any) -> None:
+    assert "footplate env list --curated" in footplate("env", "list").stderr
+    shown = footplate("env", "list", "--curated").stdout
+    assert "AzureML-TensorFlow-2.2-GPU" in shown and "Footplate-Horovod" in shown
+    found = {one["name"]: one for one in footplate.json("env", "list", "--curated")}
+    assert found["Footplate-Minimal"]["nearest"] is None
+    assert Path(footplate("env", "build", "footplate-minimal").stdout.strip()).exists()

@@ -131,8 +131,9 @@ def test_the_registry(workspace: Workspace) -> None:
     made.python.conda_dependencies.add_pip_package("six")
     assert made.register(workspace).version == "2"
     Environment("other").register(workspace)
-    assert {name: e.version for name, e in Environment.list(workspace).items()} == {"mine": "2", "other": "1"}
-    assert set(workspace.environments) == {"mine", "other"}
+    ours = {name: e.version for name, e in Environment.list(workspace).items() if e.curated is None}
+    assert ours == {"mine": "2", "other": "1"}
+    assert {"mine", "other", "AzureML-Minimal"} < set(workspace.environments)
     got = Environment.get(workspace, "mine", version="1")
     assert got.environment_variables == {"A": "b"} and got.docker.base_dockerfile == "FROM a\n"
     assert Environment.get(workspace, "mine").version == "2"
@@ -186,3 +187,32 @@ def test_a_build_context_is_kept_in_the_store(project: Path, workspace: Workspac
     made = Environment.from_docker_build_context("mine", context).register(workspace)
     assert made.docker.build_context is not None and made.docker.build_context.location == context.location
     assert workspace.session.post("/blobs/missing", {"digests": [context.location]}) == {"missing": []}
+
+
+# ── Curated ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_curated_environments_are_there_by_name_and_run(project: Path, workspace: Workspace) -> None:
+    got = Environment.get(workspace, "azureml-minimal")
+    assert (got.name, got.version, got.curated) == ("AzureML-Minimal", "1", "AzureML-Minimal")
+    assert (
+        Environment.list(workspace)["AzureML-PyTorch-1.6-GPU"].python.conda_dependencies.get_python_version() == "3.6.2"
+    )
+    assert Environment.get(workspace, "Footplate-Minimal", version="31").version == "1"
+    run = finished(workspace, project, got, "from azureml.core import Run; Run.get_context().log('ok', 1)\n")
+    assert run.get_metrics() == {"ok": 1}
+    (warning,) = [str(w) for w in run.get_details()["warnings"]]
+    assert "Python 3.6.2 cannot run a job" in warning
+    with pytest.raises(UserErrorException, match="no curated environment 'AzureML-Unheard-Of'"):
+        Environment.get(workspace, "AzureML-Unheard-Of")
+
+
+def test_a_clone_knows_where_it_comes_from(project: Path, workspace: Workspace) -> None:
+    mine = Environment.get(workspace, "AzureML-Minimal").clone("mine")
+    mine.python.conda_dependencies.add_pip_package("six==1.16.0")
+    registered = mine.register(workspace)
+    assert (registered.version, registered.curated) == ("1", "AzureML-Minimal")
+    mine.save_to_directory(str(project / "saved"))
+    assert Environment.load_from_directory(str(project / "saved")).curated == "AzureML-Minimal"
+    with pytest.raises(UserErrorException, match="reserved prefix"):
+        Environment.get(workspace, "Footplate-Minimal").register(workspace)

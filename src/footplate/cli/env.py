@@ -17,7 +17,7 @@ from footplate.cli.tables import table
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.locks import diff as differences
 from footplate.domain.locks import packages
-from footplate.domain.records import BuildView, BuiltView, Lock
+from footplate.domain.records import BuildView, BuiltView, CuratedView, Lock
 from footplate.sdk.environment import Environment
 from footplate.sdk.environment_spec import to_spec
 from footplate.sdk.exceptions import UserErrorException
@@ -42,14 +42,19 @@ def env() -> None:
 
 
 @env.command("list")
+@click.option("--curated", is_flag=True, help="List the catalogue instead: tested environments, and Azure's names.")
 @workspace_option
 @json_option
-def list_built(workspace_name: str | None, as_json: bool) -> None:
+def list_built(curated: bool, workspace_name: str | None, as_json: bool) -> None:
     """List what is built on the server's machine, the last used first.
 
     The size is what an environment holds alone: files that others share are counted for none of them.
     """
-    found = _built(open_workspace(workspace_name).session)
+    session = open_workspace(workspace_name).session
+    if curated:
+        _list_curated(session, as_json)
+        return
+    found = _built(session)
     if as_json:
         emit([to_json(view) for view in found])
     elif not found:
@@ -61,6 +66,17 @@ def list_built(workspace_name: str | None, as_json: bool) -> None:
             for v in found
         ]
         table(columns, rows, right=["packages", "size"])
+    if not as_json:
+        say("curated environments, ready to be used by name: footplate env list --curated")
+
+
+def _list_curated(session: Session, as_json: bool) -> None:
+    found = [from_json(CuratedView, item) for item in session.items("/curated-environments")]
+    if as_json:
+        emit([to_json(view) for view in found])
+        return
+    rows = [[v.name, v.python, v.nearest or "tested", ", ".join(v.requirements) or "–"] for v in found]
+    table(["name", "python", "stands in", "packages"], rows)
 
 
 @env.command()

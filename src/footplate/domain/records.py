@@ -245,6 +245,17 @@ class Lock:
 
 
 @dataclass(frozen=True)
+class CuratedView:
+    """An environment of the catalogue. `nearest` is the tested one that stands in for it; null for a tested one."""
+
+    name: str
+    python: str
+    requirements: Tuple[str, ...]
+    nearest: Optional[str] = None
+    left_out: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class BuiltView:
     """An environment that is built on the server's machine. `size` counts what no other environment shares."""
 

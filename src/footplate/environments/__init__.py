@@ -58,11 +58,16 @@ def _resolve_as(name: str, spec: EnvironmentSpec, workshop: Workshop, say: Say, 
     builder = load(name)
     if name == "existing":  # nothing to resolve, and nothing to keep
         return builder.lock(spec, workshop, say)
-    from footplate.environments import (
-        locks,
-    )  # lazy: a server that only ever uses existing interpreters loads none of it
+    # Lazy: a server that only ever uses existing interpreters loads none of it.
+    from footplate.environments import locks
+    from footplate.environments.curated import standing_in
 
-    return locks.once(replace(spec, builder=name), workshop, say, lambda: builder.lock(spec, workshop, say), refresh)
+    def lock() -> Lock:
+        if standing_in.OPTION not in spec.options:
+            return builder.lock(spec, workshop, say)
+        return standing_in.lock(spec, workshop, say, lambda wanted: builder.lock(wanted, workshop, say))
+
+    return locks.once(replace(spec, builder=name), workshop, say, lock, refresh)
 
 
 def remove(view: BuiltView) -> bool:

@@ -67,6 +67,8 @@ def key(spec: EnvironmentSpec, workshop: Workshop, environ: Mapping[str, str]) -
         "constraints": _texts(settings.get("constraint", "") + " " + environ.get("UV_CONSTRAINT", "")),
         "uv": {n: v for n, v in environ.items() if n.startswith("UV_") and n not in _OF_THE_MOMENT},
     }
+    if "curated" in spec.options:
+        content["curated"] = spec.options["curated"]
     if spec.builder == "conda":
         content["channels"] = conda.settings_key(spec, workshop)
     if spec.builder == "container":

@@ -20,6 +20,7 @@ from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import bytecode, folders, pythons, recipes
 from footplate.environments.base import Interpreter, Say, Workshop, make_lock
+from footplate.environments.existing import OLDEST
 from footplate.environments.pythons import Python, Version
 from footplate.environments.recipes import wheels
 from footplate.environments.requirements import OURS, clean, is_option, name_of, split_ours
@@ -72,7 +73,7 @@ def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, workshop:
     """With the nearest Python for which the requirements can be resolved."""
     there = pythons.by_nearness(asked, pythons.installed(workshop.root))
     known = ", ".join(pythons.words(python.version) for python in sorted(there, key=lambda one: one.version))
-    missing = f"Python {pythons.words(asked)} is not on this machine"
+    missing = _why_not(asked)
     if workshop.interpreters == "exact":
         raise InvalidInput(
             f"{missing}, and the setting interpreters = exact admits no other",
@@ -89,6 +90,12 @@ def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, workshop:
         warning = f"{missing}: the run uses Python {pythons.words(python.version)}, the nearest that the packages admit"
         return _content(builder, python.minor, wanted, pins, (warning,))
     raise first or InvalidInput(missing, "install a Python of at least 3.8")
+
+
+def _why_not(asked: Version) -> str:
+    if asked < OLDEST:
+        return f"Python {pythons.words(asked)} cannot run a job, which needs at least {pythons.words(OLDEST)}"
+    return f"Python {pythons.words(asked)} is not on this machine"
 
 
 @dataclass(frozen=True)

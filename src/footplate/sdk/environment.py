@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
 from footplate.domain.codec import from_json
 from footplate.domain.records import EnvironmentView
-from footplate.sdk import environment_build
+from footplate.sdk import environment_build, environment_curated
 from footplate.sdk import environment_files as files
 from footplate.sdk.checked import Checked
 from footplate.sdk.conda_dependencies import DEFAULT_NAME as DEFAULT_CONDA_NAME
@@ -50,6 +50,7 @@ class Environment(Checked):
         self.r: Optional[RSection] = None
         self.inferencing_stack_version: Optional[str] = None
         self.environment_variables: Dict[str, str] = {"EXAMPLE_ENV_VAR": "EXAMPLE_VALUE"}
+        self.curated: Optional[str] = None  # the name of the curated environment that this one comes from
         self._seal()
         for key, value in kwargs.items():
             setattr(self, key, value)
@@ -163,15 +164,18 @@ class Environment(Checked):
     def get(workspace: Workspace, name: str, version: Optional[str] = None, label: Optional[str] = None) -> Environment:
         if version is not None and label is not None:
             raise UserErrorException("both version and label were given", hint="give one of the two")
+        if environment_curated.is_reserved(name):
+            return environment_curated.get(workspace, name, version)
         query = {} if label is None or label.lower() == "latest" else {"label": label}
         path = f"{_path(workspace, name)}/{version or 'latest'}"
         return _of_view(workspace.session.get(path, query, kinds=_KINDS))
 
     @staticmethod
     def list(workspace: Workspace) -> Dict[str, Environment]:
-        """The newest version of each, by name."""
+        """The newest version of each that is registered, and the curated ones, by name."""
         views = workspace.session.items(f"/workspaces/{workspace.id}/environments", kinds=_KINDS)
-        return {made.name: made for made in map(_of_view, views)}
+        registered = {made.name: made for made in map(_of_view, views)}
+        return {**registered, **environment_curated.every(workspace)}
 
     @staticmethod
     def label(workspace: Workspace, name: str, version: str, labels: List[str]) -> None:

@@ -30,6 +30,8 @@ def definition(environment: Environment) -> Dict[str, Any]:
     data["python"]["condaDependencies"] = environment.python.conda_dependencies.as_dict()
     del data["python"]["condaDependenciesFile"]
     del data["docker"]["baseImageRegistry"]["password"]
+    if data["curated"] is None:
+        del data["curated"]
     return data
 
 

@@ -35,6 +35,8 @@ def to_spec(environment: Environment, runtime: Optional[DockerConfiguration] = N
         path = python.interpreter_path
         interpreter = sys.executable if path in ("python", "") else path
         return EnvironmentSpec(name, version, "existing", interpreter, variables=variables, options=options)
+    if environment.curated is not None:
+        options["curated"] = environment.curated
     pip = [line for line in dependencies.pip_packages if not _is_ours(line)]
     lines = (*dependencies.pip_options, *pip)
     chosen = _python(dependencies)

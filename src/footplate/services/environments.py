@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from footplate.domain.records import EnvironmentView
+from footplate.domain.records import CuratedView, EnvironmentView
+from footplate.environments import curated
 from footplate.errors import InvalidInput
 from footplate.storage import Store
-
-_RESERVED = ("azureml", "microsoft")
 
 
 class EnvironmentService:
@@ -18,7 +18,7 @@ class EnvironmentService:
         self._store = store
 
     def register(self, workspace: str, name: str, definition: dict[str, Any]) -> EnvironmentView:
-        if name.lower().startswith(_RESERVED):
+        if curated.is_reserved(name):
             raise InvalidInput(
                 f"the environment name {name!r} begins with a reserved prefix",
                 "clone the environment under a name of your own: env.clone(new_name=…)",
@@ -37,5 +37,16 @@ class EnvironmentService:
                 raise InvalidInput(f"{label!r} cannot be a label", "choose another: 'latest' is always the newest")
         return self._store.environments.set_labels(workspace, name, version, labels)
 
+    def curated(self) -> builtins.list[CuratedView]:
+        """The catalogue: ours, which are tested, then Azure's names."""
+        return [_view(entry) for entry in curated.every()]
+
+    def curated_one(self, name: str) -> CuratedView:
+        return _view(curated.get(name))
+
     def list(self, workspace: str) -> list[EnvironmentView]:
         return self._store.environments.list(workspace)
+
+
+def _view(entry: curated.Curated) -> CuratedView:
+    return CuratedView(entry.name, entry.python, entry.requirements, entry.nearest, entry.left_out)

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from footplate.domain.records import EnvironmentView
+from footplate.domain.records import CuratedView, EnvironmentView
 from footplate.server.answers import answer, answer_list
 from footplate.server.routes.parsing import Body, ServicesOf
 
@@ -35,6 +35,16 @@ def get_environment(
     workspace: str, name: str, version: str, services: ServicesOf, label: str | None = None
 ) -> Response:
     return answer(services.environments.get(workspace, name, None if version == "latest" else version, label))
+
+
+@router.get("/curated-environments")
+def list_curated_environments(services: ServicesOf) -> Response:
+    return answer_list(services.environments.curated())
+
+
+@router.get("/curated-environments/{name}", response_model=CuratedView)
+def get_curated_environment(name: str, services: ServicesOf) -> Response:
+    return answer(services.environments.curated_one(name))
 
 
 @router.post("/workspaces/{workspace}/environments/{name}/{version}/labels", response_model=EnvironmentView)

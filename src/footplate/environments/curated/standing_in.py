@@ -1,0 +1,84 @@
+"""A curated environment's own packages where they can be resolved; where not, those of the nearest tested one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import curated
+from footplate.environments.base import Say, Workshop
+from footplate.environments.curated.base import Curated
+from footplate.environments.requirements import clean, name_of
+from footplate.errors import InvalidInput
+
+OPTION = "curated"
+"""The key of a spec's options: the name of the curated environment that the spec was made from."""
+
+
+def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say, resolve: Callable[[EnvironmentSpec], Lock]) -> Lock:
+    """What the user added to a clone, or took out of it, holds for both."""
+    entry = curated.find(str(spec.options[OPTION]))
+    if entry is None or entry.nearest is None:
+        return resolve(spec)
+    try:
+        found = resolve(_only_wheels(spec, entry))
+        return replace(found, warnings=(*_about_left_out(spec, entry), *found.warnings))
+    except InvalidInput as error:
+        if workshop.interpreters == "exact":
+            raise
+        say(f"{entry.name}: its own packages cannot be installed here")
+        say(error.message)
+    instead = curated.get(entry.nearest)
+    found = resolve(_swapped(spec, entry, instead))
+    warning = f"{entry.name}: {_words(entry)} cannot be installed here; the run uses {instead.name}: {_words(instead)}"
+    return replace(found, warnings=(warning, *found.warnings))
+
+
+def _words(entry: Curated) -> str:
+    return ", ".join([*entry.requirements, f"Python {entry.python}"])
+
+
+def _about_left_out(spec: EnvironmentSpec, entry: Curated) -> tuple[str, ...]:
+    named = {name_of(line) for line in _lines(spec)}
+    missing = [line for line in entry.left_out if name_of(line) not in named]
+    if not missing:
+        return ()
+    return (f"{entry.name} comes without {', '.join(missing)}, of which there are no wheels",)
+
+
+def _lines(spec: EnvironmentSpec) -> list[str]:
+    wanted: dict[str, Any] = spec.options.get("conda") or {}
+    return clean([*spec.requirements, *(str(line) for line in wanted.get("pip") or ())])
+
+
+def _only_wheels(spec: EnvironmentSpec, entry: Curated) -> EnvironmentSpec:
+    """A source archive of an old framework resolves well, and then fails in the compiler after minutes."""
+    names = [name_of(line) for line in entry.requirements if name_of(line) not in entry.source_only]
+    options = [f"--only-binary {name}" for name in names if name]
+    return _with_lines(spec, lambda lines: [*options, *lines])
+
+
+def _swapped(spec: EnvironmentSpec, entry: Curated, instead: Curated) -> EnvironmentSpec:
+    def swap(lines: Sequence[str]) -> list[str]:
+        own = [line for line in lines if line not in entry.requirements]
+        named = {name_of(line) for line in own}
+        return [*(line for line in instead.requirements if name_of(line) not in named), *own]
+
+    made = _with_lines(spec, swap)
+    python = instead.python if spec.python == entry.python else spec.python
+    wanted: dict[str, Any] | None = made.options.get("conda")
+    if wanted is not None:
+        packages = [f"python={python}" if line == f"python={entry.python}" else line for line in wanted["dependencies"]]
+        made = replace(made, options={**made.options, "conda": {**wanted, "dependencies": packages}})
+    return replace(made, python=python)
+
+
+def _with_lines(spec: EnvironmentSpec, change: Callable[[Sequence[str]], list[str]]) -> EnvironmentSpec:
+    wanted: dict[str, Any] | None = spec.options.get("conda")
+    if wanted is None:
+        return replace(spec, requirements=tuple(change(spec.requirements)))
+    pip = change([str(line) for line in wanted.get("pip") or ()])
+    return replace(spec, options={**spec.options, "conda": {**wanted, "pip": pip}})

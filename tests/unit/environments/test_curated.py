@@ -1,0 +1,145 @@
+"""The catalogue, and what stands in where an old environment cannot be installed any more."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from footplate import environments
+from footplate.domain.locks import packages
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import curated
+from footplate.environments.base import Workshop
+from footplate.environments.curated import Curated, standing_in
+from footplate.environments.requirements import name_of
+from footplate.errors import InvalidInput, NotFound
+from footplate.testing.wheels import make_wheel
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def test_the_catalogue_has_no_name_twice_and_every_stand_in_is_tested() -> None:
+    entries = curated.every()
+    names = [entry.name.lower() for entry in entries]
+    assert len(set(names)) == len(names)
+    tested = {entry.name for entry in entries if entry.nearest is None}
+    assert {entry.nearest for entry in entries} - {None} <= tested
+    assert all(curated.is_reserved(entry.name) for entry in entries)
+
+
+def test_what_is_tested_is_pinned() -> None:
+    for entry in curated.every():
+        if entry.nearest is None:
+            assert all("==" in line for line in entry.requirements), entry.name
+
+
+@pytest.mark.parametrize("family", ["Minimal", "Sklearn", "PyTorch", "TensorFlow", "ONNX", "Horovod"])
+def test_every_family_is_there(family: str) -> None:
+    assert any(family in entry.name for entry in curated.every() if entry.nearest is None)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "nearest"),
+    [
+        ("AzureML-Minimal", None, "Footplate-Minimal"),
+        ("AzureML-Tutorial", "scikit-learn", "Footplate-Sklearn"),
+        ("AzureML-sklearn-1.5", "scikit-learn==1.5.1", "Footplate-Sklearn"),
+        ("azureml-sklearn-1.5", "scikit-learn==1.5.1", "Footplate-Sklearn"),
+        ("AzureML-TensorFlow-2.2-GPU", "tensorflow-gpu==2.2.0", "Footplate-TensorFlow-2.21-GPU"),
+        ("AzureML-TensorFlow-1.13-GPU", "tensorflow-gpu==1.13.1", "Footplate-TensorFlow-2.21-GPU"),
+        ("AzureML-TensorFlow-2.3-GPU", "tensorflow-gpu==2.3.0", "Footplate-TensorFlow-2.21-GPU"),
+        ("AzureML-tensorflow-2.16-cuda12", "tensorflow[and-cuda]==2.16.1", "Footplate-TensorFlow-2.21-GPU"),
+        ("azureml-tensorflow-2.11-cuda11", "tensorflow==2.11.0", "Footplate-TensorFlow-2.21-GPU"),
+        ("AzureML-PyTorch-1.6-GPU", "torch==1.6.0", "Footplate-PyTorch-2.13-GPU"),
+        ("AzureML-PyTorch-1.6-CPU", "torch==1.6.0", "Footplate-PyTorch-2.13-CPU"),
+        ("AzureML-PyTorch-1.4-GPU", "torch==1.4.0", "Footplate-PyTorch-2.13-GPU"),
+        ("azureml-acpt-pytorch-2.2-cuda12.1", "torch==2.2.2", "Footplate-PyTorch-2.13-GPU"),
+        ("azureml-acpt-pytorch-1.11-cuda11.3", "torch==1.11.0", "Footplate-PyTorch-2.13-GPU"),
+        ("AzureML-Chainer-5.1.0-GPU", "chainer==5.1.0", "Footplate-PyTorch-2.13-GPU"),
+        ("AzureML-Scikit-learn0.24-Cuda11-OpenMpi4.1.0-py36", "scikit-learn==0.24.1", "Footplate-Sklearn"),
+        # Not in the list, and understood:
+        ("AzureML-pytorch-1.9-ubuntu18.04-py37-cuda11-gpu", "torch==1.9.*", "Footplate-PyTorch-2.13-GPU"),
+        ("AzureML-tensorflow-2.5-ubuntu20.04-py38-cuda11-gpu", "tensorflow==2.5.*", "Footplate-TensorFlow-2.21-GPU"),
+        ("AzureML-onnxruntime-1.6-ubuntu18.04-py37-cpu-inference", "onnxruntime==1.6.*", "Footplate-ONNX"),
+    ],
+)
+def test_azure_s_names(name: str, wanted: str | None, nearest: str) -> None:
+    entry = curated.get(name)
+    assert entry.nearest is not None and entry.nearest.startswith(nearest)
+    assert wanted is None or wanted in entry.requirements
+
+
+def test_python_is_read_from_a_name() -> None:
+    assert curated.get("AzureML-pytorch-1.9-ubuntu18.04-py37-cuda11-gpu").python == "3.7"
+
+
+def test_a_name_that_says_nothing_is_not_found_and_near_ones_are_named() -> None:
+    with pytest.raises(NotFound) as caught:
+        curated.get("AzureML-Minimum")
+    assert "did you mean AzureML-Minimal" in str(caught.value.hint)
+    with pytest.raises(NotFound):
+        curated.get("Footplate-PyTorch-9")
+
+
+# ── Standing in ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def spec_of(entry: Curated, *more: str, python: str | None = None) -> EnvironmentSpec:
+    options = {standing_in.OPTION: entry.name}
+    wanted = (*entry.requirements, *more)
+    return EnvironmentSpec(builder="venv", python=python or entry.python, requirements=wanted, options=options)
+
+
+def lock_of(spec: EnvironmentSpec, root: Path, **rules: str) -> Lock:
+    return environments.resolve(spec, Workshop(root / "e", **rules), lambda _: None)
+
+
+def make_tested(wheels: Path, name: str) -> Curated:
+    """A world that has what this tested environment asks for, and nothing of what it stands in for."""
+    entry = curated.get(name)
+    for line in entry.requirements:
+        package, version = line.split("==")
+        make_wheel(wheels, str(name_of(package)).replace("-", "_"), version)
+    return entry
+
+
+def test_the_original_where_it_can_be_had(wheels: Path, tmp_path: Path) -> None:
+    entry = curated.get("AzureML-PyTorch-1.6-GPU")
+    for line in entry.requirements:
+        package, version = line.split("==")
+        make_wheel(wheels, package, version)
+    lock = lock_of(spec_of(entry, "tiny<2", python=PYTHON), tmp_path)
+    assert packages(lock)["torch"] == "1.6.0" and packages(lock)["tiny"] == "1.0"
+    assert lock.warnings == ("AzureML-PyTorch-1.6-GPU comes without horovod==0.20.0, of which there are no wheels",)
+
+
+def test_the_nearest_tested_one_where_not_with_what_the_user_added(wheels: Path, tmp_path: Path) -> None:
+    instead = make_tested(wheels, "Footplate-PyTorch-2.13-GPU")
+    entry = curated.get("AzureML-PyTorch-1.6-GPU")
+    lock = lock_of(spec_of(entry, "tiny<2", "numpy>=2"), tmp_path)
+    found = packages(lock)
+    assert (found["torch"], found["tiny"], found["pandas"]) == ("2.13.0", "1.0", "2.3.3")
+    assert found["numpy"] == "2.2.6" and "torchvision" not in found
+    assert lock.warnings[0].startswith(f"{entry.name}: torch==1.6.0, torchvision==0.7.0, ")
+    assert f"cannot be installed here; the run uses {instead.name}: torch==2.13.0, " in lock.warnings[0]
+    said = list[str]()
+    environments.resolve(spec_of(entry, "tiny<2", "numpy>=2"), Workshop(tmp_path / "e"), said.append)
+    assert len(said) == 1 and said[0].startswith("the lock of"), "that it cannot be had is found out once"
+
+
+def test_a_clone_with_conda_packages_is_swapped_as_well(wheels: Path, tmp_path: Path) -> None:
+    make_tested(wheels, "Footplate-Sklearn-1.7-CPU")
+    entry = curated.get("AzureML-Scikit-learn-0.20.3")
+    conda = {"channels": [], "dependencies": [f"python={entry.python}", "tiny=1.0"], "pip": list(entry.requirements)}
+    options = {standing_in.OPTION: entry.name, "conda": conda}
+    lock = lock_of(EnvironmentSpec(builder="conda", python=entry.python, options=options), tmp_path)
+    assert packages(lock)["scikit-learn"] == "1.7.2" and packages(lock)["tiny"] == "1.0"
+
+
+def test_exact_interpreters_admit_no_stand_in(wheels: Path, tmp_path: Path) -> None:
+    make_tested(wheels, "Footplate-PyTorch-2.13-GPU")
+    with pytest.raises(InvalidInput, match=r"Python 3\.6\.2 cannot run a job"):
+        lock_of(spec_of(curated.get("AzureML-PyTorch-1.6-GPU")), tmp_path, interpreters="exact")
