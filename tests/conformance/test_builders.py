@@ -75,7 +75,7 @@ class TestConda(BuilderSuite):
             tmp_path / "environments",
             spec("tinything=2"),
             spec("tinything=1.0"),
-            spec("tinything", "cudatoolkit=10.2"),
+            spec("tinything", "ffmpeg=4.2"),
         )
 
 

@@ -47,6 +47,9 @@ def choose(asked: str | None, root: Path) -> Version:
     for python in there:
         if all(_admits(bound[1], bound[2], python.version) for bound in bounds if bound):
             return python.version[:2]
+    for minor in range(OLDEST[1] - 1, -1, -1):  # all of the range is too old for jobs: the nearest will serve, or none
+        if all(_admits(bound[1], bound[2], (OLDEST[0], minor, 99)) for bound in bounds if bound):
+            return (OLDEST[0], minor)
     raise InvalidInput(
         f"no Python on this machine is {asked}",
         f"install one, or ask for one of those that are there: {', '.join(words(python.version) for python in there)}",

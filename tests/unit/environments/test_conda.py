@@ -9,6 +9,7 @@ from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Workshop
 from footplate.environments.conda import CondaBuilder
+from footplate.environments.conda.mapping import map_packages
 from footplate.environments.conda.names import parse, to_requirement
 from footplate.errors import InvalidInput
 from footplate.testing.wheels import make_wheel
@@ -39,13 +40,22 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
         ("msgpack-python", "msgpack"),
         ("ruamel_yaml", "ruamel_yaml"),
         ("pip=20.2.4", "pip==20.2.4.*"),
+        ("opencv==4.5.1", "opencv-python-headless==4.5.1.*"),
+        ("keras-gpu=2.3", "keras==2.3.*"),
+        ("tensorflow-gpu=2.2", "tensorflow==2.2.*"),
+        ("py-xgboost<=0.90", "xgboost<=0.90"),
+        ("librosa", "librosa"),
+        ("qtpy", "qtpy"),
+        ("typing_extensions=4.1", "typing_extensions==4.1.*"),
+        ("scikit-learn=0.24=py38_0", "scikit-learn==0.24.*"),
+        ("lightgbm", "lightgbm"),
         ("libsvm-official-not", None),
-        ("cudatoolkit=10.1", None),
-        ("mkl", None),
         ("gcc_linux-64", None),
         ("r-base=3.6", None),
-        ("_libgcc_mutex=0.1=main", None),
         ("graphviz", None),
+        ("openmpi=4", None),
+        ("ffmpeg", None),
+        ("hdf5=1.10", None),
     ],
 )
 def test_conda_s_words_become_pip_s(conda: str, pip: str | None) -> None:
@@ -55,6 +65,26 @@ def test_conda_s_words_become_pip_s(conda: str, pip: str | None) -> None:
     with pytest.raises(InvalidInput) as caught:
         to_requirement(parse(conda))
     assert repr(conda) in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("cudatoolkit=10.1", "CUDA libraries"),
+        ("pytorch-cuda=11.8", "CUDA libraries"),
+        ("mkl", "linear algebra"),
+        ("mkl_fft=1.0", "linear algebra"),
+        ("cpuonly", "only chooses"),
+        ("_libgcc_mutex=0.1=main", "only chooses"),
+        ("_tflow_select=2.3.0", "only chooses"),
+        ("ld_impl_linux-64=2.33", "every Python"),
+        ("openssl=1.1.1h=h7b6447c_0", "every Python"),
+    ],
+)
+def test_what_can_be_done_without_is_left_out_with_the_reason(text: str, reason: str) -> None:
+    assert to_requirement(parse(text)) is None
+    (told,) = map_packages([text]).dropped
+    assert told.startswith(f"{text} is left out: ") and reason in told
 
 
 @pytest.mark.parametrize("text", ["", "numpy=1.2|1.3", "numpy>=", "=1.2", "numpy=a b c"])
@@ -102,6 +132,11 @@ def test_a_range_of_pythons_takes_the_newest_that_is_there(wheels: Path, tmp_pat
     assert made.content["python"] == PYTHON
     with pytest.raises(InvalidInput, match=r"no Python on this machine is >=3\.97"):
         lock(tmp_path, ["python>=3.97", "tiny"])
+
+
+def test_a_range_of_pythons_that_are_all_too_old_gets_the_nearest(wheels: Path, tmp_path: Path) -> None:
+    made, _ = lock(tmp_path, ["python>=3.6,<3.8", "tiny"])
+    assert any(w.startswith("Python 3.7 cannot run a job, which needs at least 3.8") for w in made.warnings)
 
 
 def test_the_python_of_the_spec_counts_where_the_file_names_none(wheels: Path, tmp_path: Path) -> None:

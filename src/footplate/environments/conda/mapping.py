@@ -51,7 +51,7 @@ def map_packages(dependencies: Sequence[str]) -> Mapping:
             continue
         line = spec.text if is_ours(spec.name) else names.to_requirement(spec)
         if line is None:
-            found.dropped.append(f"{spec.text} is left out: {names.SELECTORS[spec.name]}")
+            found.dropped.append(f"{spec.text} is left out: {names.LEFT_OUT[names.key(spec.name)]}")
             continue
         found.requirements.append(line)
         found.mapped.append(line if line == spec.text else f"{spec.text} → {line}")

@@ -18,38 +18,64 @@ from footplate.errors import InvalidInput
 RENAMED = {
     "dask-core": "dask",
     "faiss": "faiss-cpu",
-    "jupyter-console-base": "jupyter-console",
-    "keras-cpu": "keras",
+    "keras-base": "keras",
+    "keras-gpu": "keras",
     "matplotlib-base": "matplotlib",
     "msgpack-python": "msgpack",
     "numpy-base": "numpy",
     "opencv": "opencv-python-headless",
-    "pandas-base": "pandas",
-    "py-lightgbm": "lightgbm",
     "py-opencv": "opencv-python-headless",
     "py-xgboost": "xgboost",
     "py-xgboost-cpu": "xgboost",
+    "py-xgboost-gpu": "xgboost",
     "pyqt": "PyQt5",
     "pytables": "tables",
+    "python-flatbuffers": "flatbuffers",
     "python-graphviz": "graphviz",
     "python-kaleido": "kaleido",
     "pytorch": "torch",
     "pytorch-cpu": "torch",
+    "pytorch-gpu": "torch",
+    "seaborn-base": "seaborn",
     "tensorflow-base": "tensorflow",
-    "tensorflow-eigen": "tensorflow-cpu",
+    "tensorflow-eigen": "tensorflow",
     "tensorflow-gpu": "tensorflow",
+    "tensorflow-mkl": "tensorflow",
     "torchtriton": "triton",
-    "typing-extensions-base": "typing-extensions",
     "uvicorn-standard": "uvicorn[standard]",
 }
-SELECTORS = {"cpuonly": "wheels for the CPU", "nomkl": "wheels bring their own linear algebra"}
-"""Packages that hold nothing and only choose between builds of others: left out, with the reason."""
+"""Those that PyPI has under another name."""
+
+_WITH_BUILD_DIGIT = frozenset(["opencv-python-headless"])
+"""PyPI's versions have one number more: conda's 4.5.1 is 4.5.1.48 there."""
+
+_SELECTS = "it holds nothing and only chooses between builds of others"
+_CUDA = "wheels bring the CUDA libraries that they were built for, or use the machine's"
+_ALGEBRA = "wheels bring their own linear algebra"
+_RUNTIME = "every Python brings it along or finds it on the machine"
+
+LEFT_OUT = {
+    **dict.fromkeys(("cpuonly", "nomkl", "pytorch-mutex", "_pytorch-select", "_tflow-select"), _SELECTS),
+    **dict.fromkeys(("_py-xgboost-mutex", "_libgcc-mutex", "_openmp-mutex", "python-abi", "blas"), _SELECTS),
+    **dict.fromkeys(("cudatoolkit", "cudnn", "nccl", "pytorch-cuda", "cuda", "cuda-toolkit", "cuda-version"), _CUDA),
+    **dict.fromkeys(("mkl", "mkl-service", "mkl-fft", "mkl-random", "mkl-include", "intel-openmp"), _ALGEBRA),
+    **dict.fromkeys(("openblas", "libblas", "libcblas", "liblapack", "libopenblas", "llvm-openmp"), _ALGEBRA),
+    **dict.fromkeys(("libgfortran", "libgfortran-ng", "libgfortran4", "libgfortran5", "libgomp"), _ALGEBRA),
+    **dict.fromkeys(("bzip2", "ca-certificates", "ld-impl-linux-64", "libedit", "libexpat", "libffi"), _RUNTIME),
+    **dict.fromkeys(("libgcc", "libgcc-ng", "libnsl", "libsqlite", "libstdcxx", "libstdcxx-ng"), _RUNTIME),
+    **dict.fromkeys(("libuuid", "libxcrypt", "libzlib", "ncurses", "openssl", "readline", "sqlite"), _RUNTIME),
+    **dict.fromkeys(("tk", "xz", "zlib"), _RUNTIME),
+}
+"""What can be done without, with the reason that the run is told."""
+
+_PYTHON_ALL_THE_SAME = frozenset(["libcst", "librosa", "libtmux"])
+"""Python packages whose names look like those of libraries."""
 
 _NO_PYTHON = re.compile(
     r"r|r-.*|_.*|lib.*|gcc.*|gxx.*|g\+\+.*|gfortran.*|clang.*|llvm.*|.*-compilers?|compilers|binutils.*|sysroot.*|make|"
-    r"cuda.*|cudnn|nccl|pytorch-cuda|pytorch-gpu|pytorch-mutex|faiss-gpu|mkl.*|blas.*|openblas.*|atlas|tbb-devel|intel-openmp|"
-    r"openssl|zlib|bzip2|xz|zstd|lz4-c|snappy|hdf5|netcdf4-c|sqlite|readline|ncurses|tk|expat|curl|wget|git|git-lfs|"
-    r"ca-certificates|nodejs|openjdk|perl.*|ruby|go|rust|boost.*|qt.*|geos|gdal|proj|jpeg|freetype|graphviz|ffmpeg|sox|"
+    r"cuda-.*|faiss-gpu|mkl-.*|blas-.*|openblas-.*|atlas|tbb-devel|openmpi|mpich|mpi|impi.*|"
+    r"zstd|lz4-c|snappy|hdf5|netcdf4-c|expat|curl|wget|git|git-lfs|nodejs|openjdk|perl.*|ruby|go|rust|"
+    r"boost|boost-cpp|qt|qt-main|qt5.*|qt6.*|geos|gdal|proj|jpeg|freetype|graphviz|ffmpeg|sox|"
     r"poppler|tesseract|pandoc|texlive.*|xorg-.*|vc|vs20.*|conda|mamba|anaconda|nltk-data|glib|gst.*|icu|fonts?-.*|arrow-cpp"
 )
 _SPEC = re.compile(
@@ -81,17 +107,24 @@ def parse(text: str) -> CondaSpec:
 
 
 def to_requirement(spec: CondaSpec) -> str | None:
-    """The line for pip; None for what only selects. Refuses, by name, what PyPI does not have under this name."""
-    name = normal(spec.name) if not spec.name.startswith("_") else spec.name
-    if name in SELECTORS:
+    """The line for pip; None for what can be done without. Refuses, by name, what is not on PyPI under this name."""
+    name = key(spec.name)
+    if name in LEFT_OUT:
         return None
-    if name not in RENAMED and _NO_PYTHON.fullmatch(name):
+    if name not in RENAMED and name not in _PYTHON_ALL_THE_SAME and _NO_PYTHON.fullmatch(name):
         raise InvalidInput(
             f"the conda package {spec.text!r} is not a Python package, and without conda it cannot be installed",
             f"take {spec.name!r} out of the conda dependencies and have it installed on the machine, "
             "or make its channel reachable",
         )
-    return f"{RENAMED.get(name, spec.name)}{spec.version}"
+    renamed = RENAMED.get(name, spec.name)
+    exact = re.fullmatch(r"==[^*,]+", spec.version) is not None and renamed in _WITH_BUILD_DIGIT
+    return f"{renamed}{spec.version}{'.*' if exact else ''}"
+
+
+def key(name: str) -> str:
+    """As the tables here have it: an underscore at the beginning means something, between words it does not."""
+    return f"_{normal(name[1:])}" if name.startswith("_") else normal(name)
 
 
 def on_pypi(name: str) -> str:

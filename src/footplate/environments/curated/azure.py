@@ -12,7 +12,9 @@ from footplate.environments.curated import tested
 from footplate.environments.curated.base import Curated
 
 _OLD_PYTHON = "3.6.2"
-_TORCH_EXTRAS = ("mkl==2018.0.3", "tensorboard==1.14.0", "future==0.17.1")
+_OF_THOSE_DAYS = "numpy<1.20"
+_PROTOBUF = "protobuf<3.21"
+"""Wheels of 2020 name no upper bounds, and fail with what these two took away since."""
 
 # version → torch, torchvision, horovod
 _TORCHES = {
@@ -39,7 +41,8 @@ _TABLES = ("matplotlib>=3.3,<3.4", "pandas>=1.1,<1.2", "scipy>=1.5,<1.6", "numpy
 
 def _torch(version: str, kind: str) -> Curated:
     torch, vision, horovod = _TORCHES[version]
-    extras = _TORCH_EXTRAS[:1] if version == "1.0" else _TORCH_EXTRAS
+    board = "tensorboard==1.15.0" if version == "1.6" else "tensorboard==1.14.0"
+    extras = ("mkl==2018.0.3", *(() if version == "1.0" else (board, "future==0.17.1", _PROTOBUF)), _OF_THOSE_DAYS)
     nearest = tested.TORCH_GPU if kind == "GPU" else tested.TORCH_CPU
     wanted = (f"torch=={torch}", f"torchvision=={vision}", *extras)
     left_out = (f"horovod=={horovod}",)
@@ -51,8 +54,8 @@ def _tensorflow(version: str, kind: str) -> Curated:
     name, nearest = (
         ("tensorflow-gpu", tested.TENSORFLOW_GPU) if kind == "GPU" else ("tensorflow", tested.TENSORFLOW_CPU)
     )
-    # Wheels of those days name no upper bound for protobuf, and fail with all that came after 3.
-    wanted = (f"{name}=={tensorflow}", "protobuf<3.21", *(("h5py<3",) if version < "2.3" else ()))
+    bounds = (_PROTOBUF, "h5py<3", _OF_THOSE_DAYS)
+    wanted = (f"{name}=={tensorflow}", *bounds)
     left_out = (f"horovod=={horovod}",)
     return Curated(f"AzureML-TensorFlow-{version}-{kind}", _OLD_PYTHON, wanted, nearest.name, left_out)
 
