@@ -131,6 +131,7 @@ def _identity(view: RunView) -> list[tuple[str, Any]]:
         ("id", view.id),
         ("name", view.display_name or view.name),
         ("status", word(view.status)),
+        ("attempt", view.attempt if view.attempt > 1 else None),
         ("waiting", waiting),
         ("experiment", view.experiment),
         ("script", script),
@@ -261,6 +262,25 @@ def cancel(run_ids: tuple[str, ...], reason: str, workspace_name: str | None, as
         say(f"{view.id}: {after['status']}")
     if as_json:
         emit(ended)
+
+
+@runs.command()
+@run_argument
+@click.option("--reason", default="", metavar="TEXT", help="Why, for the run's story.")
+@workspace_option
+@json_option
+def restart(run_id: str, reason: str, workspace_name: str | None, as_json: bool) -> None:
+    """Try a run again that failed or was canceled.
+
+    It keeps its id; metrics and logs go on, and the script finds in ./outputs what the last attempt left there.
+    """
+    run, view = find_run(run_id, workspace_name)
+    run.restart(reason)
+    if as_json:
+        emit(to_json(find_view(view.id, workspace_name)[1]))
+    else:
+        say(f"{view.id}: attempt {run.attempt}")
+        say(f"watch it with: footplate runs logs -f {view.id}")
 
 
 @runs.command()

@@ -9,6 +9,10 @@
 The outcome is decided by the first event that decides it (a failed rank, a cancel, a lost node, a time limit, the last
 rank that ended well) and is never changed after that, but for one case: a node that is lost while it ships makes a
 completed run a failed one. A run ends when its outcome is decided and every node is over.
+
+A run that failed or was canceled may be started again under its id (Restarted): the next attempt begins in the queue,
+with the environment that was resolved for the first. A lost node does that by itself as long as the spec's
+`max_attempts` allows it.
 Effects are idempotent; `resume(record)` gives those that a restarted server must perform again.
 """
 
@@ -113,13 +117,22 @@ class Completes:
 
 
 @dataclass(frozen=True)
+class Restarted:
+    """The run is to be tried again. `attempt` is the number of the new attempt, so that asking twice starts one."""
+
+    attempt: int
+    by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Warned:
     message: str
 
 
 Event = Union[
     Submitted, Locked, Waits, Admitted, Launched, Joined, Prepares, Started, Exited, Done, Lost, Fails, CancelAsked,
-    Completes, Warned,
+    Completes, Restarted, Warned,
 ]  # fmt: skip
 
 # ── Effects ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -152,7 +165,14 @@ class Conclude:
     """The run is over: nothing more will happen to it."""
 
 
-Effect = Union[ResolveLock, Schedule, Launch, StopNodes, Conclude]
+@dataclass(frozen=True)
+class NextAttempt:
+    """An attempt is over and another one begins. The engine's word for the old one's agents is kept until the end."""
+
+    handle: Optional[str]
+
+
+Effect = Union[ResolveLock, Schedule, Launch, StopNodes, Conclude, NextAttempt]
 Decision = Tuple[RunRecord, Tuple[Effect, ...]]
 
 # ── Status ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -168,6 +188,9 @@ _STATUS_OF_STAGE = {
 }
 _STATUS_OF_OUTCOME = {"completed": "Completed", "failed": "Failed", "canceled": "Canceled"}
 TERMINAL = ("Completed", "Failed", "Canceled")
+NODE_LOST = "node_lost"
+"""The code of the cause when a node is gone: the one failure that is nobody's fault, and may be tried again."""
+
 _OVER = (NodeState.DONE, NodeState.LOST)
 _HOLDS_NODES = (Stage.PROVISIONING, Stage.PREPARING, Stage.RUNNING, Stage.FINALIZING)
 
@@ -226,9 +249,7 @@ def _repeats_the_end(record: RunRecord, event: Event) -> bool:
         return True
     if isinstance(event, Completes):
         return record.outcome is not None and record.outcome.kind == "completed"
-    if isinstance(event, Launched):
-        return True
-    return isinstance(event, (Done, Exited, Lost))
+    return isinstance(event, (Launched, Done, Exited, Lost, Restarted))
 
 
 def _check_node(record: RunRecord, event: Event) -> None:
@@ -368,6 +389,44 @@ def _completes(record: RunRecord, event: Completes, now: float) -> Decision:
     return _decide(record, Outcome("completed"), now)
 
 
+def _restarted(record: RunRecord, event: Restarted, now: float) -> Decision:
+    if event.attempt <= record.attempt:
+        return record, ()  # it has been done
+    if event.attempt > record.attempt + 1:
+        raise InvalidTransition(
+            f"run {record.id} is at attempt {record.attempt} and takes no attempt {event.attempt}",
+            f"its next attempt is {record.attempt + 1}",
+        )
+    refusal = _why_not_again(record)
+    if refusal is not None:
+        raise InvalidTransition(*refusal)
+    return _try_again(record, ())
+
+
+def _why_not_again(record: RunRecord) -> Optional[Tuple[str, str]]:
+    if record.spec.kind != "job":
+        return f"run {record.id} is interactive: only its own process can run it", "start a new one: start_logging()"
+    if record.stage is not Stage.ENDED or record.outcome is None:
+        return (
+            f"run {record.id} is {status(record)}, and only a run that has ended can be restarted",
+            f"wait for its end, or ask for it: footplate runs cancel {record.id}",
+        )
+    if record.outcome.kind == "completed":
+        return f"run {record.id} has completed: there is nothing to try again", "submit it again as a new run"
+    return None
+
+
+def _try_again(record: RunRecord, effects: Tuple[Effect, ...]) -> Decision:
+    """The next attempt, from the queue on; what the server needs to know of the last one is in the story."""
+    stage = Stage.LOCKING if record.lock is None else Stage.QUEUED
+    after = replace(
+        record, attempt=record.attempt + 1, stage=stage, nodes=(), handle=None, outcome=None, waiting=None,
+        started=None, ended=None,
+    )  # fmt: skip
+    begin: Effect = ResolveLock() if record.lock is None else Schedule()
+    return after, (*effects, NextAttempt(record.handle), begin)
+
+
 def _warned(record: RunRecord, event: Warned, now: float) -> Decision:
     if event.message in record.warnings:
         return record, ()
@@ -386,11 +445,20 @@ def _decide(record: RunRecord, outcome: Outcome, now: float) -> Decision:
 def _settle(record: RunRecord, now: float, effects: Tuple[Effect, ...]) -> Decision:
     """Move on to FINALIZING when all ranks have ended, and to ENDED when all nodes are over."""
     if record.outcome is not None and all(n.state in _OVER for n in record.nodes):
+        if _tries_by_itself(record, record.outcome):
+            return _try_again(record, effects)
         ended = replace(record, stage=Stage.ENDED, ended=now, waiting=None)
         return ended, (*effects, Conclude(), *((Schedule(),) if record.spec.kind == "job" else ()))
     if record.outcome is not None and all(n.state in (NodeState.EXITED, *_OVER) for n in record.nodes):
         return replace(record, stage=Stage.FINALIZING), effects
     return record, effects
+
+
+def _tries_by_itself(record: RunRecord, outcome: Outcome) -> bool:
+    """Whether nothing but the loss of a node ended this attempt, and the spec allows another one."""
+    said = outcome.kind == "failed" and outcome.cause is not None and outcome.cause.code == NODE_LOST
+    lost = any(node.state is NodeState.LOST for node in record.nodes)
+    return said and lost and record.handle is not None and record.attempt < record.spec.max_attempts
 
 
 def _alive(record: RunRecord) -> Tuple[int, ...]:
@@ -406,7 +474,7 @@ def _with_node(record: RunRecord, index: int, **changes: Any) -> RunRecord:
 _HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
     Submitted: _submitted, Locked: _locked, Waits: _waits, Admitted: _admitted, Launched: _launched, Joined: _joined,
     Prepares: _prepares, Started: _started, Exited: _exited, Done: _done, Lost: _lost, Fails: _fails,
-    CancelAsked: _cancel_asked, Completes: _completes, Warned: _warned,
+    CancelAsked: _cancel_asked, Completes: _completes, Restarted: _restarted, Warned: _warned,
 }  # fmt: skip
 
 
@@ -431,6 +499,7 @@ def tell(event: Event) -> str:
         Fails: lambda e: e.cause.message,
         CancelAsked: lambda e: f"cancel asked by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else ""),
         Completes: lambda e: "completed by its client",
+        Restarted: lambda e: f"restart asked by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else ""),
         Warned: lambda e: f"warning: {e.message}",
     }
     return sentences[type(event)](event)

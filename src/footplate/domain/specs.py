@@ -78,6 +78,7 @@ class RunSpec:
     distribution: Distribution = Distribution()
     snapshot: Optional[str] = None
     max_seconds: Optional[float] = None
+    max_attempts: int = 1  # how often the run is started in all when a node is lost
     priority: int = 0
     parent: Optional[str] = None
     name: Optional[str] = None
@@ -123,6 +124,8 @@ def check_spec(spec: RunSpec) -> None:
     if spec.max_seconds is not None and not spec.max_seconds > 0:
         raise InvalidInput(f"max_seconds is {spec.max_seconds:g}", "give a positive number of seconds, or none at all")
     check_data(spec.inputs, spec.outputs)
+    if spec.max_attempts < 1:
+        raise InvalidInput(f"max_attempts is {spec.max_attempts}", "give 1 for no retries, or more")
     if spec.kind == "job":
         _check_program(spec.program)
         _check_distribution(spec.distribution)

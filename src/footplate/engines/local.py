@@ -65,7 +65,8 @@ class LocalEngine:
 
     def submit(self, request: Request) -> str:
         home, agents = str(request.body["home"]), cast("list[dict[str, Any]]", request.body["agents"])
-        started = [self._start(NodeFolder(home, request.run, n), agent, request) for n, agent in enumerate(agents)]
+        folders = [NodeFolder(home, request.run, node, request.attempt) for node in range(len(agents))]
+        started = [self._start(folder, agent, request) for folder, agent in zip(folders, agents, strict=True)]
         handle = {"home": home, "run": request.run, "attempt": request.attempt, "agents": started}
         return json.dumps(handle, sort_keys=True, separators=(",", ":"))
 
@@ -78,8 +79,7 @@ class LocalEngine:
             return
         agents = _agents(known)
         tree.send(_living(agents), signal.SIGTERM)
-        folders = [NodeFolder(str(known["home"]), str(known["run"]), node) for node in range(len(agents))]
-        timer = threading.Timer(grace, _end_by_force, [agents, folders])
+        timer = threading.Timer(grace, _end_by_force, [agents, _folders(known)])
         timer.daemon = True
         timer.start()
 
@@ -88,8 +88,7 @@ class LocalEngine:
         known = _parse(handle)
         if known is None:
             return True
-        home, run, count = str(known["home"]), str(known["run"]), len(_agents(known))
-        removed = [_removed(NodeFolder(home, run, node)) for node in range(count)]
+        removed = [_removed(folder) for folder in _folders(known)]
         return all(removed)
 
     # ── Starting ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -163,6 +162,11 @@ def _agents(known: dict[str, Any]) -> list[tuple[int, str]]:
     return [(int(agent["pid"]), str(agent["identity"])) for agent in known["agents"]]
 
 
+def _folders(known: dict[str, Any]) -> list[NodeFolder]:
+    home, run, attempt = str(known["home"]), str(known["run"]), int(known.get("attempt", 1))
+    return [NodeFolder(home, run, node, attempt) for node in range(len(known["agents"]))]
+
+
 def _living(agents: Iterable[tuple[int, str]]) -> list[int]:
     return [pid for pid, identity in agents if tree.alive(pid, identity)]
 
@@ -172,9 +176,8 @@ def _observe(handle: str) -> Observation:
     if known is None:
         return Observation("gone")
     agents, codes = _agents(known), dict[int, int | None]()
-    for node, (pid, identity) in enumerate(agents):
+    for node, ((pid, identity), folder) in enumerate(zip(agents, _folders(known), strict=True)):
         if not tree.alive(pid, identity):
-            folder = NodeFolder(str(known["home"]), str(known["run"]), node)
             # An agent removes its folder when all is done, and leaves its exit code when it is not; one that was killed
             # leaves neither.
             codes[node] = folder.read_exit() if folder.exists() else 0

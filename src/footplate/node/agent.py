@@ -21,7 +21,7 @@ from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
-from footplate.node import causes, containers, machine, outputs, prepare, ranks, sampler, tree
+from footplate.node import causes, containers, machine, outputs, prepare, ranks, salvage, sampler, tree
 from footplate.node.courier import Courier
 from footplate.node.link import SHORT_PATIENCE, Abandoned, Link
 from footplate.node.options import Options
@@ -49,7 +49,7 @@ class _Stopped(Exception):
 
 def main(arguments: list[str]) -> int:
     options = Options(arguments)
-    folder = NodeFolder(options.root, options.run, options.node)
+    folder = NodeFolder(options.root, options.run, options.node, options.attempt)
     held = folder.take_lock() if options.lock is None else options.lock
     if held is None:
         return 0  # another agent of this node lives: nothing to do, and nothing to say about its end
@@ -94,11 +94,11 @@ class Agent:
         self._folder = folder
         self._token = os.environ.get("FOOTPLATE_TOKEN")
         starter = self._revive_server if options.home else None
-        self._link = Link(
-            Transport(options.endpoint, self._token, starter, SHORT_PATIENCE), options.run, options.node, folder.exists
-        )
+        transport = Transport(options.endpoint, self._token, starter, SHORT_PATIENCE)
+        self._link = Link(transport, options.run, options.node, folder.exists, options.attempt)
         self._ranks: list[ranks.Rank] = []
         self._orders: NodeOrders
+        self._bases: dict[str, int] = {}
         self._began = time.time()
         self._oom_before = causes.oom_kills()
         self._why_stop: str | None = None
@@ -123,6 +123,8 @@ class Agent:
             self._end_leftovers(GRACE_SECONDS)
             raise Abandoned(error.message) from None
         try:
+            if self._options.attempt > 1:
+                self._follow_earlier_attempts()
             if not self._adopt():
                 self._start(self._prepare())
             cause = self._watch()
@@ -164,7 +166,18 @@ class Agent:
         except OSError as error:
             raise self._no_room(error) from None
         address = "127.0.0.1" if self._options.home else machine.address_towards(self._options.endpoint)
-        return self._link.join(self._options.attempt, os.uname().nodename, address, machine.describe())
+        return self._link.join(os.uname().nodename, address, machine.describe())
+
+    def _follow_earlier_attempts(self) -> None:
+        """Save what earlier attempts could not hand over, and find out how long the logs are that this one goes on."""
+        bases = self._folder.read_bases()
+        if bases is None:
+            for folder in self._folder.earlier():
+                salvage.save(folder, self._orders, self._link, self._options.home, say)
+            self._orders = self._link.insist(lambda: self._link.orders(0.0))
+            bases = dict(self._orders.shipped.get("logs") or {})
+            self._folder.write_bases(bases)
+        self._bases = bases
 
     def _no_room(self, error: OSError) -> Exception:
         words = f"the disk of {self._folder.path} is full"
@@ -186,6 +199,9 @@ class Agent:
             if self._orders.stop:
                 raise _Stopped
         prepare.lay_out(self._orders, self._link, self._options.home, self._folder)
+        if self._options.attempt > 1:
+            self._talk().tell("prepares", "bringing back the outputs of the last attempt")
+            prepare.bring_back(self._orders, self._link, self._options.home, self._folder)
         interpreter = prepare.build(self._orders, self._folder, lambda message: self._talk().tell("prepares", message))
         self._interruptible = False
         return interpreter
@@ -228,6 +244,7 @@ class Agent:
         variables = {
             "FOOTPLATE_ENDPOINT": options.endpoint,
             "FOOTPLATE_JOURNALS": folder.journals,
+            "FOOTPLATE_ATTEMPT": str(options.attempt),
             "AZ_BATCHAI_JOB_TEMP": folder.tmp,
             "AZ_BATCHAI_JOB_WORK_DIR": folder.wd,
         }
@@ -271,7 +288,7 @@ class Agent:
         self._talk().tell("started")
         own = os.path.join(self._folder.journals, self._orders.run)
         try:
-            self._sampler = Sampler(own, self._options.node, self._folder.wd)
+            self._sampler = Sampler(own, self._options.node, self._folder.wd, self._options.attempt)
             self._sampler.start()
         except OSError as error:
             say(f"the machine is not sampled: {error}")
@@ -364,7 +381,7 @@ class Agent:
     def _talk(self) -> Courier:
         """The courier, started when it is first needed: not before the ranks, unless something else takes time."""
         if self._courier is None:
-            shipper = Shipper(self._link, self._folder, self._orders, say)
+            shipper = Shipper(self._link, self._folder, self._orders, say, self._bases)
             self._courier = Courier(self._link, shipper, self._on_stop, self._folder.exists)
             self._courier.start()
         return self._courier

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, TypeVar
@@ -25,12 +26,19 @@ class Abandoned(Exception):
 
 
 class Link:
-    def __init__(self, transport: Transport, run: str, node: int, wanted: Callable[[], bool]) -> None:
+    def __init__(self, transport: Transport, run: str, node: int, wanted: Callable[[], bool], attempt: int = 1) -> None:
         """`wanted` says whether it still makes sense to wait for a server that is away."""
         self._transport = transport
+        self._attempt = attempt
         self._run = f"/runs/{run}"
         self._node = f"/runs/{run}/nodes/{node}"
         self._wanted = wanted
+
+    def of_attempt(self, attempt: int) -> Link:
+        """The same link, speaking for another attempt."""
+        other = copy.copy(self)
+        other._attempt = attempt
+        return other
 
     def insist(self, call: Callable[[], T], enough: Callable[[], bool] = lambda: False) -> T:
         """Repeat until it is done, however long the server is away or the disk is full.
@@ -53,8 +61,8 @@ class Link:
 
     # ── The life of the node ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def join(self, attempt: int, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
-        body = {"attempt": attempt, "host": host, "address": address, "info": info}
+    def join(self, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
+        body = {"attempt": self._attempt, "host": host, "address": address, "info": info}
         return from_json(NodeOrders, self._transport.post(f"{self._node}/join", body))
 
     def orders(self, wait: float) -> NodeOrders:
@@ -62,11 +70,11 @@ class Link:
 
     def tell(self, event: str, message: str | None = None, cause: Cause | None = None) -> bool:
         """Report an event; the answer says whether the ranks are to be stopped."""
-        body = {"event": event, "message": message, "cause": to_json(cause)}
+        body = {"event": event, "message": message, "cause": to_json(cause), "attempt": self._attempt}
         return bool(self._transport.post(f"{self._node}/events", body)["stop"])
 
     def beat(self) -> bool:
-        return bool(self._transport.post(f"{self._node}/heartbeat")["stop"])
+        return bool(self._transport.post(f"{self._node}/heartbeat", {"attempt": self._attempt})["stop"])
 
     def warn(self, message: str) -> None:
         self._transport.post(f"{self._run}/warnings", {"message": message})
@@ -86,8 +94,14 @@ class Link:
 
     def add_files(self, files: Sequence[FileView], key: str) -> list[str]:
         """Name blobs that are in the store as files of the run; returns the names that it had before this `key`."""
-        body = {"key": key, "files": [to_json(file) for file in files], "automatic": True}
+        body: dict[str, Any] = {"key": key, "files": [to_json(file) for file in files], "automatic": True}
+        body["attempt"] = self._attempt
         return list(self._transport.post(f"{self._run}/files", body)["skipped"])
+
+    def files(self, prefix: str) -> list[FileView]:
+        """The files that the run keeps under names that begin so."""
+        answer = self._transport.get(f"{self._run}/files", {"prefix": prefix})
+        return [from_json(FileView, item) for item in answer["items"] if item["digest"] is not None]
 
     def missing(self, digests: Sequence[str]) -> set[str]:
         return set(self._transport.post("/blobs/missing", {"digests": list(digests)})["missing"])

@@ -41,6 +41,14 @@ def lay_out(orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder
         raise Failed(Cause("start_failed", f"the script {script!r} is not in the source folder", hint, orders.node))
 
 
+def bring_back(orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder) -> None:
+    """What earlier attempts left in the collected folders, where the script finds its checkpoints again."""
+    try:
+        snapshot.bring_back(orders.collect, link, home, folder)
+    except (FootplateError, OSError) as error:
+        raise _failed(orders, "outputs_failed", "the earlier outputs could not be laid out", error) from None
+
+
 def build(orders: NodeOrders, folder: NodeFolder, tell: Callable[[str], None]) -> Interpreter:
     """The interpreter of the run's environment. `tell` hears, once, that this takes time."""
     name = f"{BUILD_LOG}.txt" if orders.node == 0 else f"{BUILD_LOG}_{orders.node}.txt"

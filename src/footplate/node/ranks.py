@@ -130,6 +130,8 @@ def start(orders: NodeOrders, plan: RankPlan, setting: Setting, folder: NodeFold
         )
     log = os.path.join(folder.logs, plan.log)
     os.makedirs(os.path.dirname(log), exist_ok=True)
+    if orders.attempt > 1:
+        _mark_attempt(log, orders.attempt)
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
@@ -146,6 +148,13 @@ def start(orders: NodeOrders, plan: RankPlan, setting: Setting, folder: NodeFold
     rank = Rank(plan.rank, pid, tree.identity(pid), plan.log, enclosed=container is not None)
     rank.watch = _watch(pid)
     return rank
+
+
+def _mark_attempt(log: str, attempt: int) -> None:
+    """In the run's log, which goes on where the last attempt's ended, the line that tells the two apart."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    with open(log, "a", encoding="utf-8") as file:
+        file.write(f"──── attempt {attempt} · {stamp} ────\n")
 
 
 def _watch(pid: int) -> int | None:

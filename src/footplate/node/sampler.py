@@ -24,12 +24,12 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Sampler:
-    def __init__(self, folder: str, node: int, disk: str) -> None:
-        name = f"node_{node}"
+    def __init__(self, folder: str, node: int, disk: str, attempt: int = 1) -> None:
+        # A journal has one writer: another attempt, or an agent that follows a dead one, opens another.
+        name = f"node_{node}" + (f"_attempt_{attempt}" if attempt > 1 else "")
         taken = os.path.exists(os.path.join(folder, f"{name}.slots"))
-        # A journal has one writer: an agent that follows a dead one opens another.
         self._journal = Journal(folder, f"{name}_{os.getpid()}" if taken else name)
-        self._prefix = f"system/{name}/"
+        self._prefix = f"system/node_{node}/"
         self._disk = disk
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)

@@ -1,8 +1,9 @@
-"""The source folder of the run, laid out in the working folder of the ranks."""
+"""The source folder of the run, and what its earlier attempts made, laid out in the working folder of the ranks."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from footplate.content.blobs import BlobFolder
 from footplate.content.tree import materialize
@@ -18,17 +19,26 @@ def fetch(digest: str, link: Link, home: str | None, folder: NodeFolder) -> None
     """
     blobs = BlobFolder(os.path.join(folder.home, "blobs"))
 
-    def lay(wanted: str, path: str, executable: bool) -> None:
-        if home is None:
-            _bring(wanted, link, blobs)
+    def lay(wanted: str, path: str, executable: bool = False) -> None:
+        _bring(wanted, link, home, blobs)
         blobs.copy_to(wanted, path, executable)
 
-    if home is None:
-        _bring(digest, link, blobs)
+    _bring(digest, link, home, blobs)
     with blobs.open(digest) as manifest:
         materialize(manifest.read(), lay, folder.wd)
 
 
-def _bring(digest: str, link: Link, blobs: BlobFolder) -> None:
-    if not blobs.has(digest):
+def bring_back(names: Sequence[str], link: Link, home: str | None, folder: NodeFolder) -> None:
+    """Lay out the files that the run keeps in the folders `names`: copies, which the script may change."""
+    blobs = BlobFolder(os.path.join(folder.home, "blobs"))
+    for name in names:
+        for file in link.insist(lambda prefix=f"{name}/": link.files(prefix)):
+            target = os.path.join(folder.wd, file.path)
+            _bring(file.digest or "", link, home, blobs)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            blobs.copy_to(file.digest or "", target)
+
+
+def _bring(digest: str, link: Link, home: str | None, blobs: BlobFolder) -> None:
+    if home is None and not blobs.has(digest):
         link.insist(lambda: blobs.put_stream(digest, link.get_blob(digest)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,9 +31,19 @@ class _Log:
 
 
 class Shipper:
-    """Knows what the server has. `ship` sends at most one piece of each file, so that no file starves another."""
+    """Knows what the server has. `ship` sends at most one piece of each file, so that no file starves another.
 
-    def __init__(self, link: Link, folder: NodeFolder, orders: NodeOrders, say: Callable[[str], None]) -> None:
+    `bases` tells how long the server's logs were when this attempt of the run began: it goes on where they ended.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        folder: NodeFolder,
+        orders: NodeOrders,
+        say: Callable[[str], None],
+        bases: Mapping[str, int] | None = None,
+    ) -> None:
         self._link = link
         self._folder = folder
         self._run = orders.run
@@ -42,6 +52,7 @@ class Shipper:
         self._watch = orders.watch
         self._say = say
         self._shipped_logs: dict[str, Any] = orders.shipped.get("logs") or {}
+        self._bases = bases or {}
         self._logs: dict[str, _Log] = {}
         self._journals: dict[str, int] = dict(orders.shipped.get("journals") or {})
         self._refused: set[str] = set()
@@ -83,7 +94,7 @@ class Shipper:
 
     def _ship_log(self, name: str, path: str) -> bool:
         info = os.stat(path)
-        log = self._logs.setdefault(name, _Log(int(self._shipped_logs.get(name, 0))))
+        log = self._logs.setdefault(name, _Log(max(0, int(self._shipped_logs.get(name, 0)) - self._base(name))))
         seen = (info.st_size, info.st_mtime_ns)
         if seen == log.seen and log.offset == info.st_size:
             return False
@@ -105,11 +116,15 @@ class Shipper:
             return True
         return bool(log.tail) and os.pread(file, len(log.tail), log.offset - len(log.tail)) != log.tail
 
+    def _base(self, name: str) -> int:
+        return self._bases.get(name, 0)
+
     def _send_log(self, name: str, log: _Log, data: bytes, replace: bool) -> bool:
+        offset = self._base(name) + log.offset
         try:
-            self._link.append_log(name, log.offset, data, replace)
+            self._link.append_log(name, offset, data, replace)
         except Conflict as error:
-            log.offset, log.tail, log.seen = _agreed(error, log.offset), b"", None
+            log.offset, log.tail, log.seen = max(0, _agreed(error, offset) - self._base(name)), b"", None
             return True
         log.offset += len(data)
         log.tail = (log.tail + data)[-_TAIL:]

@@ -1,5 +1,7 @@
 """The folder of one agent, `work/<run>/node_<n>/`, and the folder that jobs import Footplate from.
 
+Each attempt of a run has its own: from the second on they are called `node_<n>_attempt_<k>`.
+
     agent.lock    flock'ed as long as the agent lives; holds {"pid", "identity", "attempt"} of the one that holds it
     agent.log     stdout and stderr of the agent
     agent.exit    exit code, written as the last act of an agent that did not get to the end of its work
@@ -8,6 +10,7 @@
     logs/         what the ranks print, and the log of the environment's build; named as in the run
     journals/     metrics, `<run id>/<writer>.slots` and `.text`
     exits/        what the bootstrap of each rank says about its end
+    bases.json    how long each log was, at the server, when this attempt began
 
 An agent that has finished removes the whole folder: that it is gone *is* its exit code 0. With FOOTPLATE_KEEP_WORK=1 it
 stays, and holds `agent.exit`.
@@ -42,10 +45,10 @@ _packages_seen = False
 class NodeFolder:
     """Paths, and the few small files that are read and written whole."""
 
-    def __init__(self, home: str, run: str, node: int) -> None:
+    def __init__(self, home: str, run: str, node: int, attempt: int = 1) -> None:
         self.home = home
-        self._run, self._node = run, node
-        self.path = os.path.join(home, "work", run, f"node_{node}")
+        self._run, self._node, self.attempt = run, node, attempt
+        self.path = os.path.join(home, "work", run, f"node_{node}" + (f"_attempt_{attempt}" if attempt > 1 else ""))
         self.wd = os.path.join(self.path, "wd")
         self.logs = os.path.join(self.path, "logs")
         self.journals = os.path.join(self.path, "journals")
@@ -55,6 +58,12 @@ class NodeFolder:
         self._lock = os.path.join(self.path, "agent.lock")
         self._exit = os.path.join(self.path, "agent.exit")
         self._state = os.path.join(self.path, "state.json")
+        self._bases = os.path.join(self.path, "bases.json")
+
+    def earlier(self) -> list[NodeFolder]:
+        """What is left of earlier attempts of this node: their agents could not finish."""
+        folders = [NodeFolder(self.home, self._run, self._node, attempt) for attempt in range(1, self.attempt)]
+        return [folder for folder in folders if folder.exists()]
 
     def marker(self) -> dict[str, str]:
         """By which processes of this node are known."""
@@ -111,6 +120,13 @@ class NodeFolder:
     def write_state(self, state: dict[str, Any]) -> None:
         """Not fsynced: it matters after the death of the agent; the death of the machine takes the ranks along."""
         _write_aside(self._state, json.dumps(state))
+
+    def read_bases(self) -> dict[str, int] | None:
+        return _read_json(self._bases)
+
+    def write_bases(self, bases: dict[str, int]) -> None:
+        """As for the state; written before the first byte of a log is shipped."""
+        _write_aside(self._bases, json.dumps(bases))
 
     def read_rank_exit(self, rank: int) -> dict[str, Any]:
         """What the bootstrap says: `code`, `exception`, `exception_message`, `traceback`; empty when it could not."""

@@ -110,9 +110,15 @@ class RunHandle:
     def status(self) -> str:
         return self.get_status()
 
+    @property
+    def attempt(self) -> int:
+        """1, and one more for each time that the run was restarted."""
+        return self._view.attempt
+
     def get_status(self) -> str:
-        """Fresh from the server, until the run is over."""
-        if self._known is None or self._known.status not in TERMINAL:
+        """Fresh from the server, until the run is over for good: one that failed may be restarted."""
+        known = self._known
+        if known is None or known.status not in TERMINAL or (known.kind == "job" and known.status != "Completed"):
             self._refresh()
         return self._view.status
 

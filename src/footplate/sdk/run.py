@@ -360,6 +360,11 @@ class Run(RunHandle):
     def cancel(self) -> None:
         self._keep(self._session.post(f"{self._path}/cancel", {"by": session.user_name()}))
 
+    def restart(self, reason: str = "") -> None:
+        """Try a run again that failed or was canceled: same id; metrics and logs go on, `./outputs` is there again."""
+        body = {"attempt": self._refresh().attempt + 1, "by": session.user_name(), "reason": reason}
+        self._keep(self._session.post(f"{self._path}/restart", body))
+
     def clean(self) -> None:
         """Nothing to do: the working folder of a run that has ended is removed by its node."""
 

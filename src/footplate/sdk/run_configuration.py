@@ -61,6 +61,7 @@ class RunConfiguration(Checked):
         self.max_run_duration_seconds: Optional[float] = None
         self.node_count = 1
         self.priority: Optional[int] = None
+        self.max_attempts = 1  # our own: how often the run is started in all when a node is lost
         self.environment = Environment(DEFAULT_NAME)
         if conda_dependencies is not None:
             self.environment.python.conda_dependencies = conda_dependencies

@@ -109,6 +109,7 @@ def to_run_spec(config: ScriptRunConfig, experiment: str) -> RunSpec:
         environment_variables={str(k): str(v) for k, v in run_config.environment_variables.items()},
         distribution=distribution(run_config),
         max_seconds=_seconds(run_config.max_run_duration_seconds),
+        max_attempts=run_config.max_attempts,
         priority=run_config.priority or 0,
         collect=("outputs",) if history.output_collection else (),
         watch=tuple(str(folder) for folder in history.directories_to_watch),

@@ -71,13 +71,22 @@ class FileService:
         return _pieces(source, limit)
 
     def add(
-        self, run: str, files: list[FileView], automatic: bool, request: str | None = None
+        self,
+        run: str,
+        files: list[FileView],
+        automatic: bool,
+        request: str | None = None,
+        attempt: int | None = None,
     ) -> tuple[list[str], list[str]]:
-        """Give names to blobs that are in the store already. `request` tells a repeated call from a second one."""
-        self._store.runs.record(run)
+        """Give names to blobs that are in the store already, as files of the present attempt unless it is said.
+
+        `request` tells a repeated call from a second one.
+        """
+        present = self._store.runs.record(run).attempt
+        attempt = present if attempt is None else min(attempt, present)
         for file in files:
             check_content(self._store, file)
-        stored, skipped = self._store.files.add(run, files, automatic, time.time(), request)
+        stored, skipped = self._store.files.add(run, files, automatic, time.time(), request, attempt)
         self._publish(f"run:{run}")
         return stored, skipped
 

@@ -26,13 +26,8 @@ class NodeService:
         self._endpoint = endpoint
 
     def join(self, run: str, node: int, attempt: int, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
-        record = self._record(run, node)
-        if attempt != record.attempt:
-            raise Conflict(
-                f"run {run} is at attempt {record.attempt}, not {attempt}",
-                "this agent is of an earlier attempt: end it",
-            )
-        self._orchestrator.tell(run, lifecycle.Joined(node, host, address, info))
+        self._record(run, node, attempt)
+        self._orchestrator.tell(run, lifecycle.Joined(node, host, address, info), attempt)
         return self.orders(run, node)
 
     def orders(self, run: str, node: int) -> NodeOrders:
@@ -58,9 +53,11 @@ class NodeService:
             outputs=record.spec.outputs,
         )
 
-    def report(self, run: str, node: int, event: str, message: str | None, cause: Cause | None) -> bool:
+    def report(
+        self, run: str, node: int, event: str, message: str | None, cause: Cause | None, attempt: int | None = None
+    ) -> bool:
         """Take an agent's word; answers whether it is to stop its ranks."""
-        self._record(run, node)
+        self._record(run, node, attempt)
         events: dict[str, lifecycle.Event] = {
             "prepares": lifecycle.Prepares(node, message or ""),
             "started": lifecycle.Started(node),
@@ -69,13 +66,19 @@ class NodeService:
         }
         if event not in events:
             raise InvalidInput(f"node event {event!r} is unknown", f"the events are {', '.join(events)}")
-        return _must_stop(self._orchestrator.tell(run, events[event]))
+        return _must_stop(self._orchestrator.tell(run, events[event], attempt))
 
-    def heartbeat(self, run: str, node: int) -> bool:
-        return _must_stop(self._record(run, node))
+    def heartbeat(self, run: str, node: int, attempt: int | None = None) -> bool:
+        return _must_stop(self._record(run, node, attempt))
 
-    def _record(self, run: str, node: int) -> RunRecord:
+    def _record(self, run: str, node: int, attempt: int | None = None) -> RunRecord:
+        """Raises Conflict for an agent of another `attempt` than the run is at: nothing that it says counts."""
         record = self._store.runs.record(run)
+        if attempt not in (None, record.attempt):
+            raise Conflict(
+                f"run {run} is at attempt {record.attempt}, not {attempt}",
+                "this agent is of an earlier attempt: end it",
+            )
         if not 0 <= node < len(record.nodes):
             raise NotFound(f"run {run} has no node {node}", f"it has {len(record.nodes)} nodes")
         return record

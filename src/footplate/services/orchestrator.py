@@ -63,6 +63,7 @@ class Orchestrator:
         self._waits: dict[str, Waiting] = {}
         self._revivals: defaultdict[str, int] = defaultdict(int)
         self._missing_since: dict[str, float] = {}
+        self._earlier: defaultdict[str, list[str]] = defaultdict(list)
         self._to_forget: dict[str, tuple[RunRecord, float]] = {}
         self._unsure: set[str] = set()
         self._active: set[str] = set()
@@ -112,16 +113,21 @@ class Orchestrator:
         self._perform_all(after, effects)
         return view
 
-    def tell(self, run: str, event: Event) -> RunRecord:
-        """Apply an event to a run. Repeats until the compare-and-set succeeds: somebody else may be first."""
+    def tell(self, run: str, event: Event, attempt: int | None = None) -> RunRecord:
+        """Apply an event to a run. Repeats until the compare-and-set succeeds: somebody else may be first.
+
+        With `attempt` the event counts only as long as the run is at that attempt: it was decided by looking at it.
+        """
         while True:
             record = self._store.runs.record(run)
+            if attempt not in (None, record.attempt):
+                return record
             now = time.time()
             after, effects = lifecycle.apply(record, event, now)
             if after is record:
                 return record
             with self._perhaps_stored(run):
-                saved = self._store.runs.save(after, record.version, [_line(after, event, now)])
+                saved = self._store.runs.save(after, record.version, _lines(record, after, event, now))
             if saved:
                 self._track(after)
                 self._publish(f"run:{run}")
@@ -163,9 +169,18 @@ class Orchestrator:
                 self.look_at_queue(record.workspace, record.spec.target)
             elif isinstance(effect, lifecycle.Conclude):
                 self._to_be_forgotten(record)
+            elif isinstance(effect, lifecycle.NextAttempt):
+                self._begin_anew(record.id, effect.handle)
             else:
                 with contextlib.suppress(RuntimeError):  # the pool is shut: the next server resumes from the record
                     self._pool.submit(self._perform, record, effect)
+
+    def _begin_anew(self, run: str, handle: str | None) -> None:
+        """The agents of the next attempt save what those of the last one could not; so nothing is removed yet."""
+        self._revivals.pop(run, None)
+        self._missing_since.pop(run, None)
+        if handle is not None:
+            self._earlier[run].append(handle)
 
     def _perform(self, record: RunRecord, effect: Effect) -> None:
         try:
@@ -186,20 +201,20 @@ class Orchestrator:
         except _StoreAway as away:
             raise away.error from None
         except FootplateError as error:
-            self._fail(record.id, type(effect).__name__, Cause(_cause_code(effect), error.message, error.hint))
+            self._fail(record, type(effect).__name__, Cause(_cause_code(effect), error.message, error.hint))
         except OSError as error:
             known = translate(error)
-            self._fail(record.id, type(effect).__name__, Cause(_cause_code(effect), known.message, known.hint))
+            self._fail(record, type(effect).__name__, Cause(_cause_code(effect), known.message, known.hint))
         except Exception as error:
             log.exception("effect %s of run %s failed", type(effect).__name__, record.id)
             words = f"Footplate could not go on with this run: {type(error).__name__}: {error}"
-            self._fail(record.id, type(effect).__name__, Cause("internal", words, "see: footplate server logs"))
+            self._fail(record, type(effect).__name__, Cause("internal", words, "see: footplate server logs"))
 
-    def _fail(self, run: str, effect: str, cause: Cause) -> None:
+    def _fail(self, record: RunRecord, effect: str, cause: Cause) -> None:
         try:
-            self.tell(run, lifecycle.Fails(cause))
+            self.tell(record.id, lifecycle.Fails(cause), record.attempt)
         except (NotFound, Conflict):
-            log.warning("run %s was over when %s failed: %s", run, effect, cause.message)
+            log.warning("run %s was over when %s failed: %s", record.id, effect, cause.message)
 
     def _resolve_lock(self, record: RunRecord) -> None:
         size = 0
@@ -211,7 +226,7 @@ class Orchestrator:
         lock = environments.resolve(record.spec.environment, workshop_of(self._home), say)
         with _of_the_store():
             self._store.locks.put(lock)
-            self.tell(record.id, lifecycle.Locked(lock.digest, lock.warnings))
+            self.tell(record.id, lifecycle.Locked(lock.digest, lock.warnings), record.attempt)
 
     def _launch(self, record: RunRecord) -> None:
         engine = self._engine(record)
@@ -224,7 +239,7 @@ class Orchestrator:
         )
         handle = engine.submit(engine.prepare(job))
         with _of_the_store():
-            self.tell(record.id, lifecycle.Launched(handle))
+            self.tell(record.id, lifecycle.Launched(handle), record.attempt)
 
     def _stop_nodes(self, record: RunRecord) -> None:
         """Nodes also learn it from the answer to their next heartbeat; the engine is the faster and the harder way."""
@@ -273,8 +288,8 @@ class Orchestrator:
         try:
             capacity = capacity_of(self._store, workspace, target)
         except NotFound as error:
-            for run in records:
-                self._fail(run, "Schedule", Cause("no_target", error.message, error.hint))
+            for record in records.values():
+                self._fail(record, "Schedule", Cause("no_target", error.message, error.hint))
             return
         tickets = [
             queue.Ticket(r.id, r.spec.distribution.node_count, r.spec.priority, r.created) for r in records.values()
@@ -321,14 +336,14 @@ class Orchestrator:
                     self._to_be_forgotten(record)
 
     def _to_be_forgotten(self, record: RunRecord) -> None:
-        if record.handle is not None:
-            self._to_forget[record.id] = (record, time.monotonic() + FORGET_SECONDS)
+        for handle in [*self._earlier.pop(record.id, []), *([record.handle] if record.handle else [])]:
+            self._to_forget[handle] = (record, time.monotonic() + FORGET_SECONDS)
             self._wake_watcher.set()
 
     def _forget_ended(self) -> None:
-        for run, (record, deadline) in list(self._to_forget.items()):
-            if self._engine(record).forget(record.handle or "") or time.monotonic() > deadline:
-                del self._to_forget[run]
+        for handle, (record, deadline) in list(self._to_forget.items()):
+            if self._engine(record).forget(handle) or time.monotonic() > deadline:
+                del self._to_forget[handle]
 
     def _watch_once(self) -> None:
         self._forget_ended()
@@ -375,9 +390,8 @@ class Orchestrator:
         hint = "see system_logs of the run, and whether the machine runs out of memory"
         for node in sorted(nodes):
             with contextlib.suppress(Conflict):
-                self.tell(
-                    record.id, lifecycle.Lost(node, Cause("node_lost", f"lost node {node}: {why}", hint, node=node))
-                )
+                cause = Cause(lifecycle.NODE_LOST, f"lost node {node}: {why}", hint, node=node)
+                self.tell(record.id, lifecycle.Lost(node, cause), record.attempt)
 
 
 class _StoreAway(Exception):
@@ -405,6 +419,18 @@ def _cause_code(effect: Effect) -> str:
 def _line(record: RunRecord, event: Event, now: float) -> StoryLine:
     data: dict[str, Any] = to_json(event)
     return StoryLine(record.version, now, type(event).__name__, lifecycle.status(record), lifecycle.tell(event), data)
+
+
+def _lines(before: RunRecord, after: RunRecord, event: Event, now: float) -> list[StoryLine]:
+    """What the story says of an event, and of the attempt that begins because of it."""
+    lines = [_line(after, event, now)]
+    if after.attempt > before.attempt:
+        words = f"attempt {after.attempt} begins" + (
+            "" if isinstance(event, lifecycle.Restarted) else f" by itself, of at most {after.spec.max_attempts}"
+        )
+        data = {"attempt": after.attempt}
+        lines.append(StoryLine(after.version, now, "AttemptBegins", lifecycle.status(after), words, data))
+    return lines
 
 
 def with_waiting(view: RunView, waiting: Waiting | None) -> RunView:

@@ -131,6 +131,11 @@ class RunService:
             self.cancel(child, by, f"its parent {run} was canceled")
         return self.view(run)
 
+    def restart(self, run: str, attempt: int, by: str = "", reason: str = "") -> RunView:
+        """Have a run that failed or was canceled tried again; `attempt` is the number of the new attempt."""
+        self._orchestrator.tell(run, lifecycle.Restarted(attempt, by, reason))
+        return self.view(run)
+
     def complete(self, run: str) -> RunView:
         self._orchestrator.tell(run, lifecycle.Completes())
         return self.view(run)

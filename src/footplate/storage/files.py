@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, and_, insert, or_, select
+from sqlalchemy import Connection, and_, or_, select
 
 from footplate.domain.records import FileView
 from footplate.errors import Conflict, InvalidInput, NotFound
@@ -17,6 +17,7 @@ from footplate.storage.schema import files, runs
 
 _BATCH = 500
 _RANGES = 100
+_REWRITTEN = ("size", "digest", "modified", "automatic", "request", "attempt")
 
 
 class Files:
@@ -47,12 +48,21 @@ class Files:
         return FileView(row.path, row.size, row.digest, row.modified)
 
     def add(
-        self, run: str, new: builtins.list[FileView], automatic: bool, now: float, request: str | None = None
+        self,
+        run: str,
+        new: builtins.list[FileView],
+        automatic: bool,
+        now: float,
+        request: str | None = None,
+        attempt: int = 1,
     ) -> tuple[builtins.list[str], builtins.list[str]]:
         """Keep these files; the paths that were stored and those that were not, because the run has them already.
 
         What a user asked for must all be new, or nothing is stored (Conflict). What is collected automatically skips
         names that exist. The same `request` again has the same answer again. A path cannot be a file and a folder.
+
+        Files are of an `attempt` of the run: what an earlier one has left may be written again, and stays the earlier
+        one's as long as it is the same.
         """
         for file in new:
             check_path(file.path)
@@ -62,7 +72,7 @@ class Files:
             key = self._keys.of(run, connection).key
             # Two requests for one run wait for each other here, so that what is new stays new until it is stored.
             self._database.hold(connection, runs.c.key, key)
-            paths = _Paths(connection, key, [file.path for file in new], request)
+            paths = _Paths(connection, key, [file.path for file in new], request, attempt)
             rows: builtins.list[dict[str, Any]] = []
             skipped: builtins.list[str] = []
             stored: builtins.list[str] = []
@@ -73,27 +83,38 @@ class Files:
                         raise Conflict(f"{obstacle} in run {run}", "upload it under another name", paths=[file.path])
                     skipped.append(file.path)
                     continue
-                if paths.take(file.path):
+                if paths.take(file.path, file.digest):
                     row = {"run": key, "path": file.path, "size": file.size, "digest": file.digest}
-                    rows.append({**row, "modified": now, "automatic": automatic, "request": request})
+                    rows.append(
+                        {**row, "modified": now, "automatic": automatic, "request": request, "attempt": attempt}
+                    )
                 stored.append(file.path)
             if rows:
-                connection.execute(insert(files), rows)
+                statement = self._database.insert(files)
+                changed = {name: statement.excluded[name] for name in _REWRITTEN}
+                connection.execute(statement.on_conflict_do_update(index_elements=["run", "path"], set_=changed), rows)
         return stored, skipped
 
 
 class _Paths:
     """The paths of a run that new files could collide with, and the new ones as they are taken."""
 
-    def __init__(self, connection: Connection, run: int, new: builtins.list[str], request: str | None) -> None:
+    def __init__(
+        self, connection: Connection, run: int, new: builtins.list[str], request: str | None, attempt: int
+    ) -> None:
         self._taken: set[str] = set()
         self._taken_before: set[str] = set()  # by this very request, when it came the first time
+        self._earlier: dict[str, str] = {}  # digests of what an earlier attempt has left
         above = {folder for path in new for folder in _folders(path)}
-        for path, brought_by in _rows(connection, run, [*new, *above]):
-            (self._taken_before if request is not None and brought_by == request else self._taken).add(path)
+        for row in _rows(connection, run, [*new, *above]):
+            if row.attempt < attempt:
+                self._earlier[row.path] = row.digest
+            else:
+                repeated = request is not None and row.request == request
+                (self._taken_before if repeated else self._taken).add(row.path)
         self._folders = {
             folder
-            for path in [*self._taken, *self._taken_before, *_below(connection, run, new)]
+            for path in [*self._taken, *self._taken_before, *self._earlier, *_below(connection, run, new)]
             for folder in _folders(path)
         }
 
@@ -104,13 +125,13 @@ class _Paths:
         if path in self._folders:
             return f"{path!r} is the folder of other files"
         for folder in _folders(path):
-            if folder in self._taken or folder in self._taken_before:
+            if folder in self._taken or folder in self._taken_before or folder in self._earlier:
                 return f"{path!r} cannot be below {folder!r}, which is a file"
         return None
 
-    def take(self, path: str) -> bool:
-        """The path is used now; False when a row of it is there."""
-        is_new = path not in self._taken_before
+    def take(self, path: str, digest: str | None) -> bool:
+        """The path is used now; False when a row of it is there that says the same."""
+        is_new = path not in self._taken_before and self._earlier.get(path) != digest
         self._taken_before.discard(path)
         self._taken.add(path)
         self._folders.update(_folders(path))
@@ -122,11 +143,12 @@ def _folders(path: str) -> builtins.list[str]:
     return [path[:at] for at, letter in enumerate(path) if letter == "/"]
 
 
-def _rows(connection: Connection, run: int, paths: builtins.list[str]) -> Iterator[tuple[str, str | None]]:
+def _rows(connection: Connection, run: int, paths: builtins.list[str]) -> Iterator[Any]:
+    c = files.c
     for start in range(0, len(paths), _BATCH):
         batch = paths[start : start + _BATCH]
-        found = select(files.c.path, files.c.request).where(files.c.run == run, files.c.path.in_(batch))
-        yield from ((row.path, row.request) for row in connection.execute(found))
+        found = select(c.path, c.request, c.attempt, c.digest).where(c.run == run, c.path.in_(batch))
+        yield from connection.execute(found)
 
 
 def _below(connection: Connection, run: int, paths: builtins.list[str]) -> Iterator[str]:

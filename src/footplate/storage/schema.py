@@ -32,7 +32,7 @@ from sqlalchemy.types import TypeDecorator
 
 from footplate.errors import InvalidInput
 
-HEAD = "0005"
+HEAD = "0006"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL takes no index entry larger than a third of a page."""
@@ -206,6 +206,7 @@ files = Table(
     Column("modified", Double, nullable=False),
     Column("automatic", Boolean, nullable=False),
     Column("request", Words),  # that brought it: the same one again is no second file of the name
+    Column("attempt", Integer, nullable=False, server_default="1"),
 )
 
 journals = Table(

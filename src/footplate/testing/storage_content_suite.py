@@ -26,7 +26,7 @@ class FileTests(StorageFixtures):
         return store.runs.create(record("r-1"), "", []).id
 
     def file(self, path: str, size: int = 3) -> FileView:
-        return FileView(path, size, "ab" * 32, 50.0)
+        return FileView(path, size, f"{size:02x}" * 32, 50.0)
 
     def test_files_are_listed_by_path_and_prefix(self, store: Store, run: str) -> None:
         names = ["outputs/b", "outputs/a", "outputs2/x", "outputs/é/\udcff", ODD, "outputs/\udcff\udcff"]
@@ -99,6 +99,19 @@ class FileTests(StorageFixtures):
             store.files.get(run, bad)
         with pytest.raises(InvalidInput, match="cannot be the path"):
             store.logs.append(run, bad, 0, b"x")
+
+    def test_a_later_attempt_writes_its_files_again(self, store: Store, run: str) -> None:
+        old = [self.file("kept", 1), self.file("same", 1), self.file("new", 1)]
+        store.files.add(run, old, False, 50.0)
+        again = [self.file("same", 1), self.file("new", 2)]
+        assert store.files.add(run, again, True, 60.0, attempt=2) == (["same", "new"], [])
+        assert store.files.add(run, [self.file("new", 3)], True, 70.0, attempt=2) == ([], ["new"])
+        # What another node of the same attempt found unchanged does not stand in the way of who changed it.
+        assert store.files.add(run, [self.file("same", 4)], True, 70.0, attempt=2) == (["same"], [])
+        with pytest.raises(Conflict):
+            store.files.add(run, [self.file("new", 5)], False, 80.0, attempt=2)
+        assert store.files.add(run, [self.file("new", 5)], False, 80.0, attempt=3) == (["new"], [])
+        assert [(f.path, f.size) for f in store.files.list(run)] == [("kept", 1), ("new", 5), ("same", 4)]
 
     def test_unknown_runs_and_files(self, store: Store, run: str) -> None:
         with pytest.raises(NotFound, match=r"'outputs/model\.pt'"):

@@ -20,8 +20,10 @@ from footplate.domain.lifecycle import (
     Launched,
     Locked,
     Lost,
+    NextAttempt,
     Prepares,
     ResolveLock,
+    Restarted,
     Schedule,
     Started,
     StopNodes,
@@ -312,3 +314,68 @@ def test_apply_leaves_the_record_it_was_given_as_it_was() -> None:
     copy = replace(before)
     apply(before, joined(), 5.0)
     assert before == copy
+
+
+def ended(record: RunRecord, cause: Cause | None) -> RunRecord:
+    return after(record, *TO_RUNNING, Exited(0, cause), Done(0))
+
+
+def test_a_restart_begins_in_the_queue_and_keeps_id_lock_and_warnings() -> None:
+    failed = after(ended(accepted(), BOOM), Warned("old"))
+    again, effects = apply(failed, Restarted(2, "ada", "more memory"), 50.0)
+    assert (again.attempt, again.stage, again.lock, again.warnings) == (2, Stage.QUEUED, "d1g3st", ("old",))
+    assert (again.nodes, again.handle, again.outcome, again.started, again.ended) == ((), None, None, None, None)
+    assert effects == (NextAttempt("h1"), Schedule())
+    assert status(after(again, Admitted(), Launched("h2"), joined(), Started(0), Exited(0), Done(0))) == "Completed"
+
+
+def test_asking_twice_for_an_attempt_starts_one() -> None:
+    again = after(ended(accepted(), BOOM), Restarted(2))
+    assert apply(again, Restarted(2), 60.0) == (again, ())
+    over = after(again, Admitted(), Launched("h2"), joined(), Started(0), Exited(0, BOOM), Done(0))
+    assert apply(over, Restarted(2), 60.0) == (over, ())
+    assert apply(over, Restarted(3), 60.0)[0].attempt == 3
+
+
+def test_a_run_that_failed_before_it_was_resolved_is_resolved_by_the_next_attempt() -> None:
+    failed = after(accepted(), Submitted(), Fails(BOOM))
+    again, effects = apply(failed, Restarted(2), 50.0)
+    assert (again.stage, effects) == (Stage.LOCKING, (NextAttempt(None), ResolveLock()))
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (after(accepted(), *TO_RUNNING), "only a run that has ended"),
+        (ended(accepted(), None), "has completed"),
+        (after(accepted(kind="interactive"), Submitted(), Fails(BOOM)), "interactive"),
+    ],
+)
+def test_what_cannot_be_restarted_says_why(record: RunRecord, words: str) -> None:
+    with pytest.raises(InvalidTransition, match=words) as refused:
+        apply(record, Restarted(2), 50.0)
+    assert refused.value.hint
+
+
+def test_attempts_cannot_be_skipped() -> None:
+    with pytest.raises(InvalidTransition, match="is at attempt 1 and takes no attempt 3"):
+        apply(ended(accepted(), BOOM), Restarted(3), 50.0)
+
+
+def test_a_lost_node_is_tried_again_as_often_as_the_spec_allows() -> None:
+    record = accepted(nodes=2)
+    record = replace(record, spec=replace(record.spec, max_attempts=2))
+    running = after(record, *TO_NODES, joined(0), joined(1), Started(0), Started(1))
+    stopping, effects = apply(running, Lost(1, replace(GONE, node=1)), 20.0)
+    assert effects == (StopNodes((0,)),)
+    again, effects = apply(after(stopping, Exited(0, BOOM)), Done(0), 21.0)
+    assert (again.attempt, again.stage, effects) == (2, Stage.QUEUED, (NextAttempt("h1"), Schedule()))
+    twice = after(again, Admitted(), Launched("h2"), joined(0), joined(1), Lost(0, GONE), Done(1))
+    assert (twice.attempt, status(twice)) == (2, "Failed")
+
+
+def test_a_script_that_fails_is_not_tried_again_by_itself() -> None:
+    record = accepted()
+    record = replace(record, spec=replace(record.spec, max_attempts=5))
+    assert status(ended(record, BOOM)) == "Failed"
+    assert status(after(record, *TO_RUNNING, CancelAsked(), Exited(0, GONE), Done(0))) == "Canceled"

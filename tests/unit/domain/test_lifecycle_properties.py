@@ -22,7 +22,7 @@ STAGES = list(Stage)
 
 nodes = st.integers(0, 2)
 words = st.sampled_from(["a", "b"])
-causes = st.builds(Cause, code=words, message=words)
+causes = st.builds(Cause, code=st.sampled_from(["a", life.NODE_LOST]), message=words)
 by_kind: dict[type, st.SearchStrategy[typing.Any]] = {
     life.Submitted: st.builds(life.Submitted, by=words),
     life.Locked: st.builds(life.Locked, lock=words),
@@ -38,6 +38,7 @@ by_kind: dict[type, st.SearchStrategy[typing.Any]] = {
     life.Fails: st.builds(life.Fails, cause=causes),
     life.CancelAsked: st.builds(life.CancelAsked, by=words),
     life.Completes: st.just(life.Completes()),
+    life.Restarted: st.builds(life.Restarted, attempt=st.integers(1, 4)),
     life.Warned: st.builds(life.Warned, message=words),
 }
 # Early events are drawn often, so that most sequences come further than the queue.
@@ -47,7 +48,10 @@ events = st.one_of(*by_kind.values(), *[by_kind[k] for k in (life.Admitted, life
 @st.composite
 def records(draw: st.DrawFn) -> RunRecord:
     count, kind = draw(st.integers(1, 3)), draw(st.sampled_from(["job", "job", "job", "interactive"]))
-    spec = RunSpec("e", kind=kind, program=Program(script="s.py"), distribution=Distribution(node_count=count))
+    spec = RunSpec(
+        "e", kind=kind, program=Program(script="s.py"), distribution=Distribution(node_count=count),
+        max_attempts=draw(st.integers(1, 2)),
+    )  # fmt: skip
     record = RunRecord("r", "w", spec, Stage.ACCEPTED, created=0.0)
     if draw(st.booleans()):
         for step in (life.Submitted(), life.Locked("l"), life.Admitted()):
@@ -84,6 +88,9 @@ def check_step(before: RunRecord, after: RunRecord, effects: tuple[life.Effect, 
         assert effects == ()
         return
     assert after.version == before.version + 1
+    if after.attempt != before.attempt:
+        check_next_attempt(before, after, effects)
+        return
     if before.outcome is not None and after.outcome != before.outcome:
         assert (before.outcome.kind, after.outcome.kind if after.outcome else None) == ("completed", "failed")
         newly_lost = [a for b, a in zip(before.nodes, after.nodes, strict=True) if a != b and a.state is NodeState.LOST]
@@ -96,6 +103,21 @@ def check_step(before: RunRecord, after: RunRecord, effects: tuple[life.Effect, 
         if isinstance(effect, life.StopNodes):
             assert effect.nodes
             assert all(after.nodes[i].state not in OVER for i in effect.nodes)
+
+
+def check_next_attempt(before: RunRecord, after: RunRecord, effects: tuple[life.Effect, ...]) -> None:
+    """A new attempt begins with nothing of the last one but what is resolved, and only after that is over."""
+    assert after.attempt == before.attempt + 1
+    assert before.spec.kind == "job"
+    assert (after.nodes, after.handle, after.outcome, after.started, after.ended) == ((), None, None, None, None)
+    assert (after.lock, after.spec, after.created) == (before.lock, before.spec, before.created)
+    begin = life.ResolveLock() if before.lock is None else life.Schedule()
+    assert effects == (life.NextAttempt(before.handle), begin)
+    if before.stage is Stage.ENDED:
+        assert before.outcome is not None
+        assert before.outcome.kind != "completed"
+    else:
+        assert after.attempt <= before.spec.max_attempts, "only the spec's own wish tries again by itself"
 
 
 def check_resume(record: RunRecord) -> None:
@@ -136,16 +158,15 @@ def test_every_run_can_come_to_its_end(record: RunRecord, happens: list[life.Eve
     """From wherever it got, the ordinary course of things ends a run, and its outcome is the one decided first."""
     for happened in happens:
         record, _ = step(record, happened, 2.0)
-    decided = record.outcome
+    decided, attempt = record.outcome, record.attempt
+    nodes = range(record.spec.distribution.node_count)
     course: list[life.Event] = [life.Submitted(), life.Locked("l"), life.Admitted(), life.Launched("h")]
-    for node in range(len(record.nodes) or record.spec.distribution.node_count):
-        course += [life.Joined(node, "h", "a", {}), life.Started(node)]
-    for node in range(record.spec.distribution.node_count):
-        course += [life.Exited(node), life.Done(node)]
-    for happened in [*course, life.Completes()]:
+    course += [event for node in nodes for event in (life.Joined(node, "h", "a", {}), life.Started(node))]
+    course += [event for node in nodes for event in (life.Exited(node), life.Done(node))]
+    for happened in [*course, life.Completes()] * record.spec.max_attempts:
         record, _ = step(record, happened, 3.0)
     assert record.stage is Stage.ENDED
-    assert decided is None or record.outcome == decided
+    assert decided is None or record.outcome == decided or record.attempt > attempt
 
 
 @settings(max_examples=100, deadline=None)

@@ -102,7 +102,7 @@ def test_many_threads_submit_the_same_run_and_there_is_one_agent(home: Path) -> 
     with ThreadPoolExecutor(8) as pool:
         handles = set(pool.map(lambda _: engine.submit(request), range(16)))
     (only,) = handles
-    log = home / "work" / "run_1" / "node_0" / "agent.log"
+    log = home / "work" / "run_1" / "node_0_attempt_2" / "agent.log"
     line = until(lambda: log.exists() and log.read_text())
     assert len(line.splitlines()) == 1
     pid = json.loads(only)["agents"][0]["pid"]

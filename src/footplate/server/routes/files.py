@@ -16,6 +16,7 @@ class NewFiles(Body):
     files: list[StrictFile]
     automatic: bool = False
     key: str | None = None
+    attempt: int | None = None
 
 
 @router.get("/runs/{run}/files")
@@ -43,7 +44,7 @@ def read_file(
 
 @router.post("/runs/{run}/files")
 def add_files(run: str, body: NewFiles, services: ServicesOf) -> Response:
-    stored, skipped = services.files.add(run, body.files, body.automatic, body.key)
+    stored, skipped = services.files.add(run, body.files, body.automatic, body.key, body.attempt)
     return answer({"stored": stored, "skipped": skipped})
 
 

@@ -22,6 +22,11 @@ class NodeEvent(Body):
     event: str
     message: str | None = None
     cause: StrictCause | None = None
+    attempt: int | None = None
+
+
+class Beat(Body):
+    attempt: int | None = None
 
 
 @router.post("/runs/{run}/nodes/{node}/join", response_model=NodeOrders)
@@ -37,9 +42,9 @@ async def get_orders(run: str, node: int, services: ServicesOf, hub: HubOf, wait
 
 @router.post("/runs/{run}/nodes/{node}/events")
 def report_node_event(run: str, node: int, body: NodeEvent, services: ServicesOf) -> Response:
-    return answer({"stop": services.nodes.report(run, node, body.event, body.message, body.cause)})
+    return answer({"stop": services.nodes.report(run, node, body.event, body.message, body.cause, body.attempt)})
 
 
 @router.post("/runs/{run}/nodes/{node}/heartbeat")
-def beat(run: str, node: int, services: ServicesOf) -> Response:
-    return answer({"stop": services.nodes.heartbeat(run, node)})
+def beat(run: str, node: int, services: ServicesOf, body: Beat | None = None) -> Response:
+    return answer({"stop": services.nodes.heartbeat(run, node, (body or Beat()).attempt)})

@@ -35,6 +35,12 @@ class CancelRequest(Body):
     reason: str = ""
 
 
+class RestartRequest(Body):
+    attempt: int
+    by: str = ""
+    reason: str = ""
+
+
 class FailRequest(Body):
     cause: StrictCause
 
@@ -96,6 +102,11 @@ def change_run(run: str, body: RunChange, services: ServicesOf) -> Response:
 def cancel_run(run: str, services: ServicesOf, body: CancelRequest | None = None) -> Response:
     body = body or CancelRequest()
     return answer(services.runs.cancel(run, body.by, body.reason))
+
+
+@router.post("/runs/{run}/restart", response_model=RunView)
+def restart_run(run: str, body: RestartRequest, services: ServicesOf) -> Response:
+    return answer(services.runs.restart(run, body.attempt, body.by, body.reason))
 
 
 @router.post("/runs/{run}/complete", response_model=RunView)

@@ -1,0 +1,122 @@
+"""A run that is tried again keeps its id, metrics, logs and outputs, and says which attempt it is at."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from ops_tools import bytes_of, finish, send_agent, submit, until, write_source
+
+from footplate import Experiment, Run, ScriptRunConfig, Workspace
+from footplate.sdk.exceptions import AzureMLException
+
+RESUMES = """
+    import os, sys
+    from azureml.core import Run
+    run, attempt = Run.get_context(), os.environ["FOOTPLATE_ATTEMPT"]
+    done = int(open("outputs/checkpoint.txt").read()) if os.path.exists("outputs/checkpoint.txt") else 0
+    for step in range(done, done + 3):
+        run.log("loss", 1.0 / (step + 1))
+        print("step", step, flush=True)
+        with open("logs/own.txt", "a") as own:
+            own.write(f"own {step}\\n")
+        with open("outputs/checkpoint.txt", "w") as checkpoint:
+            checkpoint.write(str(step + 1))
+    open(f"outputs/only_{attempt}.txt", "w").write(attempt)
+    run.upload_file("report.txt", "outputs/checkpoint.txt")
+    sys.exit(0 if step >= 5 else 3)
+"""
+
+
+def marks(log: bytes) -> list[str]:
+    """The lines of a log, those that mark an attempt without their time."""
+    lines = log.decode().splitlines()
+    return [line.split(" · ")[0] if line.startswith("──── ") else line for line in lines]
+
+
+def test_a_failed_run_goes_on_where_it_stopped(home: Path, workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    run = finish(submit(workspace, project, RESUMES))
+    assert (run.get_status(), run.attempt) == ("Failed", 1)
+    run.restart("it was only half done")
+    assert run.attempt == 2
+    finish(run)
+    assert run.get_status() == "Completed", run.get_details()
+    assert run.get_metrics()["loss"] == [1.0 / (step + 1) for step in range(6)]
+    log = marks(bytes_of(run, "user_logs/std_log.txt", tmp_path))
+    assert log == ["step 0", "step 1", "step 2", "──── attempt 2", "step 3", "step 4", "step 5"]
+    assert bytes_of(run, "logs/own.txt", tmp_path).decode().split("\n")[:-1] == [f"own {step}" for step in range(6)]
+    assert bytes_of(run, "outputs/checkpoint.txt", tmp_path) == b"6"
+    assert bytes_of(run, "report.txt", tmp_path) == b"6"
+    assert {"outputs/only_1.txt", "outputs/only_2.txt"} <= set(run.get_file_names())
+    told = [line.text for line in run.story()]
+    assert any("restart asked by" in text and "half done" in text for text in told)
+    assert "attempt 2 begins" in told
+    until(lambda: not (home / "work" / run.id).exists())
+
+
+def test_what_cannot_be_restarted_is_refused_in_words(workspace: Workspace, project: Path) -> None:
+    completed = finish(submit(workspace, project, "print(1)"))
+    with pytest.raises(AzureMLException, match="has completed"):
+        completed.restart()
+    interactive = Experiment(workspace, "ops").start_logging()
+    with pytest.raises(AzureMLException, match="interactive"):
+        interactive.restart()
+    interactive.complete()
+
+
+def test_a_canceled_run_is_restarted(workspace: Workspace, project: Path) -> None:
+    run = submit(workspace, project, "import os, time\nif os.environ['FOOTPLATE_ATTEMPT'] == '1': time.sleep(60)")
+    until(lambda: run.get_status() == "Running")
+    with pytest.raises(AzureMLException, match="only a run that has ended"):
+        run.restart()
+    run.cancel()
+    finish(run)
+    run.restart()
+    finish(run)
+    assert (run.get_status(), run.attempt) == ("Completed", 2)
+
+
+LOSES_ITS_AGENT = """
+    import os, signal, time
+    from azureml.core import Run
+    attempt = os.environ["FOOTPLATE_ATTEMPT"]
+    print("here is attempt", attempt, flush=True)
+    Run.get_context().log("attempt", int(attempt))
+    if attempt == "1":
+        with open("outputs/checkpoint.txt", "w") as checkpoint:
+            checkpoint.write("from one")
+        open("READY", "w").close()
+        time.sleep(300)
+    assert open("outputs/checkpoint.txt").read() == "from one"
+"""
+
+
+def test_a_lost_node_is_tried_again_and_finds_its_checkpoint(
+    home: Path, workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
+    """The agent is killed until it is given up; nobody but the next attempt can bring over what lies in its folder."""
+    config = ScriptRunConfig(str(write_source(project, LOSES_ITS_AGENT)), "train.py")
+    config.run_config.max_attempts = 2
+    run = Experiment(workspace, "ops").submit(config)
+    first = home / "work" / run.id / "node_0"
+    until((first / "wd" / "READY").exists)
+    kill_agents_until_lost(home, run)
+    finish(run)
+    assert (run.get_status(), run.attempt) == ("Completed", 2), run.get_details()
+    assert run.get_metrics()["attempt"] == [1, 2]
+    log = marks(bytes_of(run, "user_logs/std_log.txt", tmp_path))
+    assert log == ["here is attempt 1", "──── attempt 2", "here is attempt 2"]
+    assert bytes_of(run, "outputs/checkpoint.txt", tmp_path) == b"from one"
+    assert any("attempt 2 begins by itself" in line.text for line in run.story())
+    until(lambda: not (home / "work" / run.id).exists())
+
+
+def kill_agents_until_lost(home: Path, run: Run) -> None:
+    def kill() -> bool:
+        run.get_status()
+        if run.attempt == 1:
+            send_agent(home, run, signal.SIGKILL)
+        return run.attempt > 1
+
+    until(kill, 60.0)
