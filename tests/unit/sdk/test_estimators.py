@@ -13,6 +13,7 @@ from azureml.train.dnn import Chainer, Gloo, Mpi, Nccl, ParameterServer, PyTorch
 from azureml.train.estimator import Estimator
 from azureml.train.sklearn import SKLearn
 from footplate.domain.specs import Distribution
+from footplate.environments import curated
 from footplate.sdk.environment import Environment
 from footplate.sdk.estimators.inputs import arguments
 from footplate.sdk.exceptions import TrainingException, UserErrorException
@@ -188,6 +189,14 @@ def test_an_image_asks_for_a_container():
 )
 def test_frameworks_name_their_curated_environment(kind: Any, given: dict[str, Any], name: str | None):
     assert make(kind, **given).curated_environment == name
+
+
+def test_every_version_of_every_framework_has_its_curated_environment():
+    for kind in (TensorFlow, PyTorch, Chainer, SKLearn):
+        for version in kind._versions:
+            for gpu in ({}, {"use_gpu": True}) if kind is not SKLearn else ({},):
+                name = make(kind, framework_version=version, **gpu).curated_environment
+                assert name in [entry.name for entry in curated.every()], name
 
 
 # ── the warning ──

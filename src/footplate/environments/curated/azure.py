@@ -93,6 +93,8 @@ ALL = (
     ),
     Curated("AzureML-Chainer-5.1.0-CPU", _OLD_PYTHON, ("chainer==5.1.0",), tested.TORCH_CPU.name, ("mpi4py==3.0.0",)),
     Curated("AzureML-Chainer-5.1.0-GPU", _OLD_PYTHON, ("chainer==5.1.0", "cupy-cuda90==5.1.0"), tested.TORCH_GPU.name),
+    Curated("AzureML-Chainer-7.0.0-CPU", _OLD_PYTHON, ("chainer==7.0.0",), tested.TORCH_CPU.name, ("mpi4py==3.0.3",)),
+    Curated("AzureML-Chainer-7.0.0-GPU", _OLD_PYTHON, ("chainer==7.0.0", "cupy-cuda101==7.0.0"), tested.TORCH_GPU.name),
 )
 
 # ── Names that are not in the list ────────────────────────────────────────────────────────────────────────────────────
