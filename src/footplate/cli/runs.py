@@ -22,6 +22,7 @@ from footplate.cli.context import (
 )
 from footplate.cli.follow import INTERACTIVE_LOG, exit_code, follow
 from footplate.cli.main import Noun
+from footplate.cli.stacks import show_stacks
 from footplate.cli.tables import table
 from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
@@ -281,6 +282,27 @@ def restart(run_id: str, reason: str, workspace_name: str | None, as_json: bool)
     else:
         say(f"{view.id}: attempt {run.attempt}")
         say(f"watch it with: footplate runs logs -f {view.id}")
+
+
+@runs.command()
+@run_argument
+@click.option("--rank", type=int, metavar="N", help="Only the processes of this rank.")
+@click.option("--timeout", default=30.0, show_default=True, metavar="SECONDS", help="How long to wait for the nodes.")
+@workspace_option
+@json_option
+def stacks(run_id: str, rank: int | None, timeout: float, workspace_name: str | None, as_json: bool) -> None:
+    """Show where the processes of a run are, also when it hangs.
+
+    The Python stacks of every thread of every rank and of what it started, the innermost call last.
+    """
+    run, view = find_run(run_id, workspace_name)
+    found = [each for each in run.get_stacks(timeout) if rank is None or each.rank == rank]
+    if as_json:
+        emit([to_json(each) for each in found])
+    elif not found:
+        say(f"{view.id} has no processes" + ("" if rank is None else f" of rank {rank}"))
+    else:
+        show_stacks(found, {node.index: node.host or "" for node in view.nodes})
 
 
 @runs.command()

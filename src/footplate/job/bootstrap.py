@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def main() -> None:
     script, process = _take_our_place(), os.getpid()
+    _answer_for_stacks()
     try:
         _run(script)
     except BaseException as error:
@@ -41,6 +42,24 @@ def _take_our_place() -> str:
     folder, root = os.path.dirname(os.path.realpath(script)), os.getcwd()
     sys.path[:0] = [folder] if folder == os.path.realpath(root) else [folder, root]
     return script
+
+
+def _answer_for_stacks() -> None:
+    """Have this process, and those that it forks, write their stacks to a file when a signal asks for them.
+
+    faulthandler does it in C: it also answers for code that hangs. The signal is `footplate.domain.stacks.SIGNAL`.
+    """
+    folder = os.environ.get("FOOTPLATE_EXITS")
+    if not folder:
+        return
+    name = "rank_" + os.environ.get("FOOTPLATE_RANK", "0") + ".stacks"
+    try:
+        import faulthandler  # built in
+
+        file = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        faulthandler.register(50, file=file, all_threads=True, chain=False)
+    except (ImportError, OSError, ValueError, AttributeError):  # no such signal here, or no room: then nobody can ask
+        pass
 
 
 def _run(script: str) -> None:

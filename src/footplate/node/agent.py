@@ -20,8 +20,8 @@ from footplate.client.transport import Transport
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
-from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
-from footplate.node import causes, containers, machine, outputs, prepare, ranks, salvage, sampler, tree
+from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
+from footplate.node import causes, containers, machine, outputs, prepare, ranks, salvage, sampler, stacks, tree
 from footplate.node.courier import Courier
 from footplate.node.link import SHORT_PATIENCE, Abandoned, Link
 from footplate.node.options import Options
@@ -99,6 +99,7 @@ class Agent:
         self._ranks: list[ranks.Rank] = []
         self._orders: NodeOrders
         self._bases: dict[str, int] = {}
+        self._questions: set[str] = set()
         self._began = time.time()
         self._oom_before = causes.oom_kills()
         self._why_stop: str | None = None
@@ -382,9 +383,22 @@ class Agent:
         """The courier, started when it is first needed: not before the ranks, unless something else takes time."""
         if self._courier is None:
             shipper = Shipper(self._link, self._folder, self._orders, say, self._bases)
-            self._courier = Courier(self._link, shipper, self._on_stop, self._folder.exists)
+            self._courier = Courier(self._link, shipper, self._on_stop, self._folder.exists, self._on_question)
             self._courier.start()
         return self._courier
+
+    def _on_question(self, key: str) -> None:
+        """From the courier's thread, which must not wait for the answer."""
+        if key not in self._questions:
+            self._questions.add(key)
+            threading.Thread(target=self._show_stacks, args=[key], name="stacks", daemon=True).start()
+
+    def _show_stacks(self, key: str) -> None:
+        found = stacks.collect(self._members(), self._options.node, stacks.find_spy())
+        try:
+            self._link.insist(lambda: self._link.show_stacks(key, found))
+        except (FootplateError, Abandoned) as error:
+            say(f"the stacks of {len(found)} processes could not be told: {error}")
 
     def _hand_over(self, cause: Cause | None) -> None:
         """Say how it ended at once, then bring over everything there is, then say that this was all."""

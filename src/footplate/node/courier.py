@@ -30,15 +30,24 @@ _PASSING = (Unavailable, OutOfSpace, Broken)
 
 
 class Courier:
-    """`on_stop(why)` is called, on this thread, whenever an answer says that the ranks are to end."""
+    """`on_stop(why)` is called, on this thread, whenever an answer says that the ranks are to end.
+
+    `on_question(key)` is called when somebody asks where the ranks are; it must not take long.
+    """
 
     def __init__(
-        self, link: Link, shipper: Shipper, on_stop: Callable[[str], None], wanted: Callable[[], bool]
+        self,
+        link: Link,
+        shipper: Shipper,
+        on_stop: Callable[[str], None],
+        wanted: Callable[[], bool],
+        on_question: Callable[[str], None] = lambda _key: None,
     ) -> None:
         self._link = link
         self._shipper = shipper
         self._on_stop = on_stop
         self._wanted = wanted
+        self._on_question = on_question
         self._events: deque[tuple[str, str | None, Cause | None]] = deque()
         self._wake = threading.Event()
         self._finishing = False
@@ -92,12 +101,18 @@ class Courier:
             self._events.popleft()
         if time.monotonic() >= self._next_beat:
             self._next_beat = time.monotonic() + HEARTBEAT_SECONDS
-            self._ask(self._link.beat)
+            self._ask(self._beat)
         began = time.thread_time()
         if self._shipper.ship(writers_are_dead=finishing):
             return 0.0 if finishing else _BUSY_PAUSE
         cost = time.thread_time() - began
         return min(max(_IDLE_PAUSE, cost / _SHARE), _LONGEST_PAUSE)
+
+    def _beat(self) -> bool:
+        stop, questions = self._link.beat()
+        for key in questions:
+            self._on_question(key)
+        return stop
 
     def _report(self, event: str, message: str | None, cause: Cause | None) -> None:
         self._ask(lambda: self._link.tell(event, message, cause))

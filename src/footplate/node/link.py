@@ -11,6 +11,7 @@ from footplate.client.transport import Transport
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause, FileView
+from footplate.domain.stacks import ProcessStacks
 from footplate.errors import OutOfSpace, Unavailable
 
 T = TypeVar("T")
@@ -73,8 +74,13 @@ class Link:
         body = {"event": event, "message": message, "cause": to_json(cause), "attempt": self._attempt}
         return bool(self._transport.post(f"{self._node}/events", body)["stop"])
 
-    def beat(self) -> bool:
-        return bool(self._transport.post(f"{self._node}/heartbeat", {"attempt": self._attempt})["stop"])
+    def beat(self) -> tuple[bool, list[str]]:
+        """Whether the ranks are to be stopped, and who asks for their stacks."""
+        answer = self._transport.post(f"{self._node}/heartbeat", {"attempt": self._attempt})
+        return bool(answer["stop"]), list(answer.get("stacks") or ())
+
+    def show_stacks(self, key: str, processes: Sequence[ProcessStacks]) -> None:
+        self._transport.post(f"{self._node}/stacks", {"key": key, "processes": to_json(processes)})
 
     def warn(self, message: str) -> None:
         self._transport.post(f"{self._run}/warnings", {"message": message})

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import uuid
 
     from footplate.domain import codec, records, specs
+    from footplate.domain.stacks import ProcessStacks
     from footplate.job.journal import Journal
     from footplate.sdk import (
         blobs,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         session,
         shipping,
         snapshots,
+        stacks,
     )  # fmt: skip
     from footplate.sdk.experiment import Experiment
     from footplate.sdk.workspace import Workspace
@@ -39,21 +41,13 @@ else:
     # A training script that only logs needs none of these, and should not wait for them.
     io, uuid = Deferred("io"), Deferred("uuid")
     codec, records, specs = (Deferred(f"footplate.domain.{name}") for name in ("codec", "records", "specs"))
-    children, details, environment, files, follow, interactive, model, recorder, session, shipping, snapshots = (
+    children, details, environment, files, follow, interactive = (
         Deferred(f"footplate.sdk.{name}")
-        for name in [
-            "children",
-            "details",
-            "environment",
-            "files",
-            "follow",
-            "interactive",
-            "model",
-            "recorder",
-            "session",
-            "shipping",
-            "snapshots",
-        ]
+        for name in ("children", "details", "environment", "files", "follow", "interactive")
+    )
+    model, recorder, session, shipping, snapshots, stacks = (
+        Deferred(f"footplate.sdk.{name}")
+        for name in ("model", "recorder", "session", "shipping", "snapshots", "stacks")
     )
 
 TYPES: Dict[str, Type[Run]] = {}
@@ -364,6 +358,10 @@ class Run(RunHandle):
         """Try a run again that failed or was canceled: same id; metrics and logs go on, `./outputs` is there again."""
         body = {"attempt": self._refresh().attempt + 1, "by": session.user_name(), "reason": reason}
         self._keep(self._session.post(f"{self._path}/restart", body))
+
+    def get_stacks(self, timeout_seconds: float = 30) -> List[ProcessStacks]:
+        """Where the processes of the run are now, thread by thread, the innermost call last; also when they hang."""
+        return stacks.ask(self._session, self._id, timeout_seconds)
 
     def clean(self) -> None:
         """Nothing to do: the working folder of a run that has ended is removed by its node."""

@@ -23,6 +23,7 @@ from footplate.services.nodes import NodeService
 from footplate.services.orchestrator import Orchestrator
 from footplate.services.runs import RunService
 from footplate.services.secrets import SecretService
+from footplate.services.stacks import StackService
 from footplate.services.tokens import TokenService
 from footplate.services.workspaces import WorkspaceService
 from footplate.storage import Store
@@ -61,6 +62,7 @@ class Services:
         self.metrics = MetricService(store, hub.publish)
         self.models = ModelService(store)
         self.secrets = SecretService(store)
+        self.stacks = StackService(store, hub.publish)
         self.nodes = NodeService(store, self.orchestrator, self.tokens, endpoint)
 
     def start(self) -> None:

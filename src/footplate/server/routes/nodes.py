@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 
 from footplate.domain.launch import NodeOrders
 from footplate.server.answers import answer
-from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictCause, poll
+from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictCause, StrictStacks, poll
 
 router = APIRouter(tags=["nodes"])
 
@@ -23,6 +23,11 @@ class NodeEvent(Body):
     message: str | None = None
     cause: StrictCause | None = None
     attempt: int | None = None
+
+
+class NodeStacks(Body):
+    key: str
+    processes: StrictStacks
 
 
 class Beat(Body):
@@ -47,4 +52,11 @@ def report_node_event(run: str, node: int, body: NodeEvent, services: ServicesOf
 
 @router.post("/runs/{run}/nodes/{node}/heartbeat")
 def beat(run: str, node: int, services: ServicesOf, body: Beat | None = None) -> Response:
-    return answer({"stop": services.nodes.heartbeat(run, node, (body or Beat()).attempt)})
+    stop = services.nodes.heartbeat(run, node, (body or Beat()).attempt)
+    return answer({"stop": stop, "stacks": services.stacks.open_questions(run, node)})
+
+
+@router.post("/runs/{run}/nodes/{node}/stacks")
+def show_stacks(run: str, node: int, body: NodeStacks, services: ServicesOf) -> Response:
+    services.stacks.answer(run, node, body.key, body.processes)
+    return answer({})

@@ -16,6 +16,7 @@ from footplate.domain.codec import from_json
 from footplate.domain.labels import parse_label_filter
 from footplate.domain.records import Cause, FileView
 from footplate.domain.specs import EnvironmentSpec, RunSpec
+from footplate.domain.stacks import ProcessStacks
 from footplate.server.hub import Hub
 from footplate.services import Services
 
@@ -51,6 +52,10 @@ Repeated = Annotated[tuple[str, ...], Query()]
 StrictSpec = Annotated[RunSpec, BeforeValidator(_strictly(RunSpec))]
 StrictEnvironment = Annotated[EnvironmentSpec, BeforeValidator(_strictly(EnvironmentSpec))]
 StrictFile = Annotated[FileView, BeforeValidator(_strictly(FileView))]
+StrictStacks = Annotated[
+    tuple[ProcessStacks, ...],
+    BeforeValidator(lambda items: tuple(from_json(ProcessStacks, item, strict=True) for item in items)),
+]
 StrictCause = Annotated[Cause, BeforeValidator(_strictly(Cause))]
 
 

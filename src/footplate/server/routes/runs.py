@@ -7,10 +7,12 @@ from fastapi import APIRouter, Query, Response
 from footplate.domain.codec import to_json
 from footplate.domain.lifecycle import TERMINAL
 from footplate.domain.records import RunView
+from footplate.domain.stacks import RunStacks
 from footplate.server.answers import answer, answer_list
 from footplate.server.routes.parsing import Body, HubOf, Repeated, ServicesOf, StrictCause, StrictSpec, pairs, poll
 from footplate.services import Services
 from footplate.services.files import Tail
+from footplate.services.stacks import topic
 from footplate.storage import RunQuery
 
 router = APIRouter(tags=["runs"])
@@ -39,6 +41,11 @@ class RestartRequest(Body):
     attempt: int
     by: str = ""
     reason: str = ""
+
+
+class StacksRequest(Body):
+    key: str
+    wait: float = 0.0
 
 
 class FailRequest(Body):
@@ -127,6 +134,12 @@ def set_snapshot(run: str, body: SnapshotRequest, services: ServicesOf) -> Respo
 @router.post("/runs/{run}/warnings", response_model=RunView)
 def warn_run(run: str, body: WarningRequest, services: ServicesOf) -> Response:
     return answer(services.runs.warn(run, body.message))
+
+
+@router.post("/runs/{run}/stacks", response_model=RunStacks)
+async def ask_for_stacks(run: str, body: StacksRequest, services: ServicesOf, hub: HubOf) -> Response:
+    found = await poll(hub, topic(run), lambda: services.stacks.ask(run, body.key), lambda s: not s.missing, body.wait)
+    return answer(found)
 
 
 @router.get("/runs/{run}/story")

@@ -1,0 +1,177 @@
+"""The Python stacks of this node's processes, also of those that hang: nothing of theirs has to run for it.
+
+py-spy reads them from outside, where it is installed (the extra `debug`) and may look into other processes. Where not,
+the signal that the bootstrap registered has the process itself write them, from C, whatever its Python code waits for.
+A process that has not registered it would be killed by it, so it is sent only to those that have.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from footplate.domain.stacks import SIGNAL, Frame, ProcessStacks, ThreadStack
+from footplate.node import tree
+
+_AT_ONCE = 4
+_SPY_SECONDS = 20.0
+_WRITE_SECONDS = 3.0
+_QUIET_SECONDS = 0.1
+_LONGEST_COMMAND = 200
+_THREAD = re.compile(r"^(?:Current thread|Thread) (0x[0-9a-f]+)(?: \[(.*)\])? \(most recent call first\):")
+_FRAME = re.compile(r'^  File "(.*)", line (\d+) in (.*)$')
+
+
+def collect(pids: Iterable[int], node: int, spy: str | None) -> list[ProcessStacks]:
+    """Of all these processes; those of one rank one after the other, because they share a file to write to.
+
+    `spy` is the program that looks from outside, if there is one.
+    """
+    by_rank: dict[int | None, list[int]] = {}
+    for pid in sorted(pids):
+        by_rank.setdefault(_rank(pid), []).append(pid)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        groups = [pool.submit(_look_at_all, group, node, rank, spy) for rank, group in by_rank.items()]
+        found = [each for group in groups for each in group.result()]
+    return sorted(found, key=lambda each: (each.rank is None, each.rank or 0, each.pid))
+
+
+def _look_at_all(pids: Iterable[int], node: int, rank: int | None, spy: str | None) -> list[ProcessStacks]:
+    return [seen for seen in (_look(pid, node, rank, spy) for pid in pids) if seen is not None]
+
+
+def _look(pid: int, node: int, rank: int | None, spy: str | None) -> ProcessStacks | None:
+    process = tree.look(pid)
+    if process is None or process.zombie:
+        return None
+    command = _text(f"/proc/{pid}/cmdline").replace("\0", " ").strip()[:_LONGEST_COMMAND]
+    if not _is_python(pid):
+        return ProcessStacks(node, pid, process.parent, command, rank, note="not a Python process")
+    threads, why = _spy(spy, pid)
+    source = "py-spy"
+    if not threads:
+        threads, own = _ask(pid)
+        source, why = "faulthandler", own if own is None or why is None else f"{why}; {own}"
+    if not threads:
+        return ProcessStacks(node, pid, process.parent, command, rank, note=why)
+    return ProcessStacks(node, pid, process.parent, command, rank, source, threads=threads)
+
+
+def _rank(pid: int) -> int | None:
+    for variable in tree.variables(pid):
+        if variable.startswith(b"FOOTPLATE_RANK=") and variable[15:].isdigit():
+            return int(variable[15:])
+    return None
+
+
+def _is_python(pid: int) -> bool:
+    try:
+        program = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+    except OSError:
+        return False
+    return "python" in program or "libpython" in _text(f"/proc/{pid}/maps")
+
+
+# ── From outside ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _spy(program: str | None, pid: int) -> tuple[tuple[ThreadStack, ...], str | None]:
+    if program is None:
+        return (), "py-spy is not installed (pip install 'footplate[debug]')"
+    try:
+        done = subprocess.run(
+            [program, "dump", "--json", "--pid", str(pid)], capture_output=True, timeout=_SPY_SECONDS, check=True
+        )
+        return tuple(_thread(each) for each in json.loads(done.stdout)), None
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.decode("utf-8", "replace").strip().splitlines()
+        return (), f"py-spy: {lines[0] if lines else 'failed'}"
+    except (OSError, ValueError, KeyError, subprocess.TimeoutExpired) as error:
+        return (), f"py-spy: {error}"
+
+
+def find_spy() -> str | None:
+    beside = os.path.join(os.path.dirname(sys.executable), "py-spy")
+    return beside if os.access(beside, os.X_OK) else shutil.which("py-spy")
+
+
+def _thread(seen: dict[str, Any]) -> ThreadStack:
+    frames = tuple(Frame(str(f["name"]), str(f["filename"]), int(f["line"] or 0)) for f in reversed(seen["frames"]))
+    return ThreadStack(hex(int(seen["thread_id"])), seen.get("thread_name"), frames)
+
+
+# ── From inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ask(pid: int) -> tuple[tuple[ThreadStack, ...], str | None]:
+    path = _registered(pid)
+    if path is None:
+        return (), "it was not started by Footplate's bootstrap, or has closed its file, so it cannot be asked"
+    before = os.path.getsize(path)
+    try:
+        os.kill(pid, SIGNAL)
+    except OSError as error:
+        return (), f"it cannot be signalled: {error.strerror}"
+    text = _written(path, before)
+    return parse(text), None if text else f"it has not answered within {_WRITE_SECONDS:g} s"
+
+
+def _registered(pid: int) -> str | None:
+    """The file that the process would write its stacks to, if it is sure that it would not die of being asked."""
+    caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", _text(f"/proc/{pid}/status"), re.MULTILINE)
+    if caught is None or not int(caught[1], 16) >> (SIGNAL - 1) & 1:
+        return None
+    exits = next((v[16:] for v in tree.variables(pid) if v.startswith(b"FOOTPLATE_EXITS=")), None)
+    rank = _rank(pid)
+    if exits is None or rank is None:
+        return None
+    path = os.path.join(os.fsdecode(exits), f"rank_{rank}.stacks")
+    try:
+        open_files = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:
+        return None
+    return path if path in open_files else None
+
+
+def _written(path: str, before: int) -> str:
+    """What has been added to the file, as soon as nothing more comes."""
+    deadline, size, since = time.monotonic() + _WRITE_SECONDS, before, time.monotonic()
+    while time.monotonic() < deadline:
+        time.sleep(0.01)
+        now = os.path.getsize(path)
+        if now != size:
+            size, since = now, time.monotonic()
+        elif size > before and time.monotonic() - since > _QUIET_SECONDS:
+            break
+    with open(path, encoding="utf-8", errors="replace") as file:
+        file.seek(before)
+        return file.read()
+
+
+def parse(text: str) -> tuple[ThreadStack, ...]:
+    """What faulthandler writes, thread by thread."""
+    found: list[tuple[str, str | None, list[Frame]]] = []
+    for line in text.splitlines():
+        thread, frame = _THREAD.match(line), _FRAME.match(line)
+        if thread:
+            found.append((thread[1], thread[2], []))
+        elif frame and found:
+            found[-1][2].insert(0, Frame(frame[3], frame[1], int(frame[2])))
+    # The one that was interrupted is written last, and is the main one: it is what people look for first.
+    return tuple(ThreadStack(hex(int(id, 16)), name, tuple(frames)) for id, name, frames in reversed(found))
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""

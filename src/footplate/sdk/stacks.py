@@ -1,0 +1,36 @@
+"""Asking a run where its processes are."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from typing import List
+
+from footplate.domain.codec import from_json
+from footplate.domain.stacks import ProcessStacks, RunStacks
+from footplate.sdk.exceptions import AzureMLException
+from footplate.sdk.session import Session
+
+_WAIT = 10.0
+_log = logging.getLogger(__name__)
+
+
+def ask(session: Session, run_id: str, timeout: float) -> List[ProcessStacks]:
+    """The answers of all nodes; after `timeout` seconds those that came, and an error when there are none."""
+    key, deadline = os.urandom(8).hex(), time.monotonic() + timeout
+    while True:
+        wait = max(0.0, min(_WAIT, deadline - time.monotonic()))
+        found = from_json(RunStacks, session.post(f"/runs/{run_id}/stacks", {"key": key, "wait": wait}))
+        if not found.missing:
+            return list(found.processes)
+        if time.monotonic() >= deadline:
+            break
+    nodes = ", ".join(str(node) for node in found.missing)
+    if not found.processes:
+        raise AzureMLException(
+            f"no node of run {run_id} has answered within {timeout:g} seconds (asked: {nodes})",
+            hint="a node that is swapping may take longer: give a larger timeout_seconds",
+        )
+    _log.warning("nodes %s of run %s have not answered within %g seconds", nodes, run_id, timeout)
+    return list(found.processes)

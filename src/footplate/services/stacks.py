@@ -1,0 +1,80 @@
+"""Asking the nodes of a run where its processes are. A question lives in memory and not for long: it is asked again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from footplate.domain import lifecycle
+from footplate.domain.records import NodeState
+from footplate.domain.stacks import ProcessStacks, RunStacks
+from footplate.errors import Conflict
+from footplate.storage import Store
+
+KEEP_SECONDS = 120.0
+
+
+@dataclass
+class _Question:
+    asked: float
+    nodes: tuple[int, ...]
+    answers: dict[int, tuple[ProcessStacks, ...]] = field(default_factory=dict[int, "tuple[ProcessStacks, ...]"])
+
+
+def topic(run: str) -> str:
+    return f"stacks:{run}"
+
+
+class StackService:
+    """Nodes hear of a question in the answer to their next heartbeat."""
+
+    def __init__(self, store: Store, publish: Callable[[str], None]) -> None:
+        self._store = store
+        self._publish = publish
+        self._guard = threading.Lock()
+        self._questions: dict[tuple[str, str], _Question] = {}
+
+    def ask(self, run: str, key: str) -> RunStacks:
+        """Ask, or see how far the answer to this `key` has come."""
+        with self._guard:
+            known = self._questions.get((run, key))
+        if known is None:
+            known = _Question(time.monotonic(), self._nodes(run))
+            with self._guard:
+                self._forget_old()
+                known = self._questions.setdefault((run, key), known)
+        answers = dict(known.answers)
+        missing = tuple(node for node in known.nodes if node not in answers)
+        return RunStacks(run, missing, tuple(each for _, found in sorted(answers.items()) for each in found))
+
+    def open_questions(self, run: str, node: int) -> list[str]:
+        with self._guard:
+            return [
+                key
+                for (asked_of, key), question in self._questions.items()
+                if asked_of == run and node in question.nodes and node not in question.answers
+            ]
+
+    def answer(self, run: str, node: int, key: str, processes: tuple[ProcessStacks, ...]) -> None:
+        with self._guard:
+            question = self._questions.get((run, key))
+            if question is not None:  # else nobody waits for it any more
+                question.answers[node] = processes
+        self._publish(topic(run))
+
+    def _nodes(self, run: str) -> tuple[int, ...]:
+        record = self._store.runs.record(run)
+        nodes = tuple(node.index for node in record.nodes if node.state is NodeState.RUNNING)
+        if not nodes:
+            raise Conflict(
+                f"run {run} is {lifecycle.status(record)}: no process of it runs",
+                f"see what happened to it with: footplate runs show {run}",
+            )
+        return nodes
+
+    def _forget_old(self) -> None:
+        old = [key for key, question in self._questions.items() if time.monotonic() - question.asked > KEEP_SECONDS]
+        for key in old:
+            del self._questions[key]

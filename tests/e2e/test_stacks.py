@@ -1,0 +1,63 @@
+"""A run that hangs tells where: every rank, every thread, from the SDK and on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ops_tools import finish, submit, until
+
+from footplate import PyTorchConfiguration, Workspace
+from footplate.sdk.exceptions import AzureMLException
+
+DEADLOCK = """
+    import os, threading
+    first, second = threading.Lock(), threading.Lock()
+    met = threading.Barrier(2)
+    def take(one, other):
+        with one:
+            met.wait()
+            open(f"ready.{os.environ['RANK']}.{threading.get_ident()}", "w").close()
+            with other:
+                pass
+    threading.Thread(target=take, args=(second, first), name="other").start()
+    take(first, second)
+"""
+
+
+def test_two_ranks_in_a_deadlock(home: Path, workspace: Workspace, project: Path) -> None:
+    run = submit(workspace, project, DEADLOCK, distributed_job_config=PyTorchConfiguration("Gloo", 2))
+    until(lambda: len(list((home / "work" / run.id / "node_0" / "wd").glob("ready.*"))) == 4)
+    until(lambda: run.get_status() == "Running")
+    found = run.get_stacks()
+    assert [(each.rank, each.node) for each in found] == [(0, 0), (1, 0)], found
+    for each in found:
+        assert each.source in ("py-spy", "faulthandler")
+        stuck = [thread for thread in each.threads if thread.frames[-1].function == "take"]
+        assert len(stuck) == 2, each
+    shown = command(home, "runs", "stacks", run.id)
+    assert shown.count("in take") == 4
+    assert "rank 0 · node 0" in shown
+    only = json.loads(command(home, "runs", "stacks", run.id, "--rank", "1", "--json"))
+    assert [each["rank"] for each in only] == [1]
+    assert run.get_status() == "Running", "looking has harmed nobody"
+    run.cancel()
+    finish(run)
+    with pytest.raises(AzureMLException, match="is Canceled: no process of it runs"):
+        run.get_stacks()
+
+
+def command(home: Path, *words: str) -> str:
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "footplate"), *words],
+        env={**os.environ, "FOOTPLATE_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,0 +1,133 @@
+"""Stacks of processes that hang: from outside, from inside, and of those that must not be asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import footplate
+from footplate.domain.stacks import Frame, ProcessStacks, ThreadStack
+from footplate.node import stacks
+
+BOOTSTRAP = Path(footplate.__file__).parent / "job" / "bootstrap.py"
+HANGS = """
+import os, sys, threading
+def wait_for_ever():
+    lock = threading.Lock()
+    lock.acquire()
+    open("ready." + str(os.getpid()), "w").close()
+    lock.acquire()
+def worker():
+    threading.Event().wait()
+if "fork" in sys.argv:
+    os.fork()
+threading.Thread(target=worker, name="loader", daemon=True).start()
+wait_for_ever()
+"""
+
+
+def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+    end = time.monotonic() + seconds
+    while not (answer := condition()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+    return answer
+
+
+class Rank:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.started: list[subprocess.Popen[bytes]] = []
+
+    def start(self, *argv: str, processes: int = 1) -> list[int]:
+        variables = {**os.environ, "FOOTPLATE_EXITS": str(self.folder), "FOOTPLATE_RANK": "1"}
+        process = subprocess.Popen(argv, cwd=self.folder, env=variables, start_new_session=True)
+        self.started.append(process)
+        found = until(lambda: (names := list(self.folder.glob("ready.*"))) and len(names) >= processes and names)
+        return sorted(int(path.suffix[1:]) for path in found)
+
+
+@pytest.fixture
+def rank(tmp_path: Path) -> Iterator[Rank]:
+    (tmp_path / "train.py").write_text(HANGS)
+    made = Rank(tmp_path)
+    yield made
+    for process in made.started:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+
+
+def innermost(thread: ThreadStack) -> str:
+    return next(frame.function for frame in reversed(thread.frames) if "train.py" in frame.file)
+
+
+def check(found: list[ProcessStacks], pids: list[int], source: str) -> None:
+    assert [(each.node, each.rank, each.pid, each.source) for each in found] == [(7, 1, pid, source) for pid in pids]
+    for each in found:
+        assert sorted(innermost(thread) for thread in each.threads) == ["wait_for_ever", "worker"]
+        assert "train.py" in each.command
+
+
+def test_py_spy_sees_a_process_that_hangs(rank: Rank) -> None:
+    pids = rank.start(sys.executable, str(BOOTSTRAP), "train.py")
+    found = stacks.collect(pids, 7, stacks.find_spy())
+    check(found, pids, "py-spy")
+    main = next(thread for thread in found[0].threads if innermost(thread) == "wait_for_ever")
+    assert main.name == "MainThread"
+
+
+def test_without_py_spy_the_process_and_its_fork_tell_themselves(rank: Rank) -> None:
+    pids = rank.start(sys.executable, str(BOOTSTRAP), "train.py", "fork", processes=2)
+    for _ in range(2):
+        found = stacks.collect(pids, 7, None)
+        check(found, pids, "faulthandler")
+        assert all(innermost(each.threads[0]) == "wait_for_ever" for each in found), "the main thread comes first"
+
+
+def test_a_process_without_the_signal_is_not_killed_by_it(rank: Rank) -> None:
+    pids = rank.start(sys.executable, "train.py")
+    (found,) = stacks.collect(pids, 7, None)
+    assert (found.threads, found.source) == ((), None)
+    assert found.note is not None
+    assert "py-spy is not installed" in found.note
+    assert "cannot be asked" in found.note
+    assert rank.started[0].poll() is None
+
+
+def test_another_program_is_named_and_left_alone(rank: Rank) -> None:
+    (pid,) = rank.start("/bin/sh", "-c", "> ready.$$; sleep 60; :")
+    (found,) = stacks.collect([pid], 7, stacks.find_spy())
+    assert found.note == "not a Python process"
+    assert found.command.startswith("/bin/sh -c")
+
+
+def test_who_is_gone_is_left_out() -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    assert stacks.collect([gone.pid], 0, None) == []
+
+
+def test_what_faulthandler_writes_is_read_innermost_last() -> None:
+    text = """Thread 0x00007f0000000abc [loader] (most recent call first):
+  File "/lib/threading.py", line 10 in wait
+  File "a b.py", line 3 in <module>
+
+Current thread 0x00007f0000000def (most recent call first):
+  File "train.py", line 5 in step
+  ...
+Extension modules: numpy (total: 1)
+"""
+    assert stacks.parse(text) == (
+        ThreadStack("0x7f0000000def", None, (Frame("step", "train.py", 5),)),
+        ThreadStack(
+            "0x7f0000000abc", "loader", (Frame("<module>", "a b.py", 3), Frame("wait", "/lib/threading.py", 10))
+        ),
+    )
