@@ -117,7 +117,7 @@ def test_who_is_gone_is_left_out() -> None:
 
 def test_what_faulthandler_writes_is_read_innermost_last() -> None:
     text = """Thread 0x00007f0000000abc [loader] (most recent call first):
-  File "/lib/threading.py", line 10 in wait
+  File "/lib/threads.py", line 10 in wait
   File "a b.py", line 3 in <module>
 
 Current thread 0x00007f0000000def (most recent call first):
@@ -127,7 +127,5 @@ Extension modules: numpy (total: 1)
 """
     assert stacks.parse(text) == (
         ThreadStack("0x7f0000000def", None, (Frame("step", "train.py", 5),)),
-        ThreadStack(
-            "0x7f0000000abc", "loader", (Frame("<module>", "a b.py", 3), Frame("wait", "/lib/threading.py", 10))
-        ),
+        ThreadStack("0x7f0000000abc", "loader", (Frame("<module>", "a b.py", 3), Frame("wait", "/lib/threads.py", 10))),
     )
