@@ -31,11 +31,12 @@ def trained(footplate: Any) -> Any:
     return footplate
 
 
-def on_terminal(footplate: Any, *arguments: str, columns: int = 140, **variables: str) -> str:
-    """What a command shows on a terminal of that width."""
+def on_terminal(footplate: Any, *arguments: str, columns: int = 140, talk: bool = False, **variables: str) -> str:
+    """What a command shows on a terminal of that width; with `talk`, its stderr too."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), **variables}
-    started = subprocess.Popen([*footplate.ENTRY, *arguments], cwd=footplate.folder, env=environment, stdout=theirs)
+    streams = {"stdout": theirs, "stderr": theirs if talk else None}
+    started = subprocess.Popen([*footplate.ENTRY, *arguments], cwd=footplate.folder, env=environment, **streams)
     os.close(theirs)
     shown = b""
     try:
@@ -57,7 +58,7 @@ def test_colours_and_plots_are_for_terminals(trained: Any) -> None:
     assert "    1 ┤" in plotted
     assert "└────" in plotted
     plain = on_terminal(trained, "runs", "list", NO_COLOR="1")
-    assert "\x1b" not in plain
+    assert "\x1b" not in plain and "─────" in plain, "without colours, but still in lines that fit"
     assert "Completed" in plain
     assert "\x1b" not in trained("runs", "list").stdout
     assert "\x1b" not in trained("doctor").stdout
@@ -78,6 +79,33 @@ def test_tables_fit_a_narrow_terminal_and_ids_stay_whole(trained: Any) -> None:
         if arguments[:2] == ("runs", "list"):
             assert lines[2].startswith(f"{run['id']}  ")
             assert "…" in lines[2]
+
+
+def seen_in_the_end(shown: str) -> list[str]:
+    """The lines that are left when everything that was erased is gone."""
+    kept = shown.replace("\r\n", "\n").split("\n")
+    return [_ESCAPE.sub("", line.rpartition("\r\x1b[2K")[2]) for line in kept]
+
+
+def test_a_line_says_what_is_going_on_and_leaves_nothing_behind(footplate: Any) -> None:
+    footplate.write(
+        "slow.py",
+        "import time",
+        "print('half', end='', flush=True)",
+        "time.sleep(1.5)",
+        "print(' whole')",
+        "print('end', end='')",
+    )
+    waited = on_terminal(footplate, "run", "slow.py", "--wait", "--no-stream", columns=60, talk=True)
+    assert re.search("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] Running  [0-9.]+s", waited)
+    *_, submitted, ended, nothing = seen_in_the_end(waited)
+    assert submitted.startswith("submitted slow_")
+    assert ended.startswith("── Completed after")
+    assert nothing == ""
+    streamed = on_terminal(footplate, "run", "slow.py", "--wait", talk=True)
+    assert seen_in_the_end(streamed)[-4:-2] == ["half whole", "end"], "the script's own lines are left alone"
+    assert "\x1b[2K" not in on_terminal(footplate, "run", "slow.py", "--wait", talk=True, TERM="dumb")
+    assert "\x1b" not in footplate("run", "slow.py", "--wait").stderr
 
 
 def test_json_of_every_command_is_json(trained: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import is_rich, number, size, sparkline
+from footplate.cli.console import is_terminal, number, size, sparkline
 from footplate.cli.tables import table
 from footplate.domain.floats import untag_float
 
@@ -51,7 +51,7 @@ def show_series(series: Sequence[dict[str, Any]]) -> None:
     values = [untag_float(value) for _, _, value in points]
     steps = [index if step is None else step for index, (_, step, _) in enumerate(points)]
     drawn = [(s, float(v)) for s, v in zip(steps, values, strict=True) if _is_finite(v)]
-    if len(drawn) > 1 and is_rich():
+    if len(drawn) > 1 and is_terminal():
         click.echo(f"{series[0]['name']}  {len(values)} points, the last is {number(values[-1])}\n")
         numbers = [value for _, value in drawn]
         room = shutil.get_terminal_size().columns - max(len(number(v)) for v in (min(numbers), max(numbers))) - 3

@@ -35,7 +35,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 def say(text: str, status: str = "") -> None:
     """Talk: what happens, beside the data; in the colour of a status, if there is one."""
-    click.echo(click.style(text, fg=STYLES[status]) if status in STYLES and _colours(sys.stderr) else text, err=True)
+    click.echo(paint(text, sys.stderr, fg=STYLES[status]) if status in STYLES else text, err=True)
 
 
 def emit(data: Any) -> None:
@@ -43,27 +43,33 @@ def emit(data: Any) -> None:
     click.echo(json.dumps(data, indent=2, ensure_ascii=False, default=str))
 
 
-def is_rich() -> bool:
-    """Whether stdout is a terminal that colours and lines are for. (https://no-color.org is respected.)"""
-    return _colours(sys.stdout)
+def is_terminal(stream: TextIO | None = None) -> bool:
+    """Whether stdout, or that stream, is a terminal, for whose reader things are put into lines that fit."""
+    return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
 
 
-def _colours(stream: TextIO) -> bool:
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def paint(text: str, stream: TextIO | None = None, **style: Any) -> str:
+    """In colours, on a terminal whose user has nothing against them (https://no-color.org)."""
+    return click.style(text, **style) if is_terminal(stream) and not os.environ.get("NO_COLOR") else text
 
 
 def word(text: str, shown: str | None = None) -> str:
     """A status word, or what is `shown` for it, in its colour where there are colours."""
     shown = text if shown is None else shown
-    return click.style(shown, fg=STYLES[text]) if text in STYLES and is_rich() else shown
+    return paint(shown, fg=STYLES[text]) if text in STYLES else shown
+
+
+def printable(text: str, but: str = "") -> str:
+    """A name may hold anything, and a line break or an escape sequence must not reach the terminal."""
+    return text if text.isprintable() else "".join(c if c.isprintable() or c in but else "�" for c in text)
 
 
 def pairs(values: Iterable[tuple[str, Any]]) -> None:
     """`name  value` lines; what has no value is left out, and what has several lines stands below its name."""
-    shown = [(name, str(value)) for name, value in values if value not in (None, "", {}, [], ())]
+    shown = [(name, printable(str(value), "\n\t")) for name, value in values if value not in (None, "", {}, [], ())]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
-        head = click.style(name.ljust(width), bold=True) if is_rich() else name.ljust(width)
+        head = paint(name.ljust(width), bold=True)
         if "\n" in value:
             click.echo(f"{head.rstrip()}\n{textwrap.indent(value.strip(chr(10)), '  ')}")
         else:

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import duration, say
+from footplate.cli.console import duration, is_terminal, say
+from footplate.cli.live import Live
 from footplate.domain.codec import from_json
 from footplate.domain.launch import log_name, processes_per_node
 from footplate.domain.lifecycle import TERMINAL
@@ -26,16 +27,21 @@ def follow(
 
     While the environment is being built its log is shown instead, as talk.
     """
-    follower = _Follower(session, run_id, log, show, to_stderr)
-    while not follower.is_over():
-        follower.look()
+    with Live() as live:
+        follower = _Follower(session, run_id, log, show, to_stderr, live)
+        while not follower.is_over():
+            follower.look()
     assert follower.run is not None
+    if follower.is_mid_line and is_terminal():
+        say("")
     say(f"── {summary(follower.run)}", follower.run.status)
     return follower.run
 
 
 class _Follower:
-    def __init__(self, session: Session, run_id: str, log: str | None, show: bool, to_stderr: bool) -> None:
+    def __init__(self, session: Session, run_id: str, log: str | None, show: bool, to_stderr: bool, live: Live) -> None:
+        self._live = live
+        self.is_mid_line = False
         self._session, self._run_id = session, run_id
         self._named = log is not None
         self._log, self._offset = log, 0
@@ -56,19 +62,28 @@ class _Follower:
         if seen["log"] is not None:
             self._log, self._offset = seen["log"], seen["offset"]
         if self._show:
-            self._print(seen["text"], self.run)
+            with self._live.aside():
+                self._print(seen["text"], self.run)
+        self._tell_what_is_going_on(self.run)
         # The server reads the run before the log: when the run is over and nothing new came, everything has come.
         self._ended = self.run.status in TERMINAL and not seen["text"] and not self._turn_to_script(self.run)
 
     def _print(self, text: str, run: RunView) -> None:
+        # Finalizing is left to the live line: the end of the script's log comes only then, perhaps in mid-line.
         if run.ended is None and run.status != "Finalizing":
             self._tell_phase(run)
         if text:
             is_talk = self._to_stderr or (not self._named and self._log != script_log(run))
             click.echo(text, nl=False, err=is_talk)
-        if run.status == "Finalizing":  # the script has ended: what it wrote comes before
-            self._tell_phase(run)
+            self.is_mid_line = not text.endswith("\n")
         self._turn_to_script(run)
+
+    def _tell_what_is_going_on(self, run: RunView) -> None:
+        """On the terminal's last line, unless the script's own output goes on there."""
+        if run.status in TERMINAL or self.is_mid_line or (self._show and run.status == "Running"):
+            self._live.hide()
+        else:
+            self._live.show(run.status if self._show else phase_of(run))
 
     def _tell_phase(self, run: RunView) -> None:
         if phase_of(run) != self._phase:

@@ -10,6 +10,7 @@ from typing import NoReturn, cast
 
 import click
 
+from footplate.cli.console import paint
 from footplate.errors import FootplateError
 
 # name → (module:attribute, its one line). The line stands here so that `--help` loads no command's module.
@@ -138,7 +139,6 @@ def _usage_hint(error: click.UsageError, near: list[str]) -> str:
 
 
 def _fail(message: str, hint: str | None) -> None:
-    red = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    click.echo((click.style("error:", fg="red", bold=True) if red else "error:") + f" {message}", err=True)
+    click.echo(f"{paint('error:', sys.stderr, fg='red', bold=True)} {message}", err=True)
     if hint:
-        click.echo((click.style("hint:", fg="cyan", bold=True) if red else "hint:") + f" {hint}", err=True)
+        click.echo(f"{paint('hint:', sys.stderr, fg='cyan', bold=True)} {hint}", err=True)

@@ -10,6 +10,7 @@ import click
 
 from footplate.cli.console import ago, emit, pairs, say, size, tag_words, when
 from footplate.cli.context import find_run, json_option, names_of, open_workspace, parse_pairs, workspace_option
+from footplate.cli.live import working
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
 from footplate.sdk.model import Model
@@ -127,7 +128,9 @@ def register(name: str, path: str, run_id: str | None, workspace_name: str | Non
 @json_option
 def download(model: str, folder: str, overwrite: bool, workspace_name: str | None, as_json: bool) -> None:
     """Download the files of a model."""
-    path = _open(open_workspace(workspace_name), model).download(target_dir=folder, exist_ok=overwrite)
+    found = _open(open_workspace(workspace_name), model)
+    with working(f"downloading {model}"):
+        path = found.download(target_dir=folder, exist_ok=overwrite)
     if as_json:
         emit({"path": path})
     else:

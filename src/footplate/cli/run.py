@@ -12,6 +12,7 @@ import click
 from footplate.cli.console import emit, say
 from footplate.cli.context import json_option, names_of, open_workspace, parse_pairs, read_run, workspace_option
 from footplate.cli.follow import CANCELED, exit_code, follow
+from footplate.cli.live import working
 from footplate.domain.codec import to_json
 from footplate.sdk.environment import Environment
 from footplate.sdk.experiment import Experiment
@@ -83,7 +84,8 @@ def run(
     workspace = open_workspace(workspace_name)
     config = _config(script, arguments, settings)
     chosen = Experiment(workspace, experiment or experiment_name(script))
-    submitted = chosen.submit(config, tags=parse_pairs(tags, "--tag"))
+    with working(f"bringing {config.source_directory} to the server"):
+        submitted = chosen.submit(config, tags=parse_pairs(tags, "--tag"))
     if name:
         submitted.display_name = name
     if wait:

@@ -21,6 +21,7 @@ from footplate.cli.context import (
     workspace_option,
 )
 from footplate.cli.follow import INTERACTIVE_LOG, exit_code, follow
+from footplate.cli.live import Live
 from footplate.cli.main import Noun
 from footplate.cli.stacks import show_stacks
 from footplate.cli.tables import table
@@ -239,9 +240,11 @@ def download(run_id: str, paths: tuple[str, ...], folder: str, workspace_name: s
             hint=f"see what it has with: footplate runs files {view.id}",
         )
     written = [str(Path(folder) / name) for name in wanted]
-    for name, target in zip(wanted, written, strict=True):
-        Path(target).parent.mkdir(parents=True, exist_ok=True)
-        run.download_file(name, target)
+    with Live() as live:
+        for at, (name, target) in enumerate(zip(wanted, written, strict=True), 1):
+            live.show(f"downloading {at} of {len(wanted)}: {name}")
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
+            run.download_file(name, target)
     if as_json:
         emit(written)
     else:

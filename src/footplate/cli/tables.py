@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import textwrap
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
-from footplate.cli.console import is_rich, word
+from footplate.cli.console import is_terminal, paint, printable, word
 
 GAP = "  "
 SHORTEST = 8
@@ -34,9 +33,9 @@ def table(
     and then those of `drop` are left out, one after the other. The first column is what people copy: it is never cut,
     and what is longer than half of the line stands on a line of its own.
     """
-    cells = [["" if value is None else _printable(str(value)) for value in row] for row in rows]
+    cells = [["" if value is None else printable(str(value)) for value in row] for row in rows]
     sides = [name in right for name in columns]
-    if not is_rich():
+    if not is_terminal():
         lines = [[name.upper() for name in columns], *cells]
         widths = {i: max(wide(line[i]) for line in lines) for i in range(len(columns))}
         for line in lines:
@@ -52,8 +51,8 @@ def table(
     may_shrink = [i for i in wanted if columns[i] in shrink or columns[i] in wrap]
     may_go = [columns.index(name) for name in drop]
     widths = fit(wanted, room, may_shrink, may_go)
-    click.echo(click.style(_line([_pad(_cut(columns[i], widths[i]), widths[i], sides[i]) for i in widths]), bold=True))
-    click.echo(click.style("─" * _total(widths), dim=True))
+    click.echo(paint(_line([_pad(cut(columns[i], widths[i]), widths[i], sides[i]) for i in widths]), bold=True))
+    click.echo(paint("─" * _total(widths), dim=True))
     for row in cells:
         for line in _lines_of(row, widths, sides, [name in wrap for name in columns]):
             click.echo(line)
@@ -93,20 +92,32 @@ def _lines_of(
         row = ["", *row[1:]]
     pieces: list[list[str]] = []
     for i, width in widths.items():
-        cut = (textwrap.wrap(row[i], width) or [""]) if wrapped[i] else [_cut(row[i], width)]
-        pieces.append([word(row[i], _pad(text, width, sides[i])) for text in cut])
+        shown = _wrapped(row[i], width) if wrapped[i] else [cut(row[i], width)]
+        pieces.append([word(row[i], _pad(text, width, sides[i])) for text in shown])
     blank = [" " * width for width in widths.values()]
     for line in itertools.zip_longest(*pieces):
         yield _line([text if text is not None else blank[n] for n, text in enumerate(line)])
 
 
+def _wrapped(text: str, width: int) -> list[str]:
+    """Broken between words, and inside those that are wider than a line. (`textwrap` counts letters, not columns.)"""
+    lines = [""]
+    for part in text.split():
+        longer = f"{lines[-1]} {part}" if lines[-1] else part
+        if wide(longer) <= width:
+            lines[-1] = longer
+            continue
+        if lines[-1]:
+            lines.append("")
+        for letter in part:
+            if wide(lines[-1] + letter) > width and lines[-1]:
+                lines.append("")
+            lines[-1] += letter
+    return lines
+
+
 def _line(texts: Sequence[str]) -> str:
     return GAP.join(texts).rstrip()
-
-
-def _printable(text: str) -> str:
-    """A name may hold anything, and a line break or an escape sequence must not reach the terminal."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else "�" for c in text)
 
 
 def _pad(text: str, width: int, right: bool) -> str:
@@ -114,7 +125,8 @@ def _pad(text: str, width: int, right: bool) -> str:
     return space + text if right else text + space
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """The text, or its beginning and an ellipsis where it is wider than that."""
     if wide(text) <= width:
         return text
     kept = list(itertools.accumulate(map(_cell, text)))
@@ -127,6 +139,6 @@ def wide(text: str) -> int:
 
 
 def _cell(character: str) -> int:
-    if unicodedata.combining(character):
+    if unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -67,7 +67,9 @@ def test_one_long_name_does_not_push_the_others_away(monkeypatch: pytest.MonkeyP
     assert lines == ["id     status", "─────────────", "short  Done", "long-" * 6, "       Done"]
 
 
-@pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("é", 1), ("e\u0301", 1), ("日本", 4), ("", 0), ("…", 1)])
+@pytest.mark.parametrize(
+    ("text", "columns"), [("abc", 3), ("é", 1), ("e\u0301", 1), ("日本", 4), ("", 0), ("…", 1), ("♥\ufe0f", 1)]
+)
 def test_how_wide_a_text_is(text: str, columns: int) -> None:
     assert tables.wide(text) == columns
 
@@ -75,6 +77,18 @@ def test_how_wide_a_text_is(text: str, columns: int) -> None:
 def test_wide_characters_keep_the_columns_straight(capsys: pytest.CaptureFixture[str]) -> None:
     tables.table(["name", "n"], [["日本", 1], ["abcd", 2]])
     assert capsys.readouterr().out == "NAME  N\n日本  1\nabcd  2\n"
+
+
+def test_what_is_wrapped_fits_also_when_its_letters_are_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stdout", shown)
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    tables.table(["id", "why"], [["a", "日本日本日本日本日本 is waiting for some more time"]], wrap=["why"])
+    lines = shown.getvalue().splitlines()
+    assert max(map(tables.wide, lines)) <= 20
+    assert "".join(line[3:] for line in lines[2:]).replace(" ", "") == "日本日本日本日本日本iswaitingforsomemoretime"
 
 
 def test_a_name_cannot_write_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
