@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from footplate.cli.console import is_rich
+from footplate.cli.console import paint
 from footplate.domain.stacks import ProcessStacks, ThreadStack
 
 
@@ -35,4 +35,4 @@ def _show_thread(thread: ThreadStack) -> None:
 
 
 def _head(text: str) -> None:
-    click.echo(click.style(text, bold=True) if is_rich() else text)
+    click.echo(paint(text, bold=True))
