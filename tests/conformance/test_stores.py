@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import traceback
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from footplate.data import open_store
-from footplate.data.base import Store
-from footplate.domain.data import StoreSpec
-from footplate.testing.servers import Azurite, RcloneS3, find_azurite, find_rclone
+from footplate.data import Store, download, open_store
+from footplate.domain.data import StoreSpec, place
+from footplate.errors import Conflict, InvalidInput, NotAllowed, Unavailable
+from footplate.testing.azure_requests import put_blob
+from footplate.testing.servers import AZURITE_ACCOUNT, AZURITE_KEY, Azurite, RcloneS3, find_azurite, find_rclone
 from footplate.testing.store_suite import StoreSuite
 from footplate.testing.web_server import WebServer
 
@@ -80,3 +83,58 @@ class TestHttp(StoreSuite):
         server = WebServer()
         yield WebArena(server, open_store(StoreSpec("http", {"url": server.address})))
         server.stop()
+
+
+@pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/etc/evil", "a//b", "C:/evil", "..\\evil", "./evil"])
+def test_hostile_names_in_a_container_are_refused_by_name(azurite: Azurite, tmp_path: Path, name: str) -> None:
+    """Anybody who may write to a container can put such a name there; nothing of it may reach a disk."""
+    spec = azurite.new_store()
+    put_blob(azurite.endpoint, AZURITE_ACCOUNT, AZURITE_KEY, spec.location["container"], name, b"evil")
+    store = open_store(spec)
+    # obstore lists "/etc/evil" as "etc/evil", which is then not what the container has under that name.
+    with pytest.raises(Conflict if name.startswith("/") else InvalidInput):
+        download([place(entry, entry.path) for page in store.list() for entry in page], {"": store}, tmp_path / "to")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_wrong_credentials_are_not_shown(azurite: Azurite, rclone: RcloneS3) -> None:
+    wrong = b64encode(b"hidden" * 8).decode()
+    blob, bucket = azurite.new_store(), rclone.new_store()
+    signature = f"sv=2021-12-02&sp=rl&sr=c&sig={wrong}"
+    for spec in (
+        StoreSpec(blob.kind, blob.location, {"key": wrong}),
+        StoreSpec(blob.kind, blob.location, {"sas": signature}),
+        StoreSpec(bucket.kind, bucket.location, {"access_key_id": "hidden-id", "secret_access_key": wrong}),
+        StoreSpec(blob.kind, blob.location),
+    ):
+        with pytest.raises(NotAllowed) as caught:
+            open_store(spec).read("x")
+        told = "".join(traceback.format_exception(caught.value)) + repr(caught.value.to_wire())
+        assert wrong not in told
+        assert "hidden-id" not in told
+        assert caught.value.__context__ is None
+
+
+def test_a_key_that_is_none_is_refused_when_the_store_is_opened(azurite: Azurite) -> None:
+    spec = StoreSpec("azure_blob", azurite.new_store().location, {"key": "not base64: hidden"})
+    with pytest.raises(InvalidInput) as caught:
+        open_store(spec).read("x")
+    assert "hidden" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_store_that_nobody_answers_for_is_unavailable() -> None:
+    location = {"bucket": "b", "endpoint": "http://127.0.0.1:9"}
+    with pytest.raises(Unavailable, match="could not be reached"):
+        open_store(StoreSpec("s3", location, {"access_key_id": "a", "secret_access_key": "b"})).stat("x")
+
+
+def test_a_file_share_says_what_to_do() -> None:
+    with pytest.raises(InvalidInput, match="is not mounted on this machine") as caught:
+        open_store(StoreSpec("azure_file", {"account": "acct", "share": "files"}))
+    assert "mount -t cifs //acct.file.core.windows.net/files" in str(caught.value)
+
+
+def test_a_file_share_that_is_mounted_is_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"data")
+    store = open_store(StoreSpec("azure_file", {"account": "a", "share": "s", "path": str(tmp_path)}))
+    assert store.read("x") == b"data"

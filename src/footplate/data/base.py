@@ -48,9 +48,8 @@ class Store(Protocol):
     writable: bool
     folder: Path | None
     """Where the files lie on this machine, for those that do."""
-    ranges: bool
-    """Whether a part of a file costs a part of it. Some servers ignore what they are asked for and send it all; a store
-    says so once it has seen that."""
+    ranges: bool | None
+    """Whether a part of a file costs a part of it, or, with some servers, all of it. None until that was seen."""
 
     def list(self, prefix: str = "") -> Iterator[list[Entry]]:
         """All files below the folder `prefix`, page by page in no order. A folder that is not there has none."""

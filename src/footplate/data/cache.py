@@ -95,7 +95,7 @@ class Cache:
             data = fetch.read_whole(store, entry)
             self._keep_bytes(key, data)
             count(len(data))
-        elif entry.size < 0 or not store.ranges:
+        elif entry.size < 0 or not fetch.answers_ranges(store, entry):
             coming = f"{self.folder}/coming/{key}.stream"
             fetch.fetch_large(store, entry, coming, 0o444, pool, count)
             self._keep_file(key, coming)

@@ -21,6 +21,7 @@ from footplate.data.partial import Partial
 from footplate.domain.data import Entry
 from footplate.errors import Broken, Unavailable
 
+_BLOCK = 8 * 1024 * 1024  # larger than those of a file that is read here and there: all of it is wanted
 _ATTEMPTS_WITHOUT_PROGRESS = 5
 _PAUSE = 0.2
 
@@ -58,14 +59,21 @@ def check_digest(entry: Entry, chunks: Iterable[bytes]) -> None:
 
 def fetch_large(store: Store, entry: Entry, target: str, mode: int, pool: Executor, count: Count) -> None:
     """A file of any size to `target`, which appears when it is whole; what it replaces stays until then."""
-    if entry.size < 0 or not store.ranges:
+    if entry.size < 0 or not answers_ranges(store, entry):
         _fetch_stream(store, entry, target, mode, count)
         return
     aside = os.path.join(os.path.dirname(target), f"{ASIDE}{_key(store, entry)}")
-    with Partial(aside, entry.size) as partial:
+    with Partial(aside, entry.size, _BLOCK) as partial:
         fetch_blocks(store, entry, partial, pool, count)
         _finish(partial, entry, mode)
     os.replace(aside, target)
+
+
+def answers_ranges(store: Store, entry: Entry) -> bool:
+    """Asked with one byte, because each block of a server that does not would cost the whole file."""
+    if store.ranges is None:
+        store.read(entry.path, 0, 1, entry.etag)
+    return bool(store.ranges)
 
 
 def _key(store: Store, entry: Entry) -> str:

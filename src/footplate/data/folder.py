@@ -27,7 +27,7 @@ class FolderStore:
     """Links are followed, as any program that reads the folder would; a loop of links is not walked twice."""
 
     writable = True
-    ranges = True
+    ranges: bool | None = True
 
     def __init__(self, spec: StoreSpec) -> None:
         root = os.path.expanduser(spec.location["path"])
@@ -53,13 +53,17 @@ class FolderStore:
             yield page
 
     def _walk(self, folder: str, above: frozenset[tuple[int, int]]) -> Iterator[Entry]:
+        try:
+            info = os.stat(self._local(folder))
+        except FileNotFoundError:
+            return
+        this = (info.st_dev, info.st_ino)
+        if this in above:  # a link that leads up
+            return
         children = self._scan(folder)
         yield from children.files
         for name in children.folders:
-            below = join(folder, name)
-            info = os.stat(self._local(below))
-            if (info.st_dev, info.st_ino) not in above:
-                yield from self._walk(below, above | {(info.st_dev, info.st_ino)})
+            yield from self._walk(join(folder, name), above | {this})
 
     def children(self, folder: str = "") -> Children:
         return self._scan(clean_folder(folder))

@@ -41,7 +41,8 @@ class HttpStore:
     folder: Path | None = None
 
     def __init__(self, spec: StoreSpec, limit: int | None = None, patience: float = PATIENCE_SECONDS) -> None:
-        self.spec, self.ranges, self._limit = spec, True, limit
+        self.spec, self._limit = spec, limit
+        self.ranges: bool | None = None
         self._base = check_url(spec.location["url"]).rstrip("/") if spec.location.get("url") else ""
         self._web = Web(_authorization(spec.credentials), patience)
 
@@ -135,6 +136,7 @@ class HttpStore:
         skip, left = 0, None if end is None else end - at
         if answer.status == 206:
             self._check_range(answer, path, at)
+            self.ranges = True
         elif at or end is not None:
             self.ranges, skip = False, at
         expected = answer.header("Content-Length")

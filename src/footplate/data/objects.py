@@ -38,6 +38,7 @@ _RETRY: Any = {
 }
 _CODE = re.compile(r"<Code>(\w{1,60})</Code>")
 _STATUS = re.compile(r"status code: (\d{3})")
+_CAUSE = re.compile(r"(?i)(connection \w+|timed out|dns error|certificate|error decoding \w+ body|broken pipe)")
 _NOT_PARTIAL = "non-partial response"
 
 
@@ -49,7 +50,7 @@ class ObjectStore:
 
     def __init__(self, spec: StoreSpec) -> None:
         self.spec = spec
-        self.ranges = True
+        self.ranges: bool | None = None
         self._backend = _build(spec, self._open)
 
     def _open(self, location: dict[str, str], credentials: dict[str, str], options: dict[str, Any]) -> Any:
@@ -78,7 +79,7 @@ class ObjectStore:
     def read(self, path: str, start: int = 0, length: int | None = None, etag: str = "") -> bytes:
         if length == 0:
             return b""
-        if not self.ranges and (start or length is not None):
+        if self.ranges is False and (start or length is not None):
             return self._read_past(path, start, length, etag)
         options: Any = {}
         if length is not None:
@@ -87,7 +88,9 @@ class ObjectStore:
             options["range"] = {"offset": start}
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return self._ask(path, lambda: self._get(path, options, etag).bytes().to_bytes())
+                data = self._ask(path, lambda: self._get(path, options, etag).bytes().to_bytes())
+                self.ranges = True if options else self.ranges
+                return data
             except _NoRanges:
                 self.ranges = False
                 break
@@ -108,7 +111,7 @@ class ObjectStore:
         return b"".join(kept)
 
     def stream(self, path: str, start: int = 0, etag: str = "") -> Iterator[bytes]:
-        if start and self.ranges:
+        if start and self.ranges is not False:
             yield from self._stream_rest(path, start, etag)
             return
         chunks = self._ask(path, lambda: self._get(path, {}, etag).stream(min_chunk_size=_CHUNK))
@@ -279,7 +282,7 @@ def _explain(store: ObjectStore, path: str, error: Exception) -> Exception:
     where = f"{path!r} in the {store.spec.kind} store {_place(store.spec)}"
     text = str(error)
     status, code = _STATUS.search(text), _CODE.search(text)
-    answer = " ".join(found.group(1) for found in (status, code) if found) or "no answer"
+    answer = " ".join(found.group(1) for found in (status, code, _CAUSE.search(text)) if found) or "no answer"
     if isinstance(error, FileNotFoundError):
         return NotFound(f"there is no {where}", "names are case-sensitive; list what is there")
     if isinstance(error, (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)):

@@ -10,6 +10,7 @@ import os
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from footplate.data import fetch
 from footplate.data.base import SMALL, Store
 from footplate.data.cache import Cache
 from footplate.domain.data import Entry
@@ -85,8 +86,10 @@ class BlockFile:
 
 def open_remote(store: Store, entry: Entry, cache: Cache, pool: ThreadPoolExecutor) -> CachedFile | BlockFile:
     """The file, ready to be read; `close` it when done, which lets the cache remove it if need be."""
-    if entry.size <= SMALL or not store.ranges:
+    if entry.size <= SMALL or store.ranges is False:
         return CachedFile(cache.open(store, entry, pool))
     key = cache.key(store, entry)
     whole = cache.find(key, entry.size)
+    if whole is None and not fetch.answers_ranges(store, entry):
+        whole = cache.open(store, entry, pool)
     return CachedFile(whole) if whole is not None else BlockFile(store, entry, cache, key, pool)

@@ -57,8 +57,8 @@ class _LaterStore:
         self._opened: Store | None = None
 
     @property
-    def ranges(self) -> bool:
-        return self._opened is None or self._opened.ranges
+    def ranges(self) -> bool | None:
+        return None if self._opened is None else self._opened.ranges
 
     def __getattr__(self, name: str) -> Any:
         self._opened = self._opened or open_store(self.spec)

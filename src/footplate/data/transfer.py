@@ -7,6 +7,7 @@ large one that was coming down goes on with the blocks that are missing.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import threading
@@ -232,12 +233,33 @@ def store_of(item: Item, stores: Mapping[str, Store]) -> Store:
 def _aside_folder(root: str) -> Generator[str, None, None]:
     """A folder in `root` for files on their way. Those of killed downloads, which nobody holds, are removed."""
     os.makedirs(root, exist_ok=True)
-    folder = f"{root}/{ASIDE}{os.getpid()}-{os.urandom(4).hex()}"
-    os.mkdir(folder)
+    with os.scandir(root) as entries:
+        for entry in entries:
+            if entry.name.startswith(ASIDE) and entry.is_dir(follow_symlinks=False):
+                _remove_if_free(entry.path)
+    while True:
+        folder = f"{root}/{ASIDE}{os.getpid()}-{os.urandom(4).hex()}"
+        os.mkdir(folder)
+        held = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if os.path.isdir(folder):  # and not taken for one of the dead before it was locked
+            break
+        os.close(held)
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        os.close(held)
+
+
+def _remove_if_free(folder: str) -> None:
+    with contextlib.suppress(FileNotFoundError, BlockingIOError):
+        held = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(held)
 
 
 # ── Many at a time ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import threading
@@ -88,6 +89,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: tests look at `seen`."""
+
+    def handle(self) -> None:
+        with contextlib.suppress(ConnectionError):  # a client that was killed
+            super().handle()
 
     def do_HEAD(self) -> None:
         self._serve(body=False)

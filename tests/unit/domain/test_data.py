@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.data import STORE_KINDS, Entry, StoreSpec, place
+from footplate.errors import InvalidInput
+
+WHOLE = {
+    "folder": {"path": "/data"},
+    "azure_blob": {"account": "a", "container": "c"},
+    "adls_gen2": {"account": "a", "container": "c"},
+    "azure_file": {"account": "a", "share": "s"},
+    "s3": {"bucket": "b"},
+    "gcs": {"bucket": "b"},
+    "http": {},
+}
+
+
+@pytest.mark.parametrize("kind", STORE_KINDS)
+def test_every_kind_says_what_it_needs(kind: str) -> None:
+    spec = StoreSpec(kind, WHOLE[kind])
+    assert spec.check() is spec
+    for name in WHOLE[kind]:
+        with pytest.raises(InvalidInput, match=f"needs {name}"):
+            StoreSpec(kind, {**WHOLE[kind], name: ""}).check()
+    with pytest.raises(InvalidInput, match="has no 'colour' in its location"):
+        StoreSpec(kind, {**WHOLE[kind], "colour": "red"}).check()
+
+
+def test_a_secret_in_the_wrong_place_is_not_repeated() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        StoreSpec("s3", {"bucket": "b", "sas": "hidden"}, {}).check()
+    assert "hidden" not in str(caught.value)
+    with pytest.raises(InvalidInput, match="'passwort' in its credentials"):
+        StoreSpec("http", {}, {"passwort": "hidden"}).check()
+    with pytest.raises(InvalidInput, match="the kinds are"):
+        StoreSpec("ftp").check()
+
+
+def test_credentials_are_no_part_of_what_it_is() -> None:
+    one, other = (StoreSpec("s3", {"bucket": "b"}, {"secret_access_key": secret}) for secret in ("hidden1", "hidden2"))
+    assert one == other
+    assert one.identity() == other.identity()
+    assert one.identity() != StoreSpec("gcs", {"bucket": "b"}).identity()
+    assert "hidden" not in f"{one} {one!r} {vars(one).keys()}"
+    assert from_json(StoreSpec, to_json(one)).credentials == {"secret_access_key": "hidden1"}
+
+
+def test_an_item_knows_where_its_bytes_are() -> None:
+    entry = Entry("data/a.csv", 3, "etag", 1.5, "md5:x")
+    assert place(entry, "a.csv").source == "data/a.csv"
+    assert place(entry, "data/a.csv").path == ""
+    assert place(entry, "a.csv", "other").entry() == entry
