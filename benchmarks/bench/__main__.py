@@ -23,7 +23,16 @@ from bench.harness import Options, Report
 from bench.machine import clean_environment, describe
 from bench.table import render
 
-BENCHMARKS = ("submit_latency", "log_call", "ingest", "import_time", "resubmit", "search", "idle_server")
+BENCHMARKS = (
+    "submit_latency",
+    "log_call",
+    "ingest",
+    "import_time",
+    "resubmit",
+    "search",
+    "idle_server",
+    "environments",
+)
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 
 

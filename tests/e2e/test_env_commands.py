@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from footplate.testing import indexes
 from footplate.testing.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -44,12 +45,15 @@ def test_from_a_file_to_a_built_environment_and_back(footplate: Any, wheels: Pat
     assert footplate.json("env", "list") == []
 
 
-def test_a_lock_stays_until_a_refresh(footplate: Any, wheels: Path) -> None:
-    footplate.write("requirements.txt", "tiny")
-    before = footplate.json("env", "lock", "requirements.txt")
-    make_wheel(wheels, "tiny", "3.0")
-    assert footplate.json("env", "lock", "requirements.txt") == before
-    after = footplate.json("env", "lock", "requirements.txt", "--refresh")
+def test_a_lock_stays_until_a_refresh(footplate: Any, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with indexes.serve(wheels) as index:
+        footplate.write("requirements.txt", f"--index-url {index.url}", "tiny")
+        monkeypatch.delenv("PIP_NO_INDEX")
+        monkeypatch.delenv("PIP_FIND_LINKS")
+        before = footplate.json("env", "lock", "requirements.txt")
+        make_wheel(wheels, "tiny", "3.0")
+        assert footplate.json("env", "lock", "requirements.txt") == before
+        after = footplate.json("env", "lock", "requirements.txt", "--refresh")
     changes = footplate.json("env", "diff", before["digest"], after["digest"])["changes"]
     assert changes == [{"what": "tiny", "before": "2.0", "after": "3.0"}]
 
@@ -96,3 +100,34 @@ def test_the_catalogue(footplate: Any) -> None:
     found = {one["name"]: one for one in footplate.json("env", "list", "--curated")}
     assert found["Footplate-Minimal"]["nearest"] is None
     assert Path(footplate("env", "build", "footplate-minimal").stdout.strip()).exists()
+
+
+def test_a_run_is_run_again_from_its_lock_when_the_world_has_moved_on(footplate: Any, wheels: Path) -> None:
+    (wheels / "tiny-2.0-py3-none-any.whl").unlink()
+    footplate.write("requirements.txt", "tiny")
+    footplate.write("train.py", "import sys, tiny; print(tiny.version, *sys.argv[1:])")
+    first = footplate("run", "train.py", "-r", "requirements.txt", "--wait", "--", "--lr", "1")
+    assert first.stdout.strip() == "1.0 --lr 1"
+    before = footplate.json("runs", "list")[0]
+    make_wheel(wheels, "tiny", "5.0")
+    footplate.write("train.py", "raise SystemExit('not the source of then')")
+    assert footplate.json("env", "lock", "requirements.txt", "--refresh")["content"]["requirements"].startswith(
+        "tiny==5"
+    )
+    assert len(footplate.json("env", "gc", "--days", "0")) == 1
+    again = footplate("runs", "rerun", before["id"], "--wait", "--tag", "why=check")
+    assert again.stdout.strip() == "1.0 --lr 1"
+    after = footplate.json("runs", "show", "latest")
+    assert (after["lock"], after["snapshot"]) == (before["lock"], before["snapshot"])
+    assert after["properties"]["footplate.rerun_of"] == before["id"] and after["tags"] == {"why": "check"}
+    assert "the same" in footplate("env", "diff", before["id"], after["id"]).stderr
+    other = footplate("runs", "rerun", after["id"], "--wait", "--", "--lr", "2")
+    assert other.stdout.strip() == "1.0 --lr 2"
+
+
+def test_what_cannot_be_run_again_is_refused(footplate: Any) -> None:
+    footplate.write("requirements.txt", "tiny==9")
+    footplate.write("train.py", "")
+    footplate("run", "train.py", "-r", "requirements.txt", "--wait", code=1)
+    said = footplate("runs", "rerun", "latest", code=1).stderr
+    assert "cannot be run again: it has no environment lock" in said and "hint: submit its configuration" in said

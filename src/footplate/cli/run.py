@@ -17,7 +17,7 @@ from footplate.domain.codec import to_json
 from footplate.sdk.environment import Environment
 from footplate.sdk.experiment import Experiment
 from footplate.sdk.script_run_config import ScriptRunConfig
-from footplate.sdk.workspace import Workspace
+from footplate.sdk.session import Session
 
 _EPILOG = """\b
 Exit code: 0 when the run was submitted. With --wait, the outcome of the run:
@@ -89,7 +89,7 @@ def run(
     if name:
         submitted.display_name = name
     if wait:
-        return _wait(workspace, submitted.id, stream, as_json)
+        return wait_for(workspace.session, submitted.id, stream, as_json)
     if as_json:
         emit(to_json(read_run(workspace.session, submitted.id)))
         return 0
@@ -98,10 +98,11 @@ def run(
     return 0
 
 
-def _wait(workspace: Workspace, run_id: str, stream: bool, as_json: bool) -> int:
+def wait_for(session: Session, run_id: str, stream: bool, as_json: bool) -> int:
+    """Follow a run to its end; the exit code says how it ended."""
     say(f"submitted {run_id}")
     try:
-        ended = follow(workspace.session, run_id, show=stream, to_stderr=as_json)
+        ended = follow(session, run_id, show=stream, to_stderr=as_json)
     except KeyboardInterrupt:
         say(f"\nthe run goes on; end it with: footplate runs cancel {run_id}")
         say(f"watch it with: footplate runs logs -f {run_id}")

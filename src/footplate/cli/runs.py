@@ -17,12 +17,15 @@ from footplate.cli.context import (
     json_option,
     names_of,
     open_workspace,
+    parse_pairs,
+    read_run,
     run_argument,
     workspace_option,
 )
 from footplate.cli.follow import INTERACTIVE_LOG, exit_code, follow
 from footplate.cli.live import Live
 from footplate.cli.main import Noun
+from footplate.cli.run import wait_for
 from footplate.cli.stacks import show_stacks
 from footplate.cli.tables import table
 from footplate.domain.codec import to_json
@@ -39,7 +42,7 @@ STATUSES = (
 
 @click.group(cls=Noun)
 def runs() -> None:
-    """Look at runs: logs, metrics, files, story; cancel them.
+    """Look at runs: logs, metrics, files, story; cancel them; run them again.
 
     RUN is the id of a run, the beginning of one that no other id has, or `latest`.
     """
@@ -306,6 +309,41 @@ def stacks(run_id: str, rank: int | None, timeout: float, workspace_name: str | 
         say(f"{view.id} has no processes" + ("" if rank is None else f" of rank {rank}"))
     else:
         show_stacks(found, {node.index: node.host or "" for node in view.nodes})
+
+
+@runs.command()
+@run_argument
+@click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS...]")
+@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
+@click.option("--wait/--no-wait", help="Wait for the end; the exit code is the run's.  [default: --no-wait]")
+@click.option("--stream/--no-stream", default=True, show_default=True, help="With --wait: show the log as it grows.")
+@workspace_option
+@json_option
+def rerun(
+    run_id: str,
+    arguments: tuple[str, ...],
+    tags: tuple[str, ...],
+    wait: bool,
+    stream: bool,
+    workspace_name: str | None,
+    as_json: bool,
+) -> int:
+    """Run a run again, in the same environment to the very lock.
+
+    The source folder, the settings and the exact versions are those of RUN, whatever the indexes have by now. What
+    follows `--` replaces the script's arguments.
+    """
+    run, _ = find_run(run_id, workspace_name)
+    again = run.rerun(arguments or None, tags=parse_pairs(tags, "--tag"))
+    session = again.experiment.workspace.session
+    if wait:
+        return wait_for(session, again.id, stream, as_json)
+    if as_json:
+        emit(to_json(read_run(session, again.id)))
+        return 0
+    click.echo(again.id)
+    say(f"watch it with: footplate runs logs -f {again.id}")
+    return 0
 
 
 @runs.command()

@@ -77,6 +77,7 @@ class RunSpec:
     environment_variables: Dict[str, str] = field(default_factory=lambda: {})
     distribution: Distribution = Distribution()
     snapshot: Optional[str] = None
+    lock: Optional[str] = None  # digest of a lock to run with, as it is; without one the environment is resolved
     max_seconds: Optional[float] = None
     max_attempts: int = 1  # how often the run is started in all when a node is lost
     priority: int = 0

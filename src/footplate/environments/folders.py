@@ -201,7 +201,8 @@ def remove(folder: Path, before: Callable[[], None] = lambda: None) -> bool:
         with contextlib.suppress(FileNotFoundError):
             (folder / MARKER).unlink()  # first: from here on it is no environment for anybody
         before()
-        shutil.rmtree(folder)
+        with contextlib.suppress(FileNotFoundError):  # somebody else removed it
+            shutil.rmtree(folder)
         return True
     except BlockingIOError:
         return False

@@ -2,8 +2,9 @@
 
 An index changes by the hour, and a lock that changed with it would build a new environment for a run that asked for
 nothing new. So what was resolved once stays, under what it was resolved from: the requirements, the Python asked for,
-the platform, and the settings of pip and uv. `footplate env lock --refresh` resolves anew. What names local files is
-resolved every time, for those change without any of this changing.
+the platform, and the settings of pip and uv, with what their files say and the wheels that lie in folders of this
+machine that they name. `footplate env lock --refresh` resolves anew. What names local files is resolved every time, for
+those change without any of this changing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import re
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from footplate.environments.requirements import clean, names_local_files
 from footplate.environments.uv import RESOLVING, pip_settings
 
 _FORMAT = 1
+_FIND_LINKS = re.compile(r"(?:-f|--find-links)[\s=]+(\S+)")
 _OF_THE_MOMENT = ("UV_CACHE_DIR", "UV_NO_PROGRESS", "UV_CONCURRENT_BUILDS", "UV_CONCURRENT_DOWNLOADS", "UV_LINK_MODE")
 
 
@@ -66,6 +68,8 @@ def key(spec: EnvironmentSpec, workshop: Workshop, environ: Mapping[str, str]) -
         "pip": {name: value.split() for name, value in settings.items() if name in RESOLVING},
         "constraints": _texts(settings.get("constraint", "") + " " + environ.get("UV_CONSTRAINT", "")),
         "uv": {n: v for n, v in environ.items() if n.startswith("UV_") and n not in _OF_THE_MOMENT},
+        "uv files": _texts(" ".join(_uv_files(environ))),
+        "wheels": _wheels([*_find_links(settings, environ), *_named_folders(spec)]),
     }
     if "curated" in spec.options:
         content["curated"] = spec.options["curated"]
@@ -74,6 +78,36 @@ def key(spec: EnvironmentSpec, workshop: Workshop, environ: Mapping[str, str]) -
     if spec.builder == "container":
         content.update(docker=spec.options.get("docker"), image=workshop.image)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode(errors="surrogateescape")).hexdigest()
+
+
+def _uv_files(environ: Mapping[str, str]) -> list[str]:
+    """Where uv reads its settings when it is called as we call it: the user's and the machine's, or the one named."""
+    if environ.get("UV_CONFIG_FILE"):
+        return [environ["UV_CONFIG_FILE"]]
+    configured = environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return [os.path.join(configured, "uv", "uv.toml"), "/etc/uv/uv.toml"]
+
+
+def _find_links(settings: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
+    return [*settings.get("find-links", "").split(), *environ.get("UV_FIND_LINKS", "").split(",")]
+
+
+def _named_folders(spec: EnvironmentSpec) -> list[str]:
+    found = (_FIND_LINKS.match(line) for line in clean([*spec.requirements, *_pip_lines(spec)]))
+    return [match[1] for match in found if match]
+
+
+def _wheels(places: Iterable[str]) -> list[tuple[str, int, int]]:
+    """What lies in folders of this machine: a wheel that is put there, or made again, changes what is chosen."""
+    found = list[tuple[str, int, int]]()
+    for place in places:
+        folder = os.path.expanduser(place.removeprefix("file://"))
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(folder):
+                if entry.name.endswith((".whl", ".tar.gz", ".zip")):
+                    info = entry.stat()
+                    found.append((entry.path, info.st_size, info.st_mtime_ns))
+    return sorted(found)
 
 
 def _texts(paths: str) -> list[str]:

@@ -144,6 +144,11 @@ def compile_pins(
         names.flush()
         arguments = ["pip", "compile", "-", *_COMPILE, "--excludes", names.name, *where]
         code, pins, talk = run_uv(arguments, say, workshop.root / ".uv-cache", text="\n".join(wanted) + "\n")
+    if code != 0 and "Failed to fetch" in talk:
+        raise InvalidInput(
+            f"the packages cannot be looked up: an index does not answer as it should\n{talk}",
+            "check the address, the password and the certificate of the index; what pip is configured with holds here",
+        )
     if code != 0:
         raise InvalidInput(
             f"the requirements cannot be resolved for {called}:\n{talk}{clashing(wanted, talk, name_of)}",

@@ -60,7 +60,7 @@ def build(orders: NodeOrders, folder: NodeFolder, tell: Callable[[str], None]) -
         with open(log, "a", encoding="utf-8", errors="replace") as file:
             file.write(line + "\n")
         if first:  # a builder with something to say has something to do
-            tell(f"building the environment: {line}")
+            tell(line if line.startswith("waiting") else f"building the environment: {line}")
 
     if orders.lock.builder != "existing":  # the others use more than the standard library
         see_installed_packages()

@@ -16,7 +16,7 @@ from footplate.sdk.clock import utc_time
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.filters import Filter, filters
 from footplate.sdk.run import Run, make_run, runs_of, start_run
-from footplate.sdk.submission import submit
+from footplate.sdk.submission import rerun, submit
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
@@ -49,6 +49,11 @@ class Experiment:
         self, config: Any, tags: Optional[Mapping[str, Any]], parent: Optional[str], kwargs: Dict[str, Any]
     ) -> Run:
         return submit(self, config, tags or {}, parent, kwargs)
+
+    def _rerun(
+        self, run: Run, arguments: Optional[Sequence[Any]], tags: Optional[Mapping[str, Any]], run_id: Optional[str]
+    ) -> Run:
+        return rerun(run, arguments, tags or {}, run_id)
 
     def start_logging(
         self,

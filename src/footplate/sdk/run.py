@@ -324,6 +324,19 @@ class Run(RunHandle):
     def submit_child(self, config: Any, tags: Optional[Mapping[str, Any]] = None, **kwargs: Any) -> Run:
         return self.experiment._submit(config, tags, self._id, kwargs)  # pyright: ignore[reportPrivateUsage]
 
+    def rerun(
+        self,
+        arguments: Optional[Sequence[Any]] = None,
+        tags: Optional[Mapping[str, Any]] = None,
+        run_id: Optional[str] = None,
+    ) -> Run:
+        """Run it once more: the same source folder, the same environment to the very lock, the same settings.
+
+        Nothing is resolved anew, so it does not matter what the indexes have by now. `arguments` replace the script's
+        own. The new run has the property `footplate.rerun_of`.
+        """
+        return self.experiment._rerun(self, arguments, tags, run_id)  # pyright: ignore[reportPrivateUsage]
+
     def _start_child(
         self, run_id: Optional[str], name: Optional[str], outputs: Optional[str], tags: Dict[str, Optional[str]]
     ) -> Run:

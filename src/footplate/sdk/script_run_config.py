@@ -74,7 +74,7 @@ class ScriptRunConfig:
             )
         self.run_config = run_config
         self.script = script if script is not None else run_config.script
-        self.arguments: List[Any] = _listed(run_config.arguments if arguments is None else arguments)
+        self.arguments: List[Any] = listed(run_config.arguments if arguments is None else arguments)
         self.command = command if command is not None else run_config.command
 
 
@@ -84,7 +84,8 @@ def _warn_ignored(**given: Any) -> None:
         _log.warning("run_config was given, so %s is ignored; set it on run_config instead", ", ".join(ignored))
 
 
-def _listed(arguments: Any) -> List[Any]:
+def listed(arguments: Any) -> List[Any]:
+    """Arguments that are a list, and not a text that somebody forgot to split."""
     if isinstance(arguments, (str, bytes)):
         raise UserErrorException(
             f"arguments is the string {arguments!r}", hint=f"give a list: arguments={str(arguments).split()!r}"
@@ -127,7 +128,7 @@ def _program(config: ScriptRunConfig) -> Program:
         return Program(command=command if isinstance(command, str) else " ".join(str(part) for part in command))
     if not config.script:
         raise UserErrorException("neither script nor command was given", hint="ScriptRunConfig(script='train.py', …)")
-    arguments = tuple(_argument(value) for value in _listed(config.arguments))
+    arguments = tuple(argument(value) for value in listed(config.arguments))
     return Program(_script(config.source_directory, config.script), arguments)
 
 
@@ -142,7 +143,8 @@ def _script(folder: str, script: str) -> str:
     return inside
 
 
-def _argument(value: Any) -> str:
+def argument(value: Any) -> str:
+    """An argument as a process gets it."""
     if isinstance(value, (str, numbers.Number, os.PathLike)):
         return os.fspath(value) if isinstance(value, os.PathLike) else str(value)  # pyright: ignore
     raise UserErrorException(

@@ -9,21 +9,25 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Sequence
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import RunView
+from footplate.domain.specs import RunSpec
 from footplate.sdk import on_demand, snapshots
 from footplate.sdk.exceptions import AzureMLException, ExperimentExecutionException, Kinds, UserErrorException
-from footplate.sdk.run import Run
+from footplate.sdk.run import Run, make_run
 from footplate.sdk.script_run import ScriptRun
-from footplate.sdk.script_run_config import ScriptRunConfig, to_run_spec
+from footplate.sdk.script_run_config import ScriptRunConfig, argument, listed, to_run_spec
 from footplate.sdk.session import user_name
 
 if TYPE_CHECKING:
     from footplate.sdk.experiment import Experiment
 
 Submitter = Callable[..., Run]
+RERUN_OF = "footplate.rerun_of"
+"""The property by which a run that was run again is known."""
+
 _KINDS: Kinds = {"not_found": ExperimentExecutionException}
 
 
@@ -70,6 +74,39 @@ def submit_script(
     view = from_json(RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body, _KINDS))
     snapshots.keep_diff(workspace.session, chosen, taken.diff)
     return ScriptRun._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
+
+
+def rerun(run: Run, arguments: Optional[Sequence[Any]], tags: Mapping[str, Any], run_id: Optional[str]) -> Run:
+    """The same source, environment, to the very lock, and settings, as a new run of the same experiment."""
+    experiment = run.experiment
+    workspace = experiment.workspace
+    before = from_json(RunView, workspace.session.get(f"/runs/{run.id}"))
+    if before.spec is None or before.kind != "job" or before.lock is None:
+        why = "has no environment lock: it ended before that" if before.kind == "job" else "ran in its own process"
+        raise UserErrorException(f"run {run.id} cannot be run again: it {why}", hint="submit its configuration instead")
+    spec = replace(
+        before.spec,
+        lock=before.lock,
+        parent=None,
+        name=None,
+        display_name=None,
+        tags={str(key): None if value is None else str(value) for key, value in tags.items()},
+        properties=dict(before.spec.properties, **{RERUN_OF: run.id}),
+    )
+    if arguments is not None:
+        spec = _with_arguments(spec, listed(arguments))
+    body = {"id": run_id or new_run_id(experiment.name), "spec": to_json(spec), "created_by": user_name()}
+    view = from_json(RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body, _KINDS))
+    return make_run(experiment, view)
+
+
+def _with_arguments(spec: RunSpec, arguments: Sequence[Any]) -> RunSpec:
+    program = spec.program
+    if program is None or program.script is None:
+        raise UserErrorException("a command takes no arguments", hint="leave arguments out, or submit another command")
+    words = tuple(argument(value) for value in arguments)
+    definition = dict(spec.definition, arguments=list(words)) if spec.definition else spec.definition
+    return replace(spec, program=replace(program, arguments=words), definition=definition)
 
 
 def new_run_id(experiment: str) -> str:

@@ -22,7 +22,7 @@ from footplate import engines, environments
 from footplate.domain import lifecycle, queue
 from footplate.domain.codec import to_json
 from footplate.domain.lifecycle import Effect, Event
-from footplate.domain.records import Cause, NodeState, RunRecord, RunView, Stage, StoryLine, Waiting
+from footplate.domain.records import Cause, Lock, NodeState, RunRecord, RunView, Stage, StoryLine, Waiting
 from footplate.engines.base import AgentJob, Engine, Observation
 from footplate.errors import Conflict, FootplateError, InvalidInput, NotFound, OutOfSpace, Unavailable
 from footplate.services.capacity import capacity_of
@@ -217,16 +217,23 @@ class Orchestrator:
             log.warning("run %s was over when %s failed: %s", record.id, effect, cause.message)
 
     def _resolve_lock(self, record: RunRecord) -> None:
+        """What the run asks for, resolved; or the very lock that it names, whatever the indexes have by now."""
+        lock = self._resolved(record) if record.spec.lock is None else None
+        with _of_the_store():
+            if lock is None:
+                lock = self._store.locks.get(record.spec.lock or "")
+            else:
+                self._store.locks.put(lock)
+            self.tell(record.id, lifecycle.Locked(lock.digest, lock.warnings), record.attempt)
+
+    def _resolved(self, record: RunRecord) -> Lock:
         size = 0
 
         def say(line: str) -> None:
             nonlocal size
             size = self._store.logs.append(record.id, LOCK_LOG, size, f"{line}\n".encode(), replace=size == 0)
 
-        lock = environments.resolve(record.spec.environment, workshop_of(self._home), say)
-        with _of_the_store():
-            self._store.locks.put(lock)
-            self.tell(record.id, lifecycle.Locked(lock.digest, lock.warnings), record.attempt)
+        return environments.resolve(record.spec.environment, workshop_of(self._home), say)
 
     def _launch(self, record: RunRecord) -> None:
         engine = self._engine(record)

@@ -74,9 +74,20 @@ class RunService:
         if spec.kind == "job":
             check_launchable(spec.distribution)
             _check_builder(spec.environment)
+            self._check_lock(spec.lock)
             target = self._computes.get(workspace, spec.target)
             refuse_if_too_large(spec.distribution.node_count, target.max_nodes, spec.target)
         return spec
+
+    def _check_lock(self, digest: str | None) -> None:
+        if digest is None:
+            return
+        try:
+            self._store.locks.get(digest)
+        except NotFound:
+            raise InvalidInput(
+                f"there is no environment lock {digest[:12]} to run with", "see the lock of a run: footplate env show"
+            ) from None
 
     # ── Look ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

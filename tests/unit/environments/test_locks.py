@@ -14,6 +14,7 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import locks
 from footplate.environments.base import Workshop
 from footplate.errors import InvalidInput
+from footplate.testing import indexes
 from footplate.testing.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -34,16 +35,37 @@ def version(lock: Lock) -> str:
     return str(lock.content["requirements"]).split()[0]
 
 
-def test_a_newer_version_on_the_index_changes_nothing_until_a_refresh(wheels: Path, workshop: Workshop) -> None:
-    first, _ = resolve(SPEC, workshop)
+def test_a_newer_version_on_the_index_changes_nothing_until_a_refresh(
+    wheels: Path, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with indexes.serve(wheels) as index:
+        monkeypatch.delenv("PIP_NO_INDEX")
+        monkeypatch.delenv("PIP_FIND_LINKS")
+        monkeypatch.setenv("PIP_INDEX_URL", index.url)
+        first, _ = resolve(SPEC, workshop)
+        make_wheel(wheels, "tiny", "3.0")
+        again, said = resolve(SPEC, workshop)
+        assert again == first
+        assert len(said) == 1
+        assert "the lock of 20" in said[0]
+        fresh, _ = resolve(SPEC, workshop, refresh=True)
+        assert (version(first), version(fresh)) == ("tiny==2.0", "tiny==3.0")
+        assert resolve(SPEC, workshop)[0] == fresh
+
+
+def test_a_wheel_that_is_put_into_a_folder_of_this_machine_counts(wheels: Path, workshop: Workshop) -> None:
+    assert version(resolve(SPEC, workshop)[0]) == "tiny==2.0"
     make_wheel(wheels, "tiny", "3.0")
-    again, said = resolve(SPEC, workshop)
-    assert again == first
-    assert len(said) == 1
-    assert "the lock of 20" in said[0]
-    fresh, _ = resolve(SPEC, workshop, refresh=True)
-    assert (version(first), version(fresh)) == ("tiny==2.0", "tiny==3.0")
-    assert resolve(SPEC, workshop)[0] == fresh
+    newer, _ = resolve(SPEC, workshop)
+    assert version(newer) == "tiny==3.0"
+    make_wheel(wheels, "tiny", "3.0", files={"tiny.py": "version = 'made again'\n"})
+    again, _ = resolve(SPEC, workshop)
+    assert version(again) == "tiny==3.0" and again.digest != newer.digest
+    named = replace(SPEC, requirements=(f"--find-links {wheels}", "tiny"))
+    assert len(resolve(named, workshop)[1]) > 0
+    assert "the lock of 20" in resolve(named, workshop)[1][0]
+    make_wheel(wheels, "tiny", "4.0")
+    assert version(resolve(named, workshop)[0]) == "tiny==4.0"
 
 
 def test_a_failure_is_not_kept(wheels: Path, workshop: Workshop) -> None:
@@ -112,6 +134,10 @@ def test_the_key_is_what_decides_and_nothing_else(tmp_path: Path, workshop: Work
         locks.key(SPEC, workshop, {**none, "UV_INDEX_URL": "https://mirror"}),
         locks.key(SPEC, workshop, constrained),
     ]
+    configured = {**none, "XDG_CONFIG_HOME": str(tmp_path)}
+    (tmp_path / "uv").mkdir()
+    (tmp_path / "uv" / "uv.toml").write_text("[pip]\nprerelease = 'allow'\n")
+    others.append(locks.key(SPEC, workshop, configured))
     constraints.write_text("a<2\n")
     others.append(locks.key(SPEC, workshop, constrained))
     assert len({base, *others}) == len(others) + 1

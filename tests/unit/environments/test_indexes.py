@@ -1,0 +1,97 @@
+"""A company's mirror that works with pip works here: real indexes, with a password, with a certificate of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments.base import Workshop
+from footplate.environments.venv import VenvBuilder
+from footplate.errors import InvalidInput
+from footplate.testing import indexes
+from footplate.testing.wheels import make_wheel
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+SPEC = EnvironmentSpec(builder="venv", python=PYTHON, requirements=("tiny",))
+LOGIN = "someone:s3cret"
+
+
+@pytest.fixture
+def mirror(wheels: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Wheels that only an index has, and no settings of this machine's user."""
+    for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS", "SSL_CERT_FILE", "NETRC"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return wheels
+
+
+def build(tmp_path: Path) -> list[str]:
+    """Lock and build; the lines of both logs."""
+    said = list[str]()
+    lock = VenvBuilder().lock(SPEC, Workshop(tmp_path / "e"), said.append)
+    python = VenvBuilder().build(lock, tmp_path / "e", said.append).argv[0]
+    done = subprocess.run(
+        [python, "-c", "import tiny; print(tiny.version)"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "2.0"
+    assert "s3cret" not in str(lock)
+    return said
+
+
+def test_a_password_in_netrc(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1\nlogin someone\npassword s3cret\n")
+    with indexes.serve(mirror, LOGIN) as index:
+        monkeypatch.setenv("PIP_INDEX_URL", index.url)
+        with pytest.raises(InvalidInput, match="401"):
+            build(tmp_path)
+        monkeypatch.setenv("NETRC", str(netrc))
+        assert "s3cret" not in "\n".join(build(tmp_path))
+        assert any(path.endswith(".whl") for path in index.asked)
+
+
+def test_a_password_in_the_home_s_netrc_and_the_index_in_pip_conf(
+    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login someone password s3cret\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    monkeypatch.delenv("PIP_CONFIG_FILE")
+    with indexes.serve(mirror, LOGIN) as index:
+        (tmp_path / ".config" / "pip").mkdir(parents=True)
+        (tmp_path / ".config" / "pip" / "pip.conf").write_text(f"[global]\nindex-url = {index.url}\n")
+        build(tmp_path)
+
+
+def test_a_password_in_a_keyring(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keyring = tmp_path / "bin" / "keyring"
+    keyring.parent.mkdir()
+    keyring.write_text('#!/bin/sh\n[ "$1" = get ] && echo s3cret\n')
+    keyring.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{keyring.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PIP_KEYRING_PROVIDER", "subprocess")
+    with indexes.serve(mirror, LOGIN) as index:
+        monkeypatch.setenv("PIP_INDEX_URL", index.url.replace("http://", "http://someone@"))
+        build(tmp_path)
+
+
+def test_a_certificate_of_the_company_s_own(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with indexes.serve(mirror, certificates=tmp_path / "tls") as index:
+        monkeypatch.setenv("PIP_INDEX_URL", index.url)
+        with pytest.raises(InvalidInput, match=r"(?i)certificate|issuer"):
+            build(tmp_path)
+        monkeypatch.setenv("PIP_CERT", str(index.certificate))
+        build(tmp_path)
+
+
+def test_an_extra_index_has_the_better_version(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As pip, and not as uv by itself, which takes the first index that has the name."""
+    make_wheel(tmp_path / "old", "tiny", "1.0")
+    with indexes.serve(tmp_path / "old") as first, indexes.serve(mirror) as second:
+        monkeypatch.setenv("PIP_INDEX_URL", first.url)
+        monkeypatch.setenv("PIP_EXTRA_INDEX_URL", second.url)
+        build(tmp_path)
