@@ -17,7 +17,7 @@ from footplate.errors import FootplateError
 COMMANDS = {
     "init": ("footplate.cli.init:init", "Make this folder a project of a workspace."),
     "run": ("footplate.cli.run:run", "Run a script, here or on a compute target."),
-    "runs": ("footplate.cli.runs:runs", "Look at runs: logs, metrics, files, story; cancel them."),
+    "runs": ("footplate.cli.runs:runs", "Look at runs: logs, metrics, files, story; cancel them; run them again."),
     "experiments": ("footplate.cli.experiments:experiments", "List and archive experiments."),
     "models": ("footplate.cli.models:models", "List, register, download and delete models."),
     "env": ("footplate.cli.env:env", "Environments: what is built, what is in it, and what two runs differ in."),
