@@ -10,7 +10,7 @@ import click
 from footplate.cli.console import duration, is_terminal, say
 from footplate.cli.live import Live
 from footplate.domain.codec import from_json
-from footplate.domain.launch import log_name, processes_per_node
+from footplate.domain.launch import first_log
 from footplate.domain.lifecycle import TERMINAL
 from footplate.domain.records import RunView
 from footplate.sdk.session import LONG_POLL, Session
@@ -101,7 +101,7 @@ class _Follower:
 def script_log(run: RunView) -> str:
     if run.spec is None or run.spec.kind != "job":
         return INTERACTIVE_LOG
-    return log_name(0, sum(processes_per_node(run.spec.distribution)))
+    return first_log(run.spec.distribution)
 
 
 def phase_of(run: RunView) -> str:

@@ -6,9 +6,14 @@
                                                          ENDED ◀─────────── FINALIZING ◀──────┘
                                                              Done (all nodes)
 
+  a node: LAUNCHED ▶ JOINED ▶ PREPARING ▶ PREPARED ▶ RUNNING ▶ (ATTENDING ▶) EXITED ▶ DONE, or LOST
+          PREPARED waits until all are: a gang starts together. ATTENDING has only parameter servers left.
+
 The outcome is decided by the first event that decides it (a failed rank, a cancel, a lost node, a time limit, the last
-rank that ended well) and is never changed after that, but for one case: a node that is lost while it ships makes a
-completed run a failed one. A run ends when its outcome is decided and every node is over.
+rank that ended well) and is never changed after that, but for three cases. A node that is lost while it ships makes a
+completed run a failed one. Of failed ranks the one that failed first is the cause, also when another node's word was
+faster. And a node that vanished is the cause, not the ranks elsewhere that failed because of it. A run ends when its
+outcome is decided and every node is over.
 
 A run that failed or was canceled may be started again under its id (Restarted): the next attempt begins in the queue,
 with the environment that was resolved for the first. A lost node does that by itself as long as the spec's
@@ -21,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
+from footplate.domain.launch import meets
 from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunRecord, Stage, Waiting
 from footplate.errors import InvalidTransition
 
@@ -71,8 +77,31 @@ class Prepares:
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """A node could start its ranks now, and holds these ports for them."""
+
+    node: int
+    ports: Tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Started:
     node: int
+
+
+@dataclass(frozen=True)
+class Attends:
+    """Of a node's ranks only those are left that serve others; they are to be ended when all nodes are this far."""
+
+    node: int
+
+
+@dataclass(frozen=True)
+class RankFailed:
+    """A rank has failed, and the node is about to end its others: the other nodes need not wait for that."""
+
+    node: int
+    cause: Cause
 
 
 @dataclass(frozen=True)
@@ -93,6 +122,15 @@ class Done:
 @dataclass(frozen=True)
 class Lost:
     """A node is gone without having said Done."""
+
+    node: int
+    cause: Cause
+
+
+@dataclass(frozen=True)
+class Vanished:
+    """The agent of a node of several died while its ranks ran. The others cannot go on without it; whoever comes to
+    clean up there will say Exited and Done."""
 
     node: int
     cause: Cause
@@ -131,8 +169,8 @@ class Warned:
 
 
 Event = Union[
-    Submitted, Locked, Waits, Admitted, Launched, Joined, Prepares, Started, Exited, Done, Lost, Fails, CancelAsked,
-    Completes, Restarted, Warned,
+    Submitted, Locked, Waits, Admitted, Launched, Joined, Prepares, Prepared, Started, Attends, RankFailed, Exited,
+    Done, Lost, Vanished, Fails, CancelAsked, Completes, Restarted, Warned,
 ]  # fmt: skip
 
 # ── Effects ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -192,6 +230,12 @@ NODE_LOST = "node_lost"
 """The code of the cause when a node is gone: the one failure that is nobody's fault, and may be tried again."""
 
 _OVER = (NodeState.DONE, NodeState.LOST)
+_ENDED = (NodeState.EXITED, *_OVER)
+_BEFORE_START = (NodeState.LAUNCHED, NodeState.JOINED, NodeState.PREPARING)
+_SAME_MISHAP_SECONDS = 15.0
+MPI_FAILED = "mpi_failed"
+"""The code of a cause that names what started the ranks, because no rank is known to have failed."""
+
 _HOLDS_NODES = (Stage.PROVISIONING, Stage.PREPARING, Stage.RUNNING, Stage.FINALIZING)
 
 
@@ -207,6 +251,12 @@ def status(record: RunRecord) -> str:
 def holds_nodes(record: RunRecord) -> bool:
     """Whether the run counts against its target's `max_nodes`."""
     return record.stage in _HOLDS_NODES and record.spec.kind == "job"
+
+
+def is_ready(record: RunRecord) -> bool:
+    """Whether the ranks may start: at once when there is one process, else when every node is prepared."""
+    early = _BEFORE_START if meets(record.spec.distribution) else (NodeState.LAUNCHED,)
+    return all(node.state not in early for node in record.nodes)
 
 
 # ── The decision ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -249,7 +299,7 @@ def _repeats_the_end(record: RunRecord, event: Event) -> bool:
         return True
     if isinstance(event, Completes):
         return record.outcome is not None and record.outcome.kind == "completed"
-    return isinstance(event, (Launched, Done, Exited, Lost, Restarted))
+    return isinstance(event, (Launched, Done, RankFailed, Exited, Attends, Lost, Vanished, Restarted))
 
 
 def _check_node(record: RunRecord, event: Event) -> None:
@@ -318,25 +368,75 @@ def _prepares(record: RunRecord, event: Prepares, now: float) -> Decision:
     return replace(after, stage=Stage.PREPARING), ()
 
 
+def _prepared(record: RunRecord, event: Prepared, now: float) -> Decision:
+    node = record.nodes[event.node]
+    # An agent that was started again holds other ports than the one before it: right, as long as nobody was told.
+    again = node.state is NodeState.PREPARED and node.ports != event.ports and not is_ready(record)
+    if node.state not in (NodeState.JOINED, NodeState.PREPARING) and not again:
+        return record, ()
+    after = _with_node(record, event.node, state=NodeState.PREPARED, ports=event.ports)
+    missing = ", ".join(str(n.index) for n in after.nodes if n.state in _BEFORE_START)
+    words = f"ready, waits for node{'s' if ',' in missing else ''} {missing}" if missing else None
+    for index in [n.index for n in after.nodes if n.state is NodeState.PREPARED]:
+        after = _with_node(after, index, message=words)
+    return replace(after, stage=Stage.PREPARING), ()
+
+
 def _started(record: RunRecord, event: Started, now: float) -> Decision:
-    if record.nodes[event.node].state not in (NodeState.JOINED, NodeState.PREPARING):
+    if record.nodes[event.node].state not in (NodeState.JOINED, NodeState.PREPARING, NodeState.PREPARED):
         return record, ()
     after = _with_node(record, event.node, state=NodeState.RUNNING, message=None)
     # A node may have ended already when the last one starts: the run has run nevertheless.
-    if all(n.state in (NodeState.RUNNING, NodeState.EXITED, *_OVER) for n in after.nodes):
+    if all(n.state in (NodeState.RUNNING, NodeState.ATTENDING, *_ENDED) for n in after.nodes):
         return replace(after, stage=Stage.RUNNING, started=now), ()
     return replace(after, stage=Stage.PREPARING), ()
 
 
+def _attends(record: RunRecord, event: Attends, now: float) -> Decision:
+    if record.stage is Stage.ENDED or record.nodes[event.node].state in (NodeState.ATTENDING, *_ENDED):
+        return record, ()
+    after = _with_node(record, event.node, state=NodeState.ATTENDING, message="serves the others until they are done")
+    return _complete_if_all_ended(after, now)
+
+
 def _exited(record: RunRecord, event: Exited, now: float) -> Decision:
-    if record.stage is Stage.ENDED or record.nodes[event.node].state in (NodeState.EXITED, *_OVER):
+    if record.stage is Stage.ENDED or record.nodes[event.node].state in _ENDED:
         return record, ()
     after = _with_node(record, event.node, state=NodeState.EXITED, message="shipping what is left")
     if event.cause is not None:
-        return _decide(after, Outcome("failed", event.cause), now)
-    if all(n.state in (NodeState.EXITED, *_OVER) for n in after.nodes):
-        return _decide(after, Outcome("completed"), now)
-    return after, ()
+        return _decide_failure(after, event.cause, now)
+    return _complete_if_all_ended(after, now)
+
+
+def _rank_failed(record: RunRecord, event: RankFailed, now: float) -> Decision:
+    if record.nodes[event.node].state in _ENDED:
+        return record, ()
+    if record.outcome is not None and not _failed_before(event.cause, record.outcome):
+        return record, ()
+    return _decide_failure(record, event.cause, now)
+
+
+def _decide_failure(record: RunRecord, cause: Cause, now: float) -> Decision:
+    if _failed_before(cause, record.outcome):
+        record = replace(record, outcome=None)
+    return _decide(record, Outcome("failed", cause), now)
+
+
+def _complete_if_all_ended(record: RunRecord, now: float) -> Decision:
+    if all(n.state in (NodeState.ATTENDING, *_ENDED) for n in record.nodes):
+        return _decide(record, Outcome("completed"), now)
+    return record, ()
+
+
+def _failed_before(cause: Cause, outcome: Optional[Outcome]) -> bool:
+    """Whether this rank failed before the one that is held to be the cause. What started the ranks only passes on how
+    they ended (it names no rank), so any of them explains more."""
+    known = outcome.cause if outcome is not None and outcome.kind == "failed" else None
+    if known is not None and cause.code == known.code == MPI_FAILED:
+        return cause.node == 0 and known.node != 0  # that of mpirun itself, not of a daemon that it ended
+    if known is None or cause.rank is None or cause.time is None:
+        return False
+    return known.code == MPI_FAILED if known.rank is None else known.time is None or cause.time < known.time
 
 
 def _done(record: RunRecord, event: Done, now: float) -> Decision:
@@ -356,6 +456,19 @@ def _lost(record: RunRecord, event: Lost, now: float) -> Decision:
         # Its ranks ended well, but what they made did not all arrive: that is not a completed run.
         after = replace(after, outcome=None)
     return _decide(after, Outcome("failed", event.cause), now)
+
+
+def _vanished(record: RunRecord, event: Vanished, now: float) -> Decision:
+    running = record.nodes[event.node].state in (NodeState.RUNNING, NodeState.ATTENDING)
+    if record.stage is Stage.ENDED or not running or len(record.nodes) == 1:
+        return record, ()
+    known = record.outcome.cause if record.outcome is not None and record.outcome.kind == "failed" else None
+    if known is not None and known.rank is not None and known.node != event.node:
+        if now - (known.time or now) > _SAME_MISHAP_SECONDS:
+            return record, ()
+        # Ranks fail because a node is gone, never a node because ranks failed: their word was only faster.
+        return replace(record, outcome=Outcome("failed", event.cause)), ()
+    return (record, ()) if record.outcome is not None else _decide(record, Outcome("failed", event.cause), now)
 
 
 def _fails(record: RunRecord, event: Fails, now: float) -> Decision:
@@ -437,7 +550,7 @@ def _decide(record: RunRecord, outcome: Outcome, now: float) -> Decision:
     """Fix the outcome if it is still open, have the nodes that still run stopped, and end if none is left."""
     first = record.outcome is None
     after = replace(record, outcome=outcome) if first else record
-    working = tuple(n.index for n in after.nodes if n.state not in (NodeState.EXITED, *_OVER))
+    working = tuple(n.index for n in after.nodes if n.state not in _ENDED)
     effects: Tuple[Effect, ...] = (StopNodes(working),) if first and working else ()
     return _settle(after, now, effects)
 
@@ -449,7 +562,7 @@ def _settle(record: RunRecord, now: float, effects: Tuple[Effect, ...]) -> Decis
             return _try_again(record, effects)
         ended = replace(record, stage=Stage.ENDED, ended=now, waiting=None)
         return ended, (*effects, Conclude(), *((Schedule(),) if record.spec.kind == "job" else ()))
-    if record.outcome is not None and all(n.state in (NodeState.EXITED, *_OVER) for n in record.nodes):
+    if record.outcome is not None and all(n.state in _ENDED for n in record.nodes):
         return replace(record, stage=Stage.FINALIZING), effects
     return record, effects
 
@@ -473,7 +586,8 @@ def _with_node(record: RunRecord, index: int, **changes: Any) -> RunRecord:
 
 _HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
     Submitted: _submitted, Locked: _locked, Waits: _waits, Admitted: _admitted, Launched: _launched, Joined: _joined,
-    Prepares: _prepares, Started: _started, Exited: _exited, Done: _done, Lost: _lost, Fails: _fails,
+    Prepares: _prepares, Prepared: _prepared, Started: _started, Attends: _attends,
+    RankFailed: _rank_failed, Exited: _exited, Done: _done, Lost: _lost, Vanished: _vanished, Fails: _fails,
     CancelAsked: _cancel_asked, Completes: _completes, Restarted: _restarted, Warned: _warned,
 }  # fmt: skip
 
@@ -492,10 +606,14 @@ def tell(event: Event) -> str:
         Launched: lambda e: "the engine started its agents",
         Joined: lambda e: f"{node}: agent on {e.host} reported",
         Prepares: lambda e: f"{node}: {e.message}",
+        Prepared: lambda e: f"{node}: ready to start",
         Started: lambda e: f"{node}: the script runs",
+        Attends: lambda e: f"{node}: its workers are done, what serves others stays",
+        RankFailed: lambda e: f"{node}: {e.cause.message}",
         Exited: lambda e: f"{node}: " + (e.cause.message if e.cause else "all processes ended well"),
         Done: lambda e: f"{node}: everything is stored",
         Lost: lambda e: f"{node}: {e.cause.message}",
+        Vanished: lambda e: f"{node}: {e.cause.message}",
         Fails: lambda e: e.cause.message,
         CancelAsked: lambda e: f"cancel asked by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else ""),
         Completes: lambda e: "completed by its client",

@@ -30,7 +30,9 @@ class NodeState(enum.Enum):
     LAUNCHED = "launched"
     JOINED = "joined"
     PREPARING = "preparing"
+    PREPARED = "prepared"  # waits for the other nodes
     RUNNING = "running"
+    ATTENDING = "attending"  # only ranks are left that serve others and do not end by themselves
     EXITED = "exited"
     DONE = "done"
     LOST = "lost"
@@ -51,6 +53,7 @@ class Cause:
     exception_message: Optional[str] = None
     traceback: Optional[str] = None
     last_lines: Tuple[str, ...] = ()
+    time: Optional[float] = None  # when a rank failed, by its node's clock; the first one tells why
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ class NodeRecord:
     address: Optional[str] = None
     message: Optional[str] = None  # what it is doing now, in words
     info: Dict[str, Any] = field(default_factory=lambda: {})  # cpus, memory, gpus, python, …
+    ports: Tuple[int, ...] = ()  # held by its agent for its ranks
 
 
 @dataclass(frozen=True)

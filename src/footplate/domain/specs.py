@@ -40,6 +40,7 @@ class Distribution:
     worker_count: int = 1  # tensorflow
     parameter_server_count: int = 0  # tensorflow
     backend: Optional[str] = None  # torch: nccl or gloo
+    chief: bool = False  # tensorflow: one more task, which leads while workers and parameter servers only serve
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address
 from typing import Any, cast
 
 from footplate.engines.base import AgentJob, Observation, Request
@@ -24,6 +25,7 @@ from footplate.node import tree
 from footplate.node.workdir import LOCK_NUMBER, PACKAGE, NodeFolder
 
 _HOLDER_SECONDS = 10.0
+_FIRST_ADDRESS = IPv4Address("127.0.0.2")
 _OF_A_JOB = ("FOOTPLATE_RUN_", "AZUREML_", "AZ_BATCHAI_")
 _OF_A_RANK = ("FOOTPLATE_NODE", "FOOTPLATE_RANK", "FOOTPLATE_JOURNALS", "FOOTPLATE_EXITS", "FOOTPLATE_TOKEN")
 
@@ -52,7 +54,15 @@ class LocalEngine:
         common = ["--run", job.run, "--attempt", str(job.attempt), "--endpoint", job.endpoint, "--home", job.home]
         agents = [
             {
-                "arguments": [*common, "--node", str(node), "--lock", str(LOCK_NUMBER)],
+                "arguments": [
+                    *common,
+                    "--node",
+                    str(node),
+                    "--address",
+                    _address(node, job.node_count),
+                    "--lock",
+                    str(LOCK_NUMBER),
+                ],
                 "variables": {
                     tree.MACHINERY: f"{job.run}/{node}",
                     "FOOTPLATE_HOME": job.home,
@@ -116,6 +126,11 @@ class LocalEngine:
                 # The agent has it now. If the nursery died and nobody can tell whether there is an agent, the lock can.
                 os.close(held)
         raise Broken(f"the agent of {folder.path} could not be started", "see: footplate server logs")
+
+
+def _address(node: int, count: int) -> str:
+    """A virtual node of several has a loopback address of its own: 127.0.0.2, 127.0.0.3, …"""
+    return "127.0.0.1" if count == 1 else str(_FIRST_ADDRESS + node)
 
 
 def _inherited() -> dict[str, str]:

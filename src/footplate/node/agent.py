@@ -21,10 +21,12 @@ from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
 from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
-from footplate.node import causes, containers, machine, outputs, prepare, ranks, salvage, sampler, stacks, tree
+from footplate.node import causes, containers, gang, machine, outputs, prepare, ranks, salvage, sampler, stacks, tree
 from footplate.node.courier import Courier
+from footplate.node.daemons import LOOK_SECONDS, Daemons
 from footplate.node.link import SHORT_PATIENCE, Abandoned, Link
 from footplate.node.options import Options
+from footplate.node.ports import HeldPorts, own_address
 from footplate.node.sampler import Sampler
 from footplate.node.sync import Shipper
 from footplate.node.workdir import NodeFolder, is_full, runtime_folder, see_installed_packages
@@ -49,7 +51,7 @@ class _Stopped(Exception):
 
 def main(arguments: list[str]) -> int:
     options = Options(arguments)
-    folder = NodeFolder(options.root, options.run, options.node, options.attempt)
+    folder = NodeFolder(options.root, options.run, options.node, options.attempt, shares=options.home is not None)
     held = folder.take_lock() if options.lock is None else options.lock
     if held is None:
         return 0  # another agent of this node lives: nothing to do, and nothing to say about its end
@@ -107,6 +109,9 @@ class Agent:
         self._container_program: str | None = None  # of the engine that encloses the ranks, if one does
         self._courier: Courier | None = None
         self._sampler: Sampler | None = None
+        self._ports: HeldPorts | None = None
+        self._attending = False
+        self._daemons: Daemons | None = None
         self._wake, self._waker = os.pipe()
         for end in (self._wake, self._waker):
             os.set_blocking(end, False)
@@ -166,7 +171,8 @@ class Agent:
             self._folder.make()
         except OSError as error:
             raise self._no_room(error) from None
-        address = "127.0.0.1" if self._options.home else machine.address_towards(self._options.endpoint)
+        given = self._options.address
+        address = own_address(given) if given else machine.address_towards(self._options.endpoint)
         return self._link.join(os.uname().nodename, address, machine.describe())
 
     def _follow_earlier_attempts(self) -> None:
@@ -194,18 +200,26 @@ class Agent:
         self._interruptible = True
         if self._why_stop is not None or self._orders.stop:
             raise _Stopped
-        while not self._orders.ready:
-            self._talk()
-            self._orders = self._link.insist(lambda: self._link.orders(_GANG_WAIT_SECONDS))
-            if self._orders.stop:
-                raise _Stopped
-        prepare.lay_out(self._orders, self._link, self._options.home, self._folder)
-        if self._options.attempt > 1:
-            self._talk().tell("prepares", "bringing back the outputs of the last attempt")
-            prepare.bring_back(self._orders, self._link, self._options.home, self._folder)
+        if self._folder.keeps_wd:
+            prepare.lay_out(self._orders, self._link, self._options.home, self._folder)
+            if self._options.attempt > 1:
+                self._talk().tell("prepares", "bringing back the outputs of the last attempt")
+                prepare.bring_back(self._orders, self._link, self._options.home, self._folder)
         interpreter = prepare.build(self._orders, self._folder, lambda message: self._talk().tell("prepares", message))
+        if not self._orders.ready:
+            self._meet()
         self._interruptible = False
         return interpreter
+
+    def _meet(self) -> None:
+        """Wait until every node of the gang is as far as this one. Then all have their plans, and start."""
+        held = self._ports = gang.hold(self._orders)
+        self._orders = self._link.insist(lambda: self._link.prepared(held.numbers))
+        while not self._orders.ready and not self._orders.stop:
+            self._talk()
+            self._orders = self._link.insist(lambda: self._link.orders(_GANG_WAIT_SECONDS))
+        if self._orders.stop:
+            raise _Stopped
 
     # ── The ranks ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -217,27 +231,43 @@ class Agent:
             words, hint = (known.message, known.hint) if isinstance(known, OutOfSpace) else (str(error), None)
             cause = Cause("start_failed", f"the ranks could not be started: {words}", hint, self._options.node)
             raise prepare.Failed(cause) from None
-        say("started " + ", ".join(f"rank {rank.number} as process {rank.pid}" for rank in self._ranks))
+        if self._daemons is None:
+            say("started " + ", ".join(f"rank {rank.number} as process {rank.pid}" for rank in self._ranks))
 
     def _start_ranks(self, interpreter: Interpreter) -> None:
         orders, folder = self._orders, self._folder
         setting = ranks.Setting(
             interpreter, runtime_folder(folder.home, __version__), ranks.python_folder(interpreter, folder),
             inherited=dict(os.environ), ours=self._job_variables(), marker=folder.marker(),
+            shared=gang.shared_variables(orders, folder),
         )  # fmt: skip
         self._container_program = interpreter.container.program if interpreter.container else None
         os.chdir(folder.wd)
+        if self._ports is not None:
+            self._ports.let_go()
         folder.write_state(self._state())
         try:
-            for plan in orders.ranks:
+            if orders.mpi is not None:
+                os.chdir("/")  # the only folder that surely exists on every node; each rank goes to its own
+                self._daemons = Daemons(orders, folder, self._enlist)
+                self._daemons.start(setting)
+            for plan in orders.ranks if self._daemons is None else ():
                 self._ranks.append(ranks.start(orders, plan, setting, folder))
         except ranks.StartFailed as failed:
             cause = Cause("start_failed", failed.message, failed.hint, self._options.node, failed.rank)
             raise prepare.Failed(cause) from None
         finally:
             self._began = time.time()
+            os.chdir("/")  # another node may remove the working folder before we are done
             tree.become_subreaper()
             self._write_state()
+
+    def _enlist(self, name: str, process: ranks.Rank) -> None:
+        """From any thread: a process of MPI, to be watched with the others."""
+        self._ranks.append(process)
+        say(f"started {name} as process {process.pid}")
+        self._write_state()
+        os.write(self._waker, b".")
 
     def _job_variables(self) -> dict[str, str]:
         """What Footplate itself tells every rank of this node."""
@@ -247,6 +277,7 @@ class Agent:
             "FOOTPLATE_JOURNALS": folder.journals,
             "FOOTPLATE_ATTEMPT": str(options.attempt),
             "AZ_BATCHAI_JOB_TEMP": folder.tmp,
+            "AZ_BATCHAI_SHARED_JOB_TEMP": folder.shared or folder.tmp,
             "AZ_BATCHAI_JOB_WORK_DIR": folder.wd,
         }
         if self._token:
@@ -274,6 +305,8 @@ class Agent:
             return False  # it died between its decision and the first start
         self._ranks, self._began = found, float(state["began"])
         self._container_program = state.get("container_program")
+        if self._orders.mpi is not None:
+            self._daemons = Daemons(self._orders, self._folder, self._enlist)
         tree.become_subreaper()
         self._write_state()
         living = sum(rank.ended is None for rank in found)
@@ -298,13 +331,27 @@ class Agent:
             cause = self._first_failure() or self._reason_to_stop()
             if cause is not None or not self._some_run():
                 break
+            self._attend()
             self._sleep()
+        if self._daemons is not None:
+            self._daemons.close()
         if self._some_run():
+            if cause is not None and cause.rank is not None and self._orders.nodes > 1:
+                self._talk().tell("failed", cause=cause)
             self._end_ranks(cause)
-        return cause
+        # Ranks that serve others are told to end when all is done: that is how they end well.
+        return None if self._attending and cause is not None and cause.code == "canceled" else cause
+
+    def _attend(self) -> None:
+        """Say so, once, when only ranks are left that never end by themselves."""
+        left = [rank for rank in self._ranks if rank.ended is None]
+        if left and not self._attending and all(rank.attends for rank in left):
+            self._attending = True
+            self._talk().tell("attends")
 
     def _some_run(self) -> bool:
-        return any(rank.ended is None for rank in self._ranks)
+        awaited = self._daemons is not None and self._daemons.awaited
+        return awaited or any(rank.ended is None for rank in self._ranks)
 
     def _seconds_left(self) -> float | None:
         limit = self._orders.max_seconds
@@ -320,8 +367,8 @@ class Agent:
         return None
 
     def _sleep(self) -> None:
-        left = self._seconds_left()
-        ranks.wait(self._ranks, self._wake, _IDLE_LOOK_SECONDS if left is None else min(left, _IDLE_LOOK_SECONDS))
+        left, look = self._seconds_left(), _IDLE_LOOK_SECONDS if self._daemons is None else LOOK_SECONDS
+        ranks.wait(self._ranks, self._wake, look if left is None else min(left, look))
         try:
             os.read(self._wake, 4096)
         except BlockingIOError:
@@ -329,6 +376,9 @@ class Agent:
 
     def _first_failure(self) -> Cause | None:
         """Of the ranks that ended badly, the one that did so first: the others mostly fail because of it."""
+        if self._daemons is not None:
+            starved, full = causes.oom_kills() > self._oom_before, causes.has_no_room(self._folder.path)
+            return self._daemons.first_failure(self._ranks, starved, full)
         found: list[tuple[float, Cause]] = []
         for rank in self._ranks:
             if rank.ended is None:
@@ -339,7 +389,7 @@ class Agent:
             cause = causes.of_rank(rank, self._options.node, note, log, starved, full)
             if cause is not None:
                 found.append((self._folder.rank_exit_time(rank.number) or rank.ended, cause))
-        return min(found, key=lambda pair: pair[0])[1] if found else None
+        return causes.first(found, self._orders.processes > 1) if found else None
 
     # ── Ending processes ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -375,7 +425,9 @@ class Agent:
     def _members(self) -> list[int]:
         """All processes of this node, but not the server: a job, or this agent, may have had to start it again."""
         server = read_record(self._options.home).get("pid") if self._options.home else None
-        return tree.members(self._folder.marker(), os.getpid(), [server] if isinstance(server, int) else [])
+        found = tree.members(self._folder.marker(), os.getpid(), [server] if isinstance(server, int) else [])
+        # An mpirun whose agent died carries no marker of this node, and descends from nobody.
+        return found + [rank.pid for rank in self._ranks if rank.ended is None and rank.pid not in found]
 
     # ── Talking to the server ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -410,12 +462,21 @@ class Agent:
         if self._sampler is not None:
             self._sampler.stop()
         keep = os.environ.get("FOOTPLATE_KEEP_WORK") == "1"
-        outputs.collect(self._orders.collect, self._link, self._options.home, self._folder, keep, say)
+        if self._folder.keeps_wd:
+            self._wait_for_the_others()
+            outputs.collect(self._orders.collect, self._link, self._options.home, self._folder, keep, say)
         courier.finish()
         try:
             self._link.insist(lambda: self._link.tell("done"))
         except (NotFound, Conflict) as error:
             say(f"the run was over already: {error.message}")
         if not keep:
-            os.chdir("/")
             self._folder.remove()
+
+    def _wait_for_the_others(self) -> None:
+        """The ranks of all nodes write into the folder that this one keeps, when they share it."""
+        try:
+            while self._folder.shared and self._orders.nodes > 1 and not self._orders.others_ended:
+                self._orders = self._link.insist(lambda: self._link.orders(_GANG_WAIT_SECONDS, "ended"))
+        except (NotFound, Conflict) as error:
+            say(f"the run was over already: {error.message}")

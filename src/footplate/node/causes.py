@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from footplate.domain.records import Cause
@@ -15,6 +16,7 @@ _LONGEST_LINE = 2000
 _TAIL = 64 * 1024
 _NOTE = 16 * 1024
 
+_NEVER_A_CONSEQUENCE = ("SIGKILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
 _SIGNALS = {
     signal.SIGSEGV: "crashed with a segmentation fault (SIGSEGV)",
     signal.SIGBUS: "crashed with a bus error (SIGBUS): it reached memory that is not there, or a mapped file was cut",
@@ -93,6 +95,19 @@ def _of_signal(number: int, peak: int | None, starved: bool, common: dict[str, A
     words = _SIGNALS.get(signal.Signals(number)) if name.startswith("SIG") else None
     hint = "Footplate did not send it: look for who did, on this machine" if words is None else "see its last lines"
     return Cause("signal", words or f"ended by {name}, which Footplate did not send", hint, signal=name, **common)
+
+
+def first(failures: Sequence[tuple[float, Cause]], among_others: bool, exact: bool = False) -> Cause:
+    """Of the ranks that ended badly, the one that did so first: the others mostly fail because of it.
+
+    Unless the times are `exact`: a rank that a signal killed leaves no time of its own, only that at which somebody
+    looked. What is seen in the same look came, most likely, after it: nothing that happens to another rank makes the
+    kernel kill this one.
+    """
+    time, cause = min(failures, key=lambda pair: (not exact and pair[1].signal not in _NEVER_A_CONSEQUENCE, pair[0]))
+    if not among_others:
+        return cause
+    return replace(cause, message=f"rank {cause.rank} on node {cause.node}: {cause.message}", time=time)
 
 
 def last_lines(log: str) -> tuple[str, ...]:

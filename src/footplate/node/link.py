@@ -66,8 +66,13 @@ class Link:
         body = {"attempt": self._attempt, "host": host, "address": address, "info": info}
         return from_json(NodeOrders, self._transport.post(f"{self._node}/join", body))
 
-    def orders(self, wait: float) -> NodeOrders:
-        return from_json(NodeOrders, self._transport.get(f"{self._node}/orders", {"wait": wait}))
+    def orders(self, wait: float, until: str = "ready") -> NodeOrders:
+        return from_json(NodeOrders, self._transport.get(f"{self._node}/orders", {"wait": wait, "until": until}))
+
+    def prepared(self, ports: Sequence[int]) -> NodeOrders:
+        """Say that the ranks could start, with these ports held for them; the orders say whether they may."""
+        body = {"ports": list(ports), "attempt": self._attempt}
+        return from_json(NodeOrders, self._transport.post(f"{self._node}/prepared", body))
 
     def tell(self, event: str, message: str | None = None, cause: Cause | None = None) -> bool:
         """Report an event; the answer says whether the ranks are to be stopped."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-_NAMES = ("--run", "--node", "--attempt", "--endpoint", "--home", "--lock")
-_USAGE = "usage: python -m footplate.node --run RUN --node N --endpoint URL [--attempt N] [--home FOLDER]"
+_NAMES = ("--run", "--node", "--attempt", "--endpoint", "--home", "--address", "--lock")
+_USAGE = (
+    "usage: python -m footplate.node --run RUN --node N --endpoint URL [--attempt N] [--home FOLDER] [--address IP]"
+)
 
 
 class Options:
@@ -21,6 +23,8 @@ class Options:
         self.node = int(given["--node"])
         self.attempt = int(given.get("--attempt", "1"))
         self.endpoint = given["--endpoint"]
+        self.address = given.get("--address")
+        """Where other nodes find this one; without it, the address of this machine on the way to the server."""
         self.home = given.get("--home")
         """The server's home folder, on a machine that shares it with the server."""
         self.lock = int(given["--lock"]) if "--lock" in given else None

@@ -65,6 +65,8 @@ def build(orders: NodeOrders, folder: NodeFolder, tell: Callable[[str], None]) -
     if orders.lock.builder != "existing":  # the others use more than the standard library
         see_installed_packages()
     try:
+        if orders.lock.builder != "existing":  # which needs nothing, and is not to wait for site-packages
+            see_installed_packages()
         return environments.load(orders.lock.builder).build(orders.lock, Path(folder.home) / "environments", say)
     except (FootplateError, OSError) as error:
         raise _failed(orders, "environment_failed", "the environment could not be built", error) from None

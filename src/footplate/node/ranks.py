@@ -10,7 +10,7 @@ import select
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from footplate.domain.launch import NodeOrders, RankPlan
@@ -43,6 +43,7 @@ class Rank:
     peak: int | None = None  # the largest resident size in bytes
     watch: int | None = None  # a pidfd
     enclosed: bool = False  # in a container, whose engine's program the process is
+    attends: bool = False  # serves the others until they are done
 
     def to_state(self) -> dict[str, Any]:
         known = {"rank": self.number, "pid": self.pid, "identity": self.identity, "log": self.log}
@@ -70,6 +71,7 @@ class Setting:
     inherited: Mapping[str, str]
     ours: Mapping[str, str]
     marker: Mapping[str, str]
+    shared: Mapping[str, str] = field(default_factory=dict[str, str])  # wins over the plan: nodes share a folder
 
     @property
     def machine(self) -> dict[str, str]:
@@ -90,7 +92,8 @@ def rank_variables(orders: NodeOrders, plan: RankPlan, setting: Setting) -> dict
     """The environment of one rank: the machine's, then Footplate's, the user's, the environment's, the rank's own."""
     machine = setting.machine if setting.interpreter.container is None else {}
     brought = setting.interpreter.variables
-    variables = {**machine, "PYTHONUNBUFFERED": "1", **setting.ours, **orders.variables, **brought, **plan.variables}
+    variables = {**plan.defaults, **machine, "PYTHONUNBUFFERED": "1", **setting.ours, **orders.variables, **brought}
+    variables.update({**plan.variables, **setting.shared})
     variables.update(setting.marker)
     variables["FOOTPLATE_RANK"] = str(plan.rank)
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, [setting.runtime, variables.get("PYTHONPATH")]))
@@ -129,35 +132,41 @@ def start(orders: NodeOrders, plan: RankPlan, setting: Setting, folder: NodeFold
             container, argv, variables, setting.machine, alone, setting.runtime, folder
         )
     log = os.path.join(folder.logs, plan.log)
-    os.makedirs(os.path.dirname(log), exist_ok=True)
     if orders.attempt > 1:
-        _mark_attempt(log, orders.attempt)
+        mark_attempt(log, orders.attempt)
+    try:
+        pid = spawn(argv, variables, log)
+    except (OSError, ValueError) as error:
+        words = getattr(error, "strerror", None) or str(error)
+        hint = "check that the interpreter exists on this machine and can be executed"
+        raise StartFailed(f"{argv[0]} could not be started: {words}", hint, plan.rank) from None
+    rank = Rank(plan.rank, pid, tree.identity(pid), plan.log, enclosed=container is not None, attends=plan.attends)
+    rank.watch = watch(pid)
+    return rank
+
+
+def mark_attempt(log: str, attempt: int) -> None:
+    """In the run's log, which goes on where the last attempt's ended, the line that tells the two apart."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    os.makedirs(os.path.dirname(log), exist_ok=True)
+    with open(log, "a", encoding="utf-8") as file:
+        file.write(f"──── attempt {attempt} · {stamp} ────\n")
+
+
+def spawn(argv: Sequence[str], variables: Mapping[str, str], log: str) -> int:
+    """The pid of a new process in a session of its own, in the current folder, which reads nothing."""
+    os.makedirs(os.path.dirname(log), exist_ok=True)
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
-    try:
-        pid = os.posix_spawn(
-            argv[0], argv, variables, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_DEFAULTS
-        )
-    except (OSError, ValueError) as error:
-        words = getattr(error, "strerror", None) or str(error)
-        hint = "check that the interpreter exists on this machine and can be executed"
-        raise StartFailed(f"{argv[0]} could not be started: {words}", hint, plan.rank) from None
-    rank = Rank(plan.rank, pid, tree.identity(pid), plan.log, enclosed=container is not None)
-    rank.watch = _watch(pid)
-    return rank
+    return os.posix_spawn(
+        argv[0], list(argv), variables, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_DEFAULTS
+    )
 
 
-def _mark_attempt(log: str, attempt: int) -> None:
-    """In the run's log, which goes on where the last attempt's ended, the line that tells the two apart."""
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    with open(log, "a", encoding="utf-8") as file:
-        file.write(f"──── attempt {attempt} · {stamp} ────\n")
-
-
-def _watch(pid: int) -> int | None:
+def watch(pid: int) -> int | None:
     try:
         return os.pidfd_open(pid)
     except (OSError, AttributeError):  # an old kernel, or not Linux: then we ask from time to time
@@ -180,9 +189,11 @@ def adopt(state: Mapping[str, Any], plans: Sequence[RankPlan], marker: Mapping[s
         ]
     else:
         found = [_find(plan, marker) for plan in plans]
+    attendants = {plan.rank for plan in plans if plan.attends}
     for rank in found:
+        rank.attends = rank.number in attendants
         if rank.identity is not None and tree.alive(rank.pid, rank.identity):
-            rank.watch = _watch(rank.pid)
+            rank.watch = watch(rank.pid)
         else:
             rank.ended = time.time()
     return found

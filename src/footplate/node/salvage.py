@@ -33,7 +33,7 @@ def save(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, s
         shipper = Shipper(link, folder, orders, say, folder.read_bases())
         while link.insist(lambda: shipper.ship(writers_are_dead=True)):
             pass
-        outputs.collect(orders.collect, link, home, folder, keep=False, say=say)
+        outputs.collect(orders.collect if folder.keeps_wd else (), link, home, folder, keep=False, say=say)
         folder.remove()
     finally:
         os.close(held)

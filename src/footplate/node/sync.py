@@ -49,7 +49,7 @@ class Shipper:
         self._run = orders.run
         self._system = f"node_{orders.node}"
         self._agent_log = f"system_logs/node_{orders.node}.txt"
-        self._watch = orders.watch
+        self._watch = orders.watch if folder.keeps_wd else ()
         self._say = say
         self._shipped_logs: dict[str, Any] = orders.shipped.get("logs") or {}
         self._bases = bases or {}

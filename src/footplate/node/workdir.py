@@ -6,7 +6,7 @@ Each attempt of a run has its own: from the second on they are called `node_<n>_
     agent.log     stdout and stderr of the agent
     agent.exit    exit code, written as the last act of an agent that did not get to the end of its work
     state.json    how far the agent has come, so that the next one can go on
-    wd/           the working folder of the ranks
+    wd/           the working folder of the ranks; virtual nodes of one run use that of node 0, which keeps it for them
     logs/         what the ranks print, and the log of the environment's build; named as in the run
     journals/     metrics, `<run id>/<writer>.slots` and `.text`
     exits/        what the bootstrap of each rank says about its end
@@ -45,11 +45,15 @@ _packages_seen = False
 class NodeFolder:
     """Paths, and the few small files that are read and written whole."""
 
-    def __init__(self, home: str, run: str, node: int, attempt: int = 1) -> None:
+    def __init__(self, home: str, run: str, node: int, attempt: int = 1, shares: bool = False) -> None:
+        """`shares`: the nodes of the run are on one machine. Then, as on Azure, they share one working folder."""
         self.home = home
-        self._run, self._node, self.attempt = run, node, attempt
-        self.path = os.path.join(home, "work", run, f"node_{node}" + (f"_attempt_{attempt}" if attempt > 1 else ""))
-        self.wd = os.path.join(self.path, "wd")
+        self._run, self._node, self.attempt, self._shares = run, node, attempt, shares
+        work, again = os.path.join(home, "work", run), f"_attempt_{attempt}" if attempt > 1 else ""
+        self.path, first = os.path.join(work, f"node_{node}{again}"), os.path.join(work, f"node_0{again}")
+        self.keeps_wd = node == 0 or not shares
+        self.shared = os.path.join(first, "tmp") if shares else None
+        self.wd = os.path.join(self.path if self.keeps_wd else first, "wd")
         self.logs = os.path.join(self.path, "logs")
         self.journals = os.path.join(self.path, "journals")
         self.exits = os.path.join(self.path, "exits")
@@ -62,7 +66,7 @@ class NodeFolder:
 
     def earlier(self) -> list[NodeFolder]:
         """What is left of earlier attempts of this node: their agents could not finish."""
-        folders = [NodeFolder(self.home, self._run, self._node, attempt) for attempt in range(1, self.attempt)]
+        folders = [NodeFolder(self.home, self._run, self._node, a, self._shares) for a in range(1, self.attempt)]
         return [folder for folder in folders if folder.exists()]
 
     def marker(self) -> dict[str, str]:
@@ -70,8 +74,10 @@ class NodeFolder:
         return tree.marker(self._run, self._node, self.exits)
 
     def make(self) -> None:
-        for folder in (self.path, self.wd, self.logs, self.journals, self.exits, self.tmp):
+        for folder in (self.path, self.logs, self.journals, self.exits, self.tmp):
             os.makedirs(folder, exist_ok=True)
+        if self.keeps_wd:
+            os.makedirs(self.wd, exist_ok=True)
 
     def exists(self) -> bool:
         return os.path.isdir(self.path)
@@ -137,6 +143,15 @@ class NodeFolder:
             return os.stat(self._rank_exit(rank)).st_mtime
         except OSError:
             return None
+
+    def read_rank_end(self, rank: int) -> tuple[int | None, float | None]:
+        """Exit code and time as the shell around a rank of MPI wrote them down; minus nothing, 128 and a signal."""
+        path = os.path.join(self.exits, f"rank_{rank}.end")
+        try:
+            with open(path) as file:
+                return int(file.read()), os.stat(path).st_mtime
+        except (OSError, ValueError):
+            return None, None
 
     def _rank_exit(self, rank: int) -> str:
         return os.path.join(self.exits, f"rank_{rank}.json")

@@ -6,7 +6,7 @@ import sys
 from typing import Any, Dict, Optional
 
 from footplate.domain.codec import from_json
-from footplate.domain.launch import log_name, processes_per_node
+from footplate.domain.launch import first_log
 from footplate.domain.records import RunView
 from footplate.sdk.clock import duration_text
 from footplate.sdk.details import portal_url
@@ -86,7 +86,7 @@ class _Follower:
         """Whether it is time to leave the log of the environment build for the script's own."""
         if view.started is None or view.spec is None or view.spec.kind != "job":
             return False
-        log = log_name(0, sum(processes_per_node(view.spec.distribution)))
+        log = first_log(view.spec.distribution)
         if log == self._log:
             return False
         self._switch(log)

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from footplate.domain import contract, launch, lifecycle
-from footplate.domain.launch import NodeOrders
+from footplate.domain.launch import MpiOrders, NodeOrders, Place
 from footplate.domain.records import Cause, NodeState, RunRecord
 from footplate.domain.specs import Program
 from footplate.errors import Conflict, InvalidInput, NotFound
@@ -16,6 +16,7 @@ from footplate.services.tokens import TokenService
 from footplate.storage import Store
 
 TOKEN_LIFETIME = 31 * 24 * 3600.0
+_ENDED = (NodeState.EXITED, NodeState.DONE, NodeState.LOST)
 
 
 class NodeService:
@@ -32,8 +33,9 @@ class NodeService:
 
     def orders(self, run: str, node: int) -> NodeOrders:
         record = self._record(run, node)
-        ready = all(n.state is not NodeState.LAUNCHED for n in record.nodes)
-        ranks = launch.plan(record.spec, [n.address or "127.0.0.1" for n in record.nodes]) if ready else ()
+        ready, wanted = lifecycle.is_ready(record), record.spec.distribution
+        places = tuple(Place(n.address or "127.0.0.1", n.ports) for n in record.nodes) if ready else ()
+        ranks = launch.plan(record.spec, places) if ready else ()
         return NodeOrders(
             run=run,
             node=node,
@@ -51,21 +53,38 @@ class NodeService:
             shipped=self._shipped(run),
             inputs=record.spec.inputs,
             outputs=record.spec.outputs,
+            nodes=len(record.nodes),
+            processes=sum(launch.processes_per_node(wanted)),
+            hold=launch.ports_to_hold(wanted, node),
+            others_ended=all(n.state in _ENDED for n in record.nodes if n.index != node),
+            mpi=self._mpi(record, places) if wanted.kind == "mpi" else None,
         )
+
+    def prepared(self, run: str, node: int, ports: tuple[int, ...], attempt: int | None = None) -> NodeOrders:
+        """A node could start; its orders say whether all of them can."""
+        wanted = launch.ports_to_hold(self._record(run, node, attempt).spec.distribution, node)
+        if len(ports) != wanted or not all(0 < port < 65536 for port in ports):
+            raise InvalidInput(f"node {node} holds the ports {list(ports)}", f"its ranks need {wanted} of them")
+        self._orchestrator.tell(run, lifecycle.Prepared(node, ports), attempt)
+        return self.orders(run, node)
 
     def report(
         self, run: str, node: int, event: str, message: str | None, cause: Cause | None, attempt: int | None = None
     ) -> bool:
         """Take an agent's word; answers whether it is to stop its ranks."""
         self._record(run, node, attempt)
+        if event == "failed" and cause is not None:
+            return _must_stop(self._orchestrator.tell(run, lifecycle.RankFailed(node, cause), attempt))
         events: dict[str, lifecycle.Event] = {
             "prepares": lifecycle.Prepares(node, message or ""),
             "started": lifecycle.Started(node),
+            "attends": lifecycle.Attends(node),
             "exited": lifecycle.Exited(node, cause),
             "done": lifecycle.Done(node),
         }
         if event not in events:
-            raise InvalidInput(f"node event {event!r} is unknown", f"the events are {', '.join(events)}")
+            known = ", ".join([*events, "failed (with a cause)"])
+            raise InvalidInput(f"node event {event!r} is unknown", f"the events are {known}")
         return _must_stop(self._orchestrator.tell(run, events[event], attempt))
 
     def heartbeat(self, run: str, node: int, attempt: int | None = None) -> bool:
@@ -93,6 +112,10 @@ class NodeService:
             token, expires = self._tokens.for_run(record.id, TOKEN_LIFETIME)
         azure = contract.job_variables(view, workspace, self._endpoint, token, expires, node)
         return {**azure, **record.spec.environment.variables, **record.spec.environment_variables}
+
+    def _mpi(self, record: RunRecord, places: tuple[Place, ...]) -> MpiOrders:
+        secret = self._store.secrets.derive(f"mpi:{record.id}:{record.attempt}")
+        return MpiOrders(places, record.spec.distribution.processes_per_node, secret)
 
     def _shipped(self, run: str) -> dict[str, Any]:
         journals = {f"{run}/{name}": size for name, size in self._store.metrics.sizes(run).items()}

@@ -379,6 +379,7 @@ class Orchestrator:
         if not gone:
             self._missing_since.pop(record.id, None)
             return
+        self._tell_of_vanished(record, gone, seen)
         if record.outcome is not None and all(record.nodes[n].state is NodeState.LAUNCHED for n in gone):
             self._give_up(record, gone, "its agent ended before it had begun")
             return
@@ -392,6 +393,18 @@ class Orchestrator:
             self._launch(record)
             return
         self._give_up(record, gone, f"its agent died {MAX_REVIVALS + 1} times and was given up")
+
+    def _tell_of_vanished(self, record: RunRecord, gone: set[int], seen: Observation) -> None:
+        """An agent that died without a word takes its node out of the gang; the next one only cleans up there."""
+        running = (NodeState.RUNNING, NodeState.ATTENDING)
+        for node in sorted(gone):
+            died = node in seen.lost or (seen.state == "exited" and seen.codes.get(node) is None)
+            if len(record.nodes) == 1 or not died or record.nodes[node].state not in running:
+                continue
+            words = f"lost node {node} of {len(record.nodes)}: its agent died while the script ran there"
+            hint = "see whether somebody ended it or the machine ran out of memory; the other nodes were stopped"
+            with contextlib.suppress(Conflict):
+                self.tell(record.id, lifecycle.Vanished(node, Cause(lifecycle.NODE_LOST, words, hint, node=node)))
 
     def _give_up(self, record: RunRecord, nodes: set[int], why: str) -> None:
         hint = "see system_logs of the run, and whether the machine runs out of memory"

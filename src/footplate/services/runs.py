@@ -9,7 +9,6 @@ from dataclasses import replace
 from footplate import environments
 from footplate.domain import lifecycle
 from footplate.domain.codec import to_json
-from footplate.domain.launch import check_launchable
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
 from footplate.errors import Conflict, InvalidInput, NotFound
@@ -72,7 +71,6 @@ class RunService:
             raise InvalidInput(f"parent run {spec.parent!r} is in another workspace", "use a run of this workspace")
         self._datasets.check_run(workspace, spec)
         if spec.kind == "job":
-            check_launchable(spec.distribution)
             _check_builder(spec.environment)
             self._check_lock(spec.lock)
             target = self._computes.get(workspace, spec.target)

@@ -5,7 +5,10 @@ Whoever has a copy of the database alone can read none of it. `cryptography` is 
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
+import hmac
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,13 +41,20 @@ class Seal:
                 "bring back the key file that was there when it was set, or set it again",
             ) from None
 
+    def derive(self, purpose: str) -> str:
+        """A secret for this purpose: the same as long as the key file is, and telling nothing about it."""
+        return hmac.new(self._key_bytes(), purpose.encode(), hashlib.sha256).hexdigest()
+
     def _cipher(self) -> Fernet:
         from cryptography.fernet import Fernet  # lazy, as above
 
+        return Fernet(self._key_bytes())
+
+    def _key_bytes(self) -> bytes:
         with translated():
             if not self._key.exists():
-                self._make_key(Fernet.generate_key())
-            return Fernet(self._key.read_bytes())
+                self._make_key(base64.urlsafe_b64encode(os.urandom(32)))
+            return self._key.read_bytes()
 
     def _make_key(self, key: bytes) -> None:
         """Whole or not at all, and never over a key that somebody else has just made."""

@@ -32,6 +32,10 @@ class Secrets:
             raise _no_secret(name)
         return self._seal.open(f"secret {name!r}", sealed)
 
+    def derive(self, purpose: str) -> str:
+        """Not kept, but made of the key: for what two machines must agree on and nobody else may know."""
+        return self._seal.derive(purpose)
+
     def list(self, workspace: str) -> builtins.list[str]:
         c = secrets.c
         with self._database.read() as connection:

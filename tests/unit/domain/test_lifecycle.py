@@ -8,6 +8,7 @@ import pytest
 
 from footplate.domain.lifecycle import (
     Admitted,
+    Attends,
     CancelAsked,
     Completes,
     Conclude,
@@ -21,17 +22,21 @@ from footplate.domain.lifecycle import (
     Locked,
     Lost,
     NextAttempt,
+    Prepared,
     Prepares,
+    RankFailed,
     ResolveLock,
     Restarted,
     Schedule,
     Started,
     StopNodes,
     Submitted,
+    Vanished,
     Waits,
     Warned,
     apply,
     holds_nodes,
+    is_ready,
     resume,
     status,
     tell,
@@ -230,6 +235,96 @@ class TestSeveralNodes:
         record, effects = apply(self.gang(Started(0), Started(1)), Lost(0, GONE), 50.0)
         assert effects == (StopNodes((1,)),)
         assert status(after(record, Exited(1), Done(1))) == "Failed"
+
+    def test_nobody_starts_before_all_are_prepared_and_says_for_whom_it_waits(self) -> None:
+        record = self.gang(Prepared(1, (7,)))
+        assert not is_ready(record)
+        assert record.nodes[1].message == "ready, waits for node 0"
+        record = after(record, Prepared(0))
+        assert is_ready(record)
+        assert [(n.message, n.ports) for n in record.nodes] == [(None, ()), (None, (7,))]
+        assert status(after(record, Started(0), Started(1))) == "Running"
+
+    def test_an_agent_that_was_started_again_holds_other_ports_as_long_as_nobody_knows_the_old_ones(self) -> None:
+        record = self.gang(Prepared(0, (7,)), Prepared(0, (8,)))
+        assert record.nodes[0].ports == (8,)
+        record = after(record, Prepared(1), Prepared(0, (9,)))
+        assert record.nodes[0].ports == (8,)
+
+    def test_one_plain_process_waits_for_nobody(self) -> None:
+        assert is_ready(after(accepted(), *TO_NODES, joined(0)))
+
+    def test_the_rank_that_failed_first_is_the_cause_whoever_speaks_first(self) -> None:
+        fast = Cause("exit_code", "b", node=1, rank=1, time=8.0)
+        first = Cause("exit_code", "a", node=0, rank=0, time=7.5)
+        record = self.gang(Started(0), Started(1), Exited(1, fast), Exited(0, first))
+        assert record.outcome == Outcome("failed", first)
+        later = Cause("exit_code", "c", node=0, rank=0, time=9.0)
+        assert self.gang(Started(0), Started(1), Exited(1, fast), Exited(0, later)).outcome == Outcome("failed", fast)
+
+    def test_the_others_are_stopped_before_the_node_of_a_failed_rank_has_ended_its_own(self) -> None:
+        failed = Cause("exit_code", "b", node=1, rank=1, time=8.0)
+        record, effects = apply(self.gang(Started(0), Started(1)), RankFailed(1, failed), 50.0)
+        assert (record.outcome, effects) == (Outcome("failed", failed), (StopNodes((0, 1)),))
+        assert apply(record, RankFailed(1, failed), 51.0) == (record, ())
+        assert apply(record, Exited(1, failed), 52.0)[1] == ()
+
+    def test_a_rank_explains_more_than_mpirun(self) -> None:
+        mpirun = Cause("mpi_failed", "mpirun ended with exit code 3", node=0)
+        rank = Cause("exit_code", "rank 1", node=1, rank=1, time=99.0)
+        record = self.gang(Started(0), Started(1), Exited(0, mpirun), Exited(1, rank))
+        assert record.outcome == Outcome("failed", rank)
+
+    def test_a_canceled_run_stays_canceled(self) -> None:
+        failed = Cause("exit_code", "b", node=1, rank=1, time=0.0)
+        record = self.gang(Started(0), Started(1), CancelAsked(), Exited(1, failed), Vanished(0, GONE))
+        assert record.outcome is not None
+        assert record.outcome.kind == "canceled"
+
+
+class TestVanishedNodes:
+    FELT = Cause("user_exception", "connection reset", node=1, rank=1, time=14.0)
+
+    def gang(self, *events: Event, nodes: int = 2) -> RunRecord:
+        ready = [event for node in range(nodes) for event in (joined(node), Prepared(node), Started(node))]
+        return after(accepted(nodes=nodes), *TO_NODES, *ready, *events)
+
+    def test_stops_all_and_waits_for_whoever_cleans_up(self) -> None:
+        record, effects = apply(self.gang(), Vanished(0, GONE), 50.0)
+        assert (record.outcome, effects) == (Outcome("failed", GONE), (StopNodes((0, 1)),))
+        assert status(record) == "Running"
+        assert status(after(record, Exited(0), Exited(1), Done(0), Done(1))) == "Failed"
+
+    def test_is_the_cause_of_failures_elsewhere(self) -> None:
+        assert self.gang(Exited(1, self.FELT), Vanished(0, GONE)).outcome == Outcome("failed", GONE)
+
+    def test_much_later_it_is_not(self) -> None:
+        record, _ = apply(self.gang(Exited(1, self.FELT)), Vanished(0, GONE), 200.0)
+        assert record.outcome == Outcome("failed", self.FELT)
+
+    def test_a_run_of_one_node_only_gets_another_agent(self) -> None:
+        assert self.gang(Vanished(0, GONE), nodes=1).outcome is None
+
+    def test_a_node_that_ships_is_not_missed_yet(self) -> None:
+        assert self.gang(Exited(0), Vanished(0, GONE)).outcome is None
+
+
+class TestAttendants:
+    def gang(self, *events: Event) -> RunRecord:
+        ready = [event for node in (0, 1) for event in (joined(node), Prepared(node), Started(node))]
+        return after(accepted(nodes=2), *TO_NODES, *ready, *events)
+
+    def test_are_stopped_when_all_others_are_done(self) -> None:
+        record = self.gang(Attends(0))
+        assert (status(record), record.outcome) == ("Running", None)
+        record, effects = apply(record, Exited(1), 50.0)
+        assert (record.outcome, effects) == (Outcome("completed"), (StopNodes((0,)),))
+        record = after(record, Exited(0))
+        assert status(record) == "Finalizing"
+        assert status(after(record, Done(0), Done(1))) == "Completed"
+
+    def test_a_worker_that_fails_is_a_failure(self) -> None:
+        assert self.gang(Attends(0), Exited(1, BOOM)).outcome == Outcome("failed", BOOM)
 
 
 @pytest.mark.parametrize(

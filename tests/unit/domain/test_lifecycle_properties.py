@@ -22,7 +22,14 @@ STAGES = list(Stage)
 
 nodes = st.integers(0, 2)
 words = st.sampled_from(["a", "b"])
-causes = st.builds(Cause, code=st.sampled_from(["a", life.NODE_LOST]), message=words)
+causes = st.builds(
+    Cause,
+    code=st.sampled_from(["a", life.MPI_FAILED, life.NODE_LOST]),
+    message=words,
+    node=st.none() | nodes,
+    rank=st.none() | nodes,
+    time=st.none() | st.floats(0, 9),
+)
 by_kind: dict[type, st.SearchStrategy[typing.Any]] = {
     life.Submitted: st.builds(life.Submitted, by=words),
     life.Locked: st.builds(life.Locked, lock=words),
@@ -31,10 +38,14 @@ by_kind: dict[type, st.SearchStrategy[typing.Any]] = {
     life.Launched: st.builds(life.Launched, handle=words),
     life.Joined: st.builds(life.Joined, node=nodes, host=words, address=words, info=st.just({})),
     life.Prepares: st.builds(life.Prepares, node=nodes, message=words),
+    life.Prepared: st.builds(life.Prepared, node=nodes, ports=st.sampled_from([(), (1,), (2,)])),
     life.Started: st.builds(life.Started, node=nodes),
+    life.Attends: st.builds(life.Attends, node=nodes),
+    life.RankFailed: st.builds(life.RankFailed, node=nodes, cause=causes),
     life.Exited: st.builds(life.Exited, node=nodes, cause=st.none() | causes),
     life.Done: st.builds(life.Done, node=nodes),
     life.Lost: st.builds(life.Lost, node=nodes, cause=causes),
+    life.Vanished: st.builds(life.Vanished, node=nodes, cause=causes),
     life.Fails: st.builds(life.Fails, cause=causes),
     life.CancelAsked: st.builds(life.CancelAsked, by=words),
     life.Completes: st.just(life.Completes()),
@@ -82,7 +93,33 @@ def check(record: RunRecord) -> None:
     assert [n.index for n in record.nodes] == list(range(len(record.nodes)))
 
 
-def check_step(before: RunRecord, after: RunRecord, effects: tuple[life.Effect, ...]) -> None:
+def check_changed_outcome(before: RunRecord, after: RunRecord, happened: life.Event) -> None:
+    """An outcome changes in three cases only; whatever they are, a canceled run stays canceled."""
+    assert before.outcome is not None
+    assert after.outcome is not None
+    assert after.outcome.kind == "failed"
+    if before.outcome.kind == "completed":
+        newly_lost = [a for b, a in zip(before.nodes, after.nodes, strict=True) if a != b and a.state is NodeState.LOST]
+        assert newly_lost, "only a node that is lost while it ships takes a good outcome away"
+        return
+    assert before.outcome.kind == "failed"
+    known, cause = before.outcome.cause, after.outcome.cause
+    assert known is not None
+    assert cause is not None
+    if isinstance(happened, life.Vanished):
+        assert known.rank is not None
+        assert known.node != happened.node
+    else:
+        assert isinstance(happened, (life.Exited, life.RankFailed))
+        if cause.code == known.code == life.MPI_FAILED:
+            assert cause.node == 0
+            assert known.node != 0
+        else:
+            assert cause.time is not None
+            assert known.rank is None or known.time is None or cause.time < known.time
+
+
+def check_step(before: RunRecord, after: RunRecord, effects: tuple[life.Effect, ...], happened: life.Event) -> None:
     """What is true of every step."""
     if after is before:
         assert effects == ()
@@ -92,9 +129,7 @@ def check_step(before: RunRecord, after: RunRecord, effects: tuple[life.Effect, 
         check_next_attempt(before, after, effects)
         return
     if before.outcome is not None and after.outcome != before.outcome:
-        assert (before.outcome.kind, after.outcome.kind if after.outcome else None) == ("completed", "failed")
-        newly_lost = [a for b, a in zip(before.nodes, after.nodes, strict=True) if a != b and a.state is NodeState.LOST]
-        assert newly_lost, "only a node that is lost while it ships takes a good outcome away"
+        check_changed_outcome(before, after, happened)
     assert STAGES.index(after.stage) >= STAGES.index(before.stage)
     assert (life.Conclude() in effects) == (after.stage is Stage.ENDED and before.stage is not Stage.ENDED)
     for was, now in zip(before.nodes, after.nodes, strict=False):
@@ -143,7 +178,7 @@ def test_every_event_is_drawn() -> None:
 def test_invariants_hold_whatever_happens(record: RunRecord, happens: list[life.Event]) -> None:
     for now, happened in enumerate(happens, start=2):
         after, effects = step(record, happened, float(now))
-        check_step(record, after, effects)
+        check_step(record, after, effects, happened)
         check(after)
         check_resume(after)
         assert step(after, happened, now + 0.5)[0] is after, f"{happened} changed something when it was repeated"

@@ -46,7 +46,7 @@ def test_the_request_holds_exactly_what_is_started() -> None:
         "program": ["/bin/agent"],
         "agents": [
             {
-                "arguments": [*common, "--node", str(node), "--lock", "3"],
+                "arguments": [*common, "--node", str(node), "--address", f"127.0.0.{2 + node}", "--lock", "3"],
                 "variables": {
                     "FOOTPLATE_AGENT": f"run_1/{node}",
                     "FOOTPLATE_HOME": "/home",

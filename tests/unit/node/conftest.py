@@ -21,7 +21,7 @@ import pytest
 
 from footplate.content.blobs import BlobFolder
 from footplate.domain.codec import to_json
-from footplate.domain.launch import NodeOrders, plan
+from footplate.domain.launch import NodeOrders, Place, plan
 from footplate.domain.records import Lock
 from footplate.domain.specs import Distribution, Program, RunSpec
 from footplate.engines.local import agent_argv
@@ -42,6 +42,7 @@ class FakeServer:
         self.over = False
         self.events: list[dict[str, Any]] = []
         self.joins: list[dict[str, Any]] = []
+        self.held: list[int] | None = None
         self.beats = self.asked = 0
         self.logs: dict[str, bytes] = {}
         self.journals: dict[str, bytes] = {}
@@ -127,6 +128,9 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
                         "journals": {name: len(data) for name, data in fake.journals.items()},
                     }
                     return {**fake.orders, "stop": fake.stop, "shipped": shipped}
+                case ["runs", _, "nodes", _, "prepared"]:
+                    fake.held = json.loads(body)["ports"]
+                    return {**fake.orders, "stop": fake.stop}
                 case ["runs", _, "nodes", _, "orders"]:
                     fake.asked += 1
                     return {**fake.orders, "stop": fake.stop}
@@ -177,7 +181,7 @@ class Node:
     def give(self, program: Program, ranks: int = 1, **more: Any) -> None:
         """Write the orders for this program over the files in `source`."""
         kind = Distribution("torch", 1, ranks) if ranks > 1 else Distribution()
-        plans = plan(RunSpec("e", program=program, distribution=kind), ["127.0.0.1"])
+        plans = plan(RunSpec("e", program=program, distribution=kind), [Place("127.0.0.1", (6105, 6106))])
         lock = more.pop("lock", Lock("d" * 64, "existing", {"interpreter": sys.executable}))
         snapshot = self.snapshot()
         orders = NodeOrders(

@@ -18,6 +18,11 @@ class Join(Body):
     info: dict[str, Any] = {}
 
 
+class Ready(Body):
+    ports: tuple[int, ...] = ()
+    attempt: int | None = None
+
+
 class NodeEvent(Body):
     event: str
     message: str | None = None
@@ -40,9 +45,20 @@ def join_node(run: str, node: int, body: Join, services: ServicesOf) -> Response
 
 
 @router.get("/runs/{run}/nodes/{node}/orders", response_model=NodeOrders)
-async def get_orders(run: str, node: int, services: ServicesOf, hub: HubOf, wait: float = 0.0) -> Response:
-    orders = await poll(hub, f"run:{run}", lambda: services.nodes.orders(run, node), lambda o: o.ready or o.stop, wait)
-    return answer(orders)
+async def get_orders(
+    run: str, node: int, services: ServicesOf, hub: HubOf, wait: float = 0.0, until: str = "ready"
+) -> Response:
+    """`until=ready`: wait for all nodes to be prepared, or for the end. `until=ended`: for the ranks of the others."""
+
+    def enough(orders: NodeOrders) -> bool:
+        return orders.others_ended if until == "ended" else orders.ready or orders.stop
+
+    return answer(await poll(hub, f"run:{run}", lambda: services.nodes.orders(run, node), enough, wait))
+
+
+@router.post("/runs/{run}/nodes/{node}/prepared", response_model=NodeOrders)
+def report_prepared(run: str, node: int, body: Ready, services: ServicesOf) -> Response:
+    return answer(services.nodes.prepared(run, node, body.ports, body.attempt))
 
 
 @router.post("/runs/{run}/nodes/{node}/events")

@@ -1,0 +1,151 @@
+"""The processes of MPI on this node, as its agent starts and watches them: mpirun, and the daemon that it asks for."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from footplate.domain.launch import NodeOrders
+from footplate.domain.lifecycle import MPI_FAILED
+from footplate.domain.records import Cause
+from footplate.node import causes, mpi, ranks, tree
+from footplate.node.door import Door
+from footplate.node.prepare import Failed
+from footplate.node.ranks import Rank, Setting
+from footplate.node.workdir import NodeFolder
+
+LOOK_SECONDS = 0.5
+"""How often the notes of the ranks are read: nobody wakes us when one of them is written."""
+
+
+_NO_CONTAINER = Cause(
+    "start_failed",
+    "the run wants MPI and a container, and mpirun does not reach into containers",
+    "leave docker off: the environment's packages are installed on this machine then",
+)
+
+
+class Daemons:
+    """`enlist` takes a process over into the care of the agent; it is called on other threads, too."""
+
+    def __init__(self, orders: NodeOrders, folder: NodeFolder, enlist: Callable[[str, Rank], None]) -> None:
+        self._orders = orders
+        self._folder = folder
+        self._enlist = enlist
+        self._door: Door | None = None
+        self._variables: dict[str, str] = {}
+        self._log = f"system_logs/mpi_node_{orders.node}.txt"
+        self.awaited = False  # whether no daemon has been asked for yet
+
+    def start(self, setting: Setting) -> None:
+        """On node 0 mpirun, and on every node of several the door at which it asks for its daemons."""
+        orders, folder = self._orders, self._folder
+        assert orders.mpi is not None
+        common = ranks.rank_variables(orders, orders.ranks[0], setting)
+        if setting.interpreter.container is not None:
+            raise Failed(_NO_CONTAINER)
+        launcher = mpi.find(common["PATH"], orders)
+        common |= {"AZ_BATCHAI_MPI_HOST_FILE": mpi.host_file(folder), "TMPDIR": folder.tmp}
+        common |= _found_with(launcher, common)
+        if orders.attempt > 1:
+            for plan in orders.ranks:
+                ranks.mark_attempt(os.path.join(folder.logs, plan.log), orders.attempt)
+        mpi.lay_out(orders, folder, ranks.rank_argv(orders.program, setting), common)
+        path = mpi.bin_folder(folder) + os.pathsep + common["PATH"]  # daemons, too, look for what stands in for ssh
+        self._variables = {**common, "PATH": path, mpi.RANK_SCRIPT: mpi.rank_script(folder)}
+        if len(orders.mpi.places) > 1:
+            place = orders.mpi.places[orders.node]
+            self._door = Door(place.address, place.ports[0], orders.mpi.secret, self._start_daemon)
+            self.awaited = True
+        if orders.node == 0:
+            argv = mpi.mpirun_argv(launcher, orders, mpi.reach_program(folder))
+            self._spawn("mpirun", argv, self._of_mpirun(launcher, setting))
+
+    def _of_mpirun(self, launcher: mpi.Launcher, setting: Setting) -> dict[str, str]:
+        """With daemons, nothing of what is only true on this node: it might bring that along to the others."""
+        variables = {**mpi.mpirun_defaults(launcher, self._orders), **self._variables}
+        if self._door is not None:
+            for name in (mpi.RANK_SCRIPT, *setting.marker):
+                del variables[name]
+        return variables
+
+    def close(self) -> None:
+        self.awaited = False
+        if self._door is not None:
+            self._door.close()
+
+    def _spawn(self, name: str, argv: Sequence[str], variables: Mapping[str, str]) -> Rank:
+        # Numbered below zero: it is no rank of the user's.
+        process = ranks.spawn(argv, variables, os.path.join(self._folder.logs, self._log))
+        rank = Rank(-1, process, tree.identity(process), self._log)
+        rank.watch = ranks.watch(process)
+        self._enlist(name, rank)
+        return rank
+
+    def _start_daemon(self, command: str) -> Callable[[], int]:
+        rank = self._spawn("a daemon of mpirun", ["/bin/sh", "-c", command], self._variables)
+        self.awaited = False
+        return lambda: _wait(rank)
+
+    # ── How it went ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def first_failure(self, processes: Sequence[Rank], starved: bool, full: bool) -> Cause | None:
+        """The rank of this node that failed first; when none did, what mpirun or its daemon ended with."""
+        found: list[tuple[float, Cause]] = []
+        for plan in self._orders.ranks:
+            note, (code, ended) = self._folder.read_rank_exit(plan.rank), self._folder.read_rank_end(plan.rank)
+            # A script that has raised may hang at the end of its process, waiting for ranks that wait for it.
+            code = (note.get("code") or None) if code is None else code
+            if code:
+                rank = Rank(plan.rank, 0, None, plan.log, code=128 - code if 128 < code < 160 else code)
+                log = os.path.join(self._folder.logs, plan.log)
+                cause = causes.of_rank(rank, self._orders.node, note, log, starved and rank.code == -9, full)
+                when = self._folder.rank_exit_time(plan.rank) or ended or time.time()
+                if cause is not None:
+                    found.append((when, cause))
+        if found:
+            return causes.first(found, self._orders.processes > 1, exact=True)
+        return next((cause for cause in map(self._of_daemon, processes) if cause is not None), None)
+
+    def _of_daemon(self, process: Rank) -> Cause | None:
+        if process.ended is None or process.code == 0 or self._all_ended_well():
+            return None
+        who = "mpirun" if self._orders.node == 0 else f"the MPI daemon of node {self._orders.node}"
+        words = f"{who} ended with exit code {process.code}" if process.code is not None else f"{who} ended unseen"
+        lines = causes.last_lines(os.path.join(self._folder.logs, self._log))
+        return Cause(MPI_FAILED, words, f"see {self._log}", self._orders.node, exit_code=process.code, last_lines=lines)
+
+    def _all_ended_well(self) -> bool:
+        return all(self._folder.read_rank_end(plan.rank)[0] == 0 for plan in self._orders.ranks)
+
+
+def _found_with(launcher: mpi.Launcher, variables: dict[str, str]) -> dict[str, str]:
+    """The libraries that lie beside the program: what is linked against them need not know where they are."""
+    libraries = os.path.join(os.path.dirname(os.path.dirname(launcher.program)), "lib")
+    if not any(name.startswith("libmpi") for name in _names(libraries)):
+        return {}
+    return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, [libraries, variables.get("LD_LIBRARY_PATH")]))}
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _wait(rank: Rank) -> int:
+    """Until the agent has seen the end of the process, which it does at once."""
+    if rank.watch is not None:
+        own = os.dup(rank.watch)
+        try:
+            look = select.poll()
+            look.register(own, select.POLLIN)
+            look.poll()
+        finally:
+            os.close(own)
+    while rank.ended is None:
+        time.sleep(0.02)
+    return rank.code if rank.code is not None and rank.code >= 0 else 1

