@@ -152,15 +152,16 @@ def diff(before: str, after: str, workspace_name: str | None, as_json: bool) -> 
 
 @env.command()
 @click.option("--days", default=30.0, show_default=True, type=click.FloatRange(0), help="Not used for so many days.")
+@click.option("--caches", is_flag=True, help="The wheels that were fetched, too; environments keep theirs.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @workspace_option
 @json_option
-def gc(days: float, dry_run: bool, workspace_name: str | None, as_json: bool) -> None:
+def gc(days: float, caches: bool, dry_run: bool, workspace_name: str | None, as_json: bool) -> None:
     """Remove what has not been used for long.
 
     What an active run uses stays. A lock stays with its runs: what was removed is built again when it is asked for.
     """
-    body = {"unused_seconds": days * DAY, "dry_run": dry_run}
+    body = {"unused_seconds": days * DAY, "dry_run": dry_run, "caches": caches}
     answer = open_workspace(workspace_name).session.post("/built-environments/clear", body)
     removed = [from_json(BuiltView, item) for item in answer["items"]]
     if as_json:

@@ -180,6 +180,13 @@ def run_uv(
         process.stderr.close()
 
 
+def clear_wheels(root: Path, everything: bool) -> None:
+    """Remove what uv's own cache no longer needs, or all of it; it waits for those who use it. Never the user's own."""
+    cache = root / ".uv-cache"
+    if cache.is_dir():
+        run_uv(["cache", "clean" if everything else "prune", "--cache-dir", str(cache)], lambda _line: None)
+
+
 def _collect(source: IO[str], into: list[str]) -> None:
     into.extend(source)
 

@@ -12,6 +12,7 @@ from footplate import environments
 from footplate.domain.records import BuildView, BuiltView, Cause, Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import bytecode, folders
+from footplate.environments.uv import clear_wheels
 from footplate.errors import FootplateError, InvalidInput, NotFound
 from footplate.services.settings import workshop_of
 from footplate.storage import Store
@@ -69,8 +70,11 @@ class LockService:
             raise NotFound(f"no build of {digest[:12]} was asked for", "ask for one first")
         return known.view(offset)
 
-    def clear(self, unused_seconds: float, dry_run: bool) -> list[BuiltView]:
-        """Remove what was not used for so long, but nothing that an active run uses. What is, or would be, removed."""
+    def clear(self, unused_seconds: float, dry_run: bool, caches: bool = False) -> list[BuiltView]:
+        """Remove what was not used for so long, but nothing that an active run uses. What is, or would be, removed.
+
+        With `caches` the wheels that were fetched go, too: environments keep theirs, new ones fetch them again.
+        """
         if unused_seconds < 0:
             raise InvalidInput(f"unused_seconds is {unused_seconds:g}", "give 0 or more")
         before = time.time() - unused_seconds
@@ -79,6 +83,7 @@ class LockService:
             return chosen
         removed = [view for view in chosen if environments.remove(view)]
         bytecode.clear(self._root, before)
+        clear_wheels(self._root, everything=caches)
         return removed
 
     def _in_use(self) -> set[str]:

@@ -3,11 +3,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import bytecode, folders
 from footplate.environments.base import Workshop
 from footplate.environments.bytecode import STORE
 from footplate.environments.venv import VenvBuilder
@@ -83,3 +85,14 @@ def test_nothing_half_made_is_left_in_the_store(wheels: Path, tmp_path: Path) ->
     (store,) = (tmp_path / "e" / STORE).iterdir()
     assert store.name.startswith(f"{sys.implementation.cache_tag}-")
     assert all(len(entry.name) == 64 and (entry / "index").exists() for entry in store.iterdir())
+
+
+def test_what_no_environment_links_to_any_more_is_cleared_away(wheels: Path, tmp_path: Path) -> None:
+    python, _, _ = build(tmp_path, "tiny")
+    root, later = tmp_path / "e", time.time() + 60
+    (stored,) = (root / STORE).glob("*/*")
+    assert bytecode.clear(root, later) == 0 and stored.exists()  # linked
+    assert folders.remove(Path(python).parent.parent)
+    assert bytecode.clear(root, time.time() - 60) == 0 and stored.exists()  # young
+    assert bytecode.clear(root, later) > 0
+    assert not stored.exists()

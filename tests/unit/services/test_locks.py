@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -84,6 +85,20 @@ def test_what_is_long_unused_is_cleared_away_but_not_what_a_run_uses(house: Hous
     assert not marker.parent.exists()
     with pytest.raises(InvalidInput, match="-1"):
         house.services.locks.clear(-1, dry_run=True)
+
+
+def test_the_caches_go_when_asked_and_what_is_built_still_works(house: House) -> None:
+    digest = built(house, TINY)
+    cache = house.home / "environments" / ".uv-cache"
+    python = house.home / "environments" / digest / "bin" / "python"
+    house.services.locks.clear(1000, dry_run=False)
+    assert list(cache.glob("archive-*/*"))
+    assert house.services.locks.clear(1000, dry_run=False, caches=True) == []
+    assert not list(cache.glob("archive-*/*"))
+    subprocess.run([python, "-c", "import tiny"], check=True)
+    assert [view.digest for view in house.services.locks.clear(0, dry_run=False)] == [digest]
+    assert built(house, TINY) == digest
+    subprocess.run([python, "-c", "import tiny"], check=True)
 
 
 def test_the_lock_of_a_run(house: House) -> None:

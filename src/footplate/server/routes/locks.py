@@ -17,6 +17,7 @@ class Resolution(Body):
 class Clearing(Body):
     unused_seconds: float
     dry_run: bool = False
+    caches: bool = False
 
 
 @router.post("/locks", response_model=Lock)
@@ -54,4 +55,4 @@ def list_built(services: ServicesOf) -> Response:
 
 @router.post("/built-environments/clear")
 def clear_built(body: Clearing, services: ServicesOf) -> Response:
-    return answer_list(services.locks.clear(body.unused_seconds, body.dry_run))
+    return answer_list(services.locks.clear(body.unused_seconds, body.dry_run, body.caches))
