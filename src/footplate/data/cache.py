@@ -93,7 +93,7 @@ class Cache:
     def _fetch(self, store: Store, entry: Entry, key: str, pool: Executor, count: Count) -> None:
         if 0 <= entry.size <= SMALL:
             data = fetch.read_whole(store, entry)
-            self._keep_bytes(key, data)
+            self.keep_bytes(key, data)
             count(len(data))
         elif entry.size < 0 or not fetch.answers_ranges(store, entry):
             coming = f"{self.folder}/coming/{key}.stream"
@@ -122,13 +122,15 @@ class Cache:
             if not os.path.exists(self._link(key)):
                 raise
 
-    def _keep_bytes(self, key: str, data: bytes) -> None:
+    def keep_bytes(self, key: str, data: bytes, sync: bool = True) -> None:
+        """Keep what a file of a store holds."""
         digest = hashlib.sha256(data).hexdigest()
         if not _has_size(self._object(digest), len(data)):
             aside = f"{self.folder}/coming/{os.getpid()}-{os.urandom(6).hex()}.aside"
             with aside_file(aside, 0o444) as out:
                 write_all(out, data)
-                os.fsync(out)
+                if sync:
+                    os.fsync(out)
             self._name(digest, aside)
         self._point(key, digest)
 

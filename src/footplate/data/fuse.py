@@ -5,7 +5,10 @@ What is mounted never changes, so the kernel is told to remember everything that
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import errno
+import importlib
 import os
 import stat
 import sys
@@ -13,8 +16,6 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-
-import mfusepy as _mfusepy  # pyright: ignore[reportMissingTypeStubs]
 
 from footplate.data.base import Store
 from footplate.data.cache import Cache
@@ -24,7 +25,18 @@ from footplate.data.tree import Tree
 from footplate.domain.data import Item
 from footplate.errors import FootplateError
 
-mfusepy: Any = _mfusepy  # without types of its own
+
+def _load() -> Any:
+    """mfusepy, told which library to take: left to itself it starts ldconfig and a compiler to look for one."""
+    for name in ("libfuse3.so.3", "libfuse3.so.4"):
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(name)
+            os.environ.setdefault("FUSE_LIBRARY_PATH", name)
+            break
+    return importlib.import_module("mfusepy")
+
+
+mfusepy: Any = _load()
 _THREADS = 16
 _REMEMBER_SECONDS = 24 * 3600
 _READ_AHEAD = 1024 * 1024
