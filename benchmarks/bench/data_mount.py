@@ -21,12 +21,12 @@ from footplate.domain.data import Item, StoreSpec
 IN_PLACE, THROUGH = "the folder itself", "footplate, mounted"
 
 CAVEATS = """
-Reading: the same files, warm in the page cache, read whole in turn through the folder and through the mount (a read-only
-bind mount as root, else a link). Large files; what a script does with names is the kernel's work in both.
+Reading: the same large files, warm in the page cache, read whole in turn through the folder and through the mount (a
+read-only bind mount as root, else a link).
 
-Starting: a listing of files that an earlier run has read, so that all are in the cache. From the call that mounts to the
-moment at which a script could be started, and the same again for a listing of one file; no server runs, so nothing could
-be fetched. `over FUSE` is the same without the folder that an earlier run leaves behind.
+Starting: a listing of files that are all in the cache, from the call that mounts to the moment at which a script could
+be started: what a run with data takes longer than one without. No server runs, so nothing could be fetched. `over FUSE`
+is the same without the folder that a run which has read everything leaves behind.
 """
 
 

@@ -20,7 +20,7 @@ from footplate.errors import Conflict, NotFound
 from footplate.testing.web_server import WebServer
 
 needs_fuse = pytest.mark.skipif(not mounts.has_fuse() or os.geteuid() != 0, reason="needs FUSE")
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def eventually(condition: Callable[[], object]) -> None:
