@@ -32,6 +32,8 @@ BENCHMARKS = (
     "search",
     "idle_server",
     "environments",
+    "data_transfer",
+    "data_mount",
 )
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 
