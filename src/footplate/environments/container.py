@@ -25,8 +25,8 @@ from footplate.environments.base import Container, Interpreter, Say, Workshop, m
 from footplate.environments.conda import mapping
 from footplate.environments.existing import OLDEST
 from footplate.environments.oci import Engine, Image
+from footplate.environments.pins import compile_pins
 from footplate.environments.requirements import clean, is_option, split_ours
-from footplate.environments.venv import compile_pins
 from footplate.errors import InvalidInput
 
 _PROBE = """

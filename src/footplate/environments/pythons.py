@@ -19,6 +19,7 @@ from footplate.errors import InvalidInput
 Version = tuple[int, ...]
 _BOUND = re.compile(r"(>=|<=|==|!=|~=|>|<)(\d+(?:\.\d+){0,2}(?:\.\*)?)")
 _PROBE = "import sys; print('%d.%d.%d' % sys.version_info[:3], sys.implementation.name)"
+_ENDS: dict[Version, str] = {(2, 7): "2020-01-01", (3, 5): "2020-09-30", (3, 6): "2021-12-23", (3, 7): "2023-06-27"}
 _known: dict[tuple[str, int, int], Version | None] = {}
 
 
@@ -67,6 +68,11 @@ def _admits(sign: str, bound: str, version: Version) -> bool:
     padded = (*number, 0, 0)[:3]
     signs = {">=": version >= padded, ">": version > padded, "<=": version <= padded or same, "<": version < padded}
     return signs[sign]
+
+
+def end_of_life(asked: Version) -> str | None:
+    """The day on which a Python that is too old for jobs ended; None for others."""
+    return _ENDS.get(asked[:2]) if asked < OLDEST else None
 
 
 def words(version: Version) -> str:

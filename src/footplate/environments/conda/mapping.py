@@ -10,8 +10,8 @@ from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Say, Workshop
 from footplate.environments.conda import names
+from footplate.environments.pins import lock_requirements
 from footplate.environments.requirements import is_ours
-from footplate.environments.venv import lock_requirements
 
 BUILDER = "conda"
 TOLD = "conda packages are installed from PyPI: "

@@ -27,8 +27,8 @@ from footplate.environments.base import Say, Workshop, make_lock
 from footplate.environments.conda import channels, names, records
 from footplate.environments.conda.failures import GatewayError, InvalidMatchSpecError, SolverError
 from footplate.environments.existing import OLDEST
+from footplate.environments.pins import clashing, compile_pins
 from footplate.environments.requirements import OURS, clean, is_option, name_of, split_ours
-from footplate.environments.venv import clashing, compile_pins
 from footplate.errors import InvalidInput, Unavailable
 
 BUILDER = "conda"

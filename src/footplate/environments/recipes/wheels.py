@@ -22,7 +22,7 @@ from footplate.environments.uv import run_uv
 from footplate.errors import Broken, InvalidInput
 
 STORE = ".wheels"
-_TAIL = 40
+_TAIL = 120
 # Of a compiler's thousands of lines, those that say how far it is, and what went wrong.
 _PERCENT = re.compile(r"\s*\[ *(\d+)%\]")
 _ERROR = re.compile(r"(^|: )(fatal )?(error|Error)\b")

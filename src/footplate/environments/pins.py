@@ -1,0 +1,160 @@
+"""Lines of requirements to a lock: exact pins with hashes, for the Python asked for or the nearest one that will do."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import pythons, recipes
+from footplate.environments.base import Say, Workshop, make_lock
+from footplate.environments.existing import OLDEST
+from footplate.environments.pythons import Python, Version
+from footplate.environments.requirements import OURS, clean, is_option, name_of, split_ours
+from footplate.environments.uv import run_uv
+from footplate.errors import InvalidInput
+
+_COMPILE = ("--generate-hashes", "--no-header", "--no-annotate")
+_ALWAYS = "2999-01-01"
+
+
+def lock_requirements(
+    builder: str, requirements: Sequence[str], spec: EnvironmentSpec, workshop: Workshop, say: Say
+) -> Lock:
+    """The lock of lines of requirements, for the Python of `spec`. Also what conda files become without conda."""
+    wanted, ours = split_ours(clean(requirements))
+    for line in ours:
+        say(f"{line}: left out, Footplate brings the azureml names itself")
+    if spec.interpreter is not None:
+        return _content(builder, spec.interpreter, wanted, _pin(wanted, spec.interpreter, workshop, say))
+    asked = pythons.choose(spec.python, workshop.root)
+    python = pythons.find(asked, workshop.root) or pythons.download(asked, workshop.root, say)
+    if python is not None:
+        # To the digits that were asked for: the node must not take another patch of it than the one resolved for.
+        version = pythons.words(python.version[: max(2, len(asked))])
+        return _content(builder, version, wanted, _pin(wanted, python.path, workshop, say))
+    return _lock_nearest(builder, wanted, asked, workshop, say)
+
+
+def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, workshop: Workshop, say: Say) -> Lock:
+    """With the nearest Python for which the requirements can be resolved.
+
+    Who asks for a Python that is too old for jobs has a file of its days. What came out later never met that Python,
+    and much of it breaks what it is put together with, so the packages of its days are tried first.
+    """
+    there = pythons.by_nearness(asked, pythons.installed(workshop.root))
+    known = ", ".join(pythons.words(python.version) for python in sorted(there, key=lambda one: one.version))
+    missing = _why_not(asked)
+    if workshop.interpreters == "exact":
+        raise InvalidInput(
+            f"{missing}, and the setting interpreters = exact admits no other",
+            f"install it, or ask for one of those that are there: {known}",
+        )
+    first: InvalidInput | None = None
+    end = pythons.end_of_life(asked)
+    for python, day in [*((one, end) for one in there if end), *((one, None) for one in there)]:
+        say(f"{missing}; trying {pythons.words(python.version)}{f' with packages as of {day}' if day else ''}")
+        try:
+            pins = _pin(wanted, python.path, workshop, say, day)
+        except InvalidInput as error:
+            first = first or error
+            continue
+        return _content(builder, python.minor, wanted, pins, (_nearest(missing, python, day),))
+    raise first or InvalidInput(missing, "install a Python of at least 3.8")
+
+
+def _nearest(missing: str, python: Python, day: str | None) -> str:
+    taken = f"{missing}: the run uses Python {pythons.words(python.version)}, the nearest that the packages admit"
+    return f"{taken}, with packages as of {day}" if day else taken
+
+
+def _why_not(asked: Version) -> str:
+    if asked < OLDEST:
+        return f"Python {pythons.words(asked)} cannot run a job, which needs at least {pythons.words(OLDEST)}"
+    return f"Python {pythons.words(asked)} is not on this machine"
+
+
+@dataclass(frozen=True)
+class Pins:
+    """Exact requirements with hashes, and the packages that are built from their source by a recipe."""
+
+    text: str
+    recipes: tuple[dict[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def _content(builder: str, python: str, wanted: Sequence[str], pins: Pins, warnings: tuple[str, ...] = ()) -> Lock:
+    options = [line for line in wanted if is_option(line)]
+    platform = sysconfig.get_platform()
+    content: dict[str, Any] = {"python": python, "platform": platform, "requirements": pins.text, "options": options}
+    if pins.recipes:
+        content["recipes"] = list(pins.recipes)
+    return make_lock(builder, content, (*warnings, *pins.warnings))
+
+
+def _pin(wanted: Sequence[str], python: str, workshop: Workshop, say: Say, day: str | None = None) -> Pins:
+    """`day`: only what was there on that day; not so the packages that a recipe asks for by itself."""
+    parts = recipes.split(wanted)
+    where = ["--python", python]
+    if day is not None:
+        where += ["--exclude-newer", day]
+        where += [word for name in parts.added for word in ("--exclude-newer-package", f"{name}={_ALWAYS}")]
+    pins = compile_pins(parts.lines, where, _called(python), workshop, say)
+    options = [line for line in wanted if is_option(line)]
+    made = list[dict[str, Any]]()
+    for recipe in parts.recipes:
+        say(f"{recipe.name} {recipe.version} has no wheels: it is built from its source by Footplate's recipe")
+        tools = compile_pins([*options, *recipe.tools], ["--python", python], _called(python), workshop, say)
+        made.append(recipes.describe(recipe, pins, tools))
+    return Pins(pins, tuple(made), tuple(parts.warnings))
+
+
+def compile_pins(
+    wanted: Sequence[str],
+    where: Sequence[str],
+    called: str,
+    workshop: Workshop,
+    say: Say,
+    left_out: Sequence[str] = OURS,
+) -> str:
+    """Exact pins with hashes, for the Python that uv's arguments `where` name. What is `left_out` counts as there."""
+    if all(is_option(line) for line in wanted):
+        return ""
+    workshop.root.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=workshop.root, prefix=".left-out-", suffix=".txt") as names:
+        names.write("\n".join(left_out) + "\n")
+        names.flush()
+        arguments = ["pip", "compile", "-", *_COMPILE, "--excludes", names.name, *where]
+        code, pins, talk = run_uv(arguments, say, workshop.root / ".uv-cache", text="\n".join(wanted) + "\n")
+    if code != 0 and "Failed to fetch" in talk:
+        raise InvalidInput(
+            f"the packages cannot be looked up: an index does not answer as it should\n{talk}",
+            "check the address, the password and the certificate of the index; what pip is configured with holds here",
+        )
+    if code != 0:
+        raise InvalidInput(
+            f"the requirements cannot be resolved for {called}:\n{talk}{clashing(wanted, talk, name_of)}",
+            "loosen or correct one of the lines that are named",
+        )
+    return pins
+
+
+def _called(python: str) -> str:
+    version = pythons.version_of(python)
+    return f"Python {pythons.words(version)}" if version else python
+
+
+def clashing(wanted: Sequence[str], talk: str, name_of: Callable[[str], str | None]) -> str:
+    """The lines that the resolver's words are about, as the user wrote them."""
+    said = re.sub(r"\s+", " ", talk)
+    named = [line for line in wanted if (name := name_of(line)) and re.search(rf"(?<![\w.-]){re.escape(name)}\b", said)]
+    direct = [line for line in named if re.search(rf"you require {re.escape(name_of(line) or '')}\b", said)] or named
+    if not direct:
+        return ""
+    head = "the line that cannot be met" if len(direct) == 1 else "the lines that clash"
+    return f"\n{head}:\n" + "\n".join(f"  {line}" for line in direct)
