@@ -104,6 +104,21 @@ def test_built_before_the_first_run(workspace: Workspace, capsys: pytest.Capture
     assert made.build_local(workspace).status == "Succeeded"
 
 
+def test_what_is_built_of_it_can_be_asked(workspace: Workspace) -> None:
+    made = Environment("mine")
+    made.python.conda_dependencies = CondaDependencies.create(pip_packages=["six==1.16.0"], python_version=OWN)
+    before = made.get_image_details(workspace)
+    assert (before.image_exist, before.environment_path, before.image) == (False, None, None)
+    made.build(workspace).wait_for_completion(show_output=False)
+    details = made.get_image_details(workspace)
+    assert details.image_exist and details.environment_path and Path(str(details.interpreter_path)).exists()
+    assert details["ingredients"]["dockerfile"] == details.dockerfile == f"FROM {made.docker.base_image}\n"
+    assert (details.registry, details.repository) == (None, None)
+    user_managed = Environment("as-it-is")
+    user_managed.python.user_managed_dependencies = True
+    assert user_managed.get_image_details(workspace).interpreter_path == sys.executable
+
+
 def test_what_cannot_be_resolved_is_refused_in_the_resolvers_words(workspace: Workspace) -> None:
     made = Environment("mine")
     made.python.conda_dependencies = CondaDependencies.create(pip_packages=["six==999"], python_version=OWN)

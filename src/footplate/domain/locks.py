@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from dataclasses import dataclass
 from typing import Dict, List, Optional
@@ -30,6 +32,12 @@ def packages(lock: Lock) -> Dict[str, str]:
     for recipe in lock.content.get("recipes") or ():
         found[str(recipe["name"])] = str(recipe["version"])
     return found
+
+
+def image_name(lock: Lock) -> str:
+    """The image that a container's lock becomes: by what is in it; how containers are started is no part of it."""
+    content = {key: value for key, value in lock.content.items() if key != "start"}
+    return f"localhost/footplate:{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}"
 
 
 def diff(before: Lock, after: Lock) -> List[Change]:

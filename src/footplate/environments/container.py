@@ -9,7 +9,6 @@ An environment's folder holds `image.json` and `bin/python`, which runs the Pyth
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shlex
 import sys
@@ -17,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from footplate.domain.locks import packages
+from footplate.domain.locks import image_name, packages
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import folders, images, install, oci
@@ -176,12 +175,6 @@ def _other_python(asked: str | None, python: Mapping[str, Any], called: str, wor
 
 
 # ── Building ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def image_name(lock: Lock) -> str:
-    """By what is in it; how containers are started is no part of it."""
-    content = {key: value for key, value in lock.content.items() if key != "start"}
-    return f"localhost/footplate:{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}"
 
 
 def _build(lock: Lock, folder: Path, root: Path, say: Say) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class ExistingBuilder:
         if not os.path.isfile(path) or not os.access(path, os.X_OK):
             raise InvalidInput(f"{path} is not a program that can be executed", _HINT)
         _see_it_run(path, root)
-        return Interpreter((path,))
+        return Interpreter((path,), _conda_variables(path))
 
 
 def _find(wanted: str) -> str | None:
@@ -44,6 +44,14 @@ def _find(wanted: str) -> str | None:
     import shutil  # a bare name is rare, and this import is not cheap
 
     return shutil.which(wanted)
+
+
+def _conda_variables(path: str) -> dict[str, str]:
+    """A prefix of conda is told to be active, for much that lies in one looks for its files by that."""
+    prefix = os.path.dirname(os.path.dirname(path))
+    if not os.path.isdir(os.path.join(prefix, "conda-meta")):
+        return {}
+    return {"CONDA_PREFIX": prefix, "CONDA_DEFAULT_ENV": prefix, "CONDA_SHLVL": "1"}
 
 
 def _host() -> str:

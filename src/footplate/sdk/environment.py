@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
 from footplate.domain.codec import from_json
 from footplate.domain.records import EnvironmentView
-from footplate.sdk import environment_build, environment_curated
+from footplate.sdk import environment_build, environment_curated, environment_image
 from footplate.sdk import environment_files as files
 from footplate.sdk.checked import Checked
 from footplate.sdk.conda_dependencies import DEFAULT_NAME as DEFAULT_CONDA_NAME
 from footplate.sdk.conda_dependencies import CondaDependencies, default_python_version, package_name
 from footplate.sdk.environment_build import ImageBuildDetails
 from footplate.sdk.environment_definition import definition, fill
+from footplate.sdk.environment_image import DockerImageDetails
 from footplate.sdk.environment_sections import (
     ContainerRegistry,
     DatabricksSection,
@@ -143,6 +144,10 @@ class Environment(Checked):
     def build_local(self, workspace: Workspace, platform: Any = None, **kwargs: Any) -> ImageBuildDetails:
         """Build and wait, printing the log. `platform` and Azure's options for Docker are accepted and not used."""
         return self.build(workspace).wait_for_completion(show_output=True)
+
+    def get_image_details(self, workspace: Workspace) -> DockerImageDetails:
+        """What is built of this environment on the server's machine, and where."""
+        return environment_image.image_details(workspace.session, self, to_spec(self))
 
     # ── the registry ──
 

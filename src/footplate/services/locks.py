@@ -12,6 +12,8 @@ from footplate import environments
 from footplate.domain.records import BuildView, BuiltView, Cause, Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import bytecode, folders
+from footplate.environments.conda import packages
+from footplate.environments.recipes import wheels
 from footplate.environments.uv import clear_wheels
 from footplate.errors import FootplateError, InvalidInput, NotFound
 from footplate.services.settings import workshop_of
@@ -84,6 +86,8 @@ class LockService:
         removed = [view for view in chosen if environments.remove(view)]
         bytecode.clear(self._root, before)
         clear_wheels(self._root, everything=caches)
+        packages.clear(self._root, before)
+        wheels.clear(self._root, before)
         return removed
 
     def _in_use(self) -> set[str]:

@@ -31,7 +31,8 @@ PATHS = {
     "azureml.core.conda_dependencies": "CondaDependencies",
     "azureml.core.environment": (
         "Environment EnvironmentDefinition CondaDependencies ContainerRegistry DockerSection DockerBuildContext "
-        "DockerImagePlatform ImageBuildDetails PythonSection RSection SparkSection SparkPackage DatabricksSection"
+        "DockerImageDetails DockerImagePlatform ImageBuildDetails PythonSection RSection SparkSection SparkPackage "
+        "DatabricksSection"
     ),
     "azureml.core.container_registry": "ContainerRegistry",
     "azureml.core.databricks": "DatabricksSection",

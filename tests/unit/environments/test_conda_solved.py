@@ -6,8 +6,10 @@ import functools
 import http.server
 import json
 import os
+import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,9 @@ from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Interpreter, Workshop
 from footplate.environments.conda import CondaBuilder
+from footplate.environments.conda.packages import clear
 from footplate.errors import Broken, FootplateError, InvalidInput
-from footplate.testing.conda_channel import MINOR, PLACEHOLDER, Package, make_channel, module, python_package
+from footplate.testing.conda_channel import MINOR, PLACEHOLDER, PYTHON, Package, make_channel, module, python_package
 from footplate.testing.wheels import make_wheel
 
 ACTIVATE = (
@@ -116,6 +119,21 @@ def test_files_are_linked_from_one_cache(channel: str, tmp_path: Path) -> None:
     second, _ = build(tmp_path, lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha", "tool"))[0])
     assert first.argv != second.argv
     assert os.stat(first.argv[0]).st_ino == os.stat(second.argv[0]).st_ino
+
+
+def test_packages_that_no_environment_links_to_can_be_cleared_away(channel: str, tmp_path: Path) -> None:
+    small = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha=1"))[0]
+    build(tmp_path, small)
+    large = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha=1", "tool"))[0]
+    build(tmp_path, large)
+    kept = tmp_path / "e" / ".conda" / "packages"
+    assert clear(tmp_path / "e", time.time() + 60) == 0, "all of it is in use"
+    shutil.rmtree(tmp_path / "e" / large.digest)
+    assert clear(tmp_path / "e", 0.0) == 0, "too new"
+    assert clear(tmp_path / "e", time.time() + 60) > 0
+    assert sorted(path.name for path in kept.glob("*/")) == ["alpha-1.0-pyh0_0", "python-" + PYTHON + "-0"]
+    again, _ = build(tmp_path, large)
+    assert subprocess.run([f"{Path(again.argv[0]).parent}/tool"], capture_output=True).returncode == 0
 
 
 def test_the_node_builds_from_the_lock_alone(channel: str, tmp_path: Path) -> None:

@@ -83,3 +83,14 @@ def test_an_unknown_builder_is_named_with_those_that_exist() -> None:
     with pytest.raises(InvalidInput, match="'nix'") as caught:
         environments.load("nix")
     assert "existing, venv" in str(caught.value)
+
+
+def test_a_prefix_of_conda_is_told_to_be_active(tmp_path: Path) -> None:
+    prefix = tmp_path / "prefix"
+    (prefix / "conda-meta").mkdir(parents=True)
+    (prefix / "bin").mkdir()
+    (prefix / "bin" / "python").symlink_to(sys.executable)
+    builder = ExistingBuilder()
+    lock = builder.lock(EnvironmentSpec(interpreter=str(prefix / "bin" / "python")), Workshop(tmp_path), print)
+    variables = builder.build(lock, tmp_path, print).variables
+    assert variables == {"CONDA_PREFIX": str(prefix), "CONDA_DEFAULT_ENV": str(prefix), "CONDA_SHLVL": "1"}

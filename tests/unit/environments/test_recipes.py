@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import tarfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,8 @@ def test_a_wheel_is_made_once_and_kept(recipe: dict[str, Any], tmp_path: Path) -
         made_wheels.wheel_of({**recipe, "sha256": "0" * 64}, "", sys.executable, tmp_path / "e", said.append, held)
     assert len(list(made.parent.parent.glob("*.lock"))) == 3 and len(list(made.parent.parent.glob(".handmade*"))) == 0
     os.close(held)
+    assert made_wheels.clear(tmp_path / "e", 0.0) == 0 and made.exists()
+    assert made_wheels.clear(tmp_path / "e", time.time() + 60) > 0 and not made.exists()
 
 
 def _read(wheel: Path, name: str) -> str:

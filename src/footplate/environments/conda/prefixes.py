@@ -22,7 +22,8 @@ from footplate.environments import folders, venv
 from footplate.environments.base import Interpreter, Say
 from footplate.environments.conda import channels, records
 from footplate.environments.conda.failures import INSTALLING
-from footplate.environments.conda.solving import STORE, config
+from footplate.environments.conda.packages import PACKAGES
+from footplate.environments.conda.solving import config
 from footplate.errors import Broken, InvalidInput, OutOfSpace, Unavailable
 
 VARIABLES = ".footplate-variables.json"
@@ -44,7 +45,7 @@ def _build(lock: Lock, folder: Path, root: Path, say: Say, held: int) -> None:
         )
     wanted = [records.restore(data) for data in lock.content["packages"]]
     say(f"building the environment {lock.digest[:12]} of {len(wanted)} conda packages")
-    _link(wanted, folder, root / STORE / "packages", say)
+    _link(wanted, folder, root / PACKAGES, say)
     venv.add_requirements(lock.content, folder, root, say, held)
     variables = _activation(folder, say)
     (folder / VARIABLES).write_text(json.dumps(variables, sort_keys=True), encoding="utf-8")

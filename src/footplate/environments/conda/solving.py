@@ -26,13 +26,13 @@ from footplate.environments import pythons
 from footplate.environments.base import Say, Workshop, make_lock
 from footplate.environments.conda import channels, names, records
 from footplate.environments.conda.failures import GatewayError, InvalidMatchSpecError, SolverError
+from footplate.environments.conda.packages import STORE
 from footplate.environments.existing import OLDEST
 from footplate.environments.pins import clashing, compile_pins
 from footplate.environments.requirements import OURS, clean, is_option, name_of, split_ours
 from footplate.errors import InvalidInput, Unavailable
 
 BUILDER = "conda"
-STORE = ".conda"
 _NEWEST = (3, 14)
 _PLAIN = re.compile(r"\s*(\d+(?:\.\d+)*)(?:\.\*)?\s*")
 

@@ -34,6 +34,7 @@ def wheel_of(recipe: Mapping[str, Any], pins: str, python: str, root: Path, say:
     with _turn(shelf, say):
         found = sorted(shelf.glob("*.whl"))
         if found:
+            os.utime(shelf)  # its last use
             return found[0]
         title = f"{recipe['name']} {recipe['version']}"
         say(f"building {title} from its source, with {len(recipe['edits'])} edits; minutes, and only once")
@@ -72,6 +73,16 @@ def _keep(wheel: Path, shelf: Path) -> Path:
         os.fsync(file.fileno())
     os.replace(aside, shelf)
     return shelf / wheel.name
+
+
+def clear(root: Path, before: float) -> int:
+    """Remove wheels that were not used after `before`; the bytes that this freed. What is built of them stays."""
+    freed = 0
+    for shelf in (root / STORE).glob("*/"):
+        if os.stat(shelf).st_mtime < before:
+            freed += sum(file.stat().st_size for file in shelf.iterdir())
+            shutil.rmtree(shelf, ignore_errors=True)
+    return freed
 
 
 class _Kitchen:

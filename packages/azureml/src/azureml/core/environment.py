@@ -3,6 +3,7 @@ from __future__ import annotations
 from footplate.sdk.conda_dependencies import CondaDependencies
 from footplate.sdk.environment import Environment, EnvironmentDefinition
 from footplate.sdk.environment_build import ImageBuildDetails
+from footplate.sdk.environment_image import DockerImageDetails
 from footplate.sdk.environment_sections import (
     DEFAULT_CPU_IMAGE,
     DEFAULT_GPU_IMAGE,
@@ -24,6 +25,7 @@ __all__ = [
     "ContainerRegistry",
     "DatabricksSection",
     "DockerBuildContext",
+    "DockerImageDetails",
     "DockerImagePlatform",
     "DockerSection",
     "Environment",
