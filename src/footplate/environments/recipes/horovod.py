@@ -1,4 +1,7 @@
-"""Horovod 0.28.1, the last one: unmaintained, no wheels, and written for a C++ that torch and TensorFlow have left."""
+"""Horovod 0.28.1, the last one: unmaintained, no wheels, and written for a C++ that torch and TensorFlow have left.
+
+Built for CPUs: its operations on GPUs need NVIDIA's compiler and NCCL, which no index has.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,12 @@ _EDITS = (
         "horovod/tensorflow/CMakeLists.txt",
         'list(APPEND TF_SOURCES "${PROJECT_SOURCE_DIR}/horovod/tensorflow/xla_mpi_ops.cc")',
         "",
+    ),
+    # A torch with CUDA would make it look for a CUDA compiler, and what it finds would decide what the wheel is.
+    Edit(
+        "cmake/Modules/FindPytorch.cmake",
+        "print(True if ((torch.version.cuda is not None) and (CUDA_HOME is not None)) else False)",
+        "print(False)",
     ),
     # Keras 3 has no such backend; Keras 2 lives on as tf_keras.
     Edit("horovod/tensorflow/keras/__init__.py", "from keras import backend", "from tf_keras import backend"),
