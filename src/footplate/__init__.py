@@ -14,6 +14,9 @@ _HOMES = {
     "footplate.errors": ("FootplateError",),
     "footplate.sdk.compute": ("AmlCompute", "ComputeTarget"),
     "footplate.sdk.conda_dependencies": ("CondaDependencies",),
+    "footplate.sdk.data_reference": ("DataReference",),
+    "footplate.sdk.dataset": ("Dataset",),
+    "footplate.sdk.datastore": ("Datastore",),
     "footplate.sdk.environment": ("Environment",),
     "footplate.sdk.exceptions": (
         "ActivityFailedException",
@@ -31,6 +34,7 @@ _HOMES = {
     ),
     "footplate.sdk.experiment": ("Experiment",),
     "footplate.sdk.model": ("Model",),
+    "footplate.sdk.output_dataset": ("OutputFileDatasetConfig",),
     "footplate.sdk.resource_configuration": ("ResourceConfiguration",),
     "footplate.sdk.run": ("Run",),
     "footplate.sdk.run_configuration": (

@@ -4,6 +4,9 @@ from footplate.errors import FootplateError as FootplateError
 from footplate.sdk.compute import AmlCompute as AmlCompute
 from footplate.sdk.compute import ComputeTarget as ComputeTarget
 from footplate.sdk.conda_dependencies import CondaDependencies as CondaDependencies
+from footplate.sdk.data_reference import DataReference as DataReference
+from footplate.sdk.dataset import Dataset as Dataset
+from footplate.sdk.datastore import Datastore as Datastore
 from footplate.sdk.environment import Environment as Environment
 from footplate.sdk.exceptions import ActivityFailedException as ActivityFailedException
 from footplate.sdk.exceptions import AzureMLException as AzureMLException
@@ -19,6 +22,7 @@ from footplate.sdk.exceptions import WebserviceException as WebserviceException
 from footplate.sdk.exceptions import WorkspaceException as WorkspaceException
 from footplate.sdk.experiment import Experiment as Experiment
 from footplate.sdk.model import Model as Model
+from footplate.sdk.output_dataset import OutputFileDatasetConfig as OutputFileDatasetConfig
 from footplate.sdk.resource_configuration import ResourceConfiguration as ResourceConfiguration
 from footplate.sdk.run import Run as Run
 from footplate.sdk.run_configuration import DockerConfiguration as DockerConfiguration

@@ -20,6 +20,11 @@ COMMANDS = {
     "runs": ("footplate.cli.runs:runs", "Look at runs: logs, metrics, files, story; cancel them; run them again."),
     "experiments": ("footplate.cli.experiments:experiments", "List and archive experiments."),
     "models": ("footplate.cli.models:models", "List, register, download and delete models."),
+    "data": ("footplate.cli.data:data", "Datasets: list, add, download, verify, and trace them to runs and models."),
+    "datastore": (
+        "footplate.cli.datastore:datastore",
+        "Datastores, the places where data lies: list, add, upload, look inside.",
+    ),
     "env": ("footplate.cli.env:env", "Environments: what is built, what is in it, and what two runs differ in."),
     "compute": ("footplate.cli.compute:compute", "List, make and delete compute targets."),
     "server": ("footplate.cli.server:server", "Start, stop and look at the server."),

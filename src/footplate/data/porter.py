@@ -12,13 +12,14 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from footplate.content.listing import Listing, write_listing
-from footplate.data import changes, transfer
+from footplate.data import changes, present, transfer
 from footplate.data.base import Progress, Report, Store
+from footplate.data.cache import Cache
 from footplate.data.resolve import WEB, resolve, web_store
 from footplate.data.stores import open_store
 from footplate.domain.codec import from_json
@@ -96,6 +97,38 @@ def _exists(item: Item, stores: Mapping[str, Store]) -> bool:
     return True
 
 
+class Holding(NamedTuple):
+    """What lasts until `close`."""
+
+    result: Any
+    close: Callable[[], None]
+
+
+def mount(
+    definition: Mapping[str, Any],
+    listing: str | None,
+    digest: str | None,
+    stores: Specs,
+    target: str,
+    scratch: str,
+    cache: str,
+) -> Holding:
+    """The data as a file or folder at `target`."""
+    wanted = present.Wanted(definition, _specs(stores), listing, digest)
+    shown = present.show(wanted, target, scratch, Cache(cache))
+    return Holding(str(shown.path), shown.close)
+
+
+def cache_usage(cache: str) -> dict[str, int]:
+    found = Cache(cache).usage()
+    return {"files": found.files, "bytes": found.bytes, "held": found.held, "limit": found.limit}
+
+
+def clear_cache(cache: str, keep: int) -> int:
+    """Remove what was not used for longest until at most `keep` bytes are left; how many bytes that made free."""
+    return Cache(cache).make_room(keep)
+
+
 VERBS: dict[str, Callable[..., Any]] = {
     "check": check,
     "children": children,
@@ -104,8 +137,11 @@ VERBS: dict[str, Callable[..., Any]] = {
     "compare": compare,
     "upload": upload,
     "download": download,
+    "cache_usage": cache_usage,
+    "clear_cache": clear_cache,
 }
 TABLE = "table."
+LASTING: dict[str, Callable[..., Holding]] = {"mount": mount}
 REPORTING = frozenset(("upload", "download"))
 
 
@@ -118,7 +154,7 @@ def _open(spec: Mapping[str, Any]) -> Store:
 
 
 def _open_all(stores: Specs) -> dict[str, Store]:
-    return {WEB: open_store(web_store()), **{name: open_store(spec) for name, spec in _specs(stores).items()}}
+    return {name: open_store(spec) for name, spec in (_specs(stores) or {WEB: web_store()}).items()}
 
 
 def perform(verb: str, arguments: Mapping[str, Any], report: Report | None = None) -> Any:
@@ -140,6 +176,11 @@ def tables() -> Any:
         ) from None
 
 
+def hold(verb: str, arguments: Mapping[str, Any]) -> Holding:
+    """Carry out a verb whose effect lasts."""
+    return LASTING[verb](**arguments)
+
+
 # ── As a process of its own ───────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -155,18 +196,22 @@ def main() -> int:
     def report(progress: Progress) -> None:
         say(progress=list(progress))
 
-    request = json.loads(next(_requests()))
+    request = json.loads(sys.stdin.readline())
     try:
-        say(result=perform(request["verb"], request["arguments"], report))
+        if request["verb"] in LASTING:
+            held = hold(request["verb"], request["arguments"])
+            try:
+                say(result=held.result)
+                sys.stdin.read()  # until whoever asked closes the pipe, or is no more
+            finally:
+                held.close()
+        else:
+            say(result=perform(request["verb"], request["arguments"], report))
     except FootplateError as error:
         say(error=error.to_wire())
     except OSError as error:
         say(error=Broken(f"the data could not be moved: {error}", "see the error").to_wire())
     return 0
-
-
-def _requests() -> Iterator[str]:
-    yield from sys.stdin
 
 
 if __name__ == "__main__":

@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Dict
+from typing import Container, Dict, Mapping, Sequence
 
+from footplate.domain.datasets import DataInput, DataOutput
 from footplate.domain.records import RunView, WorkspaceView
 
 _FRAMEWORK = {"none": "Python", "mpi": "Python", "torch": "PyTorch", "tensorflow": "TensorFlow"}
 _COMMUNICATOR = {"none": "None", "mpi": "IntelMpi", "torch": "Nccl", "tensorflow": "ParameterServer"}
+
+
+INPUTS, OUTPUTS, OUTPUT = "AZUREML_DATASET_ENVIRONMENT_VARS", "AZUREML_DATASET_FILE_OUTPUTS", "AZURE_ML_OUTPUT_"
+DIRECT = "DIRECT"
+_REFERENCE, _INPUT = "AZUREML_DATAREFERENCE_", "AZURE_ML_INPUT_"
+
+
+def data_variables(
+    inputs: Sequence[DataInput], outputs: Sequence[DataOutput], places: Mapping[str, str], taken: Container[str]
+) -> Dict[str, str]:
+    """How a script finds its data: `places` are the paths (or ids) of inputs and outputs by name.
+
+    A dataset is found under its own name as well, and under its upper-case twin unless that is `taken`: an input called
+    `path` must not become the PATH of the job.
+    """
+    variables: Dict[str, str] = {}
+    for each in (*inputs, *outputs):
+        place = places[each.name]
+        variables[_REFERENCE + each.name] = place
+        is_dataset = each.dataset is not None if isinstance(each, DataInput) else each.is_dataset
+        if not is_dataset:
+            continue
+        variables[(_INPUT if isinstance(each, DataInput) else OUTPUT) + each.name] = place
+        for name in (each.name, each.name.upper()):
+            if name == each.name or name not in taken:
+                variables[name] = place
+    named = [f"{each.name}:{each.mode.upper()}" for each in inputs if each.dataset is not None]
+    written = [each.name for each in outputs if each.is_dataset]
+    lists = {INPUTS: ",".join(named), OUTPUTS: ";".join(written)}
+    return {**variables, **{name: value for name, value in lists.items() if value}}
 
 
 def job_variables(

@@ -7,11 +7,13 @@ which fetches the orders. On one machine the process is forked from one that has
 from __future__ import annotations
 
 import contextlib
+import importlib
+import json
 import os
 import signal
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from footplate import __version__, environments
 from footplate.client.home import read_record
@@ -21,6 +23,7 @@ from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
 from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
+from footplate.lazy import Deferred
 from footplate.node import causes, containers, gang, machine, outputs, prepare, ranks, salvage, sampler, stacks, tree
 from footplate.node.courier import Courier
 from footplate.node.daemons import LOOK_SECONDS, Daemons
@@ -30,6 +33,12 @@ from footplate.node.ports import HeldPorts, own_address
 from footplate.node.sampler import Sampler
 from footplate.node.sync import Shipper
 from footplate.node.workdir import NodeFolder, is_full, runtime_folder, see_installed_packages
+
+if TYPE_CHECKING:
+    from footplate.node import data
+    from footplate.node.data import NodeData
+else:
+    data = Deferred("footplate.node.data")  # a run without data does not wait for it
 
 GRACE_SECONDS = 10.0
 """Between the request to end and the force, for ranks that are to stop. FOOTPLATE_GRACE_SECONDS changes it."""
@@ -76,6 +85,7 @@ def preload() -> None:
     """Load what is otherwise loaded later: for a process that agents are forked from."""
     sampler.preload()
     see_installed_packages()
+    importlib.import_module("footplate.node.data")
     for name in environments.names():
         environments.load(name)
 
@@ -108,6 +118,8 @@ class Agent:
         self._interruptible = False
         self._container_program: str | None = None  # of the engine that encloses the ranks, if one does
         self._courier: Courier | None = None
+        self._data: NodeData | None = None
+        self._data_variables: dict[str, str] = {}
         self._sampler: Sampler | None = None
         self._ports: HeldPorts | None = None
         self._attending = False
@@ -138,7 +150,7 @@ class Agent:
             cause = self._canceled()
         except prepare.Failed as failed:
             cause = failed.cause
-        self._hand_over(cause)
+        self._hand_over(self._deliver(cause))
         return 0
 
     # ── Being told to stop ────────────────────────────────────────────────────────────────────────────────────────────
@@ -205,7 +217,10 @@ class Agent:
             if self._options.attempt > 1:
                 self._talk().tell("prepares", "bringing back the outputs of the last attempt")
                 prepare.bring_back(self._orders, self._link, self._options.home, self._folder)
-        interpreter = prepare.build(self._orders, self._folder, lambda message: self._talk().tell("prepares", message))
+        interpreter = prepare.build(self._orders, self._folder, self._tell_preparing)
+        if self._has_data():
+            self._data = self._open_data()
+            self._data_variables = self._data.bring()
         if not self._orders.ready:
             self._meet()
         self._interruptible = False
@@ -221,6 +236,32 @@ class Agent:
         if self._orders.stop:
             raise _Stopped
 
+    def _tell_preparing(self, message: str) -> None:
+        self._talk().tell("prepares", message)
+
+    # ── Data ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _has_data(self) -> bool:
+        return bool(self._orders.inputs or self._orders.outputs)
+
+    def _open_data(self) -> NodeData:
+        return data.NodeData(self._orders, self._link, self._options.home, self._folder, self._tell_preparing)
+
+    def _deliver(self, cause: Cause | None) -> Cause | None:
+        """Bring the outputs home before it is said how the run ended: one whose outputs are lost did not end well."""
+        if not self._has_data():
+            return cause
+        try:
+            opened = self._data = self._data or self._open_data()
+            if self._ranks:
+                opened.deliver(cause)
+        except prepare.Failed as failed:
+            cause = cause or failed.cause
+        finally:
+            if self._data is not None:
+                self._data.release()
+        return cause
+
     # ── The ranks ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _start(self, interpreter: Interpreter) -> None:
@@ -231,6 +272,8 @@ class Agent:
             words, hint = (known.message, known.hint) if isinstance(known, OutOfSpace) else (str(error), None)
             cause = Cause("start_failed", f"the ranks could not be started: {words}", hint, self._options.node)
             raise prepare.Failed(cause) from None
+        if self._data is not None:
+            self._data.guard([rank.pid for rank in self._ranks])
         if self._daemons is None:
             say("started " + ", ".join(f"rank {rank.number} as process {rank.pid}" for rank in self._ranks))
 
@@ -265,6 +308,8 @@ class Agent:
     def _enlist(self, name: str, process: ranks.Rank) -> None:
         """From any thread: a process of MPI, to be watched with the others."""
         self._ranks.append(process)
+        if self._data is not None:
+            self._data.guard([process.pid])
         say(f"started {name} as process {process.pid}")
         self._write_state()
         os.write(self._waker, b".")
@@ -279,6 +324,9 @@ class Agent:
             "AZ_BATCHAI_JOB_TEMP": folder.tmp,
             "AZ_BATCHAI_SHARED_JOB_TEMP": folder.shared or folder.tmp,
             "AZ_BATCHAI_JOB_WORK_DIR": folder.wd,
+            "FOOTPLATE_PORTER": json.dumps(machine.own_python()),
+            "FOOTPLATE_CACHE": os.path.join(folder.home, "cache"),
+            **self._data_variables,
         }
         if self._token:
             variables["FOOTPLATE_TOKEN"] = self._token

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from footplate.client.transport import Transport
 from footplate.domain.codec import from_json, to_json
+from footplate.domain.datasets import DatasetView, RunData
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause, FileView
 from footplate.domain.stacks import ProcessStacks
@@ -100,6 +101,15 @@ class Link:
         query = {"offset": offset, "system": system or None}
         path = f"/runs/{run}/journals/{writer}/{part}"
         return int(self._transport.put(path, query=query, body=data)["size"])
+
+    # ── Data ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def data(self) -> RunData:
+        """The datasets and stores of the run, credentials included."""
+        return from_json(RunData, self._transport.get(f"{self._run}/data"))
+
+    def register_dataset(self, workspace: str, body: dict[str, Any]) -> DatasetView:
+        return from_json(DatasetView, self._transport.post(f"/workspaces/{workspace}/datasets", body))
 
     # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -37,3 +38,9 @@ def address_towards(endpoint: str) -> str:
             return str(probe.getsockname()[0])
     except OSError:
         return os.uname().nodename
+
+
+def own_python() -> list[str]:
+    """How a job, whose own interpreter has nothing of ours installed, starts a Python that has all of it."""
+    path = os.environ.get("PYTHONPATH")
+    return ["/usr/bin/env", f"PYTHONPATH={path}", sys.executable] if path else [sys.executable]

@@ -11,6 +11,7 @@ Each attempt of a run has its own: from the second on they are called `node_<n>_
     journals/     metrics, `<run id>/<writer>.slots` and `.text`
     exits/        what the bootstrap of each rank says about its end
     bases.json    how long each log was, at the server, when this attempt began
+    data/         where inputs appear and outputs are written, by name
 
 An agent that has finished removes the whole folder: that it is gone *is* its exit code 0. With FOOTPLATE_KEEP_WORK=1 it
 stays, and holds `agent.exit`.
@@ -58,6 +59,7 @@ class NodeFolder:
         self.journals = os.path.join(self.path, "journals")
         self.exits = os.path.join(self.path, "exits")
         self.tmp = os.path.join(self.path, "tmp")
+        self.data = os.path.join(self.path, "data")
         self.agent_log = os.path.join(self.path, "agent.log")
         self._lock = os.path.join(self.path, "agent.lock")
         self._exit = os.path.join(self.path, "agent.exit")

@@ -40,6 +40,8 @@ def to_camel(value: Any) -> Any:
     """A configuration object as plain data with camelCase keys. The keys of users' dictionaries stay as they are."""
     if isinstance(value, Checked):
         return {camel(key): to_camel(inner) for key, inner in public_attributes(value).items()}
+    if hasattr(value, "to_definition"):  # data handed to a run, which knows its own form
+        return value.to_definition()
     if isinstance(value, Mapping):
         return {str(key): to_camel(inner) for key, inner in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, (list, tuple)):

@@ -13,17 +13,18 @@ from footplate.sdk.exceptions import RunEnvironmentException
 from footplate.sdk.run import Run
 
 if TYPE_CHECKING:
+    from footplate.domain import contract
     from footplate.job import offline
-    from footplate.sdk import details, files, session, shipping
+    from footplate.sdk import dataset, details, files, session, shipping
     from footplate.sdk import experiment as experiments
     from footplate.sdk import workspace as workspaces
     from footplate.sdk.experiment import Experiment
 else:
     # A training script that only logs needs none of these, and should not wait for them.
-    offline = Deferred("footplate.job.offline")
-    details, experiments, files, session, shipping, workspaces = (
+    contract, offline = Deferred("footplate.domain.contract"), Deferred("footplate.job.offline")
+    dataset, details, experiments, files, session, shipping, workspaces = (
         Deferred(f"footplate.sdk.{name}")
-        for name in ["details", "experiment", "files", "session", "shipping", "workspace"]
+        for name in ["dataset", "details", "experiment", "files", "session", "shipping", "workspace"]
     )
 
 NEEDED = (
@@ -79,13 +80,20 @@ class _SubmittedRun(Run):
 
     @property
     def input_datasets(self) -> Dict[str, Any]:
-        """The datasets handed to the run, by name."""
-        return {}
+        """The datasets handed to the run, by name: a path where one was mounted or downloaded, else the dataset."""
+        named = [entry.partition(":") for entry in os.environ.get(contract.INPUTS, "").split(",") if entry]
+        return {
+            name: dataset.Dataset.get_by_id(self.experiment.workspace, os.environ[name])
+            if mode == contract.DIRECT
+            else os.environ[name]
+            for name, _, mode in named
+        }
 
     @property
     def output_datasets(self) -> Dict[str, Any]:
-        """The datasets that the run writes, by name."""
-        return {}
+        """The folders that the run writes, by the names of its outputs."""
+        names = [name for name in os.environ.get(contract.OUTPUTS, "").split(";") if name]
+        return {name: os.environ[contract.OUTPUT + name] for name in names}
 
     def flush(self, timeout_seconds: float = 300) -> None:
         """Return when everything logged so far is with the server, to which the node agent would bring it soon."""

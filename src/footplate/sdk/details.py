@@ -7,6 +7,7 @@ import json
 import traceback
 from typing import Any, Dict, List, Optional, Union
 
+from footplate.domain.datasets import DataInput
 from footplate.domain.records import Cause, RunView
 from footplate.sdk.clock import utc_text
 from footplate.sdk.exceptions import ActivityFailedException
@@ -22,6 +23,7 @@ def portal_url(session: Session, run_id: str) -> str:
 
 def details(session: Session, view: RunView) -> Dict[str, Any]:
     found = _base(view)
+    found["outputDatasets"] = _written(session, view)
     found["logFiles"] = {name: f"{portal_url(session, view.id)}/files/{name}" for name in log_names(session, view.id)}
     return found
 
@@ -103,7 +105,7 @@ def _base(view: RunView) -> Dict[str, Any]:
         "services": {},
         "warnings": [{"source": "Footplate", "message": message} for message in view.warnings],
         "properties": dict(view.properties),
-        "inputDatasets": [],
+        "inputDatasets": [_input(each) for each in view.spec.inputs if each.dataset] if view.spec else [],
         "outputDatasets": [],
         "runDefinition": dict(view.spec.definition) if view.spec else {},
         "logFiles": {},
@@ -115,6 +117,27 @@ def _base(view: RunView) -> Dict[str, Any]:
     if cause is not None and view.outcome is not None and view.outcome.kind == "failed":
         found["error"] = {"error": _error(cause), "time": utc_text(view.ended)}
     return found
+
+
+def _input(each: DataInput) -> Dict[str, Any]:
+    mechanism = {"inputName": each.name, "mechanism": each.mode.capitalize()}
+    return {"dataset": {"id": each.dataset}, "consumptionDetails": dict(mechanism, type="RunInput")}
+
+
+def _written(session: Session, view: RunView) -> List[Dict[str, Any]]:
+    """What outputs became when the run had ended; asked for only where there are any."""
+    if view.spec is None or not any(each.register for each in view.spec.outputs):
+        return []
+    found = session.items(f"/runs/{view.id}/datasets")
+    uses = [use for use in found if use["role"] == "wrote" and use["dataset_name"]]
+    return [
+        {
+            "identifier": {"savedId": use["dataset"], "registeredId": f"{use['dataset_name']}:{use['version']}"},
+            "outputType": "RunOutput",
+            "outputDetails": {"outputName": use["name"]},
+        }
+        for use in uses
+    ]
 
 
 def _error(cause: Cause) -> Dict[str, Any]:

@@ -9,6 +9,7 @@ AzureMLException                       .message .inner_exception .hint
 ├── ActivityFailedException · ActivityCanceledException
 ├── WebserviceException                .status_code
 ├── ModelNotFoundException · ModelPathNotFoundException · DiscoveryUrlNotFoundException
+├── UserErrorException ← DatasetValidationError · DatasetExecutionError
 └── DatasetTimestampMissingError · ParallelRunException · AzureMLAggregatedException
 """
 
@@ -48,6 +49,14 @@ class UserErrorException(AzureMLException):
 
 class AuthenticationException(UserErrorException):
     pass
+
+
+class DatasetValidationError(UserErrorException):
+    """What a dataset names is not there, or cannot be read."""
+
+
+class DatasetExecutionError(UserErrorException):
+    """Reading a dataset failed half-way."""
 
 
 class _WithStatus(AzureMLException):

@@ -12,6 +12,7 @@ from footplate.domain.labels import label_filter
 from footplate.domain.records import ModelView
 from footplate.sdk import blobs, model_cache
 from footplate.sdk.clock import utc_text, utc_time
+from footplate.sdk.dataset import Dataset
 from footplate.sdk.exceptions import (
     Kinds,
     ModelNotFoundException,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
 _KINDS: Kinds = {"invalid": WebserviceException, "conflict": WebserviceException, "not_found": WebserviceException}
+_SAMPLE_INPUT, _SAMPLE_OUTPUT = "sample input", "sample output"
 _FROM_RUN: Kinds = dict(_KINDS, not_found=ModelPathNotFoundException)
 Filters = Optional[Sequence[Union[str, Sequence[str]]]]
 
@@ -101,7 +103,7 @@ class Model:
         resource_configuration: Optional[ResourceConfiguration] = None,
     ) -> Model:
         """Register a file or a folder of this machine under the next version of `model_name`."""
-        _refuse_datasets(datasets, sample_input_dataset, sample_output_dataset)
+        behind = _datasets(workspace, datasets, sample_input_dataset, sample_output_dataset)
         path = os.path.abspath(os.fspath(model_path))
         if not os.path.exists(path):
             raise FileNotFoundError(f"there is no file or folder {model_path!r} to register as model {model_name!r}")
@@ -110,7 +112,7 @@ class Model:
         body = _registration(
             model_name, tags, properties, description, model_framework, model_framework_version, resource_configuration
         )
-        body.update(root=os.path.basename(path), files=[to_json(file) for file in files])
+        body.update(root=os.path.basename(path), files=[to_json(file) for file in files], datasets=behind)
         return Model._of(workspace, workspace.session.post(f"/workspaces/{workspace.id}/models", body, _KINDS))
 
     @staticmethod
@@ -127,9 +129,9 @@ class Model:
         model_framework: Optional[str] = None,
     ) -> List[Model]:
         """Newest first. `tags` and `properties`: a list of 'key' or ['key', 'value']."""
-        if dataset_id is not None:
-            raise UserErrorException(f"dataset_id is {dataset_id!r}", hint="this version knows no datasets")
         views = _views(workspace, name, tags, properties, run_id, model_framework, latest)
+        if dataset_id is not None:
+            views = [view for view in views if any(use.dataset == dataset_id for use in view.datasets)]
         return [Model._of(workspace, to_json(view)) for view in sorted(views, key=lambda v: -v.created)]
 
     @staticmethod
@@ -211,17 +213,25 @@ class Model:
         return self.workspace.get_run(self._view.run) if self._view.run else None
 
     @property
-    def datasets(self) -> Dict[str, Any]:
-        """The datasets registered with it, by what they were used for."""
-        return {}
+    def datasets(self) -> Dict[str, List[Any]]:
+        """The datasets behind it, by what they were used for: those it was given, and those that its run has read."""
+        found: Dict[str, List[Any]] = {}
+        for use in self._view.datasets:
+            if use.purpose not in (_SAMPLE_INPUT, _SAMPLE_OUTPUT):
+                found.setdefault(use.purpose, []).append(Dataset.get_by_id(self.workspace, use.dataset))
+        return found
 
     @property
-    def sample_input_dataset(self) -> None:
-        return None
+    def sample_input_dataset(self) -> Any:
+        return self._sample(_SAMPLE_INPUT)
 
     @property
-    def sample_output_dataset(self) -> None:
-        return None
+    def sample_output_dataset(self) -> Any:
+        return self._sample(_SAMPLE_OUTPUT)
+
+    def _sample(self, purpose: str) -> Any:
+        found = [use.dataset for use in self._view.datasets if use.purpose == purpose]
+        return Dataset.get_by_id(self.workspace, found[0]) if found else None
 
     @property
     def resource_configuration(self) -> Optional[ResourceConfiguration]:
@@ -308,9 +318,9 @@ def register_from_run(
     resource_configuration: Optional[ResourceConfiguration],
 ) -> Model:
     """Register files that a run has kept; a path that it has not is a ModelPathNotFoundException."""
-    _refuse_datasets(*datasets)
+    behind = _datasets(workspace, *datasets)
     body = _registration(model_name, tags, properties, description, *framework, resource_configuration)
-    body.update(run=run_id, run_path=os.path.normpath(model_path or model_name).replace(os.sep, "/"))
+    body.update(datasets=behind, run=run_id, run_path=os.path.normpath(model_path or model_name).replace(os.sep, "/"))
     return Model._of(  # pyright: ignore[reportPrivateUsage]
         workspace, workspace.session.post(f"/workspaces/{workspace.id}/models", body, _FROM_RUN)
     )
@@ -396,9 +406,12 @@ def _workspace_of_job() -> Optional[Workspace]:
     return run.experiment.workspace if hasattr(run, "experiment") else None
 
 
-def _refuse_datasets(*given: Any) -> None:
-    if any(value is not None for value in given):
-        raise UserErrorException("a model cannot be registered with datasets yet", hint="leave the datasets out")
+def _datasets(workspace: Workspace, given: Any, sample_input: Any, sample_output: Any) -> List[Tuple[str, str]]:
+    """(purpose, id) of each: `datasets` is a list of (purpose, dataset)."""
+    named: List[Tuple[str, Any]] = [(str(purpose), dataset) for purpose, dataset in given or ()]
+    named += [(_SAMPLE_INPUT, sample_input)] if sample_input is not None else []
+    named += [(_SAMPLE_OUTPUT, sample_output)] if sample_output is not None else []
+    return [(purpose, dataset.save(workspace).id) for purpose, dataset in named]
 
 
 def _texts(values: Mapping[str, Any]) -> Dict[str, Optional[str]]:

@@ -7,9 +7,10 @@ import logging
 import numbers
 import os
 import posixpath
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from footplate.domain.specs import Program, RunSpec
+from footplate.sdk.data_reference import DataPath, DataReference
 from footplate.sdk.environment import Environment
 from footplate.sdk.environment_spec import to_spec
 from footplate.sdk.exceptions import ExperimentExecutionException, UserErrorException
@@ -23,6 +24,7 @@ from footplate.sdk.run_configuration import (
     run_definition,
     target_name,
 )
+from footplate.sdk.run_data import RunData
 
 SCRIPT_RUN = "azureml.scriptrun"
 _log = logging.getLogger(__name__)
@@ -46,11 +48,9 @@ class ScriptRunConfig:
         command: Union[str, Sequence[Any], None] = None,
         docker_runtime_config: Optional[DockerConfiguration] = None,
     ) -> None:
-        if resume_from is not None:
-            raise UserErrorException(
-                "resume_from needs a DataPath, which this version does not have",
-                hint="hand the folder to the script as an argument",
-            )
+        if not isinstance(resume_from, (DataPath, DataReference, type(None))):
+            raise UserErrorException(f"resume_from is {resume_from!r}", hint="give a DataPath, or datastore.path(…)")
+        self.resume_from = resume_from
         self.source_directory = os.fspath(source_directory or ".")
         if run_config is None:
             run_config = RunConfiguration()
@@ -93,13 +93,18 @@ def listed(arguments: Any) -> List[Any]:
     return list(arguments)
 
 
-def to_run_spec(config: ScriptRunConfig, experiment: str) -> RunSpec:
-    """What the configuration asks for, as a value. The configuration is not changed and may be edited on."""
+def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[RunData] = None) -> RunSpec:
+    """What the configuration asks for, as a value. The configuration is not changed and may be edited on.
+
+    `data` collects the inputs and outputs of the run; it is asked for the workspace when there are any.
+    """
+    data = data or RunData(None)
     run_config = copy.deepcopy(config.run_config)
-    _refuse_data(run_config)
-    program = _program(config)
-    run_config.script, run_config.command = program.script, program.command
-    run_config.arguments = list(program.arguments)
+    data.add_configured(run_config)
+    program, shown = _program(config, data)
+    run_config.script, run_config.command, run_config.arguments = program.script, program.command, shown
+    run_config.data, run_config.data_references = dict(data.data), dict(data.references)
+    run_config.output_data = dict(data.output_data)
     history = run_config.history
     return RunSpec(
         experiment=experiment,
@@ -115,21 +120,34 @@ def to_run_spec(config: ScriptRunConfig, experiment: str) -> RunSpec:
         collect=("outputs",) if history.output_collection else (),
         watch=tuple(str(folder) for folder in history.directories_to_watch),
         definition=run_definition(run_config),
+        inputs=tuple(data.inputs.values()),
+        outputs=tuple(data.outputs.values()),
     )
 
 
-def _program(config: ScriptRunConfig) -> Program:
+def _program(config: ScriptRunConfig, data: RunData) -> Tuple[Program, List[str]]:
+    """What each rank runs, and its arguments as the run's definition shows them."""
     if config.command:
         if config.script or config.arguments:
             raise UserErrorException(
                 "both command and script or arguments were given", hint="give either script and arguments, or command"
             )
         command = config.command
-        return Program(command=command if isinstance(command, str) else " ".join(str(part) for part in command))
+        words = [command] if isinstance(command, str) else [_word(part, data) for part in command]
+        return Program(command=" ".join(words)), []
     if not config.script:
         raise UserErrorException("neither script nor command was given", hint="ScriptRunConfig(script='train.py', …)")
-    arguments = tuple(argument(value) for value in listed(config.arguments))
-    return Program(_script(config.source_directory, config.script), arguments)
+    arguments = [data.argument(value) or (argument(value),) * 2 for value in listed(config.arguments)]
+    if config.resume_from is not None:
+        arguments += [(word, word) for word in data.add_resume(config.resume_from)]
+    script = _script(config.source_directory, config.script)
+    return Program(script, tuple(given for given, _ in arguments)), [shown for _, shown in arguments]
+
+
+def _word(part: Any, data: RunData) -> str:
+    """Of a command, which a shell reads: the path of data may hold spaces."""
+    found = data.argument(part)
+    return str(part) if found is None else f'"{found[0]}"'
 
 
 def _script(folder: str, script: str) -> str:
@@ -148,7 +166,7 @@ def argument(value: Any) -> str:
     if isinstance(value, (str, numbers.Number, os.PathLike)):
         return os.fspath(value) if isinstance(value, os.PathLike) else str(value)  # pyright: ignore
     raise UserErrorException(
-        f"argument {value!r} is {_article(type(value).__name__)}", hint="arguments are strings and numbers"
+        f"argument {value!r} is {_article(type(value).__name__)}", hint="arguments are strings, numbers and data"
     )
 
 
@@ -158,13 +176,3 @@ def _article(noun: str) -> str:
 
 def _seconds(value: Optional[float]) -> Optional[float]:
     return None if value is None else float(value)
-
-
-def _refuse_data(run_config: RunConfiguration) -> None:
-    for name in ("data", "data_references", "output_data"):
-        if getattr(run_config, name):
-            raise UserErrorException(
-                f"run_config.{name} names {', '.join(map(str, getattr(run_config, name)))}, "
-                "and this version cannot bring data to a run",
-                hint="hand the path to the script as an argument",
-            )

@@ -17,6 +17,7 @@ from footplate.domain.specs import RunSpec
 from footplate.sdk import on_demand, snapshots
 from footplate.sdk.exceptions import AzureMLException, ExperimentExecutionException, Kinds, UserErrorException
 from footplate.sdk.run import Run, make_run
+from footplate.sdk.run_data import RunData
 from footplate.sdk.script_run import ScriptRun
 from footplate.sdk.script_run_config import ScriptRunConfig, argument, listed, to_run_spec
 from footplate.sdk.session import user_name
@@ -58,7 +59,8 @@ def submit_script(
     if not os.path.isdir(config.source_directory):
         raise ExperimentExecutionException(f"there is no source directory {os.path.abspath(config.source_directory)}")
     workspace = experiment.workspace
-    spec = to_run_spec(config, experiment.name)
+    data = RunData(workspace)
+    spec = to_run_spec(config, experiment.name, data)
     if spec.target == on_demand.TARGET:
         spec = on_demand.place(workspace, spec, config.run_config)
     taken = snapshots.take(workspace.session, config.source_directory)
@@ -72,6 +74,7 @@ def submit_script(
     chosen = run_id or new_run_id(experiment.name)
     body = {"id": chosen, "spec": to_json(spec), "created_by": user_name()}
     view = from_json(RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body, _KINDS))
+    data.submitted(chosen)
     snapshots.keep_diff(workspace.session, chosen, taken.diff)
     return ScriptRun._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
 

@@ -11,6 +11,9 @@ from footplate.sdk import config as config_file
 from footplate.sdk.clock import utc_text
 from footplate.sdk.compute import AmlCompute, AmlComputeProvisioningConfiguration, ComputeTarget
 from footplate.sdk.config import WorkspaceConfig
+from footplate.sdk.dataset import Dataset
+from footplate.sdk.datastore import Datastore, list_datastores
+from footplate.sdk.datastore_kinds import AbstractDatastore
 from footplate.sdk.environment import Environment
 from footplate.sdk.exceptions import Kinds, UserErrorException, WorkspaceException
 from footplate.sdk.experiment import Experiment, run_of_view
@@ -233,6 +236,21 @@ class Workspace:
     @property
     def environments(self) -> Dict[str, Environment]:
         return Environment.list(self)
+
+    @property
+    def datastores(self) -> Dict[str, AbstractDatastore]:
+        return {each.name: each for each in list_datastores(self)}
+
+    @property
+    def datasets(self) -> Mapping[str, Any]:
+        """The newest version of each, looked up when it is asked for."""
+        return Dataset.get_all(self)
+
+    def get_default_datastore(self) -> AbstractDatastore:
+        return Datastore.get_default(self)
+
+    def set_default_datastore(self, name: str) -> None:
+        Datastore.get(self, name).set_as_default()
 
     def get_run(self, run_id: str) -> Run:
         """The run of this id, whichever experiment it is in, as an object of the right class."""

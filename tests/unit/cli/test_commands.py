@@ -75,7 +75,7 @@ def test_the_reference_page_is_current() -> None:
 
 @pytest.mark.parametrize("path", [p for p in ALL if p and not isinstance(ALL[p], click.Group)], ids=" ".join)
 def test_what_prints_data_can_print_json(path: tuple[str, ...]) -> None:
-    silent = {"completion", "archive", "reactivate", "delete", "start", "stop", "logs"}
+    silent = {"completion", "archive", "reactivate", "delete", "start", "stop", "logs", "default", "remove"}
     has = any("--json" in option.opts for option in ALL[path].params)
     assert has == (path[-1] not in silent)
 

@@ -11,6 +11,8 @@ __version__ = VERSION
 
 _NAMES = {
     "ComputeTarget": "footplate.sdk.compute",
+    "Dataset": "footplate.sdk.dataset",
+    "Datastore": "footplate.sdk.datastore",
     "Environment": "footplate.sdk.environment",
     "Experiment": "footplate.sdk.experiment",
     "Keyvault": "footplate.sdk.keyvault",
@@ -29,6 +31,8 @@ _MODULES = (
     "conda_dependencies",
     "container_registry",
     "databricks",
+    "dataset",
+    "datastore",
     "environment",
     "experiment",
     "keyvault",

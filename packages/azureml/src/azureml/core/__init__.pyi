@@ -1,4 +1,6 @@
 from footplate.sdk.compute import ComputeTarget as ComputeTarget
+from footplate.sdk.dataset import Dataset as Dataset
+from footplate.sdk.datastore import Datastore as Datastore
 from footplate.sdk.environment import Environment as Environment
 from footplate.sdk.experiment import Experiment as Experiment
 from footplate.sdk.keyvault import Keyvault as Keyvault

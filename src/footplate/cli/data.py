@@ -1,0 +1,224 @@
+"""`footplate data`."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import click
+
+from footplate.cli.console import ago, counted, emit, pairs, say, size, tag_words, when
+from footplate.cli.context import json_option, names_of, open_workspace, parse_pairs, workspace_option
+from footplate.cli.main import Noun
+from footplate.cli.tables import table
+from footplate.sdk import blobs
+from footplate.sdk.dataset import Dataset
+from footplate.sdk.datastore import Datastore
+from footplate.sdk.workspace import Workspace
+
+dataset_argument = click.argument("dataset", metavar="NAME[:VERSION]", shell_complete=names_of("datasets"))
+_SHOWN = 20
+
+
+@click.group(cls=Noun)
+def data() -> None:
+    """Datasets: list, add, download, verify, and trace them to runs and models.
+
+    A dataset is named NAME for its newest version, or NAME:VERSION.
+    """
+
+
+@data.command("list")
+@click.option("--name", metavar="NAME", help="All versions of this dataset.")
+@click.option("--tag", "tags", multiple=True, metavar="KEY[=VALUE]", help="Only those with this tag; repeatable.")
+@click.option("--all", "every", is_flag=True, help="Every version, not only the newest.")
+@workspace_option
+@json_option
+def list_datasets(
+    name: str | None, tags: tuple[str, ...], every: bool, workspace_name: str | None, as_json: bool
+) -> None:
+    """List datasets, the newest first."""
+    workspace = open_workspace(workspace_name)
+    query = {"name": name, "tag": tags, "latest": not every and name is None}
+    found = list(workspace.session.items(f"/workspaces/{workspace.id}/datasets", query))
+    if as_json:
+        emit(found)
+    elif not found:
+        say("no datasets")
+    else:
+        rows = [
+            [d["name"], d["version"], d["kind"], d["files"], _size(d), ago(d["created"]), tag_words(d["tags"])]
+            for d in found
+        ]
+        columns = ["name", "version", "kind", "files", "size", "created", "tags"]
+        table(columns, rows, right=["version", "files", "size"], shrink=["tags"], drop=["tags", "created"])
+
+
+@data.command()
+@dataset_argument
+@workspace_option
+@json_option
+def show(dataset: str, workspace_name: str | None, as_json: bool) -> None:
+    """Show all about a dataset."""
+    workspace = open_workspace(workspace_name)
+    found = _read(workspace, dataset)
+    if as_json:
+        emit(found)
+        return
+    files = _first_files(workspace, found)
+    pairs(
+        [
+            ("name", found["name"]),
+            ("version", found["version"]),
+            ("kind", found["kind"]),
+            ("description", found["description"]),
+            ("created", f"{when(found['created'])} ({ago(found['created'])})"),
+            ("written by", found["run"]),
+            ("tags", tag_words(found["tags"])),
+            ("id", found["id"]),
+            ("from", "\n" + "\n".join(f"  {_source(s)}" for s in found["definition"]["sources"])),
+            ("steps", ", ".join(step["do"] for step in found["definition"].get("steps", ()))),
+            ("pinned", f"{counted(found['files'], 'file')}, {_size(found)}" if found["listing"] else "nothing"),
+            ("files", "\n" + "\n".join(files) if files else None),
+        ]
+    )
+
+
+def _first_files(workspace: Workspace, dataset: dict[str, Any]) -> list[str]:
+    if not dataset["listing"]:
+        return []
+    path = f"/workspaces/{workspace.id}/dataset-ids/{dataset['id']}/files"
+    page = workspace.session.get(path, {"limit": _SHOWN})["items"]
+    lines = [f"  {item['name']}  {size(max(0, item['size']))}" for item in page]
+    more = dataset["files"] - len(page)
+    return [*lines, *([f"  … and {more} more"] if more > 0 else [])]
+
+
+def _source(source: dict[str, str]) -> str:
+    return source.get("url") or f"{source['datastore']}:{source['path']}"
+
+
+@data.command()
+@click.argument("name")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--datastore", "store", metavar="NAME", help="Where files of this machine go; else the default.")
+@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
+@click.option("--description", metavar="TEXT")
+@workspace_option
+@json_option
+def add(
+    name: str, paths: tuple[str, ...], store: str | None, workspace_name: str | None, as_json: bool, **about: Any
+) -> None:
+    """Register the next version of a dataset.
+
+    \b
+    PATH is one of
+      ./folder or ./file               of this machine, uploaded to a datastore
+      datastore:path/**/*.png          what lies there, not copied
+      https://host/path                a file of the web, not copied
+    """
+    workspace = open_workspace(workspace_name)
+    sources = [_path(workspace, name, path, store) for path in paths]
+    made = Dataset.File.from_files(sources[0] if len(sources) == 1 else sources)
+    kept = made.register(
+        workspace, name, about["description"], parse_pairs(about["tags"], "--tag"), create_new_version=True
+    )
+    if as_json:
+        emit(_read(workspace, f"{kept.name}:{kept.version}"))
+    else:
+        click.echo(f"{kept.name}:{kept.version}")
+
+
+def _path(workspace: Workspace, name: str, path: str, store: str | None) -> Any:
+    """A path as `Dataset.File.from_files` takes it; what is of this machine is uploaded first."""
+    if path.startswith(("http://", "https://")):
+        return path
+    head, colon, below = path.partition(":")
+    if colon and not os.path.exists(path):
+        return Datastore.get(workspace, head), below
+    target = Datastore(workspace, store)
+    # A folder for each upload: another version must not change what this one named.
+    folder = f"datasets/{name}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(2).hex()}"
+    if os.path.isdir(path):
+        if not blobs.files_below(path):
+            raise click.BadParameter(f"{path} has no files", param_hint="PATH")
+        target.upload(path, folder)
+        return target, folder
+    if not os.path.isfile(path):
+        raise click.BadParameter(f"there is no {path!r}", param_hint="PATH")
+    target.upload_files([path], target_path=folder)
+    return target, f"{folder}/{os.path.basename(path)}"
+
+
+@data.command()
+@dataset_argument
+@click.option("--to", "folder", default=".", show_default="this folder", type=click.Path(file_okay=False))
+@click.option("--overwrite", is_flag=True, help="Write over files that are there.")
+@workspace_option
+@json_option
+def download(dataset: str, folder: str, overwrite: bool, workspace_name: str | None, as_json: bool) -> None:
+    """Download the files of a dataset."""
+    paths = _open(open_workspace(workspace_name), dataset).download(folder, overwrite=overwrite)
+    if as_json:
+        emit({"paths": paths})
+    else:
+        say(f"{counted(len(paths), 'file')} in {os.path.abspath(folder)}")
+
+
+@data.command()
+@dataset_argument
+@workspace_option
+@json_option
+@click.pass_context
+def verify(ctx: click.Context, dataset: str, workspace_name: str | None, as_json: bool) -> None:
+    """Say what changed since a version was registered; the exit code is 1 when anything did."""
+    found = _open(open_workspace(workspace_name), dataset).verify()
+    if as_json:
+        emit({"added": found.added, "removed": found.removed, "changed": found.changed})
+    else:
+        click.echo(str(found))
+    ctx.exit(0 if found else 1)
+
+
+@data.command()
+@dataset_argument
+@workspace_option
+@json_option
+def lineage(dataset: str, workspace_name: str | None, as_json: bool) -> None:
+    """Show what a dataset came from, and what came of it."""
+    workspace = open_workspace(workspace_name)
+    view = _read(workspace, dataset)
+    found = workspace.session.get(f"/workspaces/{workspace.id}/dataset-ids/{view['id']}/lineage")
+    if as_json:
+        emit(found)
+        return
+    lines = [[use["role"].replace("wrote", "written by").replace("read", "read by"), use["run"], use["status"],
+              f"{use['experiment']}, as {use['name']!r}"] for use in found["runs"]]  # fmt: skip
+    lines += [["behind model", f"{m['model']}:{m['model_version']}", "", f"as {m['purpose']!r}"]
+              for m in found["models"]]  # fmt: skip
+    if lines:
+        table(["", f"{view['name']}:{view['version']}", "status", "how"], lines, shrink=["how"])
+    else:
+        say(f"no run has read or written {view['name']}:{view['version']}")
+
+
+def _parse(dataset: str) -> tuple[str, int | None]:
+    name, colon, version = dataset.partition(":")
+    if colon and not version.isdigit():
+        raise click.BadParameter(f"{version!r} is not a version", param_hint="NAME:VERSION")
+    return name, int(version) if colon else None
+
+
+def _open(workspace: Workspace, dataset: str) -> Any:
+    name, version = _parse(dataset)
+    return Dataset.get_by_name(workspace, name, version or "latest")
+
+
+def _read(workspace: Workspace, dataset: str) -> dict[str, Any]:
+    name, version = _parse(dataset)
+    return workspace.session.get(f"/workspaces/{workspace.id}/datasets/{name}/{version or 'latest'}")
+
+
+def _size(dataset: dict[str, Any]) -> str:
+    return "" if dataset["size"] is None else size(dataset["size"])

@@ -1,0 +1,187 @@
+"""`footplate datastore`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+from footplate.cli.console import ago, emit, say, size
+from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
+from footplate.cli.main import Noun
+from footplate.cli.tables import table
+from footplate.domain.data import Entry, StoreSpec
+from footplate.sdk import datastore as datastores
+from footplate.sdk import porter
+from footplate.sdk.data_access import store_spec
+from footplate.sdk.datastore import Datastore
+
+store_argument = click.argument("name", shell_complete=names_of("datastores"))
+
+
+@click.group(cls=Noun)
+def datastore() -> None:
+    """Datastores, the places where data lies: list, add, upload, look inside.
+
+    Every workspace has `workspaceblobstore`, a folder of its home.
+    """
+
+
+@datastore.command("list")
+@workspace_option
+@json_option
+def list_stores(workspace_name: str | None, as_json: bool) -> None:
+    """List datastores; `*` marks the default one."""
+    workspace = open_workspace(workspace_name)
+    found = list(workspace.session.items(f"/workspaces/{workspace.id}/datastores"))
+    if as_json:
+        emit(found)
+        return
+    rows = [["*" if s["is_default"] else "", s["name"], s["kind"], place(s), _credentials(s)] for s in found]
+    table(["", "name", "kind", "place", "credentials"], rows, shrink=["place"], drop=["credentials"])
+
+
+def place(store: dict[str, Any]) -> str:
+    """Where it lies, in one line."""
+    location: dict[str, str] = store["location"]
+    where = "/".join(location[key] for key in ("account", "container", "share", "bucket") if key in location)
+    return "  ".join(filter(None, [where, location.get("path"), location.get("url"), location.get("endpoint")]))
+
+
+def _credentials(store: dict[str, Any]) -> str:
+    return "kept, encrypted" if store["has_credentials"] else "none"
+
+
+@datastore.command()
+@click.argument("name")
+@click.argument("place", metavar="PLACE")
+@click.option("--endpoint", metavar="URL", help="Of an S3- or Azure-compatible server.")
+@click.option("--region", metavar="NAME", help="Of an S3 bucket.")
+@click.option(
+    "--credential",
+    "fields",
+    multiple=True,
+    metavar="FIELD",
+    help="A field of the credentials, read from the variable FOOTPLATE_<FIELD>, else asked for; repeatable.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace one of this name.")
+@click.option("--default", "as_default", is_flag=True, help="Make it the workspace's default.")
+@click.option("--no-check", is_flag=True, help="Do not try whether it lets us in.")
+@workspace_option
+@json_option
+def add(
+    name: str, place: str, fields: tuple[str, ...], as_default: bool, workspace_name: str | None, as_json: bool,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Add a datastore.
+
+    \b
+    PLACE is one of
+      /a/folder                        read in place, never copied
+      s3://bucket/prefix               access_key_id, secret_access_key
+      gs://bucket/prefix               service_account_key
+      azure://account/container        key, or sas
+      https://host/path                token, or username and password
+    """
+    spec = StoreSpec(*parse_place(place, options["endpoint"], options["region"]), _ask_for(fields)).check()
+    workspace = open_workspace(workspace_name)
+    unseen = options["no_check"] or spec.kind == "http"
+    made = datastores.register(
+        workspace, name, spec.kind, spec.location, spec.credentials, options["overwrite"], unseen
+    )
+    if as_default:
+        made.set_as_default()
+    if as_json:
+        emit(workspace.session.get(f"/workspaces/{workspace.id}/datastores/{made.name}"))
+    else:
+        say(f"datastore {made.name} is there{', and the default' if as_default else ''}")
+
+
+def parse_place(place: str, endpoint: str | None = None, region: str | None = None) -> tuple[str, dict[str, str]]:
+    """The kind of a store and its location, from the way that people write places."""
+    parts = urlsplit(place)
+    path = parts.path.strip("/")
+    if parts.scheme in ("s3", "gs"):
+        kind = "s3" if parts.scheme == "s3" else "gcs"
+        wanted = {"bucket": parts.netloc, "prefix": path, "endpoint": endpoint, "region": region}
+    elif parts.scheme == "azure":
+        container, _, prefix = path.partition("/")
+        kind = "azure_blob"
+        wanted = {"account": parts.netloc, "container": container, "prefix": prefix, "endpoint": endpoint}
+    elif parts.scheme in ("http", "https"):
+        kind, wanted = "http", {"url": place}
+    elif parts.scheme:
+        raise click.BadParameter(f"{place!r} is no place that a datastore can be", param_hint="PLACE")
+    else:
+        folder = os.path.abspath(os.path.expanduser(place))
+        if not os.path.isdir(folder):
+            raise click.BadParameter(f"there is no folder {folder}", param_hint="PLACE")
+        kind, wanted = "folder", {"path": folder}
+    return kind, {key: value for key, value in wanted.items() if value}
+
+
+def _ask_for(fields: tuple[str, ...]) -> dict[str, str]:
+    """Never from the command line itself, which other users of the machine can read."""
+    found: dict[str, str] = {}
+    for field in fields:
+        value = os.environ.get(f"FOOTPLATE_{field.upper()}")
+        found[field] = value if value is not None else click.prompt(field, hide_input=True, err=True)
+    return found
+
+
+@datastore.command()
+@store_argument
+@click.argument("source", type=click.Path(exists=True))
+@click.option("--to", "target", default="", metavar="PATH", help="The folder of the datastore.")
+@click.option("--overwrite", is_flag=True, help="Replace files that are there; without it they stay as they are.")
+@workspace_option
+@json_option
+def upload(name: str, source: str, target: str, overwrite: bool, workspace_name: str | None, as_json: bool) -> None:
+    """Upload a file or a folder. A second time only what is not there yet is sent."""
+    store = Datastore.get(open_workspace(workspace_name), name)
+    if os.path.isdir(source):
+        store.upload(source, target, overwrite=overwrite)
+    else:
+        store.upload_files([source], target_path=target, overwrite=overwrite)
+    if as_json:
+        emit({"datastore": store.name, "path": target})
+    else:
+        say(f"{source} is in datastore {name}" + (f", in {target}" if target else ""))
+
+
+@datastore.command("ls")
+@store_argument
+@click.argument("folder", default="")
+@workspace_option
+@json_option
+def list_folder(name: str, folder: str, workspace_name: str | None, as_json: bool) -> None:
+    """List what lies in a folder of a datastore."""
+    spec = store_spec(open_workspace(workspace_name), name.lower())
+    found = porter.call("children", {"store": spec, "folder": folder})
+    files = [Entry(*entry) for entry in found["files"]]
+    if as_json:
+        emit({"folders": found["folders"], "files": [entry._asdict() for entry in files]})
+        return
+    rows = [[f"{name}/", "", ""] for name in found["folders"]]
+    rows += [[entry.path.rpartition("/")[2], size(max(0, entry.size)), ago(entry.modified)] for entry in files]
+    table(["name", "size", "changed"], rows, right=["size"])
+
+
+@datastore.command("default")
+@store_argument
+@workspace_option
+def set_default(name: str, workspace_name: str | None) -> None:
+    """Make a datastore the workspace's default."""
+    Datastore.get(open_workspace(workspace_name), name).set_as_default()
+    say(f"{name} is the default datastore")
+
+
+@datastore.command()
+@store_argument
+@workspace_option
+def remove(name: str, workspace_name: str | None) -> None:
+    """Forget a datastore. What lies there stays."""
+    Datastore.get(open_workspace(workspace_name), name).unregister()
+    say(f"datastore {name} is forgotten; what lies there stays")

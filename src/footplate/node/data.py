@@ -1,0 +1,267 @@
+"""The data of a run on this node: inputs made visible before the ranks start, outputs brought home after their end.
+
+Inputs appear in the agent's own folder, or where `path_on_compute` says; what lies on this machine is linked, not
+copied. An output in a folder of this machine is written in place. Any other is written here and uploaded when the
+ranks have ended: in mount mode also after a failure, in upload mode only when all went well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from footplate.content.blobs import BlobFolder
+from footplate.content.listing import write_listing
+from footplate.data import present
+from footplate.data.base import Progress, Report, Store
+from footplate.data.cache import Cache
+from footplate.data.mount import Mount, adopt
+from footplate.data.present import Shown, Wanted
+from footplate.data.resolve import resolve
+from footplate.data.stores import open_store
+from footplate.data.transfer import local_files, upload
+from footplate.domain import contract, names
+from footplate.domain.datasets import DataInput, DataOutput, DatasetView, RunData, output_path
+from footplate.domain.launch import NodeOrders
+from footplate.domain.records import Cause
+from footplate.errors import FootplateError
+from footplate.node.link import Link
+from footplate.node.prepare import Failed
+from footplate.node.workdir import NodeFolder, see_installed_packages
+
+_TELL_SECONDS = 2.0
+Tell = Callable[[str], None]
+
+
+class NodeData:
+    """Made when the ranks are about to start, or, by the next agent, when they have ended."""
+
+    def __init__(self, orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder, tell: Tell) -> None:
+        see_installed_packages()  # object stores and FUSE are reached through libraries
+        self._orders, self._link, self._home, self._folder, self._tell = orders, link, home, folder, tell
+        self._known: RunData = link.insist(link.data)
+        self._scratch = os.path.join(folder.data, ".listings")
+        self._records = os.path.join(folder.data, ".mounts")
+        self._cache = Cache(os.path.join(folder.home, "cache", "data"))
+        self._shown: list[Shown] = []
+
+    # ── Before ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def bring(self) -> dict[str, str]:
+        """Make the inputs and outputs available; the variables by which a script finds them."""
+        places: dict[str, str] = {}
+        os.makedirs(self._folder.data, exist_ok=True)
+        for wanted in self._orders.inputs:
+            with self._failing(f"input {self._called(wanted)} could not be {_DONE[wanted.mode]}"):
+                places[wanted.name] = self._input(wanted)
+        for output in self._orders.outputs:
+            with self._failing(f"output {output.name!r} could not be prepared"):
+                places[output.name] = self._output(output)
+        taken = {*os.environ, *self._orders.variables}
+        return contract.data_variables(self._orders.inputs, self._orders.outputs, places, taken)
+
+    def _input(self, wanted: DataInput) -> str:
+        if wanted.mode == "direct":
+            return str(wanted.dataset)
+        at, about = self._place(wanted.name, wanted.path_on_compute), self._wanted(wanted)
+        report = self._report(f"input {wanted.name!r}")
+        if wanted.mode == "download":
+            return str(present.bring(about, at, self._scratch, wanted.overwrite, report))
+        shown = present.show(about, at, self._scratch, self._cache, report)
+        self._shown.append(shown)
+        self._remember(shown)
+        return str(shown.path)
+
+    def _remember(self, shown: Shown) -> None:
+        """Write down what is mounted, for an agent that takes our place."""
+        if shown.record is not None:
+            with open(self._records, "a", encoding="utf-8") as file:
+                file.write(shown.record + "\n")
+
+    def _wanted(self, wanted: DataInput) -> Wanted:
+        if wanted.dataset is None:
+            definition = {"sources": [{"datastore": wanted.datastore, "path": wanted.path}]}
+            return Wanted(definition, self._known.stores)
+        dataset = self._known.datasets[wanted.dataset]
+        return Wanted(dataset.definition, self._stores_of(dataset), self._listing(dataset), dataset.listing)
+
+    def _stores_of(self, dataset: DatasetView) -> dict[str, Any]:
+        named = {source.get("datastore") for source in dataset.definition["sources"]}
+        return {name: spec for name, spec in self._known.stores.items() if name in named}
+
+    def _listing(self, dataset: DatasetView) -> str | None:
+        """The file of what the version pins: in the store of this machine, to which it is fetched if need be."""
+        digest = dataset.listing
+        if digest is None:
+            return None
+        blobs = BlobFolder(os.path.join(self._folder.home, "blobs"))
+        if not blobs.has(digest):
+            self._link.insist(lambda: blobs.put_stream(digest, self._link.get_blob(digest)))
+        return blobs.path(digest)
+
+    def _output(self, output: DataOutput) -> str:
+        in_place = self._in_place(output)
+        at = self._place(output.name, output.path_on_compute)
+        if in_place is None:
+            os.makedirs(at, exist_ok=True)
+            return at
+        os.makedirs(in_place, exist_ok=True)
+        if output.path_on_compute is None:
+            return in_place
+        with contextlib.suppress(FileNotFoundError, OSError):
+            os.rmdir(at)
+        os.makedirs(os.path.dirname(at), exist_ok=True)
+        os.symlink(in_place, at)
+        return at
+
+    def _in_place(self, output: DataOutput) -> str | None:
+        """The folder of this machine that the output is written to, if it need not be brought anywhere."""
+        folder = self._store(output).folder
+        if folder is None or output.mode != "mount":
+            return None
+        return str(folder / names.clean_folder(output_path(output, self._orders.run)))
+
+    def _place(self, name: str, path_on_compute: str | None) -> str:
+        """Absolute, or relative to the working folder; a folder of ours when nobody says."""
+        if path_on_compute is None:
+            return os.path.join(self._folder.data, name)
+        return os.path.abspath(os.path.join(self._folder.wd, path_on_compute))
+
+    def _store(self, output: DataOutput) -> Store:
+        return open_store(self._known.stores[output.datastore])
+
+    # ── While ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def guard(self, pids: Iterable[int]) -> None:
+        """The ranks read here: what is mounted stays until they have ended, also when this agent is killed."""
+        for shown in self._shown:
+            shown.guard(pids)
+
+    # ── After ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def deliver(self, cause: Cause | None) -> None:
+        """Bring the outputs home, and make datasets of them when the run went well."""
+        for output in self._orders.outputs:
+            if output.mode == "upload" and cause is not None:
+                continue
+            with self._failing(f"output {output.name!r} could not be brought to datastore {output.datastore!r}"):
+                self._upload(output)
+            if output.is_dataset and cause is None and self._orders.node == 0:
+                with self._failing(f"output {output.name!r} could not be registered"):
+                    self._register(output)
+
+    def _upload(self, output: DataOutput) -> None:
+        if self._in_place(output) is not None:
+            return
+        target = names.clean_folder(output_path(output, self._orders.run))
+        place = self._place(output.name, output.path_on_compute)
+        if not os.path.isdir(place):
+            return
+        chosen = [(path, names.join(target, name)) for path, name in local_files(place) if _is_chosen(output, name)]
+        # What a run writes is its own: a file of an earlier attempt at the same place must not stand for it.
+        overwrite = output.overwrite or "{run-id}" in output.path
+        rule: Any = "replace" if overwrite else "skip"
+        done = upload(chosen, self._store(output), overwrite=rule, report=self._report(f"output {output.name!r}"))
+        if done.skipped:
+            self._link.insist(lambda: self._link.warn(_kept_words(output, done.skipped)))
+
+    def _register(self, output: DataOutput) -> None:
+        run, asked = self._orders.run, output.register
+        path = names.clean_folder(output_path(output, run))
+        definition = {"sources": [{"datastore": output.datastore, "path": path}]}
+        listing = self._pin(definition)
+        if listing is None:
+            return
+        body: dict[str, Any] = {
+            "key": f"{run}/{output.name}/{self._orders.attempt}",
+            "kind": "file",
+            "definition": definition,
+            "listing": listing,
+            "run": run,
+            "output": output.name,
+        }
+        if asked is not None:
+            body.update(name=asked.name, description=asked.description, tags=asked.tags, new_version=True)
+        workspace = self._orders.variables["AZUREML_WORKSPACE_ID"]
+        self._link.insist(lambda: self._link.register_dataset(workspace, body))
+
+    def _pin(self, definition: dict[str, Any]) -> str | None:
+        """The digest of the listing of what was written; None when that is nothing."""
+        path = os.path.join(self._scratch, f"written-{os.urandom(4).hex()}")
+        os.makedirs(self._scratch, exist_ok=True)
+        store = open_store(self._known.stores[definition["sources"][0]["datastore"]])
+        if not any(page for page in store.list(definition["sources"][0]["path"])):
+            return None
+        made = write_listing(resolve(definition, self._known.stores), path)
+        if self._home is not None:
+            BlobFolder(os.path.join(self._home, "blobs")).put_file(path)
+        elif self._link.insist(lambda: self._link.missing([made.digest])):
+            with open(path, "rb") as file:
+                self._link.insist(lambda: self._link.put_blob(made.digest, file))
+        return made.digest
+
+    def release(self) -> None:
+        """Take away what was mounted, also what an agent before us had linked outside of its folder."""
+        for shown in self._shown:
+            shown.close()
+        for mount in self._left_by_another():
+            mount.close()
+        for each in (*self._orders.inputs, *self._orders.outputs):
+            place = self._place(each.name, each.path_on_compute)
+            if os.path.islink(place):
+                os.unlink(place)
+
+    def _left_by_another(self) -> Iterator[Mount]:
+        """What an agent that was killed had mounted, and nobody has taken away since."""
+        if self._shown or not os.path.exists(self._records):
+            return
+        with open(self._records, encoding="utf-8") as file:
+            for line in file:
+                found = adopt(line.strip())
+                if found is not None:
+                    yield found
+
+    # ── Words ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _called(self, wanted: DataInput) -> str:
+        if wanted.dataset is None:
+            return f"{wanted.name!r} ({wanted.datastore}/{wanted.path})"
+        dataset = self._known.datasets[wanted.dataset]
+        return f"{wanted.name!r} (dataset {dataset.name}:{dataset.version})" if dataset.name else repr(wanted.name)
+
+    @contextlib.contextmanager
+    def _failing(self, what: str) -> Any:
+        try:
+            yield
+        except (FootplateError, OSError) as error:
+            message, hint = (error.message, error.hint) if isinstance(error, FootplateError) else (str(error), None)
+            raise Failed(Cause("data_failed", f"{what}: {message}", hint, self._orders.node)) from None
+
+    def _report(self, what: str) -> Report:
+        """Tells the story of a long transfer from time to time."""
+        following = time.monotonic() + _TELL_SECONDS
+
+        def report(progress: Progress) -> None:
+            nonlocal following
+            if time.monotonic() >= following:
+                following = time.monotonic() + _TELL_SECONDS
+                self._tell(f"{what}: {progress.files} of {progress.files_total} files, {progress.bytes} bytes")
+
+        return report
+
+
+_DONE = {"mount": "mounted", "download": "downloaded", "direct": "handed over"}
+
+
+def _is_chosen(output: DataOutput, name: str) -> bool:
+    return not output.globs or any(names.matches(pattern, name) for pattern in output.globs)
+
+
+def _kept_words(output: DataOutput, skipped: list[str]) -> str:
+    return (
+        f"output {output.name!r}: {len(skipped)} files were in datastore {output.datastore!r} already and stay as they "
+        f"are, {skipped[0]!r} first (use overwrite=True to replace them)"
+    )

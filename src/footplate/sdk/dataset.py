@@ -1,0 +1,201 @@
+"""`Dataset`: making, finding and listing datasets."""
+
+from __future__ import annotations
+
+import os
+import urllib.parse
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple, Type, Union, cast
+
+from footplate.domain.codec import from_json
+from footplate.domain.datasets import DatasetView
+from footplate.domain.names import matches
+from footplate.sdk import blobs, porter
+from footplate.sdk.data_access import store_spec, stores_of
+from footplate.sdk.data_reference import DataPath, DataReference
+from footplate.sdk.dataset_base import KINDS, AbstractDataset
+from footplate.sdk.datastore_kinds import AbstractDatastore
+from footplate.sdk.exceptions import DatasetValidationError, UserErrorException
+from footplate.sdk.file_dataset import FileDataset
+from footplate.sdk.progress import bar
+
+if TYPE_CHECKING:
+    from footplate.sdk.workspace import Workspace
+
+Source = Tuple[Dict[str, str], Optional[Any]]
+"""A source of a definition, and the datastore object that it names."""
+
+
+class FileDatasetFactory:
+    @staticmethod
+    def from_files(
+        path: Any, validate: bool = True, partition_format: Optional[str] = None, is_file: bool = False
+    ) -> FileDataset:
+        """Files by web address, or (datastore, path), or a list of either; paths may hold `*`, `**` and `?`.
+
+        `validate` looks whether there is anything at all; `is_file`: the path is one file, and not a folder of it.
+        """
+        definition, workspace = definition_of(path)
+        if partition_format:
+            definition["partition_format"] = partition_format
+        if is_file:
+            definition["is_file"] = True
+        if validate:
+            _validate(definition, workspace)
+        return FileDataset(definition, workspace)
+
+    @staticmethod
+    def upload_directory(
+        src_dir: str,
+        target: Any,
+        pattern: Optional[str] = None,
+        overwrite: bool = False,
+        show_progress: bool = True,
+    ) -> FileDataset:
+        """Bring a folder, or its files that `pattern` matches, to a datastore, and make a dataset of it there."""
+        ((source, datastore),) = list(_sources(target))
+        folder = os.path.abspath(os.path.expanduser(os.fspath(src_dir)))
+        if datastore is None:
+            raise UserErrorException(f"target is {target!r}", hint="give (datastore, 'path/on/datastore')")
+        if not os.path.isdir(folder):
+            raise UserErrorException(f"there is no folder {src_dir!r} to upload")
+        files = [(file, name) for name, file in blobs.files_below(folder) if not pattern or matches(pattern, name)]
+        if not files:
+            raise UserErrorException(f"{src_dir!r} has no files{f' that match {pattern!r}' if pattern else ''}")
+        arguments = {
+            "files": files,
+            "store": store_spec(datastore.workspace, datastore.name),
+            "folder": source["path"],
+            "overwrite": overwrite,
+        }
+        porter.call("upload", arguments, bar(f"Uploading to {datastore.name}", show_progress))
+        return FileDataset({"sources": [source]}, datastore.workspace)
+
+
+class Dataset:
+    """Datasets are made with `Dataset.File`, and found by name or id."""
+
+    File = FileDatasetFactory
+
+    @staticmethod
+    def get_by_name(workspace: Workspace, name: str, version: Union[int, str] = "latest") -> Any:
+        """A name or version that is not there is a UserErrorException."""
+        wanted = "latest" if version in (None, "latest") else version
+        path = f"/workspaces/{workspace.id}/datasets/{name}/{wanted}"
+        return dataset_of(workspace, from_json(DatasetView, workspace.session.get(path, kinds=KINDS)))
+
+    @staticmethod
+    def get_by_id(workspace: Workspace, id: str, **kwargs: Any) -> Any:
+        path = f"/workspaces/{workspace.id}/dataset-ids/{id}"
+        return dataset_of(workspace, from_json(DatasetView, workspace.session.get(path, kinds=KINDS)))
+
+    @staticmethod
+    def get_all(workspace: Workspace) -> Mapping[str, Any]:
+        """The newest version of each, by name."""
+        return Datasets(workspace)
+
+
+class Datasets(Mapping[str, Any]):
+    """The registered datasets of a workspace. Looking one up asks for it by name, without listing the others."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return Dataset.get_by_name(self._workspace, name)
+        except UserErrorException:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        found = self._workspace.session.items(f"/workspaces/{self._workspace.id}/datasets", {"latest": True})
+        return iter(sorted(item["name"] for item in found))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(repr(name) for name in self)}}}"
+
+
+CLASSES: Dict[str, Type[AbstractDataset]] = {"file": FileDataset}
+
+
+def dataset_of(workspace: Workspace, view: DatasetView) -> Any:
+    """The dataset as an object of its own class."""
+    if view.kind not in CLASSES:
+        raise UserErrorException(f"dataset {view.name or view.id!r} is {view.kind}, which this version cannot read")
+    return CLASSES[view.kind](view.definition, workspace, view)
+
+
+# ── Paths as users write them ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def definition_of(path: Any) -> Tuple[Dict[str, Any], Optional[Any]]:
+    """The definition that reads these paths, and the workspace of its datastores, None for web addresses alone."""
+    found = list(_sources(path))
+    if not found:
+        raise UserErrorException("no path was given", hint="give a web address, or (datastore, 'path/on/datastore')")
+    stores = [datastore for _, datastore in found if datastore is not None]
+    if stores and len(stores) != len(found):
+        raise UserErrorException(
+            "web addresses and datastore paths cannot be mixed in one dataset", hint="make two datasets of them"
+        )
+    return {"sources": [source for source, _ in found]}, stores[0].workspace if stores else None
+
+
+def _sources(path: Any) -> Iterator[Source]:
+    if isinstance(path, str):
+        yield {"url": _checked_url(path)}, None
+    elif isinstance(path, (DataReference, DataPath)):
+        yield _of_datastore(path.datastore, path.path_on_datastore), path.datastore
+    elif isinstance(path, AbstractDatastore):
+        yield _of_datastore(path, ""), path
+    elif isinstance(path, tuple) and len(cast("Tuple[Any, ...]", path)) == 2 and not isinstance(path[0], str):
+        datastore, below = cast("Tuple[Any, Any]", path)
+        for each in cast("List[Any]", below) if isinstance(below, (list, tuple)) else [below]:
+            yield _of_datastore(datastore, each), datastore
+    elif isinstance(path, (list, tuple)):
+        for each in cast("List[Any]", path):
+            yield from _sources(each)
+    else:
+        raise _not_a_path(path)
+
+
+def _of_datastore(datastore: Any, path: Any) -> Dict[str, str]:
+    if not isinstance(datastore, AbstractDatastore) or not isinstance(path, (str, type(None))):
+        raise _not_a_path((datastore, path))
+    return {"datastore": datastore.name, "path": (path or "").strip("/")}
+
+
+def _checked_url(url: str) -> str:
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise _not_a_path(url)
+    if "@" in parts.netloc:
+        raise UserErrorException(
+            f"the address of {parts.hostname} holds a user name or password, which a dataset would show to everybody",
+            hint="use Datastore.register_web(workspace, name, url, username=…, password=…)",
+        )
+    return url
+
+
+def _not_a_path(path: Any) -> UserErrorException:
+    return UserErrorException(
+        f"{path!r} is no path that a dataset can be made of",
+        hint="give a web address, or (datastore, 'path/on/datastore'); a folder of this machine comes into a datastore "
+        "with Dataset.File.upload_directory, or becomes one with Datastore.register_folder",
+    )
+
+
+def _validate(definition: Dict[str, Any], workspace: Optional[Any]) -> None:
+    arguments = {"definition": definition, "stores": stores_of(workspace, definition)}
+    try:
+        porter.call("peek", arguments)
+    except UserErrorException as error:
+        raise DatasetValidationError(error.message, error, hint=error.hint) from error
+
+
+def tuple_dataset(given: Tuple[Any, ...]) -> Any:
+    """(workspace, name) or (workspace, name, version)."""
+    workspace, name, *version = given
+    return Dataset.get_by_name(workspace, name, version[0] if version else "latest")

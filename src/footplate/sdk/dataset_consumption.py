@@ -1,0 +1,71 @@
+"""A dataset on its way into a run: under which name, and how the script is to find it."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import re
+from typing import Any, Dict, Optional
+
+from footplate.sdk.exceptions import UserErrorException
+
+_NAME = re.compile(r"[a-zA-Z_]+[a-zA-Z0-9_]*", re.ASCII)
+_MODES = ("direct", "mount", "download")
+_RISKY = ("path", "home", "user", "shell", "tmpdir", "lang", "pwd")
+_log = logging.getLogger(__name__)
+
+
+class DatasetConsumptionConfig:
+    """`dataset`: a dataset, or (workspace, name[, version]), which is looked up when the run is submitted."""
+
+    def __init__(self, name: str, dataset: Any, mode: str = "direct", path_on_compute: Optional[str] = None) -> None:
+        if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UserErrorException(
+                f"{name!r} cannot name an input", hint="use letters, digits and '_', not beginning with a digit"
+            )
+        if name.lower() in _RISKY:
+            _log.warning("the input is named %r, as a variable that programs read; another name is safer", name)
+        if str(mode).lower() not in _MODES:
+            raise UserErrorException(f"mode is {mode!r}", hint=f"use one of {', '.join(_MODES)}")
+        self.name = name
+        self.dataset = dataset
+        self.mode = str(mode).lower()
+        self.path_on_compute = path_on_compute
+
+    def as_mount(self, path_on_compute: Optional[str] = None) -> DatasetConsumptionConfig:
+        return self._as("mount", path_on_compute)
+
+    def as_download(self, path_on_compute: Optional[str] = None) -> DatasetConsumptionConfig:
+        return self._as("download", path_on_compute)
+
+    def as_direct(self) -> DatasetConsumptionConfig:
+        return self._as("direct", None)
+
+    def _as(self, mode: str, path_on_compute: Optional[str]) -> DatasetConsumptionConfig:
+        if mode != "direct" and getattr(self.dataset, "kind", "file") == "tabular":
+            raise UserErrorException(
+                f"input {self.name!r} is a tabular dataset, which has no files to {mode}",
+                hint="hand it over as it is: the script gets it from run.input_datasets",
+            )
+        made = copy.copy(self)
+        made.mode, made.path_on_compute = mode, path_on_compute
+        return made
+
+    def to_definition(self) -> Dict[str, Any]:
+        """As `get_details()['runDefinition']['data']` shows it."""
+        dataset = self.dataset
+        known = {"id": getattr(dataset, "id", None), "name": getattr(dataset, "name", None)}
+        version = getattr(dataset, "version", None)
+        return {
+            "dataLocation": {"dataset": dict(known, version=None if version is None else str(version))},
+            "mechanism": self.mode.capitalize(),
+            "environmentVariableName": self.name,
+            "pathOnCompute": self.path_on_compute,
+            "overwrite": False,
+        }
+
+    def __deepcopy__(self, memo: Any) -> DatasetConsumptionConfig:
+        return copy.copy(self)
+
+    def __repr__(self) -> str:
+        return f"DatasetConsumptionConfig(name={self.name!r}, mode={self.mode!r}, dataset={self.dataset!r})"

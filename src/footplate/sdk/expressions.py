@@ -1,0 +1,88 @@
+"""Conditions that read as Python: `(ds['year'] >= 2020) & (ds.file_metadata['Size'] > 1000)`."""
+
+from __future__ import annotations
+
+import difflib
+from datetime import date, datetime, timezone
+from typing import Any, Dict, Iterable, Sequence
+
+from footplate.sdk.exceptions import UserErrorException
+
+
+class Expression:
+    """Compare it, join it with `&`, `|` and `~`; what it says is plain data (`footplate.domain.expressions`)."""
+
+    def __init__(self, data: Dict[str, Any]) -> None:
+        self.data = data
+
+    def _with(self, op: str, other: Any) -> Expression:
+        return Expression({"op": op, "args": [self.data, _plain(other)]})
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]  # pyright: ignore
+        return self._with("==", other)
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]  # pyright: ignore
+        return self._with("!=", other)
+
+    def __lt__(self, other: Any) -> Expression:
+        return self._with("<", other)
+
+    def __le__(self, other: Any) -> Expression:
+        return self._with("<=", other)
+
+    def __gt__(self, other: Any) -> Expression:
+        return self._with(">", other)
+
+    def __ge__(self, other: Any) -> Expression:
+        return self._with(">=", other)
+
+    def __and__(self, other: Expression) -> Expression:
+        return self._with("and", other)
+
+    def __or__(self, other: Expression) -> Expression:
+        return self._with("or", other)
+
+    def __invert__(self) -> Expression:
+        return Expression({"op": "not", "args": [self.data]})
+
+    def isin(self, values: Iterable[Any]) -> Expression:
+        return Expression({"op": "isin", "args": [self.data, {"value": [_plain(v)["value"] for v in values]}]})
+
+    def is_null(self) -> Expression:
+        return Expression({"op": "is_null", "args": [self.data]})
+
+    def __bool__(self) -> bool:
+        raise UserErrorException(
+            "an expression has no truth of its own", hint="join conditions with & and |, each in parentheses"
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # pyright: ignore  # == does not compare expressions
+
+    def __repr__(self) -> str:
+        return f"Expression({self.data!r})"
+
+
+class Fields:
+    """`fields['Size']` is an expression. Where the names are known, a misspelled one is an error."""
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self._names = names
+
+    def __getitem__(self, name: str) -> Expression:
+        if self._names and name not in self._names:
+            near = difflib.get_close_matches(name, self._names, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self._names)}"
+            raise UserErrorException(f"files have no {name!r}", hint=hint)
+        return Expression({"field": name})
+
+
+def _plain(value: Any) -> Dict[str, Any]:
+    if isinstance(value, Expression):
+        return value.data
+    if isinstance(value, datetime):
+        return {"value": (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).timestamp()}
+    if isinstance(value, date):
+        return {"value": datetime(value.year, value.month, value.day, tzinfo=timezone.utc).timestamp()}
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return {"value": value}
+    raise UserErrorException(f"{value!r} cannot stand in a filter", hint="compare with a number, a string or a time")

@@ -1,0 +1,152 @@
+"""A folder that a run writes and that becomes data of the workspace."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+from footplate.domain.datasets import OUTPUT_PATH, DataOutput, Registration, output_path
+from footplate.sdk.data_reference import DataPath
+from footplate.sdk.dataset_consumption import DatasetConsumptionConfig
+from footplate.sdk.datastore_kinds import AbstractDatastore
+from footplate.sdk.exceptions import UserErrorException
+
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
+
+
+class OutputFileDatasetConfig:
+    """Among a run's arguments it becomes the path of a folder to write to. Every method gives a changed copy.
+
+    `destination`: (datastore, 'path'), in which `{run-id}` and `{output-name}` are filled in; the default datastore's
+    `dataset/{run-id}/{output-name}` without one. `source`: where the folder is on the machine that runs the script.
+    """
+
+    def __init__(
+        self,
+        name: Optional[str] = None,
+        destination: Any = None,
+        source: Optional[str] = None,
+        partition_format: Optional[str] = None,
+    ) -> None:
+        if name is not None and not _NAME.fullmatch(name):
+            raise UserErrorException(
+                f"{name!r} cannot name an output", hint="use letters, digits and '_', not beginning with a digit"
+            )
+        self.name = name or f"output_{os.urandom(4).hex()}"
+        self.destination = _destination(destination)
+        self.source = source
+        self.partition_format = partition_format
+        self.mode = "mount"
+        self._globs: Tuple[str, ...] = ()
+        self._overwrite = False
+        self._registration: Optional[Registration] = None
+        self._runs: List[str] = []  # shared by all copies: the runs that were submitted with it
+
+    def as_mount(self, disable_metadata_cache: bool = False) -> OutputFileDatasetConfig:
+        """What is written is kept also when the run fails."""
+        return self._copy(mode="mount")
+
+    def as_upload(
+        self, overwrite: bool = False, source_globs: Union[str, Sequence[str], None] = None
+    ) -> OutputFileDatasetConfig:
+        """What is there when the script has ended well is brought to the datastore."""
+        globs = (source_globs,) if isinstance(source_globs, str) else tuple(source_globs or ())
+        return self._copy(mode="upload", _overwrite=overwrite, _globs=globs)
+
+    def register_on_complete(
+        self, name: str, description: Optional[str] = None, tags: Optional[Mapping[str, Any]] = None
+    ) -> OutputFileDatasetConfig:
+        """When the run has completed, what it wrote becomes the next version of the dataset `name`."""
+        texts = {str(key): None if value is None else str(value) for key, value in (tags or {}).items()}
+        return self._copy(_registration=Registration(name, description, texts))
+
+    def as_input(self, name: Optional[str] = None) -> DatasetConsumptionConfig:
+        """What the run that was submitted last with this output wrote, as the input of another run."""
+        return DatasetConsumptionConfig(name or self.name, self, "mount")
+
+    def read_delimited_files(self, *args: Any, **kwargs: Any) -> Any:
+        raise _no_table()
+
+    def read_parquet_files(self, *args: Any, **kwargs: Any) -> Any:
+        raise _no_table()
+
+    def _copy(self, **changes: Any) -> OutputFileDatasetConfig:
+        made = copy.copy(self)
+        for name, value in changes.items():
+            setattr(made, name, value)
+        return made
+
+    # ── for submission ──
+
+    def to_output(self, default_datastore: str) -> DataOutput:
+        datastore, path = self.destination
+        return DataOutput(
+            self.name,
+            datastore or default_datastore,
+            path or OUTPUT_PATH,
+            self.mode,
+            self.source,
+            self._globs,
+            self._overwrite,
+            register=self._registration,
+        )
+
+    def submitted_with(self, run_id: str) -> None:
+        self._runs.append(run_id)
+
+    def written(self, default_datastore: str) -> Dict[str, str]:
+        """Where the last run has written to, as a source of a dataset."""
+        output = self.to_output(default_datastore)
+        if not self._runs and "{run-id}" in output.path:
+            raise UserErrorException(
+                f"output {self.name!r} has not been written by any run yet",
+                hint="submit the run that writes it first, with this same object",
+            )
+        return {"datastore": output.datastore, "path": output_path(output, self._runs[-1] if self._runs else "")}
+
+    def to_definition(self) -> Dict[str, Any]:
+        """As `get_details()['runDefinition']['outputData']` shows it."""
+        datastore, path = self.destination
+        registration = self._registration
+        return {
+            "outputLocation": {"dataPath": {"datastoreName": datastore, "relativePath": path or OUTPUT_PATH}},
+            "mechanism": self.mode.capitalize(),
+            "additionalOptions": {
+                "pathOnCompute": self.source,
+                "registrationOptions": None
+                if registration is None
+                else {"name": registration.name, "description": registration.description, "tags": registration.tags},
+                "uploadOptions": {"overwrite": self._overwrite, "sourceGlobs": {"globPatterns": list(self._globs)}},
+            },
+            "environmentVariableName": None,
+        }
+
+    def __deepcopy__(self, memo: Any) -> OutputFileDatasetConfig:
+        return copy.copy(self)
+
+    def __repr__(self) -> str:
+        return f"OutputFileDatasetConfig(name={self.name!r}, mode={self.mode!r}, destination={self.destination!r})"
+
+
+def _destination(given: Any) -> Tuple[Optional[str], Optional[str]]:
+    """The name of the datastore and the path there, each None where nobody says."""
+    if given is None:
+        return None, None
+    if isinstance(given, AbstractDatastore):
+        return given.name, None
+    if isinstance(given, DataPath):
+        return given.datastore_name, given.path_on_datastore
+    if isinstance(given, tuple) and 1 <= len(given) <= 2:  # pyright: ignore[reportUnknownArgumentType]
+        datastore: Any = given[0]  # pyright: ignore[reportUnknownVariableType]
+        path: Any = given[1] if len(given) == 2 else None  # pyright: ignore
+        if isinstance(datastore, AbstractDatastore) and isinstance(path, (str, type(None))):
+            return datastore.name, path
+    raise UserErrorException(f"destination is {given!r}", hint="give (datastore, 'path/on/datastore')")
+
+
+def _no_table() -> UserErrorException:
+    return UserErrorException(
+        "an output cannot be read as a table by this version", hint="read its files in the next run, with as_input()"
+    )
