@@ -60,9 +60,17 @@ def test_interactive(run: Run) -> None:
     assert "best degree: 4" in output
 
 
+def test_data(run: Run) -> None:
+    assert run("05-data", "submit.py").splitlines() == [
+        "poems, version 1 has ['/sea-fever.txt']",
+        "words: 15",
+        "as it was registered: True",
+    ]
+
+
 def test_a_lesson_is_at_most_three_files_and_says_how_to_run_it() -> None:
     lessons = sorted(folder for folder in EXAMPLES.iterdir() if folder.is_dir())
-    assert len(lessons) == 4
+    assert len(lessons) == 5
     for folder in lessons:
         files = [f for f in folder.rglob("*") if f.is_file() and "__pycache__" not in f.parts]
         assert len(files) <= 3

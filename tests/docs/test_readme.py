@@ -30,3 +30,9 @@ def test_the_first_run_works(run_page: Callable[[Path], list[str]]) -> None:
     assert "outputs/model.json" in looked
     assert "node 0: the script runs" in looked
     assert "lowest-point version 1 comes from run parabola_" in submitted
+
+
+def test_the_data_guide_works(run_page: Callable[[Path], list[str]]) -> None:
+    _, output = run_page(ROOT / "docs" / "guides" / "data.md")
+    assert "1 ['/cats/1.txt', '/cats/2.txt']" in output and "['/cats.txt']" in output
+    assert "read by" in output and "pictures:1 is as it was registered" in output

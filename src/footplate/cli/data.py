@@ -12,7 +12,7 @@ from footplate.cli.console import ago, counted, emit, pairs, say, size, tag_word
 from footplate.cli.context import json_option, names_of, open_workspace, parse_pairs, workspace_option
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
-from footplate.sdk import blobs
+from footplate.sdk import blobs, porter
 from footplate.sdk.dataset import Dataset
 from footplate.sdk.datastore import Datastore
 from footplate.sdk.workspace import Workspace
@@ -201,6 +201,35 @@ def lineage(dataset: str, workspace_name: str | None, as_json: bool) -> None:
         table(["", f"{view['name']}:{view['version']}", "status", "how"], lines, shrink=["how"])
     else:
         say(f"no run has read or written {view['name']}:{view['version']}")
+
+
+@data.command()
+@click.option("--clear", is_flag=True, help="Remove everything that no run is reading.")
+@click.option("--keep", type=click.FloatRange(0), metavar="GB", help="Remove what was not used for longest.")
+@json_option
+def cache(clear: bool, keep: float | None, as_json: bool) -> None:
+    """Show what this machine keeps of remote data, or make room.
+
+    What was fetched from a store stays for the next run, up to a limit; what was not used for longest goes first.
+    """
+    folder = porter.cache_folder()
+    freed = 0
+    if clear or keep is not None:
+        freed = porter.call("clear_cache", {"cache": folder, "keep": 0 if clear else int((keep or 0) * 1e9)})
+    found = porter.call("cache_usage", {"cache": folder})
+    if as_json:
+        emit({"folder": folder, "freed": freed, **found})
+        return
+    pairs(
+        [
+            ("folder", folder),
+            ("files", str(found["files"])),
+            ("size", size(found["bytes"])),
+            ("in use", size(found["held"])),
+            ("limit", size(found["limit"])),
+            ("made free", size(freed) if freed else None),
+        ]
+    )
 
 
 def _parse(dataset: str) -> tuple[str, int | None]:

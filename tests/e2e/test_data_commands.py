@@ -1,0 +1,76 @@
+"""`footplate data` and `footplate datastore`, as people type them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def pictures(project: Path) -> Path:
+    folder = project / "pictures"
+    folder.mkdir()
+    (folder / "a.txt").write_text("a")
+    (folder / "b.txt").write_text("bb")
+    return folder
+
+
+def test_add_list_show_download_verify(footplate: Any, pictures: Path) -> None:
+    assert footplate("data", "add", "pictures", "pictures", "--tag", "kind=toy").stdout == "pictures:1\n"
+    (pictures / "c.txt").write_text("c")
+    assert footplate.json("data", "add", "pictures", "pictures")["version"] == 2
+    (listed,) = footplate.json("data", "list")
+    assert (listed["name"], listed["version"], listed["files"], listed["size"]) == ("pictures", 2, 3, 4)
+    assert [item["version"] for item in footplate.json("data", "list", "--name", "pictures")] == [2, 1]
+    shown = footplate("data", "show", "pictures:1").stdout
+    assert "2 files, 3 B" in shown and "a.txt" in shown and "kind=toy" in shown
+    footplate("data", "download", "pictures:1", "--to", "got")
+    assert sorted(os.listdir(pictures.parent / "got")) == ["a.txt", "b.txt"]
+    assert "as it was registered" in footplate("data", "verify", "pictures").stdout
+    assert "no dataset 'nothing'" in footplate("data", "show", "nothing", code=1).stderr
+    assert "no run has read" in footplate("data", "lineage", "pictures").stderr
+
+
+def test_a_store_is_added_looked_into_and_verified(footplate: Any, pictures: Path) -> None:
+    footplate("datastore", "add", "raw", "pictures", "--default")
+    stores = {store["name"]: store for store in footplate.json("datastore", "list")}
+    assert stores["raw"]["is_default"] and stores["raw"]["location"] == {"path": str(pictures)}
+    footplate("datastore", "upload", "raw", "pictures/a.txt", "--to", "more")
+    seen = footplate.json("datastore", "ls", "raw")
+    assert (seen["folders"], [file["path"] for file in seen["files"]]) == (["more"], ["a.txt", "b.txt"])
+    assert "more/" in footplate("datastore", "ls", "raw").stdout
+    footplate("data", "add", "texts", "raw:*.txt")
+    (pictures / "a.txt").write_text("changed")
+    changed = footplate("data", "verify", "texts", code=1)
+    assert "changed" in changed.stdout and "a.txt" in changed.stdout
+    footplate("datastore", "default", "workspaceblobstore")
+    footplate("datastore", "remove", "raw")
+    assert "raw" not in {store["name"] for store in footplate.json("datastore", "list")}
+
+
+def test_credentials_are_not_on_the_command_line(footplate: Any, home: Path) -> None:
+    footplate(
+        "datastore", "add", "bucket", "s3://my-bucket/some/prefix", "--no-check", "--endpoint", "http://127.0.0.1:9",
+        "--credential", "access_key_id", "--credential", "secret_access_key",
+        FOOTPLATE_ACCESS_KEY_ID="me", FOOTPLATE_SECRET_ACCESS_KEY="hush-hush",
+    )  # fmt: skip
+    (bucket,) = [store for store in footplate.json("datastore", "list") if store["name"] == "bucket"]
+    assert bucket["has_credentials"] and bucket["location"]["prefix"] == "some/prefix"
+    assert "hush" not in footplate("datastore", "list").stdout
+    for file in home.rglob("*"):
+        assert not file.is_file() or b"hush-hush" not in file.read_bytes(), file
+
+
+@pytest.mark.parametrize("place", ["ftp://x/y", "/no/such/folder"])
+def test_what_is_no_place_is_refused(footplate: Any, place: str) -> None:
+    assert "PLACE" in footplate("datastore", "add", "x", place, code=2).stderr
+
+
+def test_the_cache_says_what_it_holds(footplate: Callable[..., Any]) -> None:
+    found = footplate.json("data", "cache")  # type: ignore[attr-defined]
+    assert (found["files"], found["bytes"], found["freed"]) == (0, 0, 0)
+    assert footplate.json("data", "cache", "--clear")["files"] == 0  # type: ignore[attr-defined]
