@@ -64,6 +64,11 @@ def test_making_listing_and_writing_down_workspaces(home: Path, tmp_path: Path, 
     assert Workspace.from_config(str(tmp_path / "sub")).id == other.id
 
 
+def test_the_first_blobs_of_a_home_already_go_straight_into_its_store(workspace: Workspace, home: Path):
+    assert workspace.session.blob_folder == str(home / "blobs")
+    assert list((home / "blobs").iterdir()) == []
+
+
 def test_experiments(workspace: Workspace):
     with pytest.raises(UserErrorException, match="'no spaces'"):
         Experiment(workspace, "no spaces")

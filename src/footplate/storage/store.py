@@ -53,6 +53,8 @@ class Store:
         """The store of this home folder, made or migrated if need be. `database`: an address, None for SQLite in it."""
         with translated():
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Clients of this machine put blobs straight into it, if they can see it before the first one is there.
+            (home / "blobs").mkdir(mode=0o700, exist_ok=True)
         opened = Database(database or home / "footplate.db")
         try:
             migrate.bring_up_to_date(opened, home)
