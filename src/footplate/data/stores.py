@@ -68,8 +68,11 @@ class _LaterStore:
 def find(store: Store, path: str = "") -> Iterator[Entry]:
     """The files that a path of a user means: the file itself, all of a folder, or what a pattern matches.
 
-    Nothing found is NotFound, raised once the listing is through.
+    Nothing found is NotFound, raised once the listing is through. A web server lists nothing: there it is a file.
     """
+    if store.spec.kind == HTTP:
+        yield store.stat(path)
+        return
     if names.is_pattern(path):
         found = _match(store, path.strip("/"))
     else:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from footplate.data import download, open_store
+from footplate.data import download, find, open_store
 from footplate.data.base import SMALL
 from footplate.data.http import HttpStore
 from footplate.domain.data import StoreSpec, place
@@ -176,6 +176,14 @@ def test_whole_addresses_where_there_is_no_base(web: WebServer) -> None:
     for bad in ("ftp://x/y", "/etc/passwd", "http://u:p@host/", "http://h:x/", "http://h/a b", ""):
         with pytest.raises(InvalidInput):
             store.read(bad)
+
+
+def test_a_file_is_found_by_its_address(web: WebServer) -> None:
+    address = web.serve("what?/a*b.csv", b"data")
+    assert [entry.size for entry in find(open_store(StoreSpec("http")), address)] == [4]
+    assert [entry.path for entry in find(store_of(web), "what?/a*b.csv")] == ["what?/a*b.csv"]
+    with pytest.raises(NotFound, match="nothing"):
+        list(find(store_of(web), "nothing"))
 
 
 def test_nobody_listens() -> None:

@@ -17,6 +17,7 @@ from footplate.data.base import SMALL
 from footplate.data.sysmount import is_mounted, unmount
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Conflict, NotFound
+from footplate.testing.servers import RcloneS3, find_rclone
 from footplate.testing.web_server import WebServer
 
 needs_fuse = pytest.mark.skipif(not mounts.has_fuse() or os.geteuid() != 0, reason="needs FUSE")
@@ -270,3 +271,22 @@ def test_a_mount_ends_with_its_last_guard(tmp_path: Path, cache: Cache, site: Si
     assert (tmp_path / "m" / "a.txt").read_bytes() == b"alpha"
     end(reader)
     eventually(lambda: is_gone(tmp_path / "m"))
+
+
+@needs_fuse
+def test_a_folder_of_an_object_store_is_listed_as_somebody_looks(tmp_path: Path, cache: Cache) -> None:
+    program = find_rclone()
+    assert program is not None
+    server = RcloneS3(program)
+    try:
+        spec = server.new_store()
+        store, big = open_store(spec), os.urandom(SMALL + 5)
+        store.put("data/a.txt", b"alpha")
+        store.put("data/deep/big", big)
+        store.put("beside", b"not here")
+        with mount_folder(spec, "data", tmp_path / "m", cache) as mount:
+            assert sorted(os.listdir(mount.path)) == ["a.txt", "deep"]
+            assert read_all(mount.path) == {"a.txt": b"alpha", "deep/big": big}
+            assert not (mount.path / "beside").exists()
+    finally:
+        server.stop()
