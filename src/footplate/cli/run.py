@@ -59,6 +59,7 @@ Exit code: 0 when the run was submitted. With --wait, the outcome of the run:
 @click.option("--name", metavar="TEXT", help="A name to show for the run.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="End the run, as failed, after so long.")
+@click.option("--gpus", type=click.IntRange(0), metavar="N", help="GPUs to have alone.  [default: one, if it is free]")
 @click.option("--attempts", type=click.IntRange(1), default=1, metavar="N", help="Starts in all, if nodes are lost.")
 @click.option("--wait/--no-wait", help="Wait for the end; the exit code is the run's.  [default: --no-wait]")
 @click.option("--stream/--no-stream", default=True, show_default=True, help="With --wait: show the log as it grows.")
@@ -122,6 +123,7 @@ def _config(script: str, arguments: tuple[str, ...], settings: dict[str, Any]) -
         environment=_environment(settings["requirements"], settings["python"]),
         max_run_duration_seconds=settings["timeout"],
     )
+    config.run_config.gpus = settings["gpus"]
     config.run_config.max_attempts = settings["attempts"]
     from_file = _read_variables(settings["env_file"]) if settings["env_file"] else {}
     config.run_config.environment_variables = {**from_file, **parse_pairs(settings["variables"], "--env")}

@@ -80,6 +80,7 @@ class NodeOrders:
     hold: int = 0
     others_ended: bool = True
     mpi: Optional[MpiOrders] = None
+    gpus: Tuple[str, ...] = ()  # UUIDs of the devices that this node has for itself
 
 
 def plan(spec: RunSpec, places: Sequence[Place]) -> Tuple[RankPlan, ...]:

@@ -24,8 +24,9 @@ Effects are idempotent; `resume(record)` gives those that a restarted server mus
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple, Union
 
+from footplate.domain.gpus import devices, needs
 from footplate.domain.launch import meets
 from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunRecord, Stage, Waiting
 from footplate.errors import InvalidTransition
@@ -74,6 +75,13 @@ class Joined:
 class Prepares:
     node: int
     message: str
+
+
+@dataclass(frozen=True)
+class Equipped:
+    """It is decided which GPUs the nodes have for themselves: the UUIDs of each node, in the order of the nodes."""
+
+    gpus: Tuple[Tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -169,8 +177,8 @@ class Warned:
 
 
 Event = Union[
-    Submitted, Locked, Waits, Admitted, Launched, Joined, Prepares, Prepared, Started, Attends, RankFailed, Exited,
-    Done, Lost, Vanished, Fails, CancelAsked, Completes, Restarted, Warned,
+    Submitted, Locked, Waits, Admitted, Launched, Joined, Prepares, Equipped, Prepared, Started, Attends, RankFailed,
+    Exited, Done, Lost, Vanished, Fails, CancelAsked, Completes, Restarted, Warned,
 ]  # fmt: skip
 
 # ── Effects ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -210,7 +218,12 @@ class NextAttempt:
     handle: Optional[str]
 
 
-Effect = Union[ResolveLock, Schedule, Launch, StopNodes, Conclude, NextAttempt]
+@dataclass(frozen=True)
+class FreeGpus:
+    """GPUs are free again: whoever waits for some is to look."""
+
+
+Effect = Union[ResolveLock, Schedule, Launch, StopNodes, Conclude, NextAttempt, FreeGpus]
 Decision = Tuple[RunRecord, Tuple[Effect, ...]]
 
 # ── Status ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -259,6 +272,14 @@ def is_ready(record: RunRecord) -> bool:
     return all(node.state not in early for node in record.nodes)
 
 
+def is_equipped(record: RunRecord) -> bool:
+    """Whether it is decided which GPUs the nodes have. Where there are none and none is a must, nothing has to be."""
+    if all(node.gpus is not None for node in record.nodes):
+        return True
+    must = any(need.exact and need.count for need in needs(record.spec))
+    return not must and not any(devices(node.info) for node in record.nodes)
+
+
 # ── The decision ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -275,7 +296,15 @@ def apply(record: RunRecord, event: Event, now: float) -> Decision:
             f"see what happened to it with: footplate runs show {record.id}",
         )
     after, effects = _HANDLERS[type(event)](record, event, now)
-    return (record, ()) if after is record else (replace(after, version=record.version + 1), effects)
+    if after is record:
+        return record, ()
+    freed = (FreeGpus(),) if _held_gpus(record) - _held_gpus(after) else ()
+    return replace(after, version=record.version + 1), (*effects, *freed)
+
+
+def _held_gpus(record: RunRecord) -> Set[str]:
+    """Those in use: a node whose ranks have ended needs its no more, whatever it still ships."""
+    return {uuid for node in record.nodes if node.state not in _ENDED for uuid in node.gpus or ()}
 
 
 def resume(record: RunRecord) -> Tuple[Effect, ...]:
@@ -362,10 +391,20 @@ def _joined(record: RunRecord, event: Joined, now: float) -> Decision:
 
 def _prepares(record: RunRecord, event: Prepares, now: float) -> Decision:
     node = record.nodes[event.node]
-    if node.state not in (NodeState.JOINED, NodeState.PREPARING) or node.message == event.message:
+    if node.state not in (NodeState.JOINED, NodeState.PREPARING, NodeState.PREPARED) or node.message == event.message:
         return record, ()
-    after = _with_node(record, event.node, state=NodeState.PREPARING, message=event.message)
+    state = NodeState.PREPARED if node.state is NodeState.PREPARED else NodeState.PREPARING
+    after = _with_node(record, event.node, state=state, message=event.message)
     return replace(after, stage=Stage.PREPARING), ()
+
+
+def _equipped(record: RunRecord, event: Equipped, now: float) -> Decision:
+    if len(event.gpus) != len(record.nodes) or all(node.gpus is not None for node in record.nodes):
+        return record, ()
+    after = record
+    for node, gpus in enumerate(event.gpus):
+        after = _with_node(after, node, gpus=gpus, message=None)
+    return after, ()
 
 
 def _prepared(record: RunRecord, event: Prepared, now: float) -> Decision:
@@ -586,7 +625,7 @@ def _with_node(record: RunRecord, index: int, **changes: Any) -> RunRecord:
 
 _HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
     Submitted: _submitted, Locked: _locked, Waits: _waits, Admitted: _admitted, Launched: _launched, Joined: _joined,
-    Prepares: _prepares, Prepared: _prepared, Started: _started, Attends: _attends,
+    Prepares: _prepares, Equipped: _equipped, Prepared: _prepared, Started: _started, Attends: _attends,
     RankFailed: _rank_failed, Exited: _exited, Done: _done, Lost: _lost, Vanished: _vanished, Fails: _fails,
     CancelAsked: _cancel_asked, Completes: _completes, Restarted: _restarted, Warned: _warned,
 }  # fmt: skip
@@ -606,6 +645,7 @@ def tell(event: Event) -> str:
         Launched: lambda e: "the engine started its agents",
         Joined: lambda e: f"{node}: agent on {e.host} reported",
         Prepares: lambda e: f"{node}: {e.message}",
+        Equipped: lambda e: "GPUs: " + (", ".join(uuid for gpus in e.gpus for uuid in gpus) or "none is free"),
         Prepared: lambda e: f"{node}: ready to start",
         Started: lambda e: f"{node}: the script runs",
         Attends: lambda e: f"{node}: its workers are done, what serves others stays",

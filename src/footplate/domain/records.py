@@ -81,6 +81,7 @@ class NodeRecord:
     message: Optional[str] = None  # what it is doing now, in words
     info: Dict[str, Any] = field(default_factory=lambda: {})  # cpus, memory, gpus, python, …
     ports: Tuple[int, ...] = ()  # held by its agent for its ranks
+    gpus: Optional[Tuple[str, ...]] = None  # the UUIDs of those it has for itself; None until that is decided
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,15 @@ class Distribution:
 
 
 @dataclass(frozen=True)
+class GpuRequest:
+    """GPUs that the run is to have for itself, by number or just `needed`; without any of these, see `domain.gpus`."""
+
+    per_node: Optional[int] = None
+    per_process: Optional[int] = None
+    needed: bool = False
+
+
+@dataclass(frozen=True)
 class EnvironmentSpec:
     """The interpreter that ranks run under.
 
@@ -77,6 +86,7 @@ class RunSpec:
     environment: EnvironmentSpec = EnvironmentSpec()
     environment_variables: Dict[str, str] = field(default_factory=lambda: {})
     distribution: Distribution = Distribution()
+    gpus: GpuRequest = GpuRequest()
     snapshot: Optional[str] = None
     lock: Optional[str] = None  # digest of a lock to run with, as it is; without one the environment is resolved
     max_seconds: Optional[float] = None
@@ -128,6 +138,7 @@ def check_spec(spec: RunSpec) -> None:
     check_data(spec.inputs, spec.outputs)
     if spec.max_attempts < 1:
         raise InvalidInput(f"max_attempts is {spec.max_attempts}", "give 1 for no retries, or more")
+    _check_gpus(spec.gpus)
     if spec.kind == "job":
         _check_program(spec.program)
         _check_distribution(spec.distribution)
@@ -151,6 +162,16 @@ def _leaves(path: str) -> bool:
 def _check_passable(what: str, text: str) -> None:
     if "\0" in text:
         raise InvalidInput(f"{what} has a NUL character in {text!r}", "remove it: no process can be given one")
+
+
+def _check_gpus(wanted: GpuRequest) -> None:
+    for name, count in (("gpus", wanted.per_node), ("gpus_per_process", wanted.per_process)):
+        if count is not None and count < 0:
+            raise InvalidInput(f"{name} is {count}", "give 0 or more, or nothing for one for each process")
+    if wanted.per_node is not None and wanted.per_process is not None:
+        raise InvalidInput(
+            f"gpus is {wanted.per_node} and gpus_per_process is {wanted.per_process}", "give one of the two"
+        )
 
 
 def _check_distribution(wanted: Distribution) -> None:

@@ -10,5 +10,6 @@ live.
     link      the part of the HTTP API that agents use   causes    why a rank ended, in words
     courier   the thread that talks to the server        sync      what has grown, by offset
     outputs   ./outputs, into the store                  sampler   CPU, memory, disk, network and GPU as series
+    gpus      found and looked at                        leases    GPUs that this node has for itself
     salvage   what a lost attempt had not handed over    stacks    where the processes are, also when they hang
 """

@@ -19,6 +19,7 @@ from footplate import __version__, environments
 from footplate.client.home import read_record
 from footplate.client.launcher import revive_server
 from footplate.client.transport import Transport
+from footplate.domain import gpus
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
@@ -27,6 +28,7 @@ from footplate.lazy import Deferred
 from footplate.node import causes, containers, gang, machine, outputs, prepare, ranks, salvage, sampler, stacks, tree
 from footplate.node.courier import Courier
 from footplate.node.daemons import LOOK_SECONDS, Daemons
+from footplate.node.leases import Leases
 from footplate.node.link import SHORT_PATIENCE, Abandoned, Link
 from footplate.node.options import Options
 from footplate.node.ports import HeldPorts, own_address
@@ -124,6 +126,8 @@ class Agent:
         self._ports: HeldPorts | None = None
         self._attending = False
         self._daemons: Daemons | None = None
+        self._leases = Leases(folder.home, folder.marker())
+        self._obstacle: str | None = None
         self._wake, self._waker = os.pipe()
         for end in (self._wake, self._waker):
             os.set_blocking(end, False)
@@ -223,6 +227,8 @@ class Agent:
             self._data_variables = self._data.bring()
         if not self._orders.ready:
             self._meet()
+        if self._orders.gpus:
+            self._leases.take(self._orders.gpus, self._wait_for_gpu)
         self._interruptible = False
         return interpreter
 
@@ -235,6 +241,12 @@ class Agent:
             self._orders = self._link.insist(lambda: self._link.orders(_GANG_WAIT_SECONDS))
         if self._orders.stop:
             raise _Stopped
+
+    def _wait_for_gpu(self, why: str) -> None:
+        if why != self._obstacle:
+            self._obstacle = why
+            say(f"waiting: {why}")
+            self._tell_preparing(why)
 
     def _tell_preparing(self, message: str) -> None:
         self._talk().tell("prepares", message)
@@ -334,6 +346,10 @@ class Agent:
             variables["FOOTPLATE_HOME"] = options.home
         return variables
 
+    def _own_gpus(self) -> tuple[str, ...] | None:
+        """Those whose use is of interest; None, which is all, when the user has chosen for himself."""
+        return None if gpus.VISIBLE in self._orders.variables else self._orders.gpus
+
     def _state(self) -> dict[str, Any]:
         return {"run": self._orders.run, "began": self._began, "container_program": self._container_program}
 
@@ -357,6 +373,8 @@ class Agent:
             self._daemons = Daemons(self._orders, self._folder, self._enlist)
         tree.become_subreaper()
         self._write_state()
+        for uuid in self._leases.take_back(self._orders.gpus):
+            say(f"GPU {uuid} is another run's by now")
         living = sum(rank.ended is None for rank in found)
         say(f"took over from an agent that died: {living} of {len(found)} ranks still run")
         return True
@@ -370,7 +388,7 @@ class Agent:
         self._talk().tell("started")
         own = os.path.join(self._folder.journals, self._orders.run)
         try:
-            self._sampler = Sampler(own, self._options.node, self._folder.wd, self._options.attempt)
+            self._sampler = Sampler(own, self._options.node, self._folder.wd, self._options.attempt, self._own_gpus())
             self._sampler.start()
         except OSError as error:
             say(f"the machine is not sampled: {error}")
@@ -507,6 +525,7 @@ class Agent:
         courier.tell("exited", cause=cause)
         self._why_stop = self._why_stop or "the ranks have ended"  # from here on there is nothing left to stop
         self._end_leftovers(LEFTOVER_GRACE_SECONDS)
+        self._leases.release()
         if self._sampler is not None:
             self._sampler.stop()
         keep = os.environ.get("FOOTPLATE_KEEP_WORK") == "1"

@@ -9,18 +9,19 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from footplate import __version__
+from footplate.domain.codec import to_json
+from footplate.domain.gpus import INFO, VISIBLE
+from footplate.node import gpus
 
 
 def describe() -> dict[str, Any]:
-    try:
-        gpus = len(os.listdir("/proc/driver/nvidia/gpus"))
-    except OSError:
-        gpus = 0
+    devices = gpus.find(gpus.open_driver(), os.environ.get(VISIBLE))
     system = os.uname()
     return {
         "cpus": os.cpu_count(),
         "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "gpus": gpus,
+        "gpus": len(devices),
+        INFO: to_json(devices),
         "system": f"{system.sysname} {system.release}",
         "agent": __version__,
         "pid": os.getpid(),

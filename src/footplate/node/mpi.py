@@ -201,15 +201,18 @@ def rank_text(orders: NodeOrders, folder: NodeFolder, argv: Sequence[str], varia
         local_total=len(orders.ranks),
         variable=RANK_SCRIPT,
         folder=shlex.quote(folder.wd),
-        seats="\n".join(_seat(rank, folder) for rank in orders.ranks),
+        seats="\n".join(_seat(rank, orders.ranks[0], folder) for rank in orders.ranks),
         node=orders.node,
         program=shlex.join(argv),
     )
 
 
-def _seat(rank: RankPlan, folder: NodeFolder) -> str:
+def _seat(rank: RankPlan, first: RankPlan, folder: NodeFolder) -> str:
+    """What is this rank's alone: its number, its log, and variables such as its GPUs."""
     log = shlex.quote(os.path.join(folder.logs, rank.log))
-    return f"{rank.rank}) export OMPI_COMM_WORLD_LOCAL_RANK={rank.local_rank}; exec >> {log} 2>&1 ;;"
+    own = {name: value for name, value in rank.variables.items() if first.variables.get(name) != value}
+    words = [f"OMPI_COMM_WORLD_LOCAL_RANK={rank.local_rank}", *(f"{n}={shlex.quote(v)}" for n, v in own.items())]
+    return f"{rank.rank}) export {' '.join(words)}; exec >> {log} 2>&1 ;;"
 
 
 def _write(path: str, text: str, mode: int) -> None:

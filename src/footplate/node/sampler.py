@@ -5,14 +5,14 @@ Its own thread and its own journal, which is shipped like any other and marked a
 
 from __future__ import annotations
 
-import importlib
 import os
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from footplate.job.journal import Journal
-from footplate.node import tree
+from footplate.node import gpus, tree
 from footplate.node.workdir import see_installed_packages
 
 OFTEN_SECONDS, SELDOM_SECONDS = 1.0, 5.0
@@ -24,13 +24,14 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Sampler:
-    def __init__(self, folder: str, node: int, disk: str, attempt: int = 1) -> None:
+    def __init__(self, folder: str, node: int, disk: str, attempt: int = 1, gpus: Sequence[str] | None = None) -> None:
         # A journal has one writer: another attempt, or an agent that follows a dead one, opens another.
         name = f"node_{node}" + (f"_attempt_{attempt}" if attempt > 1 else "")
         taken = os.path.exists(os.path.join(folder, f"{name}.slots"))
         self._journal = Journal(folder, f"{name}_{os.getpid()}" if taken else name)
         self._prefix = f"system/node_{node}/"
         self._disk = disk
+        self._gpus = gpus
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
@@ -43,11 +44,11 @@ class Sampler:
 
     def _run(self) -> None:
         self._over.wait(_START_SECONDS)
-        machine, gpus, began = _Machine(self._disk), _Gpus(), time.monotonic()
+        machine, devices, began = _Machine(self._disk), _Gpus(self._gpus), time.monotonic()
         try:
             while not self._over.wait(_pause(time.monotonic() - began)):
-                self._write({**machine.sample(), **gpus.sample(), "process_tree_rss_bytes": _resident()})
-            self._write({**machine.sample(), **gpus.sample()})
+                self._write({**machine.sample(), **devices.sample(), "process_tree_rss_bytes": _resident()})
+            self._write({**machine.sample(), **devices.sample()})
         except OSError:
             pass  # a full disk: the ranks will say it louder
         finally:
@@ -105,34 +106,28 @@ class _Machine:
 
 
 class _Gpus:
-    """NVIDIA's devices through NVML; nothing where there is no driver or no binding for it."""
+    """The devices of the run, or all of them when `wanted` is None."""
 
-    def __init__(self) -> None:
-        self._nvml: Any = None
-        self._devices: list[Any] = []
-        try:
-            self._nvml = nvml = importlib.import_module("pynvml")  # optional: the extra `gpu`
-            nvml.nvmlInit()
-            self._devices = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
-        except Exception:  # the binding's own errors cannot be named when it is not installed
-            self._devices = []
+    def __init__(self, wanted: Sequence[str] | None) -> None:
+        self._driver = gpus.open_driver() if wanted is None or wanted else None
+        found = gpus.find(self._driver, None)
+        self._indices = {gpu.index for gpu in found if wanted is None or gpu.uuid in wanted}
+        self._next = 0.0
 
     def sample(self) -> dict[str, float]:
         values: dict[str, float] = {}
-        for index, device in enumerate(self._devices):
-            try:
-                use = self._nvml.nvmlDeviceGetUtilizationRates(device)
-                memory = self._memory(device)
-            except self._nvml.NVMLError:
-                continue  # e.g. a device that was reset; the others go on
-            values[f"gpu_{index}_percent"] = use.gpu
-            values[f"gpu_{index}_memory_used_bytes"] = memory.used
-            values[f"gpu_{index}_memory_percent"] = 100.0 * memory.used / memory.total
+        for use in self._uses():
+            values[f"gpu_{use.index}_percent"] = use.percent
+            values[f"gpu_{use.index}_memory_used_bytes"] = use.used
+            values[f"gpu_{use.index}_memory_percent"] = 100.0 * use.used / (use.memory or 1.0)
         return values
 
-    def _memory(self, device: Any) -> Any:
-        """As nvidia-smi counts it: the older call adds what the driver keeps for itself."""
+    def _uses(self) -> list[gpus.Use]:
+        if self._driver is None or time.monotonic() < self._next:
+            return []
+        if isinstance(self._driver, gpus.Smi):  # a program that is started for each look
+            self._next = time.monotonic() + SELDOM_SECONDS
         try:
-            return self._nvml.nvmlDeviceGetMemoryInfo(device, self._nvml.nvmlMemory_v2)
-        except (AttributeError, self._nvml.NVMLError):  # an old binding, or an old driver
-            return self._nvml.nvmlDeviceGetMemoryInfo(device)
+            return [use for use in self._driver.uses() if use.index in self._indices]
+        except OSError:
+            return []

@@ -61,6 +61,9 @@ class RunConfiguration(Checked):
         self.max_run_duration_seconds: Optional[float] = None
         self.node_count = 1
         self.priority: Optional[int] = None
+        self.gpus: Optional[int] = None  # our own: GPUs that each node has for itself
+        self.gpus_per_process: Optional[int] = None  # our own: the same for each process, which sees no others
+        self.needs_gpus = False  # our own: as many as there are processes, whatever their number
         self.max_attempts = 1  # our own: how often the run is started in all when a node is lost
         self.environment = Environment(DEFAULT_NAME)
         if conda_dependencies is not None:

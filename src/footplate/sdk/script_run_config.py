@@ -9,7 +9,7 @@ import os
 import posixpath
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
-from footplate.domain.specs import Program, RunSpec
+from footplate.domain.specs import GpuRequest, Program, RunSpec
 from footplate.sdk.data_reference import DataPath, DataReference
 from footplate.sdk.environment import Environment
 from footplate.sdk.environment_spec import to_spec
@@ -115,6 +115,7 @@ def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[RunData
         environment_variables={str(k): str(v) for k, v in run_config.environment_variables.items()},
         distribution=distribution(run_config),
         max_seconds=_seconds(run_config.max_run_duration_seconds),
+        gpus=GpuRequest(run_config.gpus, run_config.gpus_per_process, run_config.needs_gpus),
         max_attempts=run_config.max_attempts,
         priority=run_config.priority or 0,
         collect=("outputs",) if history.output_collection else (),

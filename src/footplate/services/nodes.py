@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import secrets
 import time
+from dataclasses import replace
 from typing import Any
 
-from footplate.domain import contract, launch, lifecycle
-from footplate.domain.launch import MpiOrders, NodeOrders, Place
+from footplate.domain import contract, gpus, launch, lifecycle
+from footplate.domain.launch import MpiOrders, NodeOrders, Place, RankPlan
 from footplate.domain.records import Cause, NodeState, RunRecord
 from footplate.domain.specs import Program
 from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.services.gpus import GpuDesk
 from footplate.services.orchestrator import Orchestrator
 from footplate.services.tokens import TokenService
 from footplate.storage import Store
@@ -23,6 +25,7 @@ class NodeService:
     def __init__(self, store: Store, orchestrator: Orchestrator, tokens: TokenService, endpoint: str) -> None:
         self._store = store
         self._orchestrator = orchestrator
+        self._gpus = GpuDesk(store, orchestrator)
         self._tokens = tokens
         self._endpoint = endpoint
 
@@ -33,9 +36,11 @@ class NodeService:
 
     def orders(self, run: str, node: int) -> NodeOrders:
         record = self._record(run, node)
-        ready, wanted = lifecycle.is_ready(record), record.spec.distribution
+        if lifecycle.is_ready(record):
+            record = self._gpus.equip(record)
+        ready, wanted = lifecycle.is_ready(record) and lifecycle.is_equipped(record), record.spec.distribution
         places = tuple(Place(n.address or "127.0.0.1", n.ports) for n in record.nodes) if ready else ()
-        ranks = launch.plan(record.spec, places) if ready else ()
+        ranks = _with_gpus(record, launch.plan(record.spec, places)) if ready else ()
         return NodeOrders(
             run=run,
             node=node,
@@ -58,6 +63,7 @@ class NodeService:
             hold=launch.ports_to_hold(wanted, node),
             others_ended=all(n.state in _ENDED for n in record.nodes if n.index != node),
             mpi=self._mpi(record, places) if wanted.kind == "mpi" else None,
+            gpus=record.nodes[node].gpus or (),
         )
 
     def prepared(self, run: str, node: int, ports: tuple[int, ...], attempt: int | None = None) -> NodeOrders:
@@ -120,6 +126,21 @@ class NodeService:
     def _shipped(self, run: str) -> dict[str, Any]:
         journals = {f"{run}/{name}": size for name, size in self._store.metrics.sizes(run).items()}
         return {"logs": self._store.logs.sizes(run), "journals": journals}
+
+
+def _with_gpus(record: RunRecord, ranks: tuple[RankPlan, ...]) -> tuple[RankPlan, ...]:
+    """The plans with what each rank is told about its GPUs."""
+    nodes = record.nodes
+    return tuple(
+        replace(
+            rank,
+            variables={
+                **rank.variables,
+                **gpus.variables(record.spec, rank, nodes[rank.node].info, nodes[rank.node].gpus or ()),
+            },
+        )
+        for rank in ranks
+    )
 
 
 def _must_stop(record: RunRecord) -> bool:

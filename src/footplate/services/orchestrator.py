@@ -169,11 +169,19 @@ class Orchestrator:
                 self.look_at_queue(record.workspace, record.spec.target)
             elif isinstance(effect, lifecycle.Conclude):
                 self._to_be_forgotten(record)
+            elif isinstance(effect, lifecycle.FreeGpus):
+                self._wake_those_who_wait_for_gpus()
             elif isinstance(effect, lifecycle.NextAttempt):
                 self._begin_anew(record.id, effect.handle)
             else:
                 with contextlib.suppress(RuntimeError):  # the pool is shut: the next server resumes from the record
                     self._pool.submit(self._perform, record, effect)
+
+    def _wake_those_who_wait_for_gpus(self) -> None:
+        """Their agents wait for orders; asking again, they learn whether it is their turn."""
+        for record in self._store.runs.active("job"):
+            if lifecycle.is_ready(record) and not lifecycle.is_equipped(record):
+                self._publish(f"run:{record.id}")
 
     def _begin_anew(self, run: str, handle: str | None) -> None:
         """The agents of the next attempt save what those of the last one could not; so nothing is removed yet."""

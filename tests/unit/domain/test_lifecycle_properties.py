@@ -49,6 +49,9 @@ by_kind: dict[type, st.SearchStrategy[typing.Any]] = {
     life.Fails: st.builds(life.Fails, cause=causes),
     life.CancelAsked: st.builds(life.CancelAsked, by=words),
     life.Completes: st.just(life.Completes()),
+    life.Equipped: st.builds(
+        life.Equipped, gpus=st.lists(st.sampled_from([(), ("a",), ("b", "c")]), min_size=1, max_size=3).map(tuple)
+    ),
     life.Restarted: st.builds(life.Restarted, attempt=st.integers(1, 4)),
     life.Warned: st.builds(life.Warned, message=words),
 }
@@ -125,6 +128,7 @@ def check_step(before: RunRecord, after: RunRecord, effects: tuple[life.Effect, 
         assert effects == ()
         return
     assert after.version == before.version + 1
+    assert (life.FreeGpus() in effects) == bool(held(before) - held(after))
     if after.attempt != before.attempt:
         check_next_attempt(before, after, effects)
         return
@@ -140,6 +144,11 @@ def check_step(before: RunRecord, after: RunRecord, effects: tuple[life.Effect, 
             assert all(after.nodes[i].state not in OVER for i in effect.nodes)
 
 
+def held(record: RunRecord) -> set[str]:
+    ended = (NodeState.EXITED, *OVER)
+    return {gpu for node in record.nodes if node.state not in ended for gpu in node.gpus or ()}
+
+
 def check_next_attempt(before: RunRecord, after: RunRecord, effects: tuple[life.Effect, ...]) -> None:
     """A new attempt begins with nothing of the last one but what is resolved, and only after that is over."""
     assert after.attempt == before.attempt + 1
@@ -147,7 +156,8 @@ def check_next_attempt(before: RunRecord, after: RunRecord, effects: tuple[life.
     assert (after.nodes, after.handle, after.outcome, after.started, after.ended) == ((), None, None, None, None)
     assert (after.lock, after.spec, after.created) == (before.lock, before.spec, before.created)
     begin = life.ResolveLock() if before.lock is None else life.Schedule()
-    assert effects == (life.NextAttempt(before.handle), begin)
+    assert effects[:2] == (life.NextAttempt(before.handle), begin)
+    assert set(effects[2:]) <= {life.FreeGpus()}
     if before.stage is Stage.ENDED:
         assert before.outcome is not None
         assert before.outcome.kind != "completed"

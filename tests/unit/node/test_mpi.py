@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,18 @@ class TestTheShellOfARank:
         mpi.lay_out(orders(node=1), folder, ["/bin/sh", "-c", script], {"FOOTPLATE_EXITS": folder.exits})
         subprocess.run(["/bin/sh", mpi.rank_script(folder)], env={"PMI_RANK": "2"}, check=True)
         assert self.log(folder, 2).split() == ["2", "4", "0", "2"]
+
+    def test_has_what_is_its_own_alone(self, tmp_path: Path) -> None:
+        given = orders(node=1)
+        ranks = tuple(replace(r, variables={**r.variables, "CUDA_VISIBLE_DEVICES": str(r.rank)}) for r in given.ranks)
+        folder = NodeFolder(str(tmp_path), "r_1", 1)
+        folder.make()
+        node = {"FOOTPLATE_EXITS": folder.exits, "CUDA_VISIBLE_DEVICES": "2"}  # as its first rank has it
+        mpi.lay_out(replace(given, ranks=ranks), folder, ["/bin/sh", "-c", 'echo "$CUDA_VISIBLE_DEVICES"'], node)
+        for rank in (2, 3):
+            variables = {"OMPI_COMM_WORLD_RANK": str(rank)}
+            subprocess.run(["/bin/sh", mpi.rank_script(folder)], env=variables, check=True)
+            assert self.log(folder, rank) == f"{rank}\n"
 
     @pytest.mark.parametrize(("program", "code"), [("exit 7", 7), ("true", 0), ("kill -9 $$", 137)])
     def test_notes_how_it_ended(self, tmp_path: Path, program: str, code: int) -> None:

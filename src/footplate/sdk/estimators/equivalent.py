@@ -29,7 +29,10 @@ def equivalent(estimator: Estimator) -> str:
         lines.append(f"    distributed_job_config={_call(estimator.distributed_job)},")
     if config.max_run_duration_seconds not in (None, DEFAULT_MAX_SECONDS):
         lines.append(f"    max_run_duration_seconds={config.max_run_duration_seconds},")
-    return "\n".join(["    " + line if line else "" for line in [*lines, ")"]])
+    lines.append(")")
+    if config.needs_gpus:
+        lines.append("config.run_config.needs_gpus = True")
+    return "\n".join(["    " + line if line else "" for line in lines])
 
 
 def _environment(environment: Environment, curated: Optional[str]) -> Iterator[str]:

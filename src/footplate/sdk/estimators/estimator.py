@@ -102,6 +102,7 @@ class Estimator:
             shm_size=shm_size,
             variables=environment_variables,
         )
+        self.run_config.needs_gpus = use_gpu
         self._distribute(node_count, process_count_per_node, distributed_backend, distributed_training, workers)
         _warn_deprecated(self)
 

@@ -1,0 +1,151 @@
+"""The GPUs of this machine: found, and looked at while the ranks run.
+
+NVIDIA's own library answers where its Python binding is installed (the extra `gpu`), `nvidia-smi` where it is not.
+Without a driver there is nothing to be found, and looking for it costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from footplate.domain.gpus import Gpu
+from footplate.node.workdir import see_installed_packages
+
+_DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia/version")
+_SMI_SECONDS = 30.0
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Use:
+    """Of one device, now: how busy it is in percent, and the bytes of its memory that are in use."""
+
+    index: int
+    percent: float
+    used: float
+    memory: float
+
+
+class Driver(Protocol):
+    """Raises OSError when the devices cannot be asked."""
+
+    def devices(self) -> list[Gpu]: ...
+
+    def uses(self) -> list[Use]: ...
+
+
+def open_driver() -> Driver | None:
+    """Whoever can be asked about the GPUs of this machine; None where there are none."""
+    program = shutil.which("nvidia-smi")
+    if program is None and not any(os.path.exists(path) for path in _DRIVERS):
+        return None
+    try:
+        see_installed_packages()
+        return Nvml(importlib.import_module("pynvml"))
+    except (ImportError, OSError):
+        return Smi(program) if program else None
+
+
+def find(driver: Driver | None, visible: str | None) -> list[Gpu]:
+    """The devices that may be handed out. `visible` is our own CUDA_VISIBLE_DEVICES, which says which are ours."""
+    try:
+        found = driver.devices() if driver is not None else []
+    except OSError:
+        return []
+    return found if visible is None else [gpu for gpu in found if _is_named(gpu, visible)]
+
+
+def _is_named(gpu: Gpu, visible: str) -> bool:
+    """As CUDA reads it: numbers, or beginnings of UUIDs, up to the first that is neither."""
+    for name in (part.strip() for part in visible.split(",")):
+        if name.isdigit():
+            if int(name) == gpu.index:
+                return True
+        elif name.startswith("GPU-"):
+            if gpu.uuid.startswith(name):
+                return True
+        else:
+            return False
+    return False
+
+
+class Nvml:
+    """NVIDIA's management library, through its binding `pynvml`, which is given so that tests can stand in for it."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        try:
+            library.nvmlInit()
+            count = library.nvmlDeviceGetCount()
+            self._handles = [library.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
+        except library.NVMLError as error:
+            raise OSError(f"NVML: {error}") from None
+
+    def devices(self) -> list[Gpu]:
+        try:
+            return [self._device(index, handle) for index, handle in enumerate(self._handles)]
+        except self._library.NVMLError as error:
+            raise OSError(f"NVML: {error}") from None
+
+    def _device(self, index: int, handle: Any) -> Gpu:
+        library = self._library
+        uuid, name = library.nvmlDeviceGetUUID(handle), library.nvmlDeviceGetName(handle)
+        return Gpu(index, _words(uuid), _words(name), int(self._memory(handle).total))
+
+    def uses(self) -> list[Use]:
+        found: list[Use] = []
+        for index, handle in enumerate(self._handles):
+            try:
+                rates, memory = self._library.nvmlDeviceGetUtilizationRates(handle), self._memory(handle)
+            except self._library.NVMLError:
+                continue  # e.g. a device that was reset; the others go on
+            found.append(Use(index, float(rates.gpu), float(memory.used), float(memory.total)))
+        return found
+
+    def _memory(self, handle: Any) -> Any:
+        """As nvidia-smi counts it: the older call adds what the driver keeps for itself."""
+        try:
+            return self._library.nvmlDeviceGetMemoryInfo(handle, self._library.nvmlMemory_v2)
+        except (AttributeError, TypeError, self._library.NVMLError):  # an old binding, or an old driver
+            return self._library.nvmlDeviceGetMemoryInfo(handle)
+
+
+def _words(text: str | bytes) -> str:
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+
+
+class Smi:
+    """The driver's own program."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def devices(self) -> list[Gpu]:
+        rows = self._ask("index", "uuid", "name", "memory.total")
+        return [Gpu(int(index), uuid, name, int(_number(memory) * _MIB)) for index, uuid, name, memory in rows]
+
+    def uses(self) -> list[Use]:
+        rows = self._ask("index", "utilization.gpu", "memory.used", "memory.total")
+        return [Use(int(i), _number(use), _number(used) * _MIB, _number(total) * _MIB) for i, use, used, total in rows]
+
+    def _ask(self, *fields: str) -> list[list[str]]:
+        argv = [self._program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
+        try:
+            done = subprocess.run(argv, capture_output=True, text=True, timeout=_SMI_SECONDS, check=True)
+        except subprocess.SubprocessError as error:
+            raise OSError(f"{self._program}: {error}") from None
+        rows = [[part.strip() for part in line.split(",")] for line in done.stdout.splitlines()]
+        return [row for row in rows if len(row) == len(fields) and row[0].isdigit()]
+
+
+def _number(text: str) -> float:
+    """0 for what the driver does not tell of this device, which it writes as [N/A]."""
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

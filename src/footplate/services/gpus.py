@@ -1,0 +1,128 @@
+"""The desk that hands out GPUs: to all nodes of a run at once or to none, in the order in which runs came.
+
+Nodes tell their devices when they join. Who has which is in the records of the runs, so a server that starts again
+knows it; on the machines themselves the agents hold locks, which also keep off what a lost node left running.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from footplate.domain import gpus, lifecycle
+from footplate.domain.gpus import Machine
+from footplate.domain.records import Cause, NodeState, RunRecord
+from footplate.errors import Conflict
+from footplate.services.orchestrator import Orchestrator
+from footplate.storage import Store
+
+_HOLDING = (
+    NodeState.LAUNCHED, NodeState.JOINED, NodeState.PREPARING, NodeState.PREPARED, NodeState.RUNNING,
+    NodeState.ATTENDING,
+)  # fmt: skip
+
+
+class GpuDesk:
+    def __init__(self, store: Store, orchestrator: Orchestrator) -> None:
+        self._store = store
+        self._orchestrator = orchestrator
+        self._guard = threading.Lock()
+
+    def equip(self, record: RunRecord) -> RunRecord:
+        """The record with the GPUs of its nodes, as soon as they are decided; the same one while they are waited for.
+
+        All nodes must have joined.
+        """
+        if lifecycle.is_equipped(record) or record.outcome is not None:
+            return record
+        machines = _machines(record)
+        refusal = _refusal(record, machines)
+        if refusal is not None:
+            return self._orchestrator.tell(record.id, lifecycle.Fails(refusal), record.attempt)
+        with self._guard:
+            others = [other for other in self._store.runs.active("job") if other.id != record.id]
+            held, before = _held(others), _waiting_before(record, others, machines)
+            shares = None if before and _waits(machines) else gpus.assign(machines, {*held, *_wanted_by(before)})
+            if shares is not None:
+                return self._orchestrator.tell(record.id, lifecycle.Equipped(shares), record.attempt)
+        self._say_why(record, machines, held, before)
+        return self._store.runs.record(record.id)
+
+    def _say_why(
+        self, record: RunRecord, machines: list[Machine], held: dict[str, str], before: list[RunRecord]
+    ) -> None:
+        for node, machine in zip(record.nodes, machines, strict=True):
+            holders = sorted({held[gpu.uuid] for gpu in machine.devices if gpu.uuid in held} | {r.id for r in before})
+            count = machine.need.count
+            words = f"waits for {count} GPU{'' if count == 1 else 's'} of {node.host}, which {_have(holders)}"
+            try:
+                self._orchestrator.tell(record.id, lifecycle.Prepares(node.index, words), record.attempt)
+            except Conflict:
+                return  # it has ended meanwhile
+
+
+def _have(holders: list[str]) -> str:
+    if not holders:
+        return "other nodes of this run have"
+    return f"{' and '.join(holders)} {'has, or waited' if len(holders) == 1 else 'have, or waited'} for before"
+
+
+def _machines(record: RunRecord) -> list[Machine]:
+    needs = gpus.needs(record.spec)
+    return [Machine(gpus.devices(node.info), need) for node, need in zip(record.nodes, needs, strict=True)]
+
+
+def _waits(machines: list[Machine]) -> bool:
+    return any(machine.need.firm and machine.need.count for machine in machines)
+
+
+def _refusal(record: RunRecord, machines: list[Machine]) -> Cause | None:
+    """Why the run can never have what it asks for."""
+    short = gpus.shortage(machines)
+    if short is None:
+        return None
+    node, machine = record.nodes[short], machines[short]
+    has = len(machine.devices)
+    sharing = sum(other.devices == machine.devices for other in machines)
+    words = f"node {short} is to have {machine.need.count} GPUs, and {node.host} has {has or 'none'}"
+    if sharing > 1 and has:
+        words += f" for {sharing} nodes of this run"
+    hint = "ask for fewer (gpus, gpus_per_process), or for a target that has them"
+    if gpus.uses_nccl(record.spec):
+        words += "; NCCL wants one for each process"
+        hint = "use PyTorchConfiguration('Gloo', …), which needs no GPU, or a target that has them"
+    return Cause("no_gpus", words, hint, node=short)
+
+
+def _held(records: list[RunRecord]) -> dict[str, str]:
+    """Which run has which device. What a node holds is free when its ranks have ended."""
+    return {
+        uuid: record.id
+        for record in records
+        for node in record.nodes
+        if node.state in _HOLDING
+        for uuid in node.gpus or ()
+    }
+
+
+def _waiting_before(record: RunRecord, others: list[RunRecord], machines: list[Machine]) -> list[RunRecord]:
+    """The runs that wait for devices of the same machines and come first; nobody overtakes them."""
+    mine = {gpu.uuid for machine in machines for gpu in machine.devices}
+    polite = not _waits(machines)  # who asks for none leaves them to those who ask, whoever came first
+    return [
+        other
+        for other in others
+        if lifecycle.is_ready(other)
+        and not lifecycle.is_equipped(other)
+        and other.outcome is None
+        and _waits(_machines(other))
+        and mine & _wanted_by([other])
+        and (polite or _place(other) < _place(record))
+    ]
+
+
+def _wanted_by(records: list[RunRecord]) -> set[str]:
+    return {gpu.uuid for record in records for node in record.nodes for gpu in gpus.devices(node.info)}
+
+
+def _place(record: RunRecord) -> tuple[int, float, str]:
+    return (-record.spec.priority, record.created, record.id)

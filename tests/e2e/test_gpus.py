@@ -1,0 +1,135 @@
+"""GPUs handed out to real runs, on a machine whose nvidia-smi is ours: two devices that nobody has."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from ops_tools import agent_pid, bytes_of, finish, send_agent, submit, until, write_source
+
+from footplate import Experiment, PyTorchConfiguration, Run, ScriptRunConfig, Workspace
+
+SMI = """#!/bin/sh
+case "$1" in
+*uuid*) printf '0, GPU-fake-0, Fake, 1024\\n1, GPU-fake-1, Fake, 1024\\n' ;;
+*) printf '0, 50, 512, 1024\\n1, 10, 256, 1024\\n' ;;
+esac
+"""
+TELLS = """
+    import os, time
+    print(os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("FOOTPLATE_GPUS"), flush=True)
+    until = time.monotonic() + float(os.environ.get("SECONDS", "0"))
+    while time.monotonic() < until and not os.path.exists(os.environ.get("GO", "/nowhere")):
+        time.sleep(0.02)
+"""
+
+
+@pytest.fixture(autouse=True)
+def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the path of the server, which the first request starts, and so of its agents."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "nvidia-smi").write_text(SMI)
+    (folder / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+def start(workspace: Workspace, project: Path, gpus: int | None = None, **variables: str) -> Run:
+    config = ScriptRunConfig(str(write_source(project, TELLS)), "train.py")
+    config.run_config.gpus = gpus
+    config.run_config.environment_variables = variables
+    return Experiment(workspace, "gpus").submit(config)
+
+
+def said(run: Run, tmp_path: Path, log: str = "user_logs/std_log.txt") -> str:
+    return bytes_of(run, log, tmp_path).decode().strip()
+
+
+def test_runs_at_the_same_time_never_have_the_same_gpu(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    held = {"SECONDS": "60", "GO": str(go)}
+    first, second = (start(workspace, project, 1, **held) for _ in range(2))
+    until(lambda: {first.get_status(), second.get_status()} == {"Running"})
+    third = start(workspace, project, 1)
+    until(lambda: "waits for 1 GPU of" in third.get_detailed_status()["details"])
+    assert first.id in third.get_detailed_status()["details"]
+    plain = finish(start(workspace, project))
+    assert said(plain, tmp_path) == "", "it asked for none, none was free, and it did not wait"
+    own = finish(start(workspace, project, CUDA_VISIBLE_DEVICES="7"))
+    assert said(own, tmp_path) == "7 None"
+    go.touch()
+    began = time.monotonic()
+    for run in (first, second, third):
+        assert finish(run).get_status() == "Completed", run.get_details()
+    assert time.monotonic() - began < 15.0, "it heard at once that GPUs are free"
+    assert {said(first, tmp_path), said(second, tmp_path)} == {"0 0", "1 1"}
+    assert said(third, tmp_path) in ("0 0", "1 1")
+
+
+def test_ranks_share_what_the_run_has_and_know_their_own(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    run = finish(submit(workspace, project, TELLS, distributed_job_config=PyTorchConfiguration("Nccl", 2)))
+    assert run.get_status() == "Completed", run.get_details()
+    logs = [said(run, tmp_path, f"user_logs/std_log_process_0{rank}.txt") for rank in (0, 1)]
+    assert logs == ["0,1 0", "0,1 1"]
+    (node,) = run._refresh().nodes  # pyright: ignore[reportPrivateUsage]
+    assert node.info["gpus"] == 2
+    assert [device["name"] for device in node.info["gpu_devices"]] == ["Fake", "Fake"]
+
+
+def test_more_than_there_are_is_refused_in_words(workspace: Workspace, project: Path) -> None:
+    run = finish(start(workspace, project, 3))
+    error = run.get_details()["error"]["error"]
+    assert "is to have 3 GPUs, and" in error["message"]
+    assert "has 2" in error["message"]
+
+
+def test_nccl_without_gpus_names_gloo(
+    workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch, two_gpus: None
+) -> None:
+    run = finish(submit(workspace, project, TELLS, distributed_job_config=PyTorchConfiguration("Nccl", 4)))
+    view = run._refresh()  # pyright: ignore[reportPrivateUsage]
+    assert view.outcome is not None
+    assert view.outcome.cause is not None
+    assert "NCCL wants one for each process" in view.outcome.cause.message
+    assert "Gloo" in (view.outcome.cause.hint or "")
+
+
+def test_the_curves_of_its_gpus_are_in_the_run(workspace: Workspace, project: Path) -> None:
+    run = finish(start(workspace, project, 1, SECONDS="3"))
+    series = run._session.get(f"/runs/{run.id}/metrics", {"system": True})[run.id]  # pyright: ignore[reportPrivateUsage]
+    found = {each["name"]: each["points"][0][2] for each in series if "gpu_" in each["name"]}
+    assert found == {
+        "system/node_0/gpu_0_percent": 50.0,
+        "system/node_0/gpu_0_memory_used_bytes": 512.0 * 2**20,
+        "system/node_0/gpu_0_memory_percent": 50.0,
+    }
+
+
+def test_two_nodes_of_one_machine_have_one_each(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    run = finish(submit(workspace, project, TELLS, distributed_job_config=PyTorchConfiguration("Nccl", 2, 2)))
+    assert run.get_status() == "Completed", run.get_details()
+    logs = [said(run, tmp_path, f"user_logs/std_log_process_0{rank}.txt") for rank in (0, 1)]
+    assert logs == ["0 0", "1 1"]
+
+
+def test_a_killed_agent_does_not_free_what_its_ranks_use(
+    home: Path, workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    first = start(workspace, project, 2, SECONDS="120", GO=str(go))
+    until(lambda: first.get_status() == "Running")
+    agent = agent_pid(home, first)
+    second = start(workspace, project, 1)
+    send_agent(home, first, signal.SIGKILL)
+    until(lambda: agent_pid(home, first) not in (None, agent))
+    until(lambda: "waits for 1 GPU of" in second.get_detailed_status()["details"])
+    assert first.get_status() == "Running"
+    go.touch()
+    assert finish(first).get_status() == finish(second).get_status() == "Completed"
+    ended = next(line.time for line in first.story() if line.event == "Exited")
+    began = next(line.time for line in second.story() if line.event == "Started")
+    assert began >= ended
+    assert not any(path.read_bytes() for path in (home / "gpus").iterdir()), "all are given back"

@@ -1,0 +1,130 @@
+"""Who gets which GPU, decided without any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from footplate.domain.codec import to_json
+from footplate.domain.gpus import INFO, Gpu, Machine, Need, assign, devices, needs, shortage, variables
+from footplate.domain.launch import RankPlan
+from footplate.domain.specs import Distribution, GpuRequest, Program, RunSpec
+
+TORCH = Distribution("torch", node_count=1, process_count=2, backend="gloo")
+
+
+def spec(distribution: Distribution = Distribution(), **more: Any) -> RunSpec:
+    return RunSpec("e", program=Program(script="s.py"), distribution=distribution, **more)
+
+
+def machine(count: int, prefix: str = "a") -> tuple[Gpu, ...]:
+    return tuple(Gpu(index, f"GPU-{prefix}{index}", "H200", 1 << 30) for index in range(count))
+
+
+def told(run: RunSpec, local_rank: int, has: int, share: tuple[str, ...], attends: bool = False) -> dict[str, str]:
+    plan = RankPlan(local_rank, local_rank, 0, "log", attends=attends)
+    return variables(run, plan, {INFO: to_json(machine(has))}, share)
+
+
+@pytest.mark.parametrize(
+    ("run", "wanted"),
+    [
+        (spec(), Need(1)),
+        (spec(TORCH), Need(2)),
+        (spec(Distribution("torch", 1, 2, backend="nccl")), Need(2, firm=True, exact=True)),
+        (spec(gpus=GpuRequest(needed=True)), Need(1, firm=True)),
+        (spec(gpus=GpuRequest(per_node=4)), Need(4, firm=True, exact=True)),
+        (spec(gpus=GpuRequest(per_node=0)), Need(0, firm=True, exact=True)),
+        (spec(TORCH, gpus=GpuRequest(per_process=2)), Need(4, firm=True, exact=True)),
+        (spec(environment_variables={"CUDA_VISIBLE_DEVICES": "3"}), Need(0)),
+    ],
+)
+def test_what_a_run_asks_for(run: RunSpec, wanted: Need) -> None:
+    assert needs(run) == (wanted,)
+
+
+def test_a_run_that_asks_waits_and_one_that_does_not_takes_what_is_free() -> None:
+    two = machine(2)
+    assert assign([Machine(two, Need(1, firm=True))], {"GPU-a0"}) == (("GPU-a1",),)
+    assert assign([Machine(two, Need(2, firm=True))], {"GPU-a0"}) is None
+    assert assign([Machine(two, Need(2))], {"GPU-a0"}) == (("GPU-a1",),)
+    assert assign([Machine(two, Need(1))], {"GPU-a0", "GPU-a1"}) == ((),)
+
+
+def test_nodes_that_share_a_machine_share_its_devices() -> None:
+    four = machine(4)
+    assert assign([Machine(four, Need(2, True, True))] * 2, ()) == (("GPU-a0", "GPU-a1"), ("GPU-a2", "GPU-a3"))
+    assert assign([Machine(four, Need(8, firm=True))] * 2, ()) == (("GPU-a0", "GPU-a1"), ("GPU-a2", "GPU-a3"))
+    apart = [Machine(machine(1, "a"), Need(1, True)), Machine(machine(1, "b"), Need(1, True))]
+    assert assign(apart, ()) == (("GPU-a0",), ("GPU-b0",))
+
+
+def test_what_can_never_be_had_is_known() -> None:
+    exactly = Need(2, firm=True, exact=True)
+    assert shortage([Machine(machine(2), exactly)]) is None
+    assert shortage([Machine(machine(2), exactly)] * 2) == 1
+    assert shortage([Machine((), exactly)]) == 0
+    assert shortage([Machine((), Need(2, firm=True))]) is None, "what the machine does not have is not waited for"
+
+
+def test_ranks_of_a_node_see_what_the_run_has_there_and_know_their_own() -> None:
+    share = ("GPU-a1", "GPU-a3")
+    assert [told(spec(TORCH), rank, 4, share) for rank in (0, 1)] == [
+        {
+            "CUDA_VISIBLE_DEVICES": "1,3",
+            "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+            "FOOTPLATE_GPUS": own,
+            "AZ_BATCHAI_NUM_GPUS": "2",
+        }
+        for own in ("1", "3")
+    ]
+
+
+def test_ranks_see_their_own_alone_when_it_is_asked_for_each() -> None:
+    run = spec(TORCH, gpus=GpuRequest(per_process=2))
+    seen = [told(run, rank, 4, ("GPU-a0", "GPU-a1", "GPU-a2", "GPU-a3"))["CUDA_VISIBLE_DEVICES"] for rank in (0, 1)]
+    assert seen == ["0,1", "2,3"]
+
+
+def test_tensorflow_tasks_see_their_own_and_parameter_servers_none() -> None:
+    run = spec(Distribution("tensorflow", 1, worker_count=1, parameter_server_count=1))
+    assert told(run, 0, 2, ("GPU-a0", "GPU-a1"))["CUDA_VISIBLE_DEVICES"] == "0"
+    assert told(run, 1, 2, ("GPU-a0", "GPU-a1"), attends=True)["CUDA_VISIBLE_DEVICES"] == ""
+
+
+def test_who_has_none_sees_none_and_where_there_are_none_nothing_is_said() -> None:
+    assert told(spec(), 0, 2, ())["CUDA_VISIBLE_DEVICES"] == ""
+    assert told(spec(), 0, 0, ()) == {}
+    assert told(spec(environment_variables={"CUDA_VISIBLE_DEVICES": "0"}), 0, 2, ()) == {}
+
+
+def test_an_agent_of_an_older_version_has_said_nothing_of_its_devices() -> None:
+    assert devices({"gpus": 2}) == ()
+
+
+machines = st.lists(
+    st.builds(
+        Machine,
+        st.integers(0, 4).flatmap(lambda count: st.sampled_from(["a", "b"]).map(lambda name: machine(count, name))),
+        st.builds(Need, st.integers(0, 5), st.booleans(), st.booleans()),
+    ),
+    max_size=4,
+)
+
+
+@given(machines, st.sets(st.sampled_from([gpu.uuid for name in "ab" for gpu in machine(4, name)])))
+def test_no_device_is_ever_given_twice(wanted: list[Machine], taken: set[str]) -> None:
+    shares = assign(wanted, taken)
+    if shares is None:
+        return
+    given_out = [uuid for share in shares for uuid in share]
+    assert len(given_out) == len(set(given_out))
+    assert not taken & set(given_out)
+    for each, share in zip(wanted, shares, strict=True):
+        assert set(share) <= {gpu.uuid for gpu in each.devices}
+        assert len(share) <= each.need.count
+        if each.need.firm and each.need.exact:
+            assert len(share) == each.need.count

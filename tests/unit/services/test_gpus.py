@@ -1,0 +1,112 @@
+"""The desk that hands out GPUs, over a real store, to nodes that only say that they have some."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from footplate.domain.codec import to_json
+from footplate.domain.gpus import INFO, Gpu
+from footplate.domain.launch import NodeOrders
+from footplate.domain.specs import Distribution, GpuRequest
+
+from .conftest import House
+
+TWO = {"gpus": 2, INFO: to_json([Gpu(0, "GPU-0"), Gpu(1, "GPU-1")])}
+
+
+def join(house: House, run: str, gpus: GpuRequest, info: dict[str, Any] = TWO, **more: Any) -> NodeOrders:
+    house.submit(run, gpus=gpus, **more)
+    house.until_launched(run)
+    count = len(house.store.runs.record(run).nodes)
+    return [house.services.nodes.join(run, node, 1, "gandalf", "127.0.0.1", info) for node in range(count)][-1]
+
+
+def end(house: House, run: str) -> None:
+    house.services.nodes.report(run, 0, "started", None, None)
+    house.services.nodes.report(run, 0, "exited", None, None)
+
+
+def message(house: House, run: str) -> str:
+    return house.services.runs.view(run).nodes[0].message or ""
+
+
+def test_what_a_run_has_nobody_else_gets_until_its_processes_have_ended(house: House) -> None:
+    first, second = (join(house, run, GpuRequest(per_node=1)) for run in ("first", "second"))
+    assert (first.ready, first.gpus, second.ready, second.gpus) == (True, ("GPU-0",), True, ("GPU-1",))
+    assert first.ranks[0].variables["CUDA_VISIBLE_DEVICES"] == "0"
+    third = join(house, "third", GpuRequest(per_node=1))
+    assert (third.ready, third.ranks) == (False, ())
+    assert message(house, "third") == "waits for 1 GPU of gandalf, which first and second have, or waited for before"
+    end(house, "second")
+    assert house.services.nodes.orders("third", 0).gpus == ("GPU-1",)
+    assert message(house, "third") == ""
+
+
+def test_nobody_overtakes_who_waits(house: House) -> None:
+    join(house, "first", GpuRequest(per_node=1))
+    assert not join(house, "large", GpuRequest(per_node=2)).ready
+    assert not join(house, "small", GpuRequest(per_node=1)).ready, "one is free, but large came first"
+    plain = join(house, "plain", GpuRequest())
+    assert (plain.ready, plain.gpus) == (True, ()), "who does not ask neither waits nor takes"
+    assert plain.ranks[0].variables["CUDA_VISIBLE_DEVICES"] == ""
+    end(house, "first")
+    assert not house.services.nodes.orders("small", 0).ready
+    assert house.services.nodes.orders("large", 0).gpus == ("GPU-0", "GPU-1")
+    end(house, "large")
+    assert house.services.nodes.orders("small", 0).gpus == ("GPU-0",)
+
+
+def test_the_more_important_come_first(house: House) -> None:
+    join(house, "first", GpuRequest(per_node=2))
+    join(house, "low", GpuRequest(per_node=2))
+    join(house, "high", GpuRequest(per_node=2), priority=5)
+    end(house, "first")
+    assert not house.services.nodes.orders("low", 0).ready
+    assert house.services.nodes.orders("high", 0).ready
+
+
+def test_all_nodes_of_a_run_or_none(house: House) -> None:
+    pair = Distribution(node_count=2)
+    join(house, "first", GpuRequest(per_node=1))
+    last = join(house, "pair", GpuRequest(per_node=1), distribution=pair)
+    for node in (0, 1):
+        last = house.services.nodes.prepared("pair", node, ())
+    assert not last.ready
+    assert [node.gpus for node in house.services.runs.view("pair").nodes] == [None, None]
+    end(house, "first")
+    assert [house.services.nodes.orders("pair", node).gpus for node in (0, 1)] == [("GPU-0",), ("GPU-1",)]
+
+
+def test_a_canceled_run_waits_no_more_and_is_waited_for_no_more(house: House) -> None:
+    join(house, "first", GpuRequest(per_node=1))
+    join(house, "large", GpuRequest(per_node=2))
+    house.services.runs.cancel("large")
+    assert house.services.nodes.orders("large", 0).stop
+    assert join(house, "small", GpuRequest(per_node=1)).gpus == ("GPU-1",)
+
+
+def test_what_can_never_be_had_fails_the_run_in_words(house: House) -> None:
+    orders = join(house, "greedy", GpuRequest(per_node=3))
+    assert orders.stop
+    outcome = house.services.runs.view("greedy").outcome
+    assert outcome is not None
+    assert outcome.cause is not None
+    assert outcome.cause.message == "node 0 is to have 3 GPUs, and gandalf has 2"
+    torch = Distribution("torch", 1, 2, backend="nccl")
+    house.submit("nccl", distribution=torch)
+    house.until_launched("nccl")
+    house.services.nodes.join("nccl", 0, 1, "gandalf", "127.0.0.1", {})
+    assert house.services.nodes.prepared("nccl", 0, (20000, 20001)).stop
+    outcome = house.services.runs.view("nccl").outcome
+    assert outcome is not None
+    assert outcome.cause is not None
+    assert outcome.cause.message == "node 0 is to have 2 GPUs, and gandalf has none; NCCL wants one for each process"
+    assert "Gloo" in (outcome.cause.hint or "")
+
+
+def test_where_there_are_no_gpus_nothing_is_decided_and_nothing_said(house: House) -> None:
+    for run, gpus in (("plain", GpuRequest()), ("wishes", GpuRequest(needed=True))):
+        orders = join(house, run, gpus, info={})
+        assert orders.ready
+        assert "CUDA_VISIBLE_DEVICES" not in orders.ranks[0].variables
+        assert not any(line.event == "Equipped" for line in house.services.runs.story(run))
