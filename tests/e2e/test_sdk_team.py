@@ -14,7 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from footplate import AzureMLException, Experiment, Model, ScriptRunConfig, UserErrorException, Workspace
+from footplate import (
+    AzureMLException,
+    Dataset,
+    Datastore,
+    Experiment,
+    Model,
+    OutputFileDatasetConfig,
+    ScriptRunConfig,
+    UserErrorException,
+    Workspace,
+)
 
 TOKEN = "a-token-of-this-test"
 
@@ -94,3 +104,28 @@ def test_without_the_right_token_nothing_goes(team: Workspace, monkeypatch: pyte
     monkeypatch.delenv("FOOTPLATE_TOKEN")
     with pytest.raises(AzureMLException, match="token"):
         Workspace.from_config()
+
+
+def test_data_over_tcp(team: Workspace, project: Path, tmp_path: Path):
+    """The client pins and the node brings; the server touches no data."""
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "a.txt").write_text("given")
+    given = Datastore.register_folder(team, "given", str(tmp_path / "given"))
+    dataset = Dataset.File.from_files((given, "**")).register(team, "given")
+    assert dataset.to_path() == ["/a.txt"] and dataset.verify()
+    (project / "src").mkdir()
+    (project / "src" / "read.py").write_text("""
+import os, sys
+from azureml.core import Dataset, Run
+assert open(os.path.join(sys.argv[1], "a.txt")).read() == "given"
+workspace = Run.get_context().experiment.workspace
+(path,) = Dataset.get_by_name(workspace, "given").download("copy")
+assert open(path).read() == "given"
+open(os.path.join(sys.argv[2], "made.txt"), "w").write("made")
+""")
+    made = OutputFileDatasetConfig("made", (given, "made/{run-id}")).register_on_complete("made")
+    config = ScriptRunConfig("src", "read.py", [dataset.as_named_input("data").as_mount(), made])
+    run = Experiment(team, "remote").submit(config)
+    run.wait_for_completion()
+    assert Dataset.get_by_name(team, "made").to_path() == ["/made.txt"]
+    assert (tmp_path / "given" / "made" / run.id / "made.txt").read_text() == "made"

@@ -285,7 +285,8 @@ def _explain(store: ObjectStore, path: str, error: Exception) -> Exception:
     answer = " ".join(found.group(1) for found in (status, code, _CAUSE.search(text)) if found) or "no answer"
     if isinstance(error, FileNotFoundError):
         return NotFound(f"there is no {where}", "names are case-sensitive; list what is there")
-    if isinstance(error, (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)):
+    denied = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
+    if isinstance(error, denied) or (status and status.group(1) in ("401", "403")):  # a listing says it as any error
         return NotAllowed(f"{where} may not be used ({answer})", "look at the credentials: key, expiry, permissions")
     if isinstance(error, exceptions.PreconditionError):
         return _changed(path)

@@ -13,7 +13,7 @@ _COMMUNICATOR = {"none": "None", "mpi": "IntelMpi", "torch": "Nccl", "tensorflow
 
 INPUTS, OUTPUTS, OUTPUT = "AZUREML_DATASET_ENVIRONMENT_VARS", "AZUREML_DATASET_FILE_OUTPUTS", "AZURE_ML_OUTPUT_"
 DIRECT = "DIRECT"
-_REFERENCE, _INPUT = "AZUREML_DATAREFERENCE_", "AZURE_ML_INPUT_"
+REFERENCE, _INPUT = "AZUREML_DATAREFERENCE_", "AZURE_ML_INPUT_"
 
 
 def data_variables(
@@ -27,7 +27,7 @@ def data_variables(
     variables: Dict[str, str] = {}
     for each in (*inputs, *outputs):
         place = places[each.name]
-        variables[_REFERENCE + each.name] = place
+        variables[REFERENCE + each.name] = place
         is_dataset = each.dataset is not None if isinstance(each, DataInput) else each.is_dataset
         if not is_dataset:
             continue

@@ -13,6 +13,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 
+from footplate.domain import contract
 from footplate.environments.base import Container
 from footplate.node.workdir import NodeFolder
 
@@ -60,7 +61,18 @@ def _mounts(variables: Mapping[str, str], runtime: str, folder: NodeFolder) -> l
     if endpoint.startswith("unix://"):
         socket = endpoint[len("unix://") :]
         mounts.append(f"{socket}:{socket}")
-    return mounts
+    return mounts + _data(variables, folder)
+
+
+def _data(variables: Mapping[str, str], folder: NodeFolder) -> list[str]:
+    """Inputs and outputs that are not in the run's folder, or are links that lead out of it."""
+    mounts: list[str] = []
+    for name, place in sorted(variables.items()):
+        if name.startswith(contract.REFERENCE) and os.path.isabs(place):
+            for path in dict.fromkeys((place, os.path.realpath(place))):
+                if not path.startswith(folder.path + os.sep) and os.path.exists(path):
+                    mounts.append(f"{os.path.realpath(path)}:{path}")
+    return list(dict.fromkeys(mounts))
 
 
 def _user(container: Container) -> list[str]:

@@ -50,6 +50,11 @@ def test_no_token_or_a_wrong_one_is_refused(guard, ask, token):
         ("POST", "/blobs/missing"),
         ("GET", "/workspaces/w1"),
         ("GET", "/workspaces/w1/models/m/3"),
+        ("GET", "/workspaces/w1/datastores"),
+        ("GET", "/workspaces/w1/datasets/d/latest"),
+        ("GET", "/runs/mine/datastores/d"),
+        ("GET", "/runs/mine/data"),
+        ("POST", "/runs/mine/datasets"),
     ],
 )
 def test_a_runs_token_reaches(guard, ask, method, path):
@@ -72,6 +77,12 @@ def test_a_runs_token_reaches(guard, ask, method, path):
         ("GET", "/server"),
         ("POST", "/server/stop"),
         ("DELETE", "/experiments/e"),
+        ("POST", "/workspaces/w1/datastores/d/access"),
+        ("PUT", "/workspaces/w1/datastores/d"),
+        ("PUT", "/workspaces/w1/default-datastore"),
+        ("DELETE", "/workspaces/w1/datasets/d"),
+        ("GET", "/runs/other/data"),
+        ("GET", "/runs/other/datastores/d"),
     ],
 )
 def test_a_runs_token_does_not_reach(guard, ask, method, path):
@@ -91,6 +102,13 @@ def test_a_runs_token_submits_children_and_nothing_else(guard, ask, parent, stat
     assert reply.status == status
     if status == 200:
         assert reply.body == body
+
+
+@pytest.mark.parametrize(("run", "status"), [("mine", 200), ("child", 200), ("other", 403), (None, 403)])
+@pytest.mark.parametrize("noun", ["models", "datasets"])
+def test_a_runs_token_registers_what_is_its_own(guard, ask, noun, run, status):
+    body = json.dumps({"key": "k", "name": "n", "run": run}).encode()
+    assert ask(guard, "POST", f"{P}/workspaces/w1/{noun}", token="run-token", body=body).status == status
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"spec": 1}', b"\xff"])

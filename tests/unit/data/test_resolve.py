@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate.data.changes import compare
+from footplate.data.partitions import Partition
+from footplate.data.resolve import resolve
+from footplate.domain.data import Item, StoreSpec
+from footplate.domain.expressions import is_true
+from footplate.errors import InvalidInput, NotFound
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> dict[str, StoreSpec]:
+    for name in ("a/1.txt", "a/2.txt", "a/deep/3.csv", "b/1.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x" * int(name[-5]))
+    spec = StoreSpec("folder", {"path": str(tmp_path)})
+    return {"s": spec, "t": spec}
+
+
+def names(stores: dict[str, StoreSpec], *paths: str, **more: Any) -> list[str]:
+    sources = [{"datastore": p.partition(":")[0], "path": p.partition(":")[2]} for p in paths]
+    return sorted(item.name for item in resolve({"sources": sources, **more}, stores))
+
+
+def test_one_source_is_named_by_what_is_inside_it(stores: dict[str, StoreSpec]) -> None:
+    assert names(stores, "s:a") == ["1.txt", "2.txt", "deep/3.csv"]
+    assert names(stores, "s:a/2.txt") == ["2.txt"]
+    assert names(stores, "s:a/*.txt") == ["1.txt", "2.txt"]
+    assert names(stores, "s:**/1.txt") == ["a/1.txt", "b/1.txt"]
+    assert names(stores, "s:a", full_names=True) == ["a/1.txt", "a/2.txt", "a/deep/3.csv"]
+
+
+def test_several_keep_what_tells_them_apart(stores: dict[str, StoreSpec]) -> None:
+    assert names(stores, "s:a/1.txt", "s:b") == ["a/1.txt", "b/1.txt"]
+    assert names(stores, "s:a/1.txt", "s:a/deep") == ["1.txt", "deep/3.csv"]
+    assert names(stores, "s:a/1.txt", "s:a/1.txt", "s:a/*.txt") == ["1.txt", "2.txt"]
+    assert names(stores, "s:b", "t:b") == ["s/b/1.txt", "t/b/1.txt"]
+
+
+@pytest.mark.parametrize("path", ["s:nowhere", "s:a/*.png", "gone:a"])
+def test_nothing_found_is_an_error_that_names_it(stores: dict[str, StoreSpec], path: str) -> None:
+    with pytest.raises(NotFound):
+        names(stores, path)
+
+
+@pytest.mark.parametrize("path", ["s:../x", "s:a/../../x", "s:C:/x", "s:a\0"])
+def test_paths_that_leave_are_refused(stores: dict[str, StoreSpec], path: str) -> None:
+    with pytest.raises((InvalidInput, NotFound)):
+        names(stores, path)
+
+
+def test_steps_mean_the_same_files_to_everybody(stores: dict[str, StoreSpec]) -> None:
+    assert names(stores, "s:a", steps=[{"do": "skip", "count": 1}, {"do": "take", "count": 1}]) == ["2.txt"]
+    split = {"do": "split", "percentage": 0.5, "seed": 3}
+    first, second = (names(stores, "s:", steps=[dict(split, first=which)]) for which in (True, False))
+    assert sorted(first + second) == names(stores, "s:") and not set(first) & set(second)
+    assert names(stores, "s:", steps=[dict(split, first=True)]) == first
+    assert names(stores, "s:", steps=[{"do": "sample", "probability": 0.0, "seed": 1}]) == []
+    with pytest.raises(InvalidInput, match="no step 'shuffle'"):
+        names(stores, "s:", steps=[{"do": "shuffle"}])
+
+
+def test_a_filter_asks_for_size_and_partition(stores: dict[str, StoreSpec]) -> None:
+    large = {"op": ">=", "args": [{"field": "Size"}, {"value": 2}]}
+    assert names(stores, "s:", steps=[{"do": "filter", "expression": large}]) == ["a/2.txt", "a/deep/3.csv"]
+    in_b = {"op": "==", "args": [{"field": "folder"}, {"value": "b"}]}
+    form = {"partition_format": "{folder}/{name}.txt"}
+    assert names(stores, "s:", steps=[{"do": "filter", "expression": in_b}], **form) == ["b/1.txt"]
+
+
+def test_partitions_of_times_and_names() -> None:
+    partition = Partition("/{country}/{day:yyyy/MM/dd}/part-*.csv")
+    assert partition.values("root/de/2024/05/06/part-7.csv") == {"country": "de", "day": 1714953600.0}
+    assert partition.values("root/de/2024/05/part-7.csv") == {}
+    assert partition.values("root/de/2024/13/99/part-7.csv") == {"country": "de", "day": None}
+    for bad in ("plain.csv", "{a}/{a}.csv", "{a b}.csv"):
+        with pytest.raises(InvalidInput, match="partition_format"):
+            Partition(bad)
+
+
+@pytest.mark.parametrize(
+    ("expression", "true"),
+    [
+        ({"op": "and", "args": [{"value": True}, {"op": "<", "args": [{"field": "n"}, {"value": 3}]}]}, True),
+        ({"op": "or", "args": [{"value": False}, {"op": "!=", "args": [{"field": "n"}, {"value": 2}]}]}, False),
+        ({"op": "not", "args": [{"op": ">", "args": [{"field": "missing"}, {"value": 1}]}]}, True),
+        ({"op": "<", "args": [{"field": "word"}, {"value": 1}]}, False),
+        ({"op": "isin", "args": [{"field": "n"}, {"value": [1, 2]}]}, True),
+        ({"op": "is_null", "args": [{"field": "missing"}]}, True),
+    ],
+)
+def test_expressions(expression: dict[str, Any], true: bool) -> None:
+    assert is_true(expression, {"n": 2, "word": "x"}) is true
+
+
+def test_an_operator_that_is_none() -> None:
+    with pytest.raises(InvalidInput, match="'xor'"):
+        is_true({"op": "xor", "args": []}, {})
+
+
+def test_changes_are_known_by_digest_then_etag_then_size() -> None:
+    before = [
+        Item("same", 1, "e"),
+        Item("etag", 1, "e"),
+        Item("size", 1),
+        Item("gone", 1),
+        Item("hash", 1, "e", 0, "d"),
+    ]
+    now = [Item("same", 1, "e"), Item("etag", 1, "f"), Item("size", 2), Item("new", 1), Item("hash", 1, "f", 0, "d")]
+    assert compare(before, now) == {"added": ["new"], "removed": ["gone"], "changed": ["etag", "size"]}
