@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ops_tools import bytes_of, finish, send_agent, submit, until, write_source
 
+from azureml.data.datapath import DataPath
+from azureml.train.estimator import Estimator
 from footplate import Experiment, Run, ScriptRunConfig, Workspace
 from footplate.sdk.exceptions import AzureMLException
 
@@ -120,3 +123,38 @@ def kill_agents_until_lost(home: Path, run: Run) -> None:
         return run.attempt > 1
 
     until(kill, 60.0)
+
+
+GOES_ON = """
+    import argparse, os
+    from azureml.core import Run
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--resume-from")
+    given = parser.parse_args()
+    with open(os.path.join(given.resume_from, "epoch.txt")) as checkpoint:
+        Run.get_context().log("epoch", int(checkpoint.read()) + given.epochs)
+"""
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("asked_by", ["ScriptRunConfig", "Estimator"])
+def test_another_run_goes_on_from_a_folder_of_a_datastore(
+    workspace: Workspace, project: Path, tmp_path: Path, asked_by: str
+) -> None:
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "epoch.txt").write_text("41")
+    store = workspace.get_default_datastore()
+    store.upload(str(tmp_path / "checkpoint"), "models/last", show_progress=False)
+    source, last = str(write_source(project, GOES_ON)), DataPath(store, "models/last")
+    if asked_by == "Estimator":
+        parameters: dict[str, Any] = {"compute_target": "local", "user_managed": True, "use_gpu": True}
+        config: Any = Estimator(
+            source, entry_script="train.py", script_params={"--epochs": 1}, resume_from=last, **parameters
+        )
+        assert config.run_config.needs_gpus
+    else:
+        config = ScriptRunConfig(source, "train.py", ["--epochs", 1], resume_from=last)
+    run = finish(Experiment(workspace, "ops").submit(config))
+    assert run.get_status() == "Completed", run.get_details()
+    assert run.get_metrics()["epoch"] == 42

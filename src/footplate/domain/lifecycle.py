@@ -645,7 +645,7 @@ def tell(event: Event) -> str:
         Launched: lambda e: "the engine started its agents",
         Joined: lambda e: f"{node}: agent on {e.host} reported",
         Prepares: lambda e: f"{node}: {e.message}",
-        Equipped: lambda e: "GPUs: " + (", ".join(uuid for gpus in e.gpus for uuid in gpus) or "none is free"),
+        Equipped: lambda e: "GPUs: " + (", ".join(uuid for gpus in e.gpus for uuid in gpus) or "none"),
         Prepared: lambda e: f"{node}: ready to start",
         Started: lambda e: f"{node}: the script runs",
         Attends: lambda e: f"{node}: its workers are done, what serves others stays",

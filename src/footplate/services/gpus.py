@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 
 from footplate.domain import gpus, lifecycle
-from footplate.domain.gpus import Machine
+from footplate.domain.gpus import Machine, Share
 from footplate.domain.records import Cause, NodeState, RunRecord
 from footplate.errors import Conflict
 from footplate.services.orchestrator import Orchestrator
@@ -19,6 +19,12 @@ _HOLDING = (
     NodeState.LAUNCHED, NodeState.JOINED, NodeState.PREPARING, NodeState.PREPARED, NodeState.RUNNING,
     NodeState.ATTENDING,
 )  # fmt: skip
+
+
+_FEWER = (
+    "it has fewer GPUs than processes, because no more are there or none was free: "
+    "a number (gpus = 1) is waited for, and gpus = 0 wants none"
+)
 
 
 class GpuDesk:
@@ -43,9 +49,16 @@ class GpuDesk:
             held, before = _held(others), _waiting_before(record, others, machines)
             shares = None if before and _waits(machines) else gpus.assign(machines, {*held, *_wanted_by(before)})
             if shares is not None:
-                return self._orchestrator.tell(record.id, lifecycle.Equipped(shares), record.attempt)
+                return self._hand_out(record, machines, shares)
         self._say_why(record, machines, held, before)
         return self._store.runs.record(record.id)
+
+    def _hand_out(self, record: RunRecord, machines: list[Machine], shares: tuple[Share, ...]) -> RunRecord:
+        equipped = self._orchestrator.tell(record.id, lifecycle.Equipped(shares), record.attempt)
+        pairs = list(zip(machines, shares, strict=True))
+        if any(len(share) < machine.need.count and machine.devices for machine, share in pairs):
+            return self._orchestrator.tell(record.id, lifecycle.Warned(_FEWER), record.attempt)
+        return equipped
 
     def _say_why(
         self, record: RunRecord, machines: list[Machine], held: dict[str, str], before: list[RunRecord]

@@ -48,6 +48,7 @@ def test_nobody_overtakes_who_waits(house: House) -> None:
     assert not join(house, "small", GpuRequest(per_node=1)).ready, "one is free, but large came first"
     plain = join(house, "plain", GpuRequest())
     assert (plain.ready, plain.gpus) == (True, ()), "who does not ask neither waits nor takes"
+    assert "gpus = 1" in house.services.runs.view("plain").warnings[0]
     assert plain.ranks[0].variables["CUDA_VISIBLE_DEVICES"] == ""
     end(house, "first")
     assert not house.services.nodes.orders("small", 0).ready

@@ -155,7 +155,11 @@ def script_run_config(
     if source_directory_data_store is not None:
         config.source_directory_data_store = source_directory_data_store
     made = ScriptRunConfig(
-        estimator.source_directory, estimator.entry_script, arguments(own, config), run_config=config
+        estimator.source_directory,
+        estimator.entry_script,
+        arguments(own, config),
+        run_config=config,
+        resume_from=estimator.resume_from,
     )
     add_inputs(config, brought)
     return made
