@@ -34,6 +34,7 @@ BENCHMARKS = (
     "environments",
     "data_transfer",
     "data_mount",
+    "table_filter",
 )
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 

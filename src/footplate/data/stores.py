@@ -31,7 +31,9 @@ _REGISTRY = {
 
 def open_store(spec: StoreSpec) -> Store:
     """The store that `spec` describes. Nothing is asked of its server yet."""
-    row = _REGISTRY[spec.check().kind]
+    row = _REGISTRY.get(spec.check().kind)
+    if row is None:
+        raise InvalidInput("a database holds rows and no files", "read it with Dataset.Tabular.from_sql_query")
     try:
         module = importlib.import_module(row.module)
     except ImportError as error:

@@ -14,7 +14,10 @@ from typing import Dict, NamedTuple, Tuple
 from footplate.errors import InvalidInput
 
 FOLDER, AZURE_BLOB, AZURE_FILE, ADLS_GEN2 = "folder", "azure_blob", "azure_file", "adls_gen2"
-S3, GCS, HTTP = "s3", "gcs", "http"
+S3, GCS, HTTP, SQL = "s3", "gcs", "http", "sql"
+
+DIALECTS = ("sqlite", "postgresql", "mysql", "mssql")
+"""The databases that queries can be sent to."""
 
 UNKNOWN_SIZE = -1
 """The size of an entry whose server does not say how long it is."""
@@ -39,6 +42,7 @@ _KINDS = {
     ),
     GCS: _Kind(("bucket",), ("endpoint", "prefix"), ("service_account_key", "token", "source")),
     HTTP: _Kind((), ("url",), ("token", "username", "password")),
+    SQL: _Kind(("dialect", "database"), ("host", "port"), ("username", "password")),
 }
 STORE_KINDS = tuple(_KINDS)
 
@@ -57,9 +61,12 @@ class StoreSpec:
     gcs                       bucket, [endpoint, prefix]                service_account_key (its JSON) · token
     http                      [url: what paths are relative to;         token · username + password
                               without it a path is a whole URL]
+    sql                       dialect (sqlite, postgresql, mysql,       username + password
+                              mssql), database, [host, port]
 
-    Without credentials requests are anonymous. `{"source": "environment"}` takes what the machine itself has:
-    variables, the role of a virtual machine, a logged-in command line.
+    A database holds rows and no files: only tables are read from it. Without credentials requests are anonymous.
+    `{"source": "environment"}` takes what the machine itself has: variables, the role of a virtual machine, a logged-in
+    command line.
     """
 
     kind: str

@@ -11,6 +11,7 @@ _WHEEL = re.compile(r"([A-Za-z0-9_.]+)-[^-/]+(?:-\d[^-/]*)?-[^-/]+-[^-/]+-[^-/]+
 _ARCHIVE = re.compile(r"([A-Za-z0-9_.-]+?)-\d[^-/]*\.(?:tar\.gz|tar\.bz2|tgz|zip)")
 _LOCAL = re.compile(r"(\.{0,2}/|~|file:|-e\s|--editable|-r\s|--requirement|-c\s|--constraint)|.*@\s*(file:|\.{0,2}/)")
 _FILE = re.compile(r"(?!\S*://)[^@\s]+\.(whl|tar\.gz|zip)\s*(;|$)")
+_PANDAS = re.compile(r"[^\[;]*\[[^\]]*\bpandas\b[^\]]*\][^;]*(?P<marker>;.*)?", re.IGNORECASE)
 _COMMENT = re.compile(r"(^|\s)#(?!egg=|sha256=|subdirectory=).*")
 
 OURS = tuple(
@@ -33,10 +34,16 @@ def clean(texts: Iterable[str]) -> list[str]:
 
 
 def split_ours(lines: Iterable[str]) -> tuple[list[str], list[str]]:
-    """What is to be installed, and what Footplate stands in for: everything that is called azureml."""
+    """What is to be installed, and what Footplate stands in for: everything that is called azureml.
+
+    Scripts that read tables ask for pandas as `azureml-dataprep[pandas]` or `azureml-dataset-runtime[pandas]`: the
+    package is ours, and what it was to bring along is still wanted.
+    """
     wanted, ours = list[str](), list[str]()
     for line in lines:
         (ours if is_ours(line) else wanted).append(line)
+        if is_ours(line) and (brings := _PANDAS.match(line)):
+            wanted.append(f"pandas{brings['marker'] or ''}")
     return wanted, ours
 
 

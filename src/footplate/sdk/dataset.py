@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import os
-import urllib.parse
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple, Type, Union, cast
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple, Type, Union
 
 from footplate.domain.codec import from_json
 from footplate.domain.datasets import DatasetView
 from footplate.domain.names import matches
 from footplate.sdk import blobs, porter
 from footplate.sdk.data_access import store_spec, stores_of
-from footplate.sdk.data_reference import DataPath, DataReference
 from footplate.sdk.dataset_base import KINDS, AbstractDataset
-from footplate.sdk.datastore_kinds import AbstractDatastore
+from footplate.sdk.dataset_paths import definition_of, sources
 from footplate.sdk.exceptions import DatasetValidationError, UserErrorException
 from footplate.sdk.file_dataset import FileDataset
 from footplate.sdk.progress import bar
+from footplate.sdk.tabular_dataset import TabularDataset
+from footplate.sdk.tabular_factory import TabularDatasetFactory
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
-
-Source = Tuple[Dict[str, str], Optional[Any]]
-"""A source of a definition, and the datastore object that it names."""
 
 
 class FileDatasetFactory:
@@ -52,7 +49,7 @@ class FileDatasetFactory:
         show_progress: bool = True,
     ) -> FileDataset:
         """Bring a folder, or its files that `pattern` matches, to a datastore, and make a dataset of it there."""
-        ((source, datastore),) = list(_sources(target))
+        ((source, datastore),) = list(sources(target))
         folder = os.path.abspath(os.path.expanduser(os.fspath(src_dir)))
         if datastore is None:
             raise UserErrorException(f"target is {target!r}", hint="give (datastore, 'path/on/datastore')")
@@ -72,9 +69,10 @@ class FileDatasetFactory:
 
 
 class Dataset:
-    """Datasets are made with `Dataset.File`, and found by name or id."""
+    """Datasets are made with `Dataset.File` and `Dataset.Tabular`, and found by name or id."""
 
     File = FileDatasetFactory
+    Tabular = TabularDatasetFactory
 
     @staticmethod
     def get_by_name(workspace: Workspace, name: str, version: Union[int, str] = "latest") -> Any:
@@ -117,7 +115,7 @@ class Datasets(Mapping[str, Any]):
         return f"{{{', '.join(repr(name) for name in self)}}}"
 
 
-CLASSES: Dict[str, Type[AbstractDataset]] = {"file": FileDataset}
+CLASSES: Dict[str, Type[AbstractDataset]] = {"file": FileDataset, "tabular": TabularDataset}
 
 
 def dataset_of(workspace: Workspace, view: DatasetView) -> Any:
@@ -125,66 +123,6 @@ def dataset_of(workspace: Workspace, view: DatasetView) -> Any:
     if view.kind not in CLASSES:
         raise UserErrorException(f"dataset {view.name or view.id!r} is {view.kind}, which this version cannot read")
     return CLASSES[view.kind](view.definition, workspace, view)
-
-
-# ── Paths as users write them ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-def definition_of(path: Any) -> Tuple[Dict[str, Any], Optional[Any]]:
-    """The definition that reads these paths, and the workspace of its datastores, None for web addresses alone."""
-    found = list(_sources(path))
-    if not found:
-        raise UserErrorException("no path was given", hint="give a web address, or (datastore, 'path/on/datastore')")
-    stores = [datastore for _, datastore in found if datastore is not None]
-    if stores and len(stores) != len(found):
-        raise UserErrorException(
-            "web addresses and datastore paths cannot be mixed in one dataset", hint="make two datasets of them"
-        )
-    return {"sources": [source for source, _ in found]}, stores[0].workspace if stores else None
-
-
-def _sources(path: Any) -> Iterator[Source]:
-    if isinstance(path, str):
-        yield {"url": _checked_url(path)}, None
-    elif isinstance(path, (DataReference, DataPath)):
-        yield _of_datastore(path.datastore, path.path_on_datastore), path.datastore
-    elif isinstance(path, AbstractDatastore):
-        yield _of_datastore(path, ""), path
-    elif isinstance(path, tuple) and len(cast("Tuple[Any, ...]", path)) == 2 and not isinstance(path[0], str):
-        datastore, below = cast("Tuple[Any, Any]", path)
-        for each in cast("List[Any]", below) if isinstance(below, (list, tuple)) else [below]:
-            yield _of_datastore(datastore, each), datastore
-    elif isinstance(path, (list, tuple)):
-        for each in cast("List[Any]", path):
-            yield from _sources(each)
-    else:
-        raise _not_a_path(path)
-
-
-def _of_datastore(datastore: Any, path: Any) -> Dict[str, str]:
-    if not isinstance(datastore, AbstractDatastore) or not isinstance(path, (str, type(None))):
-        raise _not_a_path((datastore, path))
-    return {"datastore": datastore.name, "path": (path or "").strip("/")}
-
-
-def _checked_url(url: str) -> str:
-    parts = urllib.parse.urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise _not_a_path(url)
-    if "@" in parts.netloc:
-        raise UserErrorException(
-            f"the address of {parts.hostname} holds a user name or password, which a dataset would show to everybody",
-            hint="use Datastore.register_web(workspace, name, url, username=…, password=…)",
-        )
-    return url
-
-
-def _not_a_path(path: Any) -> UserErrorException:
-    return UserErrorException(
-        f"{path!r} is no path that a dataset can be made of",
-        hint="give a web address, or (datastore, 'path/on/datastore'); a folder of this machine comes into a datastore "
-        "with Dataset.File.upload_directory, or becomes one with Datastore.register_folder",
-    )
 
 
 def _validate(definition: Dict[str, Any], workspace: Optional[Any]) -> None:

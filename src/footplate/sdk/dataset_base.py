@@ -170,23 +170,32 @@ class AbstractDataset:
 
     def _pinned_listing(self, aside: str) -> Optional[str]:
         """The file of the listing that this version pins: in the store of this machine, else fetched to `aside`."""
-        if self._view is None or self._view.listing is None:
+        digest = self._pinned()
+        if digest is None:
             return None
         session = cast("Workspace", self._workspace).session
         store = blobs.store_of(session)
         if isinstance(store, BlobFolder):
-            return store.path(self._view.listing)
+            return store.path(digest)
         path = os.path.join(aside, "pinned")
-        blobs.fetch(session, self._view.listing, path)
+        blobs.fetch(session, digest, path)
         return path
+
+    def _pinned(self) -> Optional[str]:
+        """The digest of the listing that this version pins."""
+        return self._view.listing if self._view else None
 
     @contextmanager
     def _enumerated(self, workspace: Optional[Workspace]) -> Generator[str, None, None]:
         with tempfile.TemporaryDirectory(prefix="footplate-") as aside:
             path = os.path.join(aside, "listing")
             stores = stores_of(workspace, self._definition)
-            porter.call("enumerate", {"definition": self._definition, "stores": stores, "target": path})
+            porter.call("enumerate", {"definition": self._file_definition(), "stores": stores, "target": path})
             yield path
+
+    def _file_definition(self) -> Dict[str, Any]:
+        """The definition of the files that it is made of."""
+        return self._definition
 
     def _stores(self) -> Dict[str, Any]:
         return stores_of(self._workspace, self._definition)
@@ -195,7 +204,7 @@ class AbstractDataset:
         """What changed since this version was registered: files that came, went, or are not what they were."""
         _, view = self._registered()
         with self._listing_file() as path:
-            arguments = {"listing": path, "definition": self._definition, "stores": self._stores()}
+            arguments = {"listing": path, "definition": self._file_definition(), "stores": self._stores()}
             return DatasetChanges(f"{view.name}:{view.version}", **porter.call("compare", arguments))
 
     def _note_read(self) -> None:

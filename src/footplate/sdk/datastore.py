@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Type, TypeVar, cast
 
 from footplate.domain.codec import from_json
+from footplate.domain.data import DIALECTS
 from footplate.domain.datasets import DatastoreView
 from footplate.sdk import porter
 from footplate.sdk.datastore_kinds import (
@@ -17,6 +18,7 @@ from footplate.sdk.datastore_kinds import (
     GcsDatastore,
     HttpDatastore,
     S3Datastore,
+    SqlDatastore,
 )
 from footplate.sdk.exceptions import Kinds, UserErrorException
 
@@ -34,6 +36,7 @@ _CLASSES: Dict[str, Type[AbstractDatastore]] = {
         S3Datastore,
         GcsDatastore,
         HttpDatastore,
+        SqlDatastore,
     )
 }
 D = TypeVar("D", bound=AbstractDatastore)
@@ -136,16 +139,70 @@ class Datastore:
         _refuse("Azure Data Lake Storage Gen1", "Azure has retired it: use register_azure_data_lake_gen2")
 
     @staticmethod
-    def register_azure_sql_database(workspace: Workspace, datastore_name: str, *args: Any, **kwargs: Any) -> NoReturn:
-        _refuse("Azure SQL", "write the result of the query to a file, and make a dataset of that")
+    def register_azure_sql_database(
+        workspace: Workspace,
+        datastore_name: str,
+        server_name: str,
+        database_name: str,
+        tenant_id: Optional[str] = None,
+        client_id: Optional[str] = None,
+        client_secret: Optional[str] = None,
+        resource_url: Optional[str] = None,
+        authority_url: Optional[str] = None,
+        endpoint: Optional[str] = None,
+        overwrite: bool = False,
+        username: Optional[str] = None,
+        password: Optional[str] = None,
+        subscription_id: Optional[str] = None,
+        resource_group: Optional[str] = None,
+        grant_workspace_access: bool = False,
+        **kwargs: Any,
+    ) -> SqlDatastore:
+        """An Azure SQL database, for queries. A service principal cannot be used: give a user and a password."""
+        if username is None and client_id is not None:
+            _refuse("Azure SQL with a service principal", "give username and password of a user of the database")
+        host = _host(server_name, endpoint or "database.windows.net")
+        return _register_sql(
+            workspace, datastore_name, "mssql", database_name, host, None, username, password, overwrite
+        )
 
     @staticmethod
-    def register_azure_postgre_sql(workspace: Workspace, datastore_name: str, *args: Any, **kwargs: Any) -> NoReturn:
-        _refuse("Azure PostgreSQL", "write the result of the query to a file, and make a dataset of that")
+    def register_azure_postgre_sql(
+        workspace: Workspace,
+        datastore_name: str,
+        server_name: str,
+        database_name: str,
+        user_id: str,
+        user_password: str,
+        port_number: Optional[int] = None,
+        endpoint: Optional[str] = None,
+        overwrite: bool = False,
+        **kwargs: Any,
+    ) -> SqlDatastore:
+        """A PostgreSQL database, for queries. `server_name` may be any host."""
+        host = _host(server_name, endpoint or "postgres.database.azure.com")
+        return _register_sql(
+            workspace, datastore_name, "postgresql", database_name, host, port_number, user_id, user_password, overwrite
+        )
 
     @staticmethod
-    def register_azure_my_sql(workspace: Workspace, datastore_name: str, *args: Any, **kwargs: Any) -> NoReturn:
-        _refuse("Azure MySQL", "write the result of the query to a file, and make a dataset of that")
+    def register_azure_my_sql(
+        workspace: Workspace,
+        datastore_name: str,
+        server_name: str,
+        database_name: str,
+        user_id: str,
+        user_password: str,
+        port_number: Optional[int] = None,
+        endpoint: Optional[str] = None,
+        overwrite: bool = False,
+        **kwargs: Any,
+    ) -> SqlDatastore:
+        """A MySQL database, for queries. `server_name` may be any host."""
+        host = _host(server_name, endpoint or "mysql.database.azure.com")
+        return _register_sql(
+            workspace, datastore_name, "mysql", database_name, host, port_number, user_id, user_password, overwrite
+        )
 
     @staticmethod
     def register_dbfs(workspace: Workspace, datastore_name: str) -> NoReturn:
@@ -156,6 +213,22 @@ class Datastore:
         _refuse("HDFS", "mount it, and use Datastore.register_folder")
 
     # ── Ours ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @staticmethod
+    def register_sql_database(
+        workspace: Workspace,
+        datastore_name: str,
+        dialect: str,
+        database: str,
+        host: Optional[str] = None,
+        port: Optional[int] = None,
+        username: Optional[str] = None,
+        password: Optional[str] = None,
+        overwrite: bool = False,
+    ) -> SqlDatastore:
+        """A database, for queries. `dialect`: sqlite (`database` is a file), postgresql, mysql or mssql."""
+        place = os.path.abspath(os.path.expanduser(database)) if dialect == "sqlite" else database
+        return _register_sql(workspace, datastore_name, dialect, place, host, port, username, password, overwrite)
 
     @staticmethod
     def register_folder(
@@ -260,6 +333,30 @@ def register(
     body = dict(spec, if_exists="replace" if overwrite else "refuse")
     path = f"/workspaces/{workspace.id}/datastores/{_name(name)}"
     return _made(workspace, workspace.session.put(path, body, _KINDS))
+
+
+def _register_sql(
+    workspace: Workspace,
+    name: str,
+    dialect: str,
+    database: str,
+    host: Optional[str],
+    port: Optional[int],
+    username: Optional[str],
+    password: Optional[str],
+    overwrite: bool,
+) -> SqlDatastore:
+    if dialect not in DIALECTS:
+        raise UserErrorException(f"dialect is {dialect!r}", hint=f"use {', '.join(DIALECTS)}")
+    number = None if port is None else str(port)
+    location = {"dialect": dialect, "database": database, "host": host, "port": number}
+    credentials = {"username": username, "password": password}
+    return _register(SqlDatastore, workspace, name, location, credentials, overwrite, True)
+
+
+def _host(server: str, domain: str) -> str:
+    """Azure's API takes the first part of a name; whatever is more than that is taken as it is."""
+    return server if "." in server or ":" in server or server == "localhost" else f"{server}.{domain}"
 
 
 def _name(name: str) -> str:

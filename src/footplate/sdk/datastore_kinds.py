@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Sequence, Tuple, Union
 
 from footplate.domain.datasets import DatastoreView
 from footplate.sdk import blobs, porter
@@ -211,6 +211,43 @@ class GcsDatastore(AbstractDatastore):
     @property
     def bucket(self) -> str:
         return str(self._view.location["bucket"])
+
+
+class SqlDatastore(AbstractDatastore):
+    """A database: it has rows, which `Dataset.Tabular.from_sql_query` reads, and no files."""
+
+    kind = "sql"
+
+    @property
+    def datastore_type(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        names = {"mssql": "AzureSqlDatabase", "postgresql": "AzurePostgreSql", "mysql": "AzureMySql"}
+        return names.get(str(self._view.location["dialect"]), "Custom")
+
+    @property
+    def server_name(self) -> Optional[str]:
+        return self._view.location.get("host")
+
+    @property
+    def database_name(self) -> str:
+        return str(self._view.location["database"])
+
+    def upload(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise self._no_files()
+
+    def upload_files(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise self._no_files()
+
+    def download(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise self._no_files()
+
+    def path(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise self._no_files()
+
+    def _no_files(self) -> UserErrorException:
+        return UserErrorException(
+            f"datastore {self.name!r} is a database, which has rows and no files",
+            hint="read it with Dataset.Tabular.from_sql_query((datastore, 'SELECT …'))",
+        )
 
 
 class HttpDatastore(AbstractDatastore):

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from footplate.sdk.run_configuration import DockerConfiguration
 
 DEFAULT_NAME = "default-environment"
+_PANDAS = re.compile(r"\[[^\]]*\bpandas\b[^\]]*\]", re.IGNORECASE)
+"""The extra of azureml-dataprep and azureml-dataset-runtime that brings pandas, which those who lock know."""
+
 _EXACT = re.compile(r"\d+(\.\d+){0,2}")
 _BOUND = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)\s*")
 _log = logging.getLogger(__name__)
@@ -37,7 +40,7 @@ def to_spec(environment: Environment, runtime: Optional[DockerConfiguration] = N
         return EnvironmentSpec(name, version, "existing", interpreter, variables=variables, options=options)
     if environment.curated is not None:
         options["curated"] = environment.curated
-    pip = [line for line in dependencies.pip_packages if not _is_ours(line)]
+    pip = [line for line in dependencies.pip_packages if not _is_ours(line) or _PANDAS.search(line)]
     lines = (*dependencies.pip_options, *pip)
     chosen = _python(dependencies)
     if not _conda_packages(dependencies):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from datetime import date, datetime, timezone
 from typing import Any, Dict, Iterable, Sequence
 
+from footplate.domain.expressions import literal
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.session import translating
 
 
 class Expression:
@@ -46,10 +47,35 @@ class Expression:
         return Expression({"op": "not", "args": [self.data]})
 
     def isin(self, values: Iterable[Any]) -> Expression:
-        return Expression({"op": "isin", "args": [self.data, {"value": [_plain(v)["value"] for v in values]}]})
+        return Expression({"op": "isin", "args": [self.data, {"value": [_choice(v) for v in values]}]})
 
     def is_null(self) -> Expression:
         return Expression({"op": "is_null", "args": [self.data]})
+
+    def starts_with(self, text: str) -> Expression:
+        return self._with("starts_with", text)
+
+    def ends_with(self, text: str) -> Expression:
+        return self._with("ends_with", text)
+
+    def contains(self, text: str) -> Expression:
+        return self._with("contains", text)
+
+    def length(self) -> Expression:
+        """How many characters a text has."""
+        return Expression({"op": "length", "args": [self.data]})
+
+    def __add__(self, other: Any) -> Expression:
+        return self._with("+", other)
+
+    def __sub__(self, other: Any) -> Expression:
+        return self._with("-", other)
+
+    def __mul__(self, other: Any) -> Expression:
+        return self._with("*", other)
+
+    def __truediv__(self, other: Any) -> Expression:
+        return self._with("/", other)
 
     def __bool__(self) -> bool:
         raise UserErrorException(
@@ -79,10 +105,11 @@ class Fields:
 def _plain(value: Any) -> Dict[str, Any]:
     if isinstance(value, Expression):
         return value.data
-    if isinstance(value, datetime):
-        return {"value": (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).timestamp()}
-    if isinstance(value, date):
-        return {"value": datetime(value.year, value.month, value.day, tzinfo=timezone.utc).timestamp()}
-    if value is None or isinstance(value, (str, int, float, bool)):
-        return {"value": value}
-    raise UserErrorException(f"{value!r} cannot stand in a filter", hint="compare with a number, a string or a time")
+    with translating({"invalid": UserErrorException}):
+        return literal(value)
+
+
+def _choice(value: Any) -> Any:
+    """One of several values: as it is, but for a time."""
+    plain = _plain(value)
+    return plain.get("value", plain)

@@ -46,7 +46,7 @@ PATHS = {
     "azureml.core.authentication": (
         "InteractiveLoginAuthentication ServicePrincipalAuthentication AzureCliAuthentication MsiAuthentication"
     ),
-    "azureml.data": "FileDataset OutputFileDatasetConfig",
+    "azureml.data": "DataType FileDataset OutputFileDatasetConfig TabularDataset",
     "azureml.data.abstract_dataset": "AbstractDataset",
     "azureml.data.abstract_datastore": "AbstractDatastore",
     "azureml.data.azure_data_lake_datastore": "AzureDataLakeGen2Datastore",
@@ -55,9 +55,11 @@ PATHS = {
     "azureml.data.datapath": "DataPath DataPathComputeBinding",
     "azureml.data.dataset_consumption_config": "DatasetConsumptionConfig",
     "azureml.data.dataset_error_handling": "DatasetExecutionError DatasetValidationError",
-    "azureml.data.dataset_factory": "FileDatasetFactory",
+    "azureml.data.dataset_factory": "DataType FileDatasetFactory TabularDatasetFactory",
+    "azureml.data.dataset_type_definitions": "PromoteHeadersBehavior",
     "azureml.data.file_dataset": "FileDataset",
     "azureml.data.output_dataset_config": "OutputFileDatasetConfig",
+    "azureml.data.tabular_dataset": "TabularDataset",
     "azureml.exceptions": (
         "AzureMLException UserErrorException ComputeTargetException WebserviceException ActivityFailedException "
         "ExperimentExecutionException WorkspaceException ProjectSystemException ModelNotFoundException ServiceException"

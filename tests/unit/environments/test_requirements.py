@@ -45,6 +45,18 @@ def test_everything_called_azureml_is_ours_however_it_is_written() -> None:
     assert split_ours([*ours, *others]) == (others, ours)
 
 
+@pytest.mark.parametrize(
+    ("line", "brought"),
+    [
+        ("azureml-dataprep[pandas]", "pandas"),
+        ("azureml-dataset-runtime[fuse,pandas]~=1.4", "pandas"),
+        ("azureml-dataprep[pandas]>=2 ; python_version < '3.12'", "pandas; python_version < '3.12'"),
+    ],
+)
+def test_the_pandas_that_azures_packages_brought_is_still_wanted(line: str, brought: str) -> None:
+    assert split_ours([line]) == ([brought], [line])
+
+
 def test_comments_and_continued_lines() -> None:
     text = "# head\n\nnumpy==1.0 \\\n  --hash=sha256:ab # why\ngit+https://x/y#egg=z\n"
     assert clean([text, "  pandas  "]) == ["numpy==1.0    --hash=sha256:ab", "git+https://x/y#egg=z", "pandas"]

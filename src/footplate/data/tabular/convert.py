@@ -75,8 +75,8 @@ def _quick(values: Any, wanted: Json) -> Any:
 
 
 def _quick_integer(values: Any, wanted: Json) -> Any:
-    if pc.any(pc.match_substring(values, "x", ignore_case=True)).as_py():  # Arrow reads hexadecimal; nobody else does
-        return None
+    if any(pc.any(pc.match_substring(values, mark)).as_py() for mark in "xX"):
+        return None  # Arrow reads hexadecimal; nobody else does
     return pc.cast(values, pa.int64())
 
 

@@ -7,15 +7,38 @@ from decimal import Decimal
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from footplate.data.tabular.arrow import pa
 from footplate.data.tabular.report import Report
+from footplate.domain.data import StoreSpec
 from footplate.domain.expressions import Expression
 from footplate.domain.tabular import Json
 from footplate.errors import InvalidInput, Unavailable
 
 _ROWS = 20_000
+_DRIVERS = {
+    "sqlite": "sqlite",
+    "postgresql": "postgresql+psycopg",
+    "mysql": "mysql+pymysql",
+    "mssql": "mssql+pymssql",
+}
+
+
+def database_url(spec: StoreSpec) -> str:
+    """SQLAlchemy's address of a database, password included."""
+    place, dialect = spec.location, spec.location["dialect"]
+    if dialect not in _DRIVERS:
+        raise InvalidInput(f"there is no dialect {dialect!r}", f"the dialects are {', '.join(_DRIVERS)}")
+    made = sa.URL.create(
+        _DRIVERS[dialect],
+        username=spec.credentials.get("username"),
+        password=spec.credentials.get("password"),
+        host=place.get("host"),
+        port=int(place["port"]) if place.get("port") else None,
+        database=place.get("database"),
+    )
+    return made.render_as_string(hide_password=False)
 
 
 class Query:
@@ -47,24 +70,28 @@ class Query:
             yield pa.record_batch(arrays, schema=schema)
 
     def _blocks(self, rows: int) -> Iterator[tuple[list[Any], list[str]]]:
-        try:
-            with self._engine.connect() as connection:
+        with self._connected() as connection:
+            try:
                 self._limit(connection)
-                result = connection.execution_options(stream_results=True, max_row_buffer=rows).execute(
-                    sa.text(self._text)
-                )
+                streaming = connection.execution_options(stream_results=True, max_row_buffer=rows)
+                result = streaming.execute(sa.text(self._text))
                 names = list(result.keys())
                 block = list(result.fetchmany(rows))
                 yield block, names
                 while block := list(result.fetchmany(rows)):
                     yield block, names
-        except OperationalError as error:
-            raise Unavailable(
-                f"the database did not answer the query: {error.orig}", "is it up, and is the query quick enough?"
-            ) from None
+            except SQLAlchemyError as error:
+                why = getattr(error, "orig", None) or type(error).__name__
+                raise InvalidInput(f"the query failed: {why}", f"the query was: {self._text[:500]}") from None
+
+    def _connected(self) -> sa.Connection:
+        try:
+            return self._engine.connect()
         except SQLAlchemyError as error:
             why = getattr(error, "orig", None) or type(error).__name__
-            raise InvalidInput(f"the query failed: {why}", f"the query was: {self._text[:500]}") from None
+            raise Unavailable(
+                f"the database cannot be reached: {why}", "is it up, and are its credentials right?"
+            ) from None
 
     def _limit(self, connection: Any) -> None:
         if connection.dialect.name == "postgresql":

@@ -22,7 +22,10 @@ from footplate.domain.frames import Frame, FrameFile, read_frame
 from footplate.domain.tabular import Json
 
 Specs = Mapping[str, Any]
-"""Stores by name, each a StoreSpec as JSON."""
+"""Stores by name, each a StoreSpec as JSON.
+
+Everywhere: `cache` is the folder of the cache for remote files, `listing` the file that pins what the definition names.
+"""
 
 
 class Read(NamedTuple):
@@ -30,28 +33,34 @@ class Read(NamedTuple):
     warnings: list[str]
 
 
-def look(definition: Json, stores: Specs, first_rows: bool = True) -> Json:
+def look(definition: Json, stores: Specs, cache: str, listing: str | None = None, first_rows: bool = True) -> Json:
     """The columns, and the types that were inferred, to be kept in the definition. Reading the first rows is a test."""
-    with opened(definition, _specs(stores)) as table:
+    with opened(definition, _specs(stores), cache, listing) as table:
         if first_rows:
             next(table.batches(), None)
         return {"columns": _columns(table), "inferred": table.inferred}
 
 
-def read(definition: Json, stores: Specs, strict: bool) -> Read:
+def read(definition: Json, stores: Specs, strict: bool, cache: str, listing: str | None = None) -> Read:
     """All rows, in memory."""
     report = Report(strict)
-    with opened(definition, _specs(stores)) as table:
+    with opened(definition, _specs(stores), cache, listing) as table:
         frame = Frame(columns_for(table.schema))
         for batch in table.batches(report):
             frame.add(batch.num_rows, chunks_of(batch, frame.columns))
     return Read(frame, report.warnings())
 
 
-def write_frame(definition: Json, stores: Specs, strict: bool, target: str) -> Json:
+def write_frame(
+    definition: Json, stores: Specs, strict: bool, target: str, cache: str, listing: str | None = None
+) -> Json:
     """All rows as a frame in the file `target`: for a process that has no Arrow."""
     report = Report(strict)
-    with opened(definition, _specs(stores)) as table, space(os.path.dirname(target)), open(target, "xb") as out:
+    with (
+        opened(definition, _specs(stores), cache, listing) as table,
+        space(os.path.dirname(target)),
+        open(target, "xb") as out,
+    ):
         columns = columns_for(table.schema)
         file = FrameFile(out, columns)
         for batch in table.batches(report):
@@ -60,10 +69,18 @@ def write_frame(definition: Json, stores: Specs, strict: bool, target: str) -> J
     return {"warnings": report.warnings()}
 
 
-def write_files(definition: Json, stores: Specs, target: str, form: str, separator: str = ",") -> Json:
+def write_files(
+    definition: Json,
+    stores: Specs,
+    target: str,
+    form: str,
+    cache: str,
+    separator: str = ",",
+    listing: str | None = None,
+) -> Json:
     """All rows as CSV or Parquet files in the folder `target`."""
     report = Report()
-    with opened(definition, _specs(stores)) as table, space(target):
+    with opened(definition, _specs(stores), cache, listing) as table, space(target):
         if form == "csv":
             names = write_csv(table.schema, table.batches(report), Path(target), separator)
         else:
@@ -79,9 +96,9 @@ def frame_to_parquet(frame: str, target: str, row_group_size: int | None = None)
         return {"files": write_parquet(schema_for(held), batches, Path(target), row_group_size)}
 
 
-def profile(definition: Json, stores: Specs) -> Json:
+def profile(definition: Json, stores: Specs, cache: str, listing: str | None = None) -> Json:
     """Counts, extremes and moments of each column."""
-    with opened(definition, _specs(stores)) as table:
+    with opened(definition, _specs(stores), cache, listing) as table:
         return profile_of(table)
 
 

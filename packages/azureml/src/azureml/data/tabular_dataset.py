@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from footplate.sdk.tabular_dataset import TabularDataset
+
+__all__ = ["TabularDataset"]
