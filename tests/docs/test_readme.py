@@ -36,3 +36,8 @@ def test_the_data_guide_works(run_page: Callable[[Path], list[str]]) -> None:
     _, output = run_page(ROOT / "docs" / "guides" / "data.md")
     assert "1 ['/cats/1.txt', '/cats/2.txt']" in output and "['/cats.txt']" in output
     assert "read by" in output and "pictures:1 is as it was registered" in output
+
+
+def test_the_guide_of_tables_works(run_page: Callable[[Path], list[str]]) -> None:
+    (output,) = run_page(ROOT / "docs" / "guides" / "tabular-data.md")
+    assert "Grace" in output and "rides-train 1 6" in output

@@ -25,7 +25,10 @@ from footplate import (
     TensorflowConfiguration,
     Workspace,
 )
+from footplate.sdk.data_type import DataType
 from footplate.sdk.run import get_run
+from footplate.sdk.tabular_dataset import TabularDataset
+from footplate.sdk.tabular_factory import TabularDatasetFactory
 from footplate.sdk.telemetry import set_diagnostics_collection
 
 SIGNATURES = {
@@ -120,6 +123,28 @@ SIGNATURES = {
     ResourceConfiguration.__init__: "self, cpu=None, memory_in_gb=None, gpu=None",
     RunDetails.show: "self, render_lib=None, widget_settings=None",
     RunDetails.get_widget_data: "self, widget_settings=None",
+    TabularDatasetFactory.from_delimited_files: "path, validate=True, include_path=False, infer_column_types=True, "
+    "set_column_types=None, separator=',', header=True, partition_format=None, support_multi_line=False, "
+    "empty_as_string=False, encoding='utf8'",
+    TabularDatasetFactory.from_parquet_files: "path, validate=True, include_path=False, set_column_types=None, "
+    "partition_format=None",
+    TabularDatasetFactory.from_json_lines_files: "path, validate=True, include_path=False, set_column_types=None, "
+    "partition_format=None, invalid_lines='error', encoding='utf8'",
+    TabularDatasetFactory.from_sql_query: "query, validate=True, set_column_types=None, query_timeout=30",
+    TabularDatasetFactory.register_pandas_dataframe: "dataframe, target, name, description=None, tags=None, "
+    "show_progress=True, row_group_size=None, make_target_path_unique=True",
+    TabularDataset.to_pandas_dataframe: "self, on_error='null', out_of_range_datetime='null'",
+    TabularDataset.take_sample: "self, probability, seed=None",
+    TabularDataset.random_split: "self, percentage, seed=None",
+    TabularDataset.keep_columns: "self, columns, validate=False",
+    TabularDataset.with_timestamp_columns: "self, timestamp=None, partition_timestamp=None, validate=False",
+    TabularDataset.time_before: "self, end_time, include_boundary=True, validate=True",
+    TabularDataset.time_after: "self, start_time, include_boundary=True, validate=True",
+    TabularDataset.time_between: "self, start_time, end_time, include_boundary=True, validate=True",
+    TabularDataset.time_recent: "self, time_delta, include_boundary=True, validate=True",
+    TabularDataset.to_csv_files: "self, separator=','",
+    DataType.to_float: "decimal_mark='.'",
+    DataType.to_datetime: "formats=None",
     set_diagnostics_collection: "send_diagnostics=True, verbosity=None, reason='', path=None",
 }
 
