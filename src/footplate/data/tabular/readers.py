@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from footplate.data.tabular.arrow import pa
+from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.convert import ARROW, convert
 from footplate.data.tabular.delimited import DelimitedFiles
-from footplate.data.tabular.expressions import no_column
+from footplate.data.tabular.expressions import evaluate, no_column
 from footplate.data.tabular.files import SourceFile
 from footplate.data.tabular.infer import infer
 from footplate.data.tabular.report import Report
@@ -81,10 +82,20 @@ class _Delimited:
         file = self._files[index].name
         for name in self._text.strangers(index):
             report.left_out(name, file)
+        tested = sorted({name for part in filters for name in fields_of(part)})
         for batch in self._text.read(index, columns):
-            yield pa.record_batch(
-                [_converted(batch.column(name), self._types[name], name, file, report) for name in columns], columns
-            )
+            # First the columns that the filters look at; the others only of the rows that pass.
+            known = {name: self._convert(batch, name, file, report) for name in tested}
+            if filters:
+                kept = _passing(filters, known, batch.num_rows)
+                batch = batch.filter(kept)  # noqa: PLW2901
+                known = {name: values.filter(kept) for name, values in known.items()}
+            if batch.num_rows:
+                arrays = [known[n] if n in known else self._convert(batch, n, file, report) for n in columns]
+                yield pa.record_batch(arrays, columns)
+
+    def _convert(self, batch: Any, name: str, file: str, report: Report) -> Any:
+        return _converted(batch.column(name), self._types[name], name, file, report)
 
     def _inferred(self, asked: dict[str, Json], kept: dict[str, Json] | None) -> dict[str, Json]:
         if kept is not None:
@@ -129,6 +140,11 @@ class _Typed:
                 for c in columns
             ]
             yield pa.record_batch(arrays, columns)
+
+
+def _passing(filters: list[Expression], columns: dict[str, Any], rows: int) -> Any:
+    masks = [evaluate(part, columns, rows) for part in filters]
+    return functools.reduce(pc.and_, masks)
 
 
 def _converted(values: Any, wanted: Json, column: str, file: str, report: Report) -> Any:
