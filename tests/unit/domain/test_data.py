@@ -14,6 +14,7 @@ WHOLE = {
     "s3": {"bucket": "b"},
     "gcs": {"bucket": "b"},
     "http": {},
+    "sql": {"dialect": "sqlite", "database": "/data/shop.db"},
 }
 
 
