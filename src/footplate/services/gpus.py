@@ -64,19 +64,18 @@ class GpuDesk:
         self, record: RunRecord, machines: list[Machine], held: dict[str, str], before: list[RunRecord]
     ) -> None:
         for node, machine in zip(record.nodes, machines, strict=True):
-            holders = sorted({held[gpu.uuid] for gpu in machine.devices if gpu.uuid in held} | {r.id for r in before})
             count = machine.need.count
-            words = f"waits for {count} GPU{'' if count == 1 else 's'} of {node.host}, which {_have(holders)}"
+            words = f"waits for {count} GPU{'' if count == 1 else 's'} of {node.host}"
+            words += _listed(", held by", {held[gpu.uuid] for gpu in machine.devices if gpu.uuid in held})
+            words += _listed(", behind", {other.id for other in before})
             try:
                 self._orchestrator.tell(record.id, lifecycle.Prepares(node.index, words), record.attempt)
             except Conflict:
                 return  # it has ended meanwhile
 
 
-def _have(holders: list[str]) -> str:
-    if not holders:
-        return "other nodes of this run have"
-    return f"{' and '.join(holders)} {'has, or waited' if len(holders) == 1 else 'have, or waited'} for before"
+def _listed(words: str, runs: set[str]) -> str:
+    return f"{words} {' and '.join(sorted(runs))}" if runs else ""
 
 
 def _machines(record: RunRecord) -> list[Machine]:

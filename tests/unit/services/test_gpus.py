@@ -36,7 +36,7 @@ def test_what_a_run_has_nobody_else_gets_until_its_processes_have_ended(house: H
     assert first.ranks[0].variables["CUDA_VISIBLE_DEVICES"] == "0"
     third = join(house, "third", GpuRequest(per_node=1))
     assert (third.ready, third.ranks) == (False, ())
-    assert message(house, "third") == "waits for 1 GPU of gandalf, which first and second have, or waited for before"
+    assert message(house, "third") == "waits for 1 GPU of gandalf, held by first and second"
     end(house, "second")
     assert house.services.nodes.orders("third", 0).gpus == ("GPU-1",)
     assert message(house, "third") == ""
@@ -46,6 +46,7 @@ def test_nobody_overtakes_who_waits(house: House) -> None:
     join(house, "first", GpuRequest(per_node=1))
     assert not join(house, "large", GpuRequest(per_node=2)).ready
     assert not join(house, "small", GpuRequest(per_node=1)).ready, "one is free, but large came first"
+    assert message(house, "small") == "waits for 1 GPU of gandalf, held by first, behind large"
     plain = join(house, "plain", GpuRequest())
     assert (plain.ready, plain.gpus) == (True, ()), "who does not ask neither waits nor takes"
     assert "gpus = 1" in house.services.runs.view("plain").warnings[0]
