@@ -45,7 +45,7 @@ def resolve(spec: EnvironmentSpec, workshop: Workshop, say: Say, refresh: bool =
         try:
             return _resolve_as("container", spec, workshop, say, refresh)
         except InvalidInput as error:
-            if choice.names_image(spec):
+            if not choice.can_do_without(spec, error):
                 raise
             why = choice.refuse_or(workshop, f"none could be made: {error.message}")
     warning = choice.warning(spec, why)

@@ -1,8 +1,8 @@
 """Whether a run that asks for a container gets one, and the words for the run when it does not.
 
 A container is asked for by `docker.enabled`, by an image, by a Dockerfile or by a build context. Where there is no
-engine, or the home's settings say so, the packages are installed without a container, and the run carries a warning
-that names what was not used.
+engine, the image's registry does not answer, or the home's settings say so, the packages are installed without a
+container, and the run carries a warning that names what was not used.
 """
 
 from __future__ import annotations
@@ -37,6 +37,15 @@ def why_not(spec: EnvironmentSpec, workshop: Workshop) -> str | None:
     if oci.find() is None:
         return refuse_or(workshop, "neither podman nor docker answers on this machine")
     return None
+
+
+def can_do_without(spec: EnvironmentSpec, error: InvalidInput) -> bool:
+    """Whether the packages alone may do, now that there is no image.
+
+    Where nobody named an image, and where the registry of the one that was named is away: that is a machine without a
+    network, or code that outlived its registry. A name that a registry does not know is more likely wrong.
+    """
+    return not names_image(spec) or (spec.builder != "existing" and isinstance(error, oci.RegistryAway))
 
 
 def refuse_or(workshop: Workshop, why: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -26,6 +27,10 @@ _AGAIN_SECONDS = 10.0
 _guard = threading.Lock()
 _working: set[str] = set()  # programs that were seen to answer
 _asked: dict[str, float] = {}  # when one was last seen not to
+
+
+class RegistryAway(InvalidInput):
+    """Nobody answers where an image is to be fetched from."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +100,17 @@ class Engine:
         try:
             self.call(["pull", name], say)
         except Broken as error:
-            host = name.split("/")[0] if "." in name.split("/")[0] or ":" in name.split("/")[0] else ""
+            registry = _registry(name)
+            if not _answers_calls(registry):
+                raise RegistryAway(
+                    f"the image {name!r} cannot be had: {registry} does not answer",
+                    f"fetch it where there is a network ({self.name} save, {self.name} load), "
+                    "or set containers = ignore in settings.ini",
+                ) from None
             raise InvalidInput(
                 f"the image {name!r} cannot be had: {error.message}",
-                f"check its name; if it needs a login, do so where the run is to run: {self.name} login {host}".strip(),
+                f"check its name; if it needs a login, do so where the run is to run: {self.name} login {registry}; "
+                "to do without containers set containers = ignore in settings.ini",
             ) from None
         found = self.image(name)
         if found is None:
@@ -108,6 +120,24 @@ class Engine:
     def remove_container(self, name: str) -> None:
         """By force, and at once; one that is not there is no error."""
         self.ask("rm", "--force", "--volumes", *(("--time", "0") if self.name == "podman" else ()), name)
+
+
+def _registry(image: str) -> str:
+    """The host that an image is fetched from. A first part that looks like no host is a name on Docker's own."""
+    first, slash, _ = image.partition("/")
+    return first if slash and ("." in first or ":" in first or first == "localhost") else "registry-1.docker.io"
+
+
+def _answers_calls(registry: str) -> bool:
+    """Whether anybody listens there. Behind a proxy we cannot tell, and take it that somebody does."""
+    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
+        return True
+    host, _, port = registry.partition(":")
+    try:
+        socket.create_connection((host, int(port or 443)), timeout=5.0).close()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def find() -> Engine | None:

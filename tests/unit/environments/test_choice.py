@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -101,14 +102,37 @@ def test_an_image_that_nobody_named_and_that_cannot_be_had_is_no_reason_to_fail(
     program(tmp_path, "podman", *refuses)
     lock, _ = resolve(asks(enabled=True), tmp_path)
     assert lock.builder == "venv"
-    assert f"python:{PYTHON}-slim' cannot be had" in lock.warnings[0] and "no route to registry" in lock.warnings[0]
-    with pytest.raises(InvalidInput, match=r"the image 'my.example/image' cannot be had.*no route") as caught:
-        resolve(asks(base_image="image", registry={"address": "my.example"}), tmp_path)
-    assert caught.value.hint == (
-        "check its name; if it needs a login, do so where the run is to run: podman login my.example"
-    )
+    assert f"python:{PYTHON}-slim' cannot be had" in lock.warnings[0]
     with pytest.raises(InvalidInput, match="containers = require"):
         resolve(asks(enabled=True), tmp_path, containers="require")
+
+
+@pytest.mark.usefixtures("no_engine", "wheels")
+def test_an_image_whose_registry_is_away_is_done_without_where_there_are_packages(tmp_path: Path) -> None:
+    program(tmp_path, "podman", '[ "$1" = info ] && { echo amd64; exit 0; }', "echo refused >&2", "exit 125")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    image = f"127.0.0.1:{port}/some/image"
+    lock, _ = resolve(asks(base_image=image), tmp_path)
+    assert lock.builder == "venv"
+    assert f"127.0.0.1:{port} does not answer; not used: the image {image}" in lock.warnings[0]
+    with pytest.raises(InvalidInput, match="does not answer") as caught:
+        resolve(asks("existing", base_image=image), tmp_path)
+    assert "containers = ignore" in (caught.value.hint or "")
+    with pytest.raises(InvalidInput, match="containers = require"):
+        resolve(asks(base_image=image), tmp_path, containers="require")
+
+
+@pytest.mark.usefixtures("no_engine", "wheels")
+def test_an_image_that_its_registry_does_not_give_is_an_error(tmp_path: Path) -> None:
+    program(tmp_path, "podman", '[ "$1" = info ] && { echo amd64; exit 0; }', "echo manifest unknown >&2", "exit 125")
+    with socket.create_server(("127.0.0.1", 0)) as registry:
+        address = f"127.0.0.1:{registry.getsockname()[1]}"
+        with pytest.raises(
+            InvalidInput, match=f"the image '{address}/image' cannot be had.*manifest unknown"
+        ) as caught:
+            resolve(asks(base_image="image", registry={"address": address}), tmp_path)
+    assert f"podman login {address}" in (caught.value.hint or "")
 
 
 def test_the_full_name_of_an_image() -> None:
