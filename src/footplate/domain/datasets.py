@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, Mapping, Optional, Set, Tuple, cast
 
 from footplate.domain.data import StoreSpec
+from footplate.domain.names import clean_folder
 from footplate.errors import InvalidInput
 
 DEFAULT_DATASTORE = "workspaceblobstore"
@@ -93,8 +94,9 @@ def check_data(inputs: Tuple[DataInput, ...], outputs: Tuple[DataOutput, ...]) -
         modes = INPUT_MODES if isinstance(each, DataInput) else OUTPUT_MODES
         if each.mode not in modes:
             raise InvalidInput(f"the mode of {what} {each.name!r} is {each.mode!r}", f"use {', '.join(modes)}")
-        if "\0" in each.path or "\0" in (each.path_on_compute or ""):
-            raise InvalidInput(f"a path of {what} {each.name!r} contains NUL", "remove it")
+        clean_folder(each.path)  # refuses what would leave the datastore
+        if "\0" in (each.path_on_compute or ""):
+            raise InvalidInput(f"path_on_compute of {what} {each.name!r} contains NUL", "remove it")
     for each in inputs:
         if (each.dataset is None) == (each.datastore is None):
             raise InvalidInput(f"input {each.name!r} names no data", "give either a dataset or a datastore with a path")

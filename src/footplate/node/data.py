@@ -173,8 +173,8 @@ class NodeData:
         path = names.clean_folder(output_path(output, run))
         definition = {"sources": [{"datastore": output.datastore, "path": path}]}
         listing = self._pin(definition)
-        if listing is None:
-            return
+        if listing is None and self._orders.nodes == 1:
+            return  # nothing was written
         body: dict[str, Any] = {
             "key": f"{run}/{output.name}/{self._orders.attempt}",
             "kind": "file",
@@ -189,7 +189,12 @@ class NodeData:
         self._link.insist(lambda: self._link.register_dataset(workspace, body))
 
     def _pin(self, definition: dict[str, Any]) -> str | None:
-        """The digest of the listing of what was written; None when that is nothing."""
+        """The digest of the listing of what was written; None when that is nothing, or when other nodes write, too.
+
+        They may still be at it, and half of what a run wrote must not be pinned as all of it.
+        """
+        if self._orders.nodes > 1:
+            return None
         path = os.path.join(self._scratch, f"written-{os.urandom(4).hex()}")
         os.makedirs(self._scratch, exist_ok=True)
         store = open_store(self._known.stores[definition["sources"][0]["datastore"]])

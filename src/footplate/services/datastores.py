@@ -6,11 +6,12 @@ The server never opens one itself: bytes move between the store and whoever read
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from footplate.domain.data import StoreSpec
-from footplate.domain.datasets import DatastoreView, RunData, check_datastore_name, datastores_of
+from footplate.domain.datasets import DatasetView, DatastoreView, RunData, check_datastore_name, datastores_of
 from footplate.domain.specs import RunSpec
 from footplate.errors import InvalidInput, NotAllowed
 from footplate.storage import Store
@@ -64,13 +65,12 @@ class DatastoreService:
 
     def access(self, workspace: str, name: str) -> StoreSpec:
         """All that is needed to open it. For people who may use the workspace, and for nodes of runs that need it."""
-        view = self.get(workspace, name)
-        return StoreSpec(view.kind, view.location, self._store.datastores.credentials(workspace, name))
+        return self._store.datastores.access(workspace, name)
 
     def access_for_run(self, run: str, name: str) -> StoreSpec:
         """As `access`, for a run: only what its inputs and outputs name."""
         record = self._store.runs.record(run)
-        if name not in self._named_by(record.spec):
+        if name not in _named_by(record.spec, self._datasets_of(record.spec)):
             raise NotAllowed(
                 f"run {run} was not submitted with data of datastore {name!r}",
                 "hand the dataset to the run: arguments=['--data', dataset.as_named_input('data').as_mount()]",
@@ -80,14 +80,18 @@ class DatastoreService:
     def data_of_run(self, run: str) -> RunData:
         """What a node of the run needs, in one answer."""
         record = self._store.runs.record(run)
-        ids = dict.fromkeys(each.dataset for each in record.spec.inputs if each.dataset)
-        datasets = {id: self._store.datasets.by_id(id) for id in ids}
-        stores = {name: self.access(record.workspace, name) for name in self._named_by(record.spec)}
+        datasets = self._datasets_of(record.spec)
+        stores = {name: self.access(record.workspace, name) for name in _named_by(record.spec, datasets)}
         return RunData(datasets, stores)
 
-    def _named_by(self, spec: RunSpec) -> dict[str, None]:
-        names = [each.datastore for each in (*spec.inputs, *spec.outputs) if each.datastore]
-        for each in spec.inputs:
-            if each.dataset is not None:
-                names += datastores_of(self._store.datasets.by_id(each.dataset).definition)
-        return dict.fromkeys(names)
+    def _datasets_of(self, spec: RunSpec) -> dict[str, DatasetView]:
+        ids = dict.fromkeys(each.dataset for each in spec.inputs if each.dataset)
+        return {id: self._store.datasets.by_id(id) for id in ids}
+
+
+def _named_by(spec: RunSpec, datasets: Mapping[str, DatasetView]) -> dict[str, None]:
+    """The datastores that the inputs and outputs of a run lie in."""
+    names = [each.datastore for each in (*spec.inputs, *spec.outputs) if each.datastore]
+    for dataset in datasets.values():
+        names += datastores_of(dataset.definition)
+    return dict.fromkeys(names)

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Row, delete, select
 
+from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import BUILT_IN_DATASTORES, DEFAULT_DATASTORE, DatastoreView
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage.database import Database
@@ -48,7 +49,7 @@ class Datastores:
     def _is(self, view: DatastoreView, credentials: dict[str, Any]) -> bool:
         known = self.get(view.workspace, view.name)
         same = (known.kind, known.location, known.options) == (view.kind, view.location, view.options)
-        return same and self.credentials(view.workspace, view.name) == credentials
+        return same and self.access(view.workspace, view.name).credentials == credentials
 
     def get(self, workspace: str, name: str) -> DatastoreView:
         default = self.default(workspace)
@@ -59,11 +60,17 @@ class Datastores:
             raise _no_datastore(name)
         return _view(row, default)
 
-    def credentials(self, workspace: str, name: str) -> dict[str, Any]:
-        row = None if name in BUILT_IN_DATASTORES else self._row(workspace, name)
-        if row is None or row.sealed is None:
-            return {}
-        return dict(json.loads(self._seal.open(f"the credentials of datastore {name!r}", row.sealed)))
+    def access(self, workspace: str, name: str) -> StoreSpec:
+        """With its credentials, in one query: nodes wait for it before a run starts."""
+        if name in BUILT_IN_DATASTORES:
+            return StoreSpec("folder", {"path": self._folder_of(workspace, name)})
+        row = self._row(workspace, name)
+        if row is None:
+            raise _no_datastore(name)
+        if row.sealed is None:
+            return StoreSpec(row.kind, row.location)
+        opened = self._seal.open(f"the credentials of datastore {name!r}", row.sealed)
+        return StoreSpec(row.kind, row.location, json.loads(opened))
 
     def list(self, workspace: str) -> builtins.list[DatastoreView]:
         """By name, the built-in ones among them."""
@@ -103,10 +110,14 @@ class Datastores:
             return connection.execute(select(datastores).where(c.workspace == workspace, c.name == name)).one_or_none()
 
     def _built_in(self, workspace: str, name: str, default: str) -> DatastoreView:
+        folder = self._folder_of(workspace, name)
+        return DatastoreView(workspace, name, "folder", {"path": folder}, is_default=name == default)
+
+    def _folder_of(self, workspace: str, name: str) -> str:
         folder = self._folder / workspace / name
         with translated():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return DatastoreView(workspace, name, "folder", {"path": str(folder)}, is_default=name == default)
+        return str(folder)
 
 
 def _view(row: Row[Any], default: str) -> DatastoreView:

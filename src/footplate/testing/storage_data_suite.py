@@ -43,7 +43,7 @@ class DatastoreTests(StorageFixtures):
     def test_credentials_are_sealed_and_not_in_the_view(self, store: Store) -> None:
         view = store.datastores.put(bucket(options={"odd": ODD}), SECRET, False)
         assert view.has_credentials and "staple" not in repr(view)
-        assert store.datastores.credentials(WORKSPACE, "bucket") == SECRET
+        assert store.datastores.access(WORKSPACE, "bucket").credentials == SECRET
         assert store.datastores.get(WORKSPACE, "bucket") == view
         with store.database.read() as connection:
             sealed = bytes(connection.execute(text("SELECT sealed FROM datastores")).scalar_one())
@@ -54,7 +54,7 @@ class DatastoreTests(StorageFixtures):
         store.datastores.put(bucket(), SECRET, False)
         with pytest.raises(Conflict, match="'bucket'"):
             store.datastores.put(bucket(), {"key": "other"}, False)
-        assert store.datastores.credentials(WORKSPACE, "bucket") == SECRET
+        assert store.datastores.access(WORKSPACE, "bucket").credentials == SECRET
         assert not store.datastores.put(bucket(), {}, True).has_credentials
 
     def test_the_default_is_chosen_and_falls_back(self, store: Store) -> None:

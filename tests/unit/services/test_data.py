@@ -114,3 +114,13 @@ def test_what_a_version_pins_is_read_page_by_page(bucket: House, tmp_path: Path)
             break
         cursor = following
     assert seen == [f"{n:03}.txt" for n in range(25)]
+
+
+@pytest.mark.parametrize("path", ["../x", "a/../../x", "a\0b"])
+def test_paths_that_leave_the_store_are_refused_at_submission(bucket: House, path: str) -> None:
+    for changes in (
+        {"inputs": (DataInput("d", None, "bucket", path),)},
+        {"outputs": (DataOutput("o", "bucket", path),)},
+    ):
+        with pytest.raises(InvalidInput):
+            bucket.submit("r1", **changes)
