@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import click
@@ -10,6 +11,9 @@ from footplate.cli.console import ago, counted, duration, emit, pairs, say, tag_
 from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
+from footplate.domain import shapes
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import RunView, Waiting
 from footplate.domain.specs import LOCAL
 from footplate.sdk.compute import AmlCompute, ComputeTarget
 
@@ -21,6 +25,11 @@ def compute() -> None:
     `local` is always there: the machine of the server, as many runs at once as its cores allow. A cluster is a queue:
     at most so many nodes run at once, and what does not fit waits and says why.
     """
+
+
+def _size(name: str) -> str:
+    shape = shapes.shape_of(name)
+    return f"{name} ({shapes.describe(shape)})" if shape is not None else name
 
 
 @compute.command("list")
@@ -62,7 +71,7 @@ def show(name: str, workspace_name: str | None, as_json: bool) -> None:
             ("nodes", f"{found['busy_nodes']} busy of at most {found['max_nodes']}"),
             ("kept nodes", f"{found['min_nodes']}, others until idle for {duration(found['idle_seconds'])}"),
             ("waiting runs", str(found["waiting_runs"])),
-            ("vm size", options.get("vm_size")),
+            ("vm size", _size(str(options.get("vm_size") or ""))),
             ("tags", tag_words(options.get("tags") or {})),
             ("created", f"{when(found['created'])} ({ago(found['created'])})" if found["created"] else None),
         ]
@@ -70,11 +79,42 @@ def show(name: str, workspace_name: str | None, as_json: bool) -> None:
 
 
 @compute.command()
+@click.argument("name", shell_complete=names_of("computes"))
+@workspace_option
+@json_option
+def queue(name: str, workspace_name: str | None, as_json: bool) -> None:
+    """Show who waits for a compute target, and why.
+
+    The more urgent come first, then who came first. A run that is small and short enough goes before one that must
+    wait, if nobody before it starts any later for that: then all of them need a time limit.
+    """
+    workspace = open_workspace(workspace_name)
+    path = f"/workspaces/{workspace.id}"
+    target = workspace.session.get(f"{path}/computes/{name}")["name"]
+    queued = workspace.session.items(f"{path}/runs", {"status": "Queued", "parent": "any"})
+    views = [from_json(RunView, run) for run in queued if run["target"] == target]
+    found = [(view, view.waiting or Waiting("it has just come", 0)) for view in views]
+    found.sort(key=lambda pair: pair[1].position)
+    if as_json:
+        emit([{"run": view.id, "created": view.created, **to_json(waiting)} for view, waiting in found])
+        return
+    rows = [
+        [waiting.position, view.id, ago(view.created), _within(waiting.latest), waiting.reason]
+        for view, waiting in found
+    ]
+    table(["place", "run", "submitted", "starts within", "waits because"], rows, right=["place"])
+
+
+def _within(latest: float | None) -> str:
+    return "" if latest is None else duration(max(0.0, latest - time.time()))
+
+
+@compute.command()
 @click.argument("name")
 @click.option("--max-nodes", type=click.IntRange(1), required=True, help="How many nodes may run at once.")
 @click.option("--min-nodes", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--idle-seconds", type=float, default=1800.0, show_default=True, help="Before a node is given back.")
-@click.option("--vm-size", default="", metavar="SIZE", help="Kept for scripts that ask for it; your machines decide.")
+@click.option("--vm-size", default="", metavar="SIZE", help="What its nodes are to be like, e.g. STANDARD_NC6.")
 @workspace_option
 @json_option
 def create(

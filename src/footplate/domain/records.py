@@ -66,10 +66,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Why a queued run waits, in words, and its place in the line of its compute target (1 is next)."""
+    """Why a queued run waits, in words, and its place in the line of its compute target (1 is next).
+
+    `latest`: when it starts at the latest, if all before it use the whole of their time limits.
+    """
 
     reason: str
     position: int
+    latest: Optional[float] = None
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,9 @@ class ComputeView:
     state: str = "Succeeded"
     options: Dict[str, Any] = field(default_factory=lambda: {})
     busy_nodes: int = 0
+    preparing_nodes: int = 0  # of the busy ones, those whose script does not run yet
     waiting_runs: int = 0
+    waiting_nodes: int = 0
 
 
 @dataclass(frozen=True)

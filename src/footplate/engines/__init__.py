@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import importlib
 
+from footplate.domain.shapes import Shape
 from footplate.engines.base import Engine
+from footplate.engines.machine import machine_shape
 from footplate.errors import InvalidInput
 
 _REGISTRY = {
     "local": ("footplate.engines.local", "LocalEngine"),
 }
+
+
+def node_shape(name: str) -> Shape | None:
+    """What every node of this engine has; None when that is known only where they start."""
+    return machine_shape() if name == "local" else None
 
 
 def load(name: str) -> Engine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, cast
 
+from footplate.domain import shapes
 from footplate.domain.codec import from_json
 from footplate.domain.records import ComputeView, RunView
 from footplate.sdk.clock import utc_text
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _RESERVED = ("amlcompute", "local", "containerinstance")
 _KINDS: Kinds = {"not_found": ComputeTargetException, "conflict": ComputeTargetException}
+PRIORITIES = ("dedicated", "lowpriority")
 _BUSY = ("Provisioning", "Preparing", "Running", "Finalizing", "CancelRequested")
 
 
@@ -165,6 +167,8 @@ class AmlCompute(ComputeTarget):
                 f"min_nodes={min_nodes}, max_nodes={max_nodes} is not a size",
                 hint="give 0 ≤ min_nodes ≤ max_nodes, and max_nodes ≥ 1",
             )
+        if str(vm_priority).lower() not in PRIORITIES:
+            raise ComputeTargetException(f"vm_priority is {vm_priority!r}", hint=f"use {' or '.join(PRIORITIES)}")
         options = {"vm_size": vm_size, "vm_priority": vm_priority, "description": description, "tags": dict(tags or {})}
         idle = 1800 if idle_seconds_before_scaledown is None else idle_seconds_before_scaledown
         return AmlComputeProvisioningConfiguration(min_nodes, max_nodes, float(idle), options)
@@ -208,8 +212,13 @@ class AmlCompute(ComputeTarget):
 
     @staticmethod
     def supported_vmsizes(workspace: Workspace, location: Optional[str] = None) -> List[Dict[str, Any]]:
-        """None: sizes are a cloud's, and any name is accepted."""
-        return []
+        """The sizes whose shape is known. Others are accepted, and ask for nothing."""
+        known = [(name, shapes.shape_of(name)) for name in shapes.names()]
+        return [
+            {"name": name, "vCPUs": shape.cpus, "gpus": shape.gpus, "memoryGB": shape.memory}
+            for name, shape in known
+            if shape is not None
+        ]
 
     def update(
         self,
@@ -260,17 +269,17 @@ class AmlComputeStatus:
     """How a cluster is doing. The attributes have Python's names, `serialize()` Azure's."""
 
     def __init__(self, view: ComputeView) -> None:
-        self.current_node_count = view.busy_nodes
-        self.target_node_count = max(view.min_nodes, min(view.max_nodes, view.busy_nodes + view.waiting_runs))
+        self.current_node_count = max(view.min_nodes, view.busy_nodes)
+        self.target_node_count = max(view.min_nodes, min(view.max_nodes, view.busy_nodes + view.waiting_nodes))
         self.node_state_counts = {
-            "preparing": 0,
-            "running": view.busy_nodes,
-            "idle": 0,
+            "preparing": view.preparing_nodes,
+            "running": view.busy_nodes - view.preparing_nodes,
+            "idle": max(0, view.min_nodes - view.busy_nodes),
             "unusable": 0,
             "leaving": 0,
             "preempted": 0,
         }
-        self.allocation_state = "Steady"
+        self.allocation_state = "Steady" if self.target_node_count == self.current_node_count else "Resizing"
         self.allocation_state_transition_time = utc_text(view.modified)
         self.errors: Optional[List[Any]] = None
         self.creation_time = utc_text(view.created)

@@ -147,6 +147,7 @@ def distribution(run_config: RunConfiguration) -> Distribution:
             nodes,
             worker_count=tensorflow.worker_count,
             parameter_server_count=tensorflow.parameter_server_count,
+            chief=tensorflow.chief,
         )
     if wanted in BACKENDS:
         return Distribution("torch", nodes, run_config.pytorch.process_count, backend=wanted)

@@ -20,11 +20,16 @@ class MpiConfiguration(Checked):
 
 
 class TensorflowConfiguration(Checked):
-    """One node per worker: the run's node count becomes `worker_count`."""
+    """One node per worker: the run's node count becomes `worker_count`.
 
-    def __init__(self, worker_count: int = 1, parameter_server_count: int = 1) -> None:
+    `chief` is Footplate's own: one more task, of type "chief", for strategies in which it leads and workers and
+    parameter servers only serve (TensorFlow 2's ParameterServerStrategy). The run is over when the chief is done.
+    """
+
+    def __init__(self, worker_count: int = 1, parameter_server_count: int = 1, chief: bool = False) -> None:
         self.worker_count = worker_count
         self.parameter_server_count = parameter_server_count
+        self.chief = chief
         self._seal()
 
 

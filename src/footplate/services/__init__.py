@@ -54,7 +54,7 @@ class Services:
         self.locks = LockService(store, home, hub.publish)
         self.orchestrator = Orchestrator(store, hub.publish, endpoint, home, load_engine, watch_seconds)
         self.workspaces = WorkspaceService(store)
-        self.computes = ComputeService(store, self.orchestrator)
+        self.computes = ComputeService(store, self.orchestrator, home)
         self.datastores = DatastoreService(store)
         self.datasets = DatasetService(store)
         self.runs = RunService(store, self.orchestrator, self.computes, self.datasets, hub.publish)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from footplate import engines
+from footplate.domain import shapes
 from footplate.domain.records import ComputeView
-from footplate.domain.specs import LOCAL
+from footplate.domain.specs import LOCAL, Distribution
 from footplate.errors import Conflict, InvalidInput
 from footplate.services.capacity import capacity_of
 from footplate.services.orchestrator import Orchestrator
+from footplate.services.settings import read_settings
 from footplate.storage import Store
 
 _NAME = re.compile(r"[a-zA-Z]([a-zA-Z0-9\-_]{0,62}[a-zA-Z0-9])?", re.ASCII)
@@ -20,8 +23,9 @@ _RESERVED = (LOCAL, "amlcompute", "containerinstance")
 
 
 class ComputeService:
-    def __init__(self, store: Store, orchestrator: Orchestrator) -> None:
+    def __init__(self, store: Store, orchestrator: Orchestrator, home: Path) -> None:
         self._store = store
+        self._home = home
         self._orchestrator = orchestrator
 
     def put(
@@ -88,8 +92,35 @@ class ComputeService:
         self._store.computes.delete(workspace, name)
 
     def _with_load(self, view: ComputeView) -> ComputeView:
-        busy = self._store.runs.busy_nodes(view.workspace, view.name)
-        return replace(view, busy_nodes=busy, waiting_runs=len(self._store.runs.waiting(view.workspace, view.name)))
+        holding = self._store.runs.holding(view.workspace, view.name)
+        waiting = self._store.runs.waiting(view.workspace, view.name)
+        return replace(
+            view,
+            busy_nodes=sum(r.spec.distribution.node_count for r in holding),
+            preparing_nodes=sum(r.spec.distribution.node_count for r in holding if r.started is None),
+            waiting_runs=len(waiting),
+            waiting_nodes=sum(r.spec.distribution.node_count for r in waiting),
+        )
+
+    def fit(self, target: ComputeView, wanted: Distribution) -> list[str]:
+        """What a run on this target should be warned of; raises InvalidInput for what cannot work at all."""
+        there = engines.node_shape(target.engine)
+        if there is None:
+            return []
+        if wanted.kind == "torch" and wanted.backend == "nccl" and there.gpus == 0:
+            raise InvalidInput(
+                f"the run asks for NCCL, which only talks between GPUs, and the nodes of {target.name!r} have none",
+                "use Gloo: PyTorchConfiguration(communication_backend='Gloo')",
+            )
+        size = str(target.options.get("vm_size") or "")
+        shape = shapes.shape_of(size)
+        missing = shapes.lacks(shape, there) if shape is not None else []
+        if not missing:
+            return []
+        words = f"{target.name!r} asks for nodes of size {size}, and this machine does not have {', '.join(missing)}"
+        if read_settings(self._home).shapes == "exact":
+            raise InvalidInput(words, "give the cluster another vm_size, or set shapes = nearest in settings.ini")
+        return [f"{words}: the run uses what there is"]
 
 
 def _local(workspace: str, slots: int) -> ComputeView:

@@ -306,16 +306,15 @@ class Orchestrator:
             for record in records.values():
                 self._fail(record, "Schedule", Cause("no_target", error.message, error.hint))
             return
-        tickets = [
-            queue.Ticket(r.id, r.spec.distribution.node_count, r.spec.priority, r.created) for r in records.values()
-        ]
-        busy = self._store.runs.busy_nodes(workspace, target)
-        started, waits = queue.admit(tickets, busy, capacity.max_nodes, target)
+        now = time.time()
+        tickets = [_ticket(record) for record in records.values()]
+        holding = [_holding(record, now) for record in self._store.runs.holding(workspace, target)]
+        started, waits = queue.admit(tickets, holding, capacity.max_nodes, target, now)
         for run in started:
             with contextlib.suppress(Conflict):  # cancelled in between
                 self.tell(run, lifecycle.Admitted())
         for wait in waits:
-            self._waits[wait.run] = Waiting(wait.reason, wait.position)
+            self._waits[wait.run] = Waiting(wait.reason, wait.position, wait.promised)
             if records[wait.run].waiting is None:
                 with contextlib.suppress(Conflict):
                     self.tell(wait.run, lifecycle.Waits(wait.reason, wait.position))
@@ -436,6 +435,18 @@ def _of_the_store() -> Generator[None, None, None]:
         yield
     except (Unavailable, OutOfSpace) as error:
         raise _StoreAway(error) from None
+
+
+def _ticket(record: RunRecord) -> queue.Ticket:
+    spec = record.spec
+    return queue.Ticket(record.id, spec.distribution.node_count, spec.priority, record.created, spec.max_seconds)
+
+
+def _holding(record: RunRecord, now: float) -> queue.Holding:
+    """A time limit counts from the start of the script, which may still be to come."""
+    limit = record.spec.max_seconds
+    ends = None if limit is None else (record.started or now) + limit
+    return queue.Holding(record.id, record.spec.distribution.node_count, ends)
 
 
 def _cause_code(effect: Effect) -> str:

@@ -42,7 +42,8 @@ class RunService:
         if known is not None:
             return known
         spec = self._checked(workspace, spec)
-        record = RunRecord(id=run, workspace=workspace, spec=spec, stage=Stage.ACCEPTED, created=time.time())
+        warnings, now = self._warnings(workspace, spec), time.time()
+        record = RunRecord(run, workspace, spec, Stage.ACCEPTED, created=now, warnings=warnings)
         try:
             view = self._orchestrator.begin(record, created_by, lifecycle.Submitted(created_by))
         except Conflict:  # the same request, twice at the same time
@@ -73,9 +74,15 @@ class RunService:
         if spec.kind == "job":
             _check_builder(spec.environment)
             self._check_lock(spec.lock)
-            target = self._computes.get(workspace, spec.target)
-            refuse_if_too_large(spec.distribution.node_count, target.max_nodes, spec.target)
         return spec
+
+    def _warnings(self, workspace: str, spec: RunSpec) -> tuple[str, ...]:
+        """What the target cannot give as asked; raises InvalidInput where that is too much."""
+        if spec.kind != "job":
+            return ()
+        target = self._computes.get(workspace, spec.target)
+        refuse_if_too_large(spec.distribution.node_count, target.max_nodes, spec.target)
+        return tuple(self._computes.fit(target, spec.distribution))
 
     def _check_lock(self, digest: str | None) -> None:
         if digest is None:

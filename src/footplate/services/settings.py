@@ -5,6 +5,9 @@ interpreters = nearest      or exact: a Python that is not to be had is an error
 conda = auto                or solve: conda packages only from their channels; or map: only from PyPI
 containers = use            or require: without an engine a run that asks for one fails; or ignore: nobody gets one
 image = docker.io/library/python:{python}-slim      for who asks for a container and names no image
+
+[computes]
+shapes = nearest            or exact: a run on a cluster whose vm_size this machine does not have is refused
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ _KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "conda": ("auto", "solve", "map"),
         "containers": ("use", "require", "ignore"),
         "image": (),
-    }
+    },
+    "computes": {"shapes": ("nearest", "exact")},
 }
 """What each may be; nothing where anything may be."""
 
@@ -34,6 +38,7 @@ class Settings:
     conda: str = "auto"
     containers: str = "use"
     image: str = Workshop.image
+    shapes: str = "nearest"
 
 
 def read_settings(home: Path) -> Settings:

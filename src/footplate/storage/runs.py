@@ -169,6 +169,11 @@ class Runs:
             rows = connection.execute(_RECORDS.where(*conditions).order_by(runs.c.key)).all()
         return [_record(row) for row in rows]
 
+    def holding(self, workspace: str, target: str) -> builtins.list[RunRecord]:
+        """The runs that have nodes of the target, from provisioning to finalizing."""
+        c = runs.c
+        return self._records(c.stage.in_(_HOLDING), c.workspace == workspace, c.target == target, c.kind == "job")
+
     def busy_nodes(self, workspace: str, target: str) -> int:
         """How many nodes of the target are held by runs between provisioning and finalizing."""
         c = runs.c

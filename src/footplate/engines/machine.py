@@ -1,0 +1,11 @@
+"""What the server's own machine has, and with it every virtual node of the local engine."""
+
+from __future__ import annotations
+
+from footplate.domain.shapes import Shape
+from footplate.node import machine
+
+
+def machine_shape() -> Shape:
+    found = machine.describe()
+    return Shape(int(found["cpus"] or 1), found["memory"] / 2**30, int(found["gpus"]))

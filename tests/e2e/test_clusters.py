@@ -1,0 +1,110 @@
+"""Clusters as the documents make and use them: sizes, shapes, queues."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ops_tools import finish, submit, until
+
+from footplate import Workspace
+from footplate.sdk.compute import AmlCompute, ComputeTarget
+from footplate.sdk.exceptions import ComputeTargetException, UserErrorException
+from footplate.sdk.run_configuration import PyTorchConfiguration, TensorflowConfiguration
+
+HOLD = """
+    import os, time
+    while not os.path.exists({gate!r}):
+        time.sleep(0.02)
+"""
+
+
+def cluster(workspace: Workspace, name: str = "gpu-cluster", **sizes: object) -> ComputeTarget:
+    """The idiom of the documents."""
+    try:
+        return ComputeTarget(workspace=workspace, name=name)
+    except ComputeTargetException:
+        wanted = AmlCompute.provisioning_configuration(**{"vm_size": "STANDARD_NC6", "max_nodes": 4, **sizes})
+        made = ComputeTarget.create(workspace, name, wanted)
+        made.wait_for_completion(show_output=True, min_node_count=None, timeout_in_minutes=20)
+        return made
+
+
+def test_what_the_machine_does_not_have_is_a_warning_on_the_run(workspace: Workspace, project: Path) -> None:
+    run = finish(submit(workspace, project, "print(1)", compute_target=cluster(workspace)))
+    assert run.get_status() == "Completed"
+    words = " ".join(warning["message"] for warning in run.get_details()["warnings"])
+    assert "STANDARD_NC6" in words
+    assert "1 GPU (it has none)" in words
+
+
+def test_unless_the_home_wants_exact_shapes(home: Path, workspace: Workspace, project: Path) -> None:
+    (home / "settings.ini").write_text("[computes]\nshapes = exact\n")
+    with pytest.raises(Exception, match="does not have 1 GPU"):
+        submit(workspace, project, "print(1)", compute_target=cluster(workspace))
+
+
+def test_nccl_without_gpus_names_gloo(workspace: Workspace, project: Path) -> None:
+    with pytest.raises(UserErrorException) as raised:
+        submit(workspace, project, "print(1)", distributed_job_config=PyTorchConfiguration("Nccl", node_count=2))
+    assert "NCCL" in str(raised.value)
+    assert "Gloo" in str(raised.value)
+
+
+def test_status_of_a_cluster_that_works(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    target, gate = cluster(workspace, vm_size="", min_nodes=1, max_nodes=3), tmp_path / "gate"
+    assert target.get_status().serialize()["nodeStateCounts"]["idleNodeCount"] == 1
+    two = PyTorchConfiguration("Gloo", node_count=2)
+    hold = HOLD.format(gate=str(gate))
+    first = submit(workspace, project, hold, compute_target=target, distributed_job_config=two)
+    until(lambda: first.get_status() == "Running")
+    second = submit(workspace, project, hold, compute_target=target, distributed_job_config=two)
+    until(lambda: second.get_status() == "Queued")
+    status = target.get_status().serialize()
+    assert (status["currentNodeCount"], status["targetNodeCount"], status["allocationState"]) == (2, 3, "Resizing")
+    assert status["nodeStateCounts"]["runningNodeCount"] == 2
+    assert "2 of 3 nodes" in second.get_detailed_status()["details"]
+    gate.touch()
+    assert [finish(run).get_status() for run in (first, second)] == ["Completed", "Completed"]
+
+
+def test_a_short_run_overtakes_one_that_has_to_wait(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    target, gate = cluster(workspace, vm_size="", max_nodes=3), tmp_path / "gate"
+    two = PyTorchConfiguration("Gloo", node_count=2)
+    hold = HOLD.format(gate=str(gate))
+    common = {"compute_target": target, "max_run_duration_seconds": 3600}
+    first = submit(workspace, project, hold, distributed_job_config=two, **common)
+    until(lambda: first.get_status() == "Running")
+    large = submit(workspace, project, "print(1)", distributed_job_config=PyTorchConfiguration("Gloo", 3, 3), **common)
+    until(lambda: large.get_status() == "Queued")
+    endless = submit(workspace, project, "print(1)", compute_target=target)
+    until(lambda: endless.get_status() == "Queued")
+    short = submit(workspace, project, "print(1)", compute_target=target, max_run_duration_seconds=60)
+    assert finish(short).get_status() == "Completed"
+    assert [large.get_status(), endless.get_status()] == ["Queued", "Queued"]
+    gate.touch()
+    assert {finish(run).get_status() for run in (first, large, endless)} == {"Completed"}
+
+
+def test_parameter_servers_end_when_the_workers_are_done(workspace: Workspace, project: Path) -> None:
+    """And under a chief the workers, too, only serve."""
+    script = """
+        import json, os, signal, sys, time
+        task = json.loads(os.environ["TF_CONFIG"])["task"]
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        print(task)
+        open(f"outputs/{task['type']}_{task['index']}", "w").close()
+        if task["type"] != sys.argv[1]:
+            time.sleep(300)
+        while len(os.listdir("outputs")) < int(sys.argv[2]):
+            time.sleep(0.02)
+    """
+    plain = TensorflowConfiguration(worker_count=2, parameter_server_count=1)
+    run = finish(submit(workspace, project, script, arguments=["worker", 3], distributed_job_config=plain))
+    assert run.get_status() == "Completed", run.get_details()
+    names = run.get_file_names()
+    assert {"outputs/worker_0", "outputs/worker_1", "outputs/ps_0"} <= set(names)
+    assert {f"user_logs/std_log_{task}.txt" for task in ("worker_0", "worker_1", "ps_0")} <= set(names)
+    led = TensorflowConfiguration(worker_count=2, parameter_server_count=1, chief=True)
+    run = finish(submit(workspace, project, script, arguments=["chief", 4], distributed_job_config=led))
+    assert run.get_status() == "Completed", run.get_details()
