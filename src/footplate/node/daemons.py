@@ -49,6 +49,8 @@ class Daemons:
         launcher = mpi.find(common["PATH"], orders)
         common |= {"AZ_BATCHAI_MPI_HOST_FILE": mpi.host_file(folder), "TMPDIR": folder.tmp}
         common |= _found_with(launcher, common)
+        if "OPAL_PREFIX" in common:  # by its real path, as mpirun names it to its daemons
+            common["OPAL_PREFIX"] = os.path.realpath(common["OPAL_PREFIX"])
         if orders.attempt > 1:
             for plan in orders.ranks:
                 ranks.mark_attempt(os.path.join(folder.logs, plan.log), orders.attempt)

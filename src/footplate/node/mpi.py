@@ -68,7 +68,8 @@ def find(path: str, orders: NodeOrders) -> Launcher:
         if program is not None:
             kind = _kind(program)
             if kind is not None:
-                return Launcher(program, kind)
+                # By its real path: Open MPI compares where it and its libraries lie, and hangs when a link hides that.
+                return Launcher(os.path.join(os.path.realpath(os.path.dirname(program)), name), kind)
     raise Failed(
         Cause(
             "start_failed",

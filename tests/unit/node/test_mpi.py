@@ -88,8 +88,10 @@ class TestFinding:
         ],
     )
     def test_by_what_it_says_of_itself(self, tmp_path: Path, version: str, kind: str) -> None:
-        self.launcher(tmp_path, version)
-        assert mpi.find(str(tmp_path), orders()) == Launcher(str(tmp_path / "mpirun"), kind)
+        (tmp_path / "real").mkdir()
+        self.launcher(tmp_path / "real", version)
+        (tmp_path / "link").symlink_to(tmp_path / "real")
+        assert mpi.find(str(tmp_path / "link"), orders()) == Launcher(str(tmp_path / "real" / "mpirun"), kind)
 
     def test_the_first_that_is_known(self, tmp_path: Path) -> None:
         self.launcher(tmp_path, "somebody else's")

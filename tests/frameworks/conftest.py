@@ -1,0 +1,82 @@
+"""Real frameworks, in environments that are built once and then shared by all tests, sessions and workers.
+
+They lie by content in one folder outside of any test's home (FOOTPLATE_TEST_CACHE, default ~/.cache/footplate-tests);
+Footplate's own locks keep two workers from building the same one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate import Environment, Experiment, Run, ScriptRunConfig, Workspace
+from footplate.sdk.conda_dependencies import CondaDependencies
+
+CACHE = Path(os.environ.get("FOOTPLATE_TEST_CACHE") or Path.home() / ".cache" / "footplate-tests") / "environments"
+JOBS = Path(__file__).parent / "jobs"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Environments of a gigabyte are built in here; and one worker does one framework after the other."""
+    for item in items:
+        if JOBS.parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(1500))
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture
+def shared_environments(home: Path) -> Path:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    (home / "environments").symlink_to(CACHE)
+    return CACHE
+
+
+Train = Callable[..., Run]
+
+
+@pytest.fixture
+def train(shared_environments: Path, workspace: Workspace) -> Train:
+    """Run a script of `jobs/` with these packages to its good end."""
+
+    def run_to_the_end(script: str, packages: list[str], job: Any = None, arguments: tuple[Any, ...] = ()) -> Run:
+        environment = Environment("framework")
+        environment.python.conda_dependencies = CondaDependencies.create(python_version="3.11", pip_packages=packages)
+        config = ScriptRunConfig(
+            str(JOBS), script, list(arguments), environment=environment, distributed_job_config=job
+        )
+        run = Experiment(workspace, "frameworks").submit(config)
+        run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
+        assert run.get_status() == "Completed", json.dumps(run.get_details_with_logs(), indent=1)[-6000:]
+        return run
+
+    return run_to_the_end
+
+
+def weights(run: Run, ranks: int, folder: Path) -> list[list[float]]:
+    """What each rank ended with."""
+    found: list[list[float]] = []
+    for rank in range(ranks):
+        target = folder / f"{run.id}_{rank}.json"
+        run.download_file(f"outputs/weights_{rank}.json", str(target))
+        found.append(json.loads(target.read_text()))
+    return found
+
+
+@pytest.fixture
+def same_as_alone(train: Train, tmp_path: Path) -> Callable[..., Run]:
+    """Train with `ranks` ranks and with one process: all ranks agree, and on what the one process finds."""
+
+    def check(script: str, packages: list[str], job: Any, ranks: int, arguments: tuple[Any, ...] = ()) -> Run:
+        together = train(script, packages, job, arguments)
+        alone = weights(train(script, packages), 1, tmp_path)[0]
+        for found in weights(together, ranks, tmp_path):
+            assert found == pytest.approx(alone, rel=1e-9, abs=1e-9)
+        assert max(map(abs, alone)) > 1.0  # it has learned something
+        return together
+
+    return check
