@@ -30,13 +30,16 @@ def database_url(spec: StoreSpec) -> str:
     place, dialect = spec.location, spec.location["dialect"]
     if dialect not in _DRIVERS:
         raise InvalidInput(f"there is no dialect {dialect!r}", f"the dialects are {', '.join(_DRIVERS)}")
+    host = place.get("host") or ""
+    socket = host.startswith("/")  # the folder of a Unix socket has no place in front of the database's name
     made = sa.URL.create(
         _DRIVERS[dialect],
         username=spec.credentials.get("username"),
         password=spec.credentials.get("password"),
-        host=place.get("host"),
+        host=None if socket else host or None,
         port=int(place["port"]) if place.get("port") else None,
         database=place.get("database"),
+        query={"host": host} if socket else {},
     )
     return made.render_as_string(hide_password=False)
 
