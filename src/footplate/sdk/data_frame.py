@@ -18,6 +18,7 @@ from footplate.sdk.exceptions import UserErrorException
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _EPOCH = datetime.date(1970, 1, 1)
 _NOT_A_TIME = -(2**63)
+_SETTLED = {"boolean": "boolean", "integer": "Int64", "floating": "float64", "mixed-integer-float": "float64"}
 
 
 def to_pandas(frame: Frame, out_of_range_datetime: str = "null") -> Any:
@@ -162,12 +163,27 @@ def from_pandas(frame: Any, out: BinaryIO, rows_at_a_time: int = 100_000) -> Non
     for name in names:
         if names.count(name) > 1:
             raise UserErrorException(f"two columns are called {name!r}", hint="give each column its own name")
-    kinds = [_kind_of(pandas, frame.iloc[:, at]) for at in range(len(names))]
+    columns = [_settled(pandas, frame.iloc[:, at]) for at in range(len(names))]
+    kinds = [_kind_of(pandas, series) for series in columns]
     file = FrameFile(out, [Column(name, *kind) for name, kind in zip(names, kinds)])
     for begin in range(0, len(frame), rows_at_a_time):
-        part = frame.iloc[begin : begin + rows_at_a_time]
-        file.add(len(part), [_buffers(numpy, pandas, part.iloc[:, at], kinds[at]) for at in range(len(names))])
+        parts = [series.iloc[begin : begin + rows_at_a_time] for series in columns]
+        rows = min(rows_at_a_time, len(frame) - begin)
+        file.add(rows, [_buffers(numpy, part, kind) for part, kind in zip(parts, kinds)])
     file.finish()
+
+
+def _settled(pandas: Any, series: Any) -> Any:
+    """A column of objects that are all of one type is a column of that type: pandas makes objects of what has gaps."""
+    if series.dtype != object:
+        return series
+    held = pandas.api.types.infer_dtype(series, skipna=True)
+    try:
+        if held in ("datetime", "date"):
+            return pandas.to_datetime(series)
+        return series.astype(_SETTLED[held]) if held in _SETTLED else series
+    except (ValueError, TypeError, OverflowError):  # numbers that no type holds, zones that differ: as text
+        return series
 
 
 def _kind_of(pandas: Any, series: Any) -> Tuple[str, str, Optional[str]]:
@@ -185,7 +201,7 @@ def _kind_of(pandas: Any, series: Any) -> Tuple[str, str, Optional[str]]:
     return "text", "", None
 
 
-def _buffers(numpy: Any, pandas: Any, series: Any, kind: Tuple[str, str, Optional[str]]) -> Dict[str, Any]:
+def _buffers(numpy: Any, series: Any, kind: Tuple[str, str, Optional[str]]) -> Dict[str, Any]:
     missing = series.isna().to_numpy(dtype=bool)
     if kind[0] == "text":
         return _coded_texts(numpy, series, missing)

@@ -130,6 +130,9 @@ FRAME = pd.DataFrame(
         "i?": pd.array([1, None, 3], dtype="Int64"),
         "b?": pd.array([True, None, False], dtype="boolean"),
         "o": [1, "x", None],
+        "ob": [True, None, False],
+        "oi": pd.Series([1, None, 3], dtype=object),
+        "od": [dt.date(2020, 1, 31), None, dt.date(2021, 1, 1)],
     }
 )
 
@@ -151,6 +154,9 @@ def test_from_pandas_and_back(tmp_path: Path) -> None:
     assert table.column("i?").to_pylist() == [1, None, 3]
     assert table.column("b?").to_pylist() == [True, None, False]
     assert back["o"].fillna("-").tolist() == ["1", "x", "-"]
+    assert table.column("ob").to_pylist() == [True, None, False]
+    assert table.column("oi").to_pylist() == [1, None, 3]
+    assert back["od"].dt.year.fillna(0).tolist() == [2020, 0, 2021]
 
 
 def test_what_pandas_calls_columns(tmp_path: Path) -> None:
