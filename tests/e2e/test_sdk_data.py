@@ -20,6 +20,7 @@ from azureml.data.datapath import DataPath
 from azureml.data.dataset_consumption_config import DatasetConsumptionConfig
 from azureml.data.dataset_error_handling import DatasetValidationError
 from azureml.exceptions import UserErrorException
+from azureml.train.estimator import Estimator
 
 TELL = """
 import json, os, sys
@@ -403,3 +404,55 @@ def test_web_files_keep_host_and_path(workspace: Workspace, web: str, here: Envi
     single = Dataset.File.from_files(paths[0])
     told = told_by(run_script(workspace, TELL, [single.as_named_input("one").as_download()], here))
     assert told["arguments"][0].endswith(f"/{host}/train/a.txt")
+
+
+# ── The other ways to hand data over ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_estimator_is_given_a_whole_datastore_and_a_dataset(
+    workspace: Workspace, folder: Path, here: Environment
+) -> None:
+    store = Datastore.register_folder(workspace, "raw", str(folder))
+    store.set_as_default()
+    dataset = Dataset.File.from_files((store, "train"))
+    Path("src").mkdir()
+    Path("src/script.py").write_text(TELL)
+    with pytest.warns(DeprecationWarning):
+        estimator = Estimator(
+            "src",
+            entry_script="script.py",
+            compute_target="local",
+            script_params={"--data-folder": workspace.get_default_datastore().as_mount(), "--epochs": 3},
+            inputs=[dataset.as_named_input("train").as_mount()],
+            environment_definition=here,
+        )
+    run = Experiment(workspace, "data").submit(estimator)
+    run.wait_for_completion()
+    told = told_by(run)
+    assert told["seen"][told["arguments"][1]] == ["test/c.txt", "train/a.txt", "train/b.txt"]
+    assert told["variables"]["AZUREML_DATAREFERENCE_raw"] == told["arguments"][1]
+    assert sorted(os.path.basename(path) for path in told["inputs"].values()) == ["train"]
+
+
+def test_references_of_the_run_configuration_a_command_and_a_folder_to_bring_back(
+    workspace: Workspace, folder: Path, here: Environment
+) -> None:
+    store = workspace.get_default_datastore()
+    store.upload(str(folder), "in put")
+    given, back = store.path("in put", "given").as_download("down"), store.path("back", "back").as_upload("made")
+    Path("src").mkdir()
+    command = ["cp", "-r", given, "made/copy", "&&", "ls", str(given), ">", "outputs/seen.txt"]
+    config = ScriptRunConfig("src", command=command, environment=here)
+    config.run_config.data_references = {"given": given.to_config(), "back": back}
+    run = Experiment(workspace, "data").submit(config)
+    run.wait_for_completion()
+    run.download_file("outputs/seen.txt")
+    assert Path("seen.txt").read_text().split() == ["test", "train"]
+    assert len(Dataset.File.from_files((store, "back/copy")).to_path()) == 3
+
+
+def test_a_run_resumes_from_a_path_and_tells_its_script(workspace: Workspace, folder: Path, here: Environment) -> None:
+    store = Datastore.register_folder(workspace, "raw", str(folder))
+    told = told_by(run_script(workspace, TELL, ["--x"], here, resume_from=DataPath(store, "train")))
+    assert told["arguments"][:2] == ["--x", "--resume-from"]
+    assert told["seen"][told["arguments"][2]] == ["a.txt", "b.txt"]
