@@ -12,7 +12,15 @@ from typing import Any
 
 import pytest
 
-from footplate import Environment, Experiment, PyTorchConfiguration, ScriptRunConfig
+from footplate import (
+    Dataset,
+    Datastore,
+    Environment,
+    Experiment,
+    OutputFileDatasetConfig,
+    PyTorchConfiguration,
+    ScriptRunConfig,
+)
 from footplate.sdk.run import Run
 from footplate.sdk.workspace import Workspace
 from footplate.testing.wheels import make_wheel
@@ -105,6 +113,26 @@ def test_packages_and_a_dockerfile(box: Box, tmp_path: Path) -> None:
     built = log_of(run, "azureml-logs/20_image_build_log.txt")
     assert "the environment is complete" in built
     assert str(tmp_path) not in os.popen(f"podman history --no-trunc {box.image}").read()
+
+
+def test_data_is_seen_inside_and_what_is_written_comes_out(box: Box, tmp_path: Path) -> None:
+    (tmp_path / "raw" / "in").mkdir(parents=True)
+    (tmp_path / "raw" / "in" / "a.txt").write_text("a")
+    store = Datastore.register_folder(box.workspace, "raw", str(tmp_path / "raw"))
+    dataset = Dataset.File.from_files((store, "in"))
+    made = OutputFileDatasetConfig("made", (store, "made"))
+    sent = OutputFileDatasetConfig("sent", (store, "sent")).as_upload()
+    script = """
+import os, sys
+mounted, copied, made, sent = sys.argv[1:]
+assert os.listdir(mounted) == os.listdir(copied) == ["a.txt"], (os.listdir(mounted), os.listdir(copied))
+for folder in (made, sent):
+    open(os.path.join(folder, "b.txt"), "w").write(open(os.path.join(mounted, "a.txt")).read())
+"""
+    given = [dataset.as_named_input("one").as_mount(), dataset.as_named_input("two").as_download(), made, sent]
+    run = box.submit(script, arguments=given)
+    assert ends(run) == "Completed", why(run)
+    assert [(tmp_path / "raw" / name / "b.txt").read_text() for name in ("made", "sent")] == ["a", "a"]
 
 
 def test_a_command_and_its_exit_code(box: Box) -> None:

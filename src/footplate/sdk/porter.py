@@ -43,16 +43,19 @@ def refusing() -> ContextManager[None]:
 
 
 def argv_of_job() -> Optional[List[str]]:
-    """How to start a porter when this process is a job's; None when the room can be used as it is."""
-    told = os.environ.get(VARIABLE)
-    return None if not told else [*json.loads(told), "-m", MODULE]
+    """How to start a porter when this process is a job's; None when the room has to be used as it is.
+
+    That is so on a client, and in a container, where the agent's interpreter does not exist.
+    """
+    told = json.loads(os.environ.get(VARIABLE) or "[]")
+    return [*told, "-m", MODULE] if told and os.path.exists(told[-1]) else None
 
 
 def in_this_process() -> Any:
     if sys.version_info < (3, 10):
         raise InvalidInput(
             f"data cannot be moved by Python {sys.version_info[0]}.{sys.version_info[1]}",
-            "use Python 3.10 or newer on the client; inside a run any Python does",
+            "use Python 3.10 or newer on the client and in containers; in other runs any Python does",
         )
     return importlib.import_module(MODULE)
 
