@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from footplate import engines, environments
-from footplate.domain import lifecycle, queue
+from footplate.domain import events, lifecycle, queue
 from footplate.domain.codec import to_json
-from footplate.domain.lifecycle import Effect, Event
+from footplate.domain.events import Effect, Event
 from footplate.domain.records import Cause, Lock, NodeState, RunRecord, RunView, Stage, StoryLine, Waiting
 from footplate.engines.base import AgentJob, Engine, Observation
 from footplate.errors import Conflict, FootplateError, InvalidInput, NotFound, OutOfSpace, Unavailable
@@ -457,7 +457,7 @@ def _cause_code(effect: Effect) -> str:
 
 def _line(record: RunRecord, event: Event, now: float) -> StoryLine:
     data: dict[str, Any] = to_json(event)
-    return StoryLine(record.version, now, type(event).__name__, lifecycle.status(record), lifecycle.tell(event), data)
+    return StoryLine(record.version, now, type(event).__name__, lifecycle.status(record), events.tell(event), data)
 
 
 def _lines(before: RunRecord, after: RunRecord, event: Event, now: float) -> list[StoryLine]:

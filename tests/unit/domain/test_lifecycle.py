@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from footplate.domain.events import tell
 from footplate.domain.lifecycle import (
     Admitted,
     Attends,
@@ -39,7 +40,6 @@ from footplate.domain.lifecycle import (
     is_ready,
     resume,
     status,
-    tell,
 )
 from footplate.domain.records import Cause, Outcome, RunRecord, Stage, Waiting
 from footplate.domain.specs import Distribution, Program, RunSpec
