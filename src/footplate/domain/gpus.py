@@ -1,9 +1,10 @@
 """Who gets which GPU: what a run asks for and what its nodes have in, the devices of each node and of each rank out.
 
-A run *asks* when it names a number (for each node or for each process), when its estimator says `use_gpu`, or when its
-processes are to talk through NCCL. It then waits until its GPUs are free, and has them alone. A run that does not ask
-takes one for each process if they are free when it starts, alone as well, and waits for none. A run that sets
-CUDA_VISIBLE_DEVICES itself is left alone. A device is known by its UUID, so nodes that share a machine share it too.
+A run *asks* when it names a number (for each node or for each process), when its estimator says `use_gpu`, when its
+processes are to talk through NCCL, or when the machine size of its target has GPUs. It then waits until its GPUs are
+free, and has them alone. A run that does not ask takes one for each process if they are free when it starts, alone as
+well, and waits for none. A run that sets CUDA_VISIBLE_DEVICES itself is left alone. A device is known by its UUID, so
+nodes that share a machine share it too.
 """
 
 from __future__ import annotations
@@ -62,21 +63,24 @@ def uses_nccl(spec: RunSpec) -> bool:
     return spec.distribution.kind == "torch" and spec.distribution.backend == "nccl"
 
 
-def needs(spec: RunSpec) -> Tuple[Need, ...]:
-    """What each node of the run is to have."""
+def needs(spec: RunSpec, size: Optional[int] = None) -> Tuple[Need, ...]:
+    """What each node of the run is to have. `size`: how many the machine size has that its target names, if it does."""
     if chooses_itself(spec):
         return (Need(0),) * spec.distribution.node_count
-    return tuple(_need(spec, ranks) for ranks in processes_per_node(spec.distribution))
+    return tuple(_need(spec, ranks, size) for ranks in processes_per_node(spec.distribution))
 
 
-def _need(spec: RunSpec, ranks: int) -> Need:
+def _need(spec: RunSpec, ranks: int, size: Optional[int]) -> Need:
     asked = spec.gpus
     if asked.per_process is not None:
         return Need(asked.per_process * ranks, firm=True, exact=True)
     if asked.per_node is not None:
         return Need(asked.per_node, firm=True, exact=True)
-    through_nccl = uses_nccl(spec)  # which wants another device for each process
-    return Need(ranks, firm=asked.needed or through_nccl, exact=through_nccl)
+    if uses_nccl(spec):  # which wants another device for each process
+        return Need(ranks, firm=True, exact=True)
+    if size:
+        return Need(size, firm=True)
+    return Need(0) if size == 0 and not asked.needed else Need(ranks, firm=asked.needed)
 
 
 def assign(machines: Sequence[Machine], taken: Collection[str]) -> Optional[Tuple[Share, ...]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 from footplate.domain.shapes import Shape
 from footplate.node import machine
 
 
+@functools.cache  # asked with every submission, and where there are GPUs the driver takes its time
 def machine_shape() -> Shape:
     found = machine.describe()
     return Shape(int(found["cpus"] or 1), found["memory"] / 2**30, int(found["gpus"]))

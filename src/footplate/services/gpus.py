@@ -11,7 +11,9 @@ import threading
 from footplate.domain import gpus, lifecycle
 from footplate.domain.gpus import Machine, Share
 from footplate.domain.records import Cause, NodeState, RunRecord
-from footplate.errors import Conflict
+from footplate.domain.shapes import shape_of
+from footplate.domain.specs import LOCAL
+from footplate.errors import Conflict, NotFound
 from footplate.services.orchestrator import Orchestrator
 from footplate.storage import Store
 
@@ -40,18 +42,48 @@ class GpuDesk:
         """
         if lifecycle.is_equipped(record) or record.outcome is not None:
             return record
-        machines = _machines(record)
+        machines = self._machines(record)
         refusal = _refusal(record, machines)
         if refusal is not None:
             return self._orchestrator.tell(record.id, lifecycle.Fails(refusal), record.attempt)
         with self._guard:
             others = [other for other in self._store.runs.active("job") if other.id != record.id]
-            held, before = _held(others), _waiting_before(record, others, machines)
+            held, before = _held(others), self._waiting_before(record, others, machines)
             shares = None if before and _waits(machines) else gpus.assign(machines, {*held, *_wanted_by(before)})
             if shares is not None:
                 return self._hand_out(record, machines, shares)
         self._say_why(record, machines, held, before)
         return self._store.runs.record(record.id)
+
+    def _machines(self, record: RunRecord) -> list[Machine]:
+        needs = gpus.needs(record.spec, self._gpus_of_size(record))
+        return [Machine(gpus.devices(node.info), need) for node, need in zip(record.nodes, needs, strict=True)]
+
+    def _gpus_of_size(self, record: RunRecord) -> int | None:
+        """How many GPUs the machine size has that the run's target names; None when it names none that is known."""
+        if record.spec.target == LOCAL:
+            return None
+        try:
+            target = self._store.computes.get(record.workspace, record.spec.target)
+        except NotFound:
+            return None
+        shape = shape_of(str(target.options.get("vm_size") or ""))
+        return None if shape is None else shape.gpus
+
+    def _waiting_before(self, record: RunRecord, others: list[RunRecord], machines: list[Machine]) -> list[RunRecord]:
+        """The runs that wait for devices of the same machines and come first; nobody overtakes them."""
+        mine = {gpu.uuid for machine in machines for gpu in machine.devices}
+        polite = not _waits(machines)  # who asks for none leaves them to those who ask, whoever came first
+        return [
+            other
+            for other in others
+            if lifecycle.is_ready(other)
+            and not lifecycle.is_equipped(other)
+            and other.outcome is None
+            and _waits(self._machines(other))
+            and mine & _wanted_by([other])
+            and (polite or _place(other) < _place(record))
+        ]
 
     def _hand_out(self, record: RunRecord, machines: list[Machine], shares: tuple[Share, ...]) -> RunRecord:
         equipped = self._orchestrator.tell(record.id, lifecycle.Equipped(shares), record.attempt)
@@ -76,11 +108,6 @@ class GpuDesk:
 
 def _listed(words: str, runs: set[str]) -> str:
     return f"{words} {' and '.join(sorted(runs))}" if runs else ""
-
-
-def _machines(record: RunRecord) -> list[Machine]:
-    needs = gpus.needs(record.spec)
-    return [Machine(gpus.devices(node.info), need) for node, need in zip(record.nodes, needs, strict=True)]
 
 
 def _waits(machines: list[Machine]) -> bool:
@@ -114,22 +141,6 @@ def _held(records: list[RunRecord]) -> dict[str, str]:
         if node.state in _HOLDING
         for uuid in node.gpus or ()
     }
-
-
-def _waiting_before(record: RunRecord, others: list[RunRecord], machines: list[Machine]) -> list[RunRecord]:
-    """The runs that wait for devices of the same machines and come first; nobody overtakes them."""
-    mine = {gpu.uuid for machine in machines for gpu in machine.devices}
-    polite = not _waits(machines)  # who asks for none leaves them to those who ask, whoever came first
-    return [
-        other
-        for other in others
-        if lifecycle.is_ready(other)
-        and not lifecycle.is_equipped(other)
-        and other.outcome is None
-        and _waits(_machines(other))
-        and mine & _wanted_by([other])
-        and (polite or _place(other) < _place(record))
-    ]
 
 
 def _wanted_by(records: list[RunRecord]) -> set[str]:

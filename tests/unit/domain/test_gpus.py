@@ -46,6 +46,21 @@ def test_what_a_run_asks_for(run: RunSpec, wanted: Need) -> None:
     assert needs(run) == (wanted,)
 
 
+@pytest.mark.parametrize(
+    ("run", "size", "wanted"),
+    [
+        (spec(), 4, Need(4, firm=True)),
+        (spec(), 0, Need(0)),
+        (spec(), None, Need(1)),
+        (spec(gpus=GpuRequest(needed=True)), 0, Need(1, firm=True)),
+        (spec(gpus=GpuRequest(per_node=2)), 4, Need(2, firm=True, exact=True)),
+        (spec(Distribution("torch", 1, 2, backend="nccl")), 4, Need(2, firm=True, exact=True)),
+    ],
+)
+def test_what_the_machine_size_of_the_target_asks_for(run: RunSpec, size: int | None, wanted: Need) -> None:
+    assert needs(run, size) == (wanted,)
+
+
 def test_a_run_that_asks_waits_and_one_that_does_not_takes_what_is_free() -> None:
     two = machine(2)
     assert assign([Machine(two, Need(1, firm=True))], {"GPU-a0"}) == (("GPU-a1",),)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from footplate.domain.codec import to_json
 from footplate.domain.gpus import INFO, Gpu
 from footplate.domain.launch import NodeOrders
@@ -94,16 +96,6 @@ def test_what_can_never_be_had_fails_the_run_in_words(house: House) -> None:
     assert outcome is not None
     assert outcome.cause is not None
     assert outcome.cause.message == "node 0 is to have 3 GPUs, and gandalf has 2"
-    torch = Distribution("torch", 1, 2, backend="nccl")
-    house.submit("nccl", distribution=torch)
-    house.until_launched("nccl")
-    house.services.nodes.join("nccl", 0, 1, "gandalf", "127.0.0.1", {})
-    assert house.services.nodes.prepared("nccl", 0, (20000, 20001)).stop
-    outcome = house.services.runs.view("nccl").outcome
-    assert outcome is not None
-    assert outcome.cause is not None
-    assert outcome.cause.message == "node 0 is to have 2 GPUs, and gandalf has none; NCCL wants one for each process"
-    assert "Gloo" in (outcome.cause.hint or "")
 
 
 def test_where_there_are_no_gpus_nothing_is_decided_and_nothing_said(house: House) -> None:
@@ -112,3 +104,9 @@ def test_where_there_are_no_gpus_nothing_is_decided_and_nothing_said(house: Hous
         assert orders.ready
         assert "CUDA_VISIBLE_DEVICES" not in orders.ranks[0].variables
         assert not any(line.event == "Equipped" for line in house.services.runs.story(run))
+
+
+@pytest.mark.parametrize(("size", "share"), [("STANDARD_NC12", ("GPU-0", "GPU-1")), ("Standard_D2_v2", ())])
+def test_the_machine_size_of_a_cluster_says_how_many(house: House, size: str, share: tuple[str, ...]) -> None:
+    house.services.computes.put(house.workspace, "cluster", 2, options={"vm_size": size})
+    assert join(house, "run", GpuRequest(), target="cluster").gpus == share
