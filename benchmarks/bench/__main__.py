@@ -32,6 +32,7 @@ BENCHMARKS = (
     "search",
     "idle_server",
     "environments",
+    "distributed",
     "data_transfer",
     "data_mount",
     "table_filter",

@@ -11,7 +11,7 @@ from typing import Any
 from footplate import engines
 from footplate.domain import shapes
 from footplate.domain.records import ComputeView
-from footplate.domain.specs import LOCAL, Distribution
+from footplate.domain.specs import LOCAL
 from footplate.errors import Conflict, InvalidInput
 from footplate.services.capacity import capacity_of
 from footplate.services.orchestrator import Orchestrator
@@ -102,16 +102,11 @@ class ComputeService:
             waiting_nodes=sum(r.spec.distribution.node_count for r in waiting),
         )
 
-    def fit(self, target: ComputeView, wanted: Distribution) -> list[str]:
-        """What a run on this target should be warned of; raises InvalidInput for what cannot work at all."""
+    def fit(self, target: ComputeView) -> list[str]:
+        """What a run on this target should be warned of; raises InvalidInput where only the exact shape will do."""
         there = engines.node_shape(target.engine)
         if there is None:
             return []
-        if wanted.kind == "torch" and wanted.backend == "nccl" and there.gpus == 0:
-            raise InvalidInput(
-                f"the run asks for NCCL, which only talks between GPUs, and the nodes of {target.name!r} have none",
-                "use Gloo: PyTorchConfiguration(communication_backend='Gloo')",
-            )
         size = str(target.options.get("vm_size") or "")
         shape = shapes.shape_of(size)
         missing = shapes.lacks(shape, there) if shape is not None else []

@@ -82,7 +82,7 @@ class RunService:
             return ()
         target = self._computes.get(workspace, spec.target)
         refuse_if_too_large(spec.distribution.node_count, target.max_nodes, spec.target)
-        return tuple(self._computes.fit(target, spec.distribution))
+        return tuple(self._computes.fit(target))
 
     def _check_lock(self, digest: str | None) -> None:
         if digest is None:
