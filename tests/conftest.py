@@ -159,6 +159,8 @@ class Terminal:
         if code is not None:
             assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr, done.stderr
+        # A command that starts the server says so when that takes a while, which a busy machine makes happen anywhere.
+        done.stderr = done.stderr.replace("waiting for the server to answer …\n", "")
         return done
 
     def json(self, *arguments: str) -> Any:

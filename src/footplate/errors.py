@@ -77,8 +77,11 @@ def _tree(root: Type[FootplateError]) -> Iterator[Type[FootplateError]]:
 
 
 def from_wire(error: Dict[str, Any]) -> FootplateError:
-    """The error that `to_wire` described; a code that this version does not know becomes a plain FootplateError."""
-    kinds = {kind.code: kind for kind in _tree(FootplateError)}
+    """The error that `to_wire` described; a code that this version does not know becomes a plain FootplateError.
+
+    A class elsewhere that narrows one of these without a code of its own travels as that one.
+    """
+    kinds = {kind.code: kind for kind in _tree(FootplateError) if "code" in vars(kind)}
     kind = kinds.get(str(error.get("code")), FootplateError)
     details: Dict[str, Any] = error.get("details") or {}
     rest = {str(k): v for k, v in details.items() if k not in ("message", "hint")}

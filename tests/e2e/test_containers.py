@@ -228,7 +228,7 @@ def test_several_ranks_on_a_node(box: Box) -> None:
         "import os\nfrom azureml.core import Run\n"
         "Run.get_context().log('rank', int(os.environ['RANK']))\n"
         "print('rank', os.environ['RANK'], os.environ['WORLD_SIZE'])\n",
-        distributed_job_config=PyTorchConfiguration(process_count=2),
+        distributed_job_config=PyTorchConfiguration("Gloo", process_count=2),
     )
     assert ends(run) == "Completed", why(run)
     assert sorted(run.get_metrics()["rank"]) == [0, 1]

@@ -17,6 +17,13 @@ def test_every_error_crosses_the_wire(kind: type[FootplateError]) -> None:
     assert (back.message, back.hint, back.details) == ("it broke", "mend it", {"size": 3})
 
 
+def test_a_narrower_class_of_another_room_travels_as_the_one_it_narrows() -> None:
+    class Narrower(errors.Unavailable):
+        pass
+
+    assert type(from_wire(Narrower("it broke").to_wire())) is errors.Unavailable
+
+
 def test_every_code_is_its_own_and_drawn_in_the_tree() -> None:
     assert len({k.code for k in KINDS}) == len(KINDS)
     for kind in KINDS[1:]:
