@@ -314,7 +314,9 @@ class Orchestrator:
             with contextlib.suppress(Conflict):  # cancelled in between
                 self.tell(run, lifecycle.Admitted())
         for wait in waits:
-            self._waits[wait.run] = Waiting(wait.reason, wait.position, wait.promised)
+            with self._active_guard:
+                if wait.run in self._active:  # not cancelled since we looked: nobody would take it out again
+                    self._waits[wait.run] = Waiting(wait.reason, wait.position, wait.promised)
             if records[wait.run].waiting is None:
                 with contextlib.suppress(Conflict):
                     self.tell(wait.run, lifecycle.Waits(wait.reason, wait.position))

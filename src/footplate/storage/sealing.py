@@ -1,6 +1,6 @@
 """What the database must not tell: sealed with a key that is a file of the home folder, mode 0600.
 
-Whoever has a copy of the database alone can read none of it. `cryptography` is loaded when something is first sealed.
+Whoever has a copy of the database alone can read none of it. PyNaCl is loaded when something is first sealed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from footplate.errors import Broken
 from footplate.storage.faults import translated
 
 if TYPE_CHECKING:
-    from cryptography.fernet import Fernet
+    from nacl.secret import SecretBox
 
 
 class Seal:
@@ -27,15 +27,15 @@ class Seal:
         self._key = home / "secrets.key"
 
     def close(self, text: str) -> bytes:
-        return self._cipher().encrypt(text.encode("utf-8", "surrogatepass"))
+        return bytes(self._cipher().encrypt(text.encode("utf-8", "surrogatepass")))
 
     def open(self, what: str, sealed: bytes) -> str:
         """`what` says in an error whose text could not be read."""
-        from cryptography.fernet import InvalidToken  # lazy: most servers keep no secrets
+        from nacl.exceptions import CryptoError  # lazy: most servers keep no secrets
 
         try:
             return self._cipher().decrypt(sealed).decode("utf-8", "surrogatepass")
-        except InvalidToken:
+        except (CryptoError, ValueError):  # ValueError: too short to be anything that was sealed
             raise Broken(
                 f"{what} cannot be decrypted with {self._key}",
                 "bring back the key file that was there when it was set, or set it again",
@@ -45,10 +45,13 @@ class Seal:
         """A secret for this purpose: the same as long as the key file is, and telling nothing about it."""
         return hmac.new(self._key_bytes(), purpose.encode(), hashlib.sha256).hexdigest()
 
-    def _cipher(self) -> Fernet:
-        from cryptography.fernet import Fernet  # lazy, as above
+    def _cipher(self) -> SecretBox:
+        from nacl.secret import SecretBox  # lazy, as above
 
-        return Fernet(self._key_bytes())
+        try:
+            return SecretBox(base64.urlsafe_b64decode(self._key_bytes()))
+        except ValueError:
+            raise Broken(f"{self._key} holds no key", "bring back the file that was there before") from None
 
     def _key_bytes(self) -> bytes:
         with translated():
