@@ -55,7 +55,7 @@ def test_runs_at_the_same_time_never_have_the_same_gpu(workspace: Workspace, pro
     until(lambda: {first.get_status(), second.get_status()} == {"Running"})
     third = start(workspace, project, 1)
     until(lambda: "waits for 1 GPU of" in third.get_detailed_status()["details"])
-    assert first.id in third.get_detailed_status()["details"]
+    assert first.id in third.get_detailed_status()["details"], "what was said holds while it waits"
     plain = finish(start(workspace, project))
     assert said(plain, tmp_path) == "", "it asked for none, none was free, and it did not wait"
     own = finish(start(workspace, project, CUDA_VISIBLE_DEVICES="7"))

@@ -255,6 +255,8 @@ def _prepared(record: RunRecord, event: Prepared, now: float) -> Decision:
     after = _with_node(record, event.node, state=NodeState.PREPARED, ports=event.ports)
     missing = ", ".join(str(n.index) for n in after.nodes if n.state in _BEFORE_START)
     words = f"ready, waits for node{'s' if ',' in missing else ''} {missing}" if missing else None
+    if words is None and not is_equipped(after):
+        return replace(after, stage=Stage.PREPARING), ()  # that it waits for GPUs has been said, and holds
     for index in [n.index for n in after.nodes if n.state is NodeState.PREPARED]:
         after = _with_node(after, index, message=words)
     return replace(after, stage=Stage.PREPARING), ()

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from footplate.domain import gpus
 from footplate.domain.events import tell
 from footplate.domain.lifecycle import (
     Admitted,
@@ -14,6 +15,7 @@ from footplate.domain.lifecycle import (
     Completes,
     Conclude,
     Done,
+    Equipped,
     Event,
     Exited,
     Fails,
@@ -244,6 +246,13 @@ class TestSeveralNodes:
         assert is_ready(record)
         assert [(n.message, n.ports) for n in record.nodes] == [(None, ()), (None, (7,))]
         assert status(after(record, Started(0), Started(1))) == "Running"
+
+    def test_what_was_said_of_gpus_that_are_waited_for_holds_until_they_are_there(self) -> None:
+        device = {"index": 0, "uuid": "GPU-0", "name": "Fake", "memory": 1}
+        there = replace(joined(0), info={gpus.INFO: [device]})
+        record = after(accepted(), *TO_NODES, there, Prepares(0, "waits for 1 GPU of host0"), Prepared(0))
+        assert record.nodes[0].message == "waits for 1 GPU of host0"
+        assert after(record, Equipped((("GPU-0",),))).nodes[0].message is None
 
     def test_an_agent_that_was_started_again_holds_other_ports_as_long_as_nobody_knows_the_old_ones(self) -> None:
         record = self.gang(Prepared(0, (7,)), Prepared(0, (8,)))
