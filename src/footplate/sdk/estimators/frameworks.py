@@ -22,10 +22,19 @@ class _FrameworkEstimator(Estimator):
     _framework = ""
     _versions: Tuple[str, ...] = ()
     _default_version = ""
+    _workers = (1, 1)  # and parameter servers
+
+    def __init__(
+        self,
+        source_directory: str,
+        *,
+        framework_version: Optional[str] = None,
+        **parameters: Unpack[DistributedParameters],
+    ) -> None:
+        super().__init__(source_directory, framework_version=framework_version, **parameters)
 
     def _own_options(self, options: Dict[str, Any]) -> Tuple[int, int]:
         version = options.pop("framework_version", None)
-        workers: Tuple[int, int] = options.pop("workers", (1, 1))
         super()._own_options(options)
         if version is None:
             version = self._default_version
@@ -35,7 +44,7 @@ class _FrameworkEstimator(Estimator):
                 f"framework_version is {version!r}", hint=f"use one of {', '.join(map(repr, self._versions))}"
             )
         self.framework_version: str = version
-        return workers
+        return self._workers
 
     def _curated_name(self, use_gpu: bool) -> Optional[str]:
         return f"AzureML-{self._framework}-{self.framework_version}-{'GPU' if use_gpu else 'CPU'}"
@@ -58,12 +67,8 @@ class TensorFlow(_FrameworkEstimator):
         framework_version: Optional[str] = None,
         **parameters: Unpack[DistributedParameters],
     ) -> None:
-        super().__init__(
-            source_directory,
-            framework_version=framework_version,
-            workers=(worker_count, parameter_server_count),
-            **parameters,
-        )
+        self._workers = (worker_count, parameter_server_count)
+        super().__init__(source_directory, framework_version=framework_version, **parameters)
 
 
 class PyTorch(_FrameworkEstimator):
@@ -74,15 +79,6 @@ class PyTorch(_FrameworkEstimator):
     _versions = ("1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6")
     _default_version = "1.4"
 
-    def __init__(
-        self,
-        source_directory: str,
-        *,
-        framework_version: Optional[str] = None,
-        **parameters: Unpack[DistributedParameters],
-    ) -> None:
-        super().__init__(source_directory, framework_version=framework_version, **parameters)
-
 
 class Chainer(_FrameworkEstimator):
     """Chainer, on one node or over MPI with ChainerMN."""
@@ -91,15 +87,6 @@ class Chainer(_FrameworkEstimator):
     _backends = _distributions = ("mpi",)
     _versions = ("5.1.0", "7.0.0")
     _default_version = "5.1.0"
-
-    def __init__(
-        self,
-        source_directory: str,
-        *,
-        framework_version: Optional[str] = None,
-        **parameters: Unpack[DistributedParameters],
-    ) -> None:
-        super().__init__(source_directory, framework_version=framework_version, **parameters)
 
 
 class SKLearn(_FrameworkEstimator):
