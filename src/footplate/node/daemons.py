@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from footplate.domain.launch import NodeOrders
 from footplate.domain.lifecycle import MPI_FAILED
 from footplate.domain.records import Cause
-from footplate.node import causes, mpi, ranks, tree
+from footplate.node import causes, fabric, mpi, ranks, tree
 from footplate.node.door import Door
 from footplate.node.prepare import Failed
 from footplate.node.ranks import Rank, Setting
@@ -46,7 +46,9 @@ class Daemons:
         common = ranks.rank_variables(orders, orders.ranks[0], setting)
         if setting.interpreter.container is not None:
             raise Failed(_NO_CONTAINER)
-        launcher = mpi.find(common["PATH"], orders)
+        launcher, machine = mpi.find(common["PATH"], orders), mpi.Machine.here()
+        if not machine.has_fabric:
+            common = {**fabric.NO_HOOKS, **common}
         common |= {"AZ_BATCHAI_MPI_HOST_FILE": mpi.host_file(folder), "TMPDIR": folder.tmp}
         common |= _found_with(launcher, common)
         if "OPAL_PREFIX" in common:  # by its real path, as mpirun names it to its daemons
@@ -63,11 +65,11 @@ class Daemons:
             self.awaited = True
         if orders.node == 0:
             argv = mpi.mpirun_argv(launcher, orders, mpi.reach_program(folder))
-            self._spawn("mpirun", argv, self._of_mpirun(launcher, setting))
+            self._spawn("mpirun", argv, self._of_mpirun(launcher, machine, setting))
 
-    def _of_mpirun(self, launcher: mpi.Launcher, setting: Setting) -> dict[str, str]:
+    def _of_mpirun(self, launcher: mpi.Launcher, machine: mpi.Machine, setting: Setting) -> dict[str, str]:
         """With daemons, nothing of what is only true on this node: it might bring that along to the others."""
-        variables = {**mpi.mpirun_defaults(launcher, self._orders), **self._variables}
+        variables = {**mpi.mpirun_defaults(launcher, self._orders, machine), **self._variables}
         if self._door is not None:
             for name in (mpi.RANK_SCRIPT, *setting.marker):
                 del variables[name]

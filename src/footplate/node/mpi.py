@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from footplate.domain.launch import NodeOrders, RankPlan
 from footplate.domain.records import Cause
-from footplate.node import reach
+from footplate.node import fabric, reach
 from footplate.node.prepare import Failed
 from footplate.node.workdir import NodeFolder
 
@@ -61,6 +61,18 @@ class Launcher:
     kind: str
 
 
+@dataclass(frozen=True)
+class Machine:
+    """What of the machine under the ranks matters to MPI."""
+
+    cores: int
+    has_fabric: bool
+
+    @classmethod
+    def here(cls) -> Machine:
+        return cls(len(os.sched_getaffinity(0)), fabric.is_there())
+
+
 def find(path: str, orders: NodeOrders) -> Launcher:
     """The mpirun of the run's environment, or else of the machine."""
     for name in ("mpirun", "mpiexec"):
@@ -80,10 +92,28 @@ def find(path: str, orders: NodeOrders) -> Launcher:
     )
 
 
+_COMPANIONS = {"orted": "open4", "prted": "open5", "hydra_pmi_proxy": "mpich"}
+"""The daemons of each kind, which lie beside its mpirun."""
+
+_OF_ANOTHER = "hydra_bstrap_proxy"  # Intel's, which has MPICH's as well
+
+
 def _kind(program: str) -> str | None:
-    """Asked, because all of them have the same name; it takes some twenty milliseconds."""
+    """All of them have the same name. Told by its companions, if those of one kind alone are there: asking it takes a
+    process, which may need a twentieth of a second."""
+    beside = os.path.dirname(os.path.realpath(program))
+    kinds = [kind for name, kind in _COMPANIONS.items() if os.path.exists(os.path.join(beside, name))]
+    if len(kinds) == 1 and not os.path.exists(os.path.join(beside, _OF_ANOTHER)):
+        return kinds[0]
+    return _asked(program)
+
+
+def _asked(program: str) -> str | None:
     try:
-        told = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+        told = subprocess.run(
+            [program, "--version"], capture_output=True, text=True, timeout=30, check=False,
+            env={**os.environ, **fabric.NO_HOOKS},
+        ).stdout  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
     if "Open MPI" in told:
@@ -122,16 +152,21 @@ def _are_virtual(orders: NodeOrders) -> bool:
     return orders.mpi is not None and all(place.address.startswith("127.") for place in orders.mpi.places)
 
 
-def mpirun_defaults(launcher: Launcher, orders: NodeOrders) -> dict[str, str]:
+def mpirun_defaults(launcher: Launcher, orders: NodeOrders, machine: Machine) -> dict[str, str]:
     """Settings as variables, so that those of the user's environment win.
 
     Ranks are bound to no core: on a shared machine two runs would be bound to the same. More ranks than cores are no
-    error. Virtual nodes talk over the loopback interface, and not through memory: they are different nodes.
+    error, but they are not to keep each other from the cores while they wait. Virtual nodes talk over the loopback
+    interface, and not through memory: they are different nodes.
     """
     if launcher.kind == "mpich":
         return {}
     found = {f"{who}_ALLOW_RUN_AS_ROOT{end}": "1" for who in ("OMPI", "PRTE") for end in ("", "_CONFIRM")}
     found |= _OPEN4 if launcher.kind == "open4" else _OPEN5
+    if not machine.has_fabric:
+        found |= fabric.SOCKETS_AND_MEMORY
+    if (orders.processes if _are_virtual(orders) else len(orders.ranks)) > machine.cores:
+        found["OMPI_MCA_mpi_yield_when_idle"] = "1"
     if orders.nodes > 1 and _are_virtual(orders):
         found |= {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"}
         if launcher.kind == "open4":

@@ -17,12 +17,13 @@ import pytest
 from footplate.domain.launch import MpiOrders, NodeOrders, Place, plan
 from footplate.domain.records import Lock
 from footplate.domain.specs import Distribution, Program, RunSpec
-from footplate.node import mpi, reach
+from footplate.node import fabric, mpi, reach
 from footplate.node.door import Door
-from footplate.node.mpi import Launcher, mpirun_argv, mpirun_defaults
+from footplate.node.mpi import Launcher, Machine, mpirun_argv, mpirun_defaults
 from footplate.node.prepare import Failed
 from footplate.node.workdir import NodeFolder
 
+PLAIN, LARGE = Machine(cores=4, has_fabric=False), Machine(cores=64, has_fabric=True)
 RANK = ["/bin/sh", "-c", 'exec /bin/sh "$FOOTPLATE_RANK_SCRIPT"']
 
 
@@ -44,7 +45,7 @@ class TestWhatMpirunIsTold:
         assert mpirun_argv(launcher, orders(), "/reach") == [
             "/env/bin/mpirun", "-n", "4", "-H", "node-0:2,node-1:2", *RANK,
         ]  # fmt: skip
-        told = mpirun_defaults(launcher, orders())
+        told = mpirun_defaults(launcher, orders(), LARGE)
         assert told["OMPI_MCA_plm_rsh_agent"] == "footplate-reach"
         assert (told["OMPI_MCA_btl"], told["OMPI_MCA_btl_tcp_if_include"]) == ("tcp,self", "lo")
 
@@ -53,7 +54,7 @@ class TestWhatMpirunIsTold:
         assert mpirun_argv(launcher, orders(), "/reach")[3:7] == [
             "-H", "node-0:2,node-1:2", "--map-by", "ppr:2:node:oversubscribe",
         ]  # fmt: skip
-        assert mpirun_defaults(launcher, orders())["PRTE_MCA_plm_ssh_agent"] == "footplate-reach"
+        assert mpirun_defaults(launcher, orders(), LARGE)["PRTE_MCA_plm_ssh_agent"] == "footplate-reach"
 
     def test_mpich(self) -> None:
         launcher = Launcher("/env/bin/mpiexec", "mpich")
@@ -61,7 +62,7 @@ class TestWhatMpirunIsTold:
             "/env/bin/mpiexec", "-n", "4", "-launcher", "rsh", "-launcher-exec", "/reach", "-hosts",
             "node-0:2,node-1:2", "-localhost", "127.0.0.2", "-iface", "lo", *RANK,
         ]  # fmt: skip
-        assert mpirun_defaults(launcher, orders()) == {}
+        assert mpirun_defaults(launcher, orders(), PLAIN) == {}
 
     def test_one_node_needs_no_daemon(self) -> None:
         assert "localhost:3" in mpirun_argv(Launcher("mpirun", "open4"), orders(1, 3), "/reach")
@@ -69,8 +70,30 @@ class TestWhatMpirunIsTold:
 
     @pytest.mark.parametrize("kind", ["open4", "open5"])
     def test_real_machines_choose_their_own_networks(self, kind: str) -> None:
-        told = mpirun_defaults(Launcher("mpirun", kind), orders(first="10.0.0."))
+        told = mpirun_defaults(Launcher("mpirun", kind), orders(first="10.0.0."), LARGE)
         assert not [name for name in told if "include" in name or name == "OMPI_MCA_btl"]
+
+    @pytest.mark.parametrize("kind", ["open4", "open5"])
+    def test_where_there_is_no_fabric_none_is_looked_for(self, kind: str) -> None:
+        told = mpirun_defaults(Launcher("mpirun", kind), orders(first="10.0.0."), PLAIN)
+        assert (told["OMPI_MCA_pml"], told["OMPI_MCA_osc"]) == ("ob1", "^ucx")
+        assert told["OMPI_MCA_btl"].startswith("^ofi")
+        assert mpirun_defaults(Launcher("mpirun", kind), orders(), PLAIN)["OMPI_MCA_btl"] == "tcp,self"
+
+    @pytest.mark.parametrize(("first", "per_node", "yields"), [
+        ("127.0.0.", 2, False), ("127.0.0.", 3, True), ("10.0.0.", 4, False), ("10.0.0.", 5, True),
+    ])  # fmt: skip
+    def test_ranks_without_a_core_of_their_own_wait_politely(self, first: str, per_node: int, yields: bool) -> None:
+        told = mpirun_defaults(Launcher("mpirun", "open4"), orders(2, per_node, first=first), PLAIN)
+        assert ("OMPI_MCA_mpi_yield_when_idle" in told) == yields
+
+
+class TestFabrics:
+    @pytest.mark.parametrize("path", ["sys/class/infiniband", "dev/nvidiactl"])
+    def test_what_counts_as_one(self, tmp_path: Path, path: str) -> None:
+        assert not fabric.is_there(str(tmp_path))
+        (tmp_path / path).mkdir(parents=True)
+        assert fabric.is_there(str(tmp_path))
 
 
 class TestFinding:
@@ -92,6 +115,22 @@ class TestFinding:
         self.launcher(tmp_path / "real", version)
         (tmp_path / "link").symlink_to(tmp_path / "real")
         assert mpi.find(str(tmp_path / "link"), orders()) == Launcher(str(tmp_path / "real" / "mpirun"), kind)
+
+    @pytest.mark.parametrize(
+        ("companions", "kind"),
+        [
+            (["orted"], "open4"),
+            (["prted"], "open5"),
+            (["hydra_pmi_proxy"], "mpich"),
+            (["orted", "hydra_pmi_proxy"], "open5"),  # two of them are installed: the program knows
+            (["hydra_pmi_proxy", "hydra_bstrap_proxy"], "open5"),  # Intel's brings MPICH's daemon
+        ],
+    )
+    def test_by_its_companions(self, tmp_path: Path, companions: list[str], kind: str) -> None:
+        self.launcher(tmp_path, "mpirun (Open MPI) 5.0.11")
+        for name in companions:
+            (tmp_path / name).touch()
+        assert mpi.find(str(tmp_path), orders()).kind == kind
 
     def test_the_first_that_is_known(self, tmp_path: Path) -> None:
         self.launcher(tmp_path, "somebody else's")
