@@ -11,7 +11,7 @@ from footplate.domain.launch import NodeOrders
 from footplate.domain.lifecycle import MPI_FAILED
 from footplate.domain.records import Cause
 from footplate.node import causes, fabric, mpi, ranks, tree
-from footplate.node.door import Door
+from footplate.node.door import Door, Switchboard
 from footplate.node.prepare import Failed
 from footplate.node.ranks import Rank, Setting
 from footplate.node.workdir import NodeFolder
@@ -35,12 +35,13 @@ class Daemons:
         self._folder = folder
         self._enlist = enlist
         self._door: Door | None = None
+        self._switchboard: Switchboard | None = None
         self._variables: dict[str, str] = {}
         self._log = f"system_logs/mpi_node_{orders.node}.txt"
         self.awaited = False  # whether no daemon has been asked for yet
 
     def start(self, setting: Setting) -> None:
-        """On node 0 mpirun, and on every node of several the door at which it asks for its daemons."""
+        """On node 0 mpirun, and on every other the door at which it asks for its daemon."""
         orders, folder = self._orders, self._folder
         assert orders.mpi is not None
         common = ranks.rank_variables(orders, orders.ranks[0], setting)
@@ -58,27 +59,30 @@ class Daemons:
                 ranks.mark_attempt(os.path.join(folder.logs, plan.log), orders.attempt)
         mpi.lay_out(orders, folder, ranks.rank_argv(orders.program, setting), common)
         path = mpi.bin_folder(folder) + os.pathsep + common["PATH"]  # daemons, too, look for what stands in for ssh
-        self._variables = {**common, "PATH": path, mpi.RANK_SCRIPT: mpi.rank_script(folder)}
-        if len(orders.mpi.places) > 1:
+        self._variables = {**common, "PATH": path}
+        if orders.node > 0:
             place = orders.mpi.places[orders.node]
             self._door = Door(place.address, place.ports[0], orders.mpi.secret, self._start_daemon)
             self.awaited = True
-        if orders.node == 0:
-            argv = mpi.mpirun_argv(launcher, orders, mpi.reach_program(folder))
-            self._spawn("mpirun", argv, self._of_mpirun(launcher, machine, setting))
+            return
+        if orders.nodes > 1:
+            self._switchboard = Switchboard(mpi.reach_socket(folder), orders.mpi.places, orders.mpi.secret)
+        argv = mpi.mpirun_argv(launcher, orders, mpi.reach_program(folder), mpi.rank_script(folder))
+        self._spawn("mpirun", argv, self._of_mpirun(launcher, machine, setting))
 
     def _of_mpirun(self, launcher: mpi.Launcher, machine: mpi.Machine, setting: Setting) -> dict[str, str]:
-        """With daemons, nothing of what is only true on this node: it might bring that along to the others."""
+        """With other nodes, nothing of what is only true on this one: it might bring that along to them."""
         variables = {**mpi.mpirun_defaults(launcher, self._orders, machine), **self._variables}
-        if self._door is not None:
-            for name in (mpi.RANK_SCRIPT, *setting.marker):
+        if self._orders.nodes > 1:
+            for name in setting.marker:
                 del variables[name]
         return variables
 
     def close(self) -> None:
         self.awaited = False
-        if self._door is not None:
-            self._door.close()
+        for opened in (self._door, self._switchboard):
+            if opened is not None:
+                opened.close()
 
     def _spawn(self, name: str, argv: Sequence[str], variables: Mapping[str, str]) -> Rank:
         # Numbered below zero: it is no rank of the user's.
@@ -89,7 +93,8 @@ class Daemons:
         return rank
 
     def _start_daemon(self, command: str) -> Callable[[], int]:
-        rank = self._spawn("a daemon of mpirun", ["/bin/sh", "-c", command], self._variables)
+        variables = {**self._variables, mpi.RANK_SCRIPT: mpi.rank_script(self._folder)}
+        rank = self._spawn("a daemon of mpirun", ["/bin/sh", "-c", command], variables)
         self.awaited = False
         return lambda: _wait(rank)
 

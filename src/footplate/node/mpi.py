@@ -1,8 +1,8 @@
 """MPI over the nodes of a run: a real mpirun, and the agents as its way to the other nodes. No ssh, no keys.
 
-The agent of node 0 starts mpirun, which calls `reach` (see `reach.py`) for each node to have its daemon there; the
-agent of that node starts the daemon as it starts ranks, so that the daemon and the ranks that it forks have the
-environment of their node, belong to it, and are ended with it. On a run of one node mpirun forks the ranks itself.
+The agent of node 0 starts mpirun, which forks the ranks of that node itself and calls `reach` (see `reach.py`) for each
+other node to have its daemon there; the agent of that node starts the daemon as it starts ranks, so that the daemon and
+the ranks that it forks have the environment of their node, belong to it, and are ended with it.
 
 mpirun only knows that something failed. Which rank it was, and how, is in the notes that each rank leaves: its
 bootstrap's, and the exit code that the shell around it writes down (`rank_<n>.end`).
@@ -10,7 +10,6 @@ bootstrap's, and the exit code that the shell around it writes down (`rank_<n>.e
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -30,10 +29,10 @@ REACH = "footplate-reach"
 _EXPORTED = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _OWN_RANK = "FOOTPLATE_RANK"
 RANK_SCRIPT = "FOOTPLATE_RANK_SCRIPT"
-"""Leads each rank to the script of the node that it finds itself on. It comes from the daemon there, so mpirun itself
-must not have it."""
+"""Leads each rank to the script of the node that it finds itself on. It comes from the daemon there; mpirun itself must
+not have it, and its own ranks take the script that is named on the command line."""
 
-_RUN_RANK = f'exec /bin/sh "${RANK_SCRIPT}"'
+_RUN_RANK = f'exec /bin/sh "${{{RANK_SCRIPT}:-$0}}"'
 
 # The environment of this node (some mpiruns bring all of their own along), the names that scripts look for, whoever
 # started them, a log of its own; then the program, and how it ended.
@@ -124,13 +123,13 @@ def _asked(program: str) -> str | None:
 # ── What mpirun is told ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def mpirun_argv(launcher: Launcher, orders: NodeOrders, reach: str) -> list[str]:
-    """`reach` is the program that stands in for ssh."""
+def mpirun_argv(launcher: Launcher, orders: NodeOrders, reach: str, script: str) -> list[str]:
+    """`reach` is the program that stands in for ssh, `script` the one that the ranks of this node are to run."""
     assert orders.mpi is not None
     per_node, places = orders.mpi.processes_per_node, orders.mpi.places
     count = ["-n", str(per_node * len(places))]
-    hosts = ",".join(f"{_host(node, len(places))}:{per_node}" for node in range(len(places)))
-    rank = ["/bin/sh", "-c", _RUN_RANK]
+    hosts = ",".join(f"{_host(node)}:{per_node}" for node in range(len(places)))
+    rank = ["/bin/sh", "-c", _RUN_RANK, script]
     if launcher.kind == "open4":
         return [launcher.program, *count, "-H", hosts, *rank]
     if launcher.kind == "open5":
@@ -143,9 +142,9 @@ def mpirun_argv(launcher: Launcher, orders: NodeOrders, reach: str) -> list[str]
     return [launcher.program, *count, *there, *rank]
 
 
-def _host(node: int, count: int) -> str:
-    """A name that mpirun does not take for its own machine, although it may be: each node is to have its daemon."""
-    return "localhost" if count == 1 else f"node-{node}"
+def _host(node: int) -> str:
+    """mpirun runs on node 0. The others have names that it does not take for its own machine, although they may be."""
+    return f"node-{node}" if node else "localhost"
 
 
 def _are_virtual(orders: NodeOrders) -> bool:
@@ -201,8 +200,6 @@ def lay_out(orders: NodeOrders, folder: NodeFolder, argv: Sequence[str], variabl
     for rank in orders.ranks:
         os.makedirs(os.path.dirname(os.path.join(folder.logs, rank.log)), exist_ok=True)
     places, slots = orders.mpi.places, orders.mpi.processes_per_node
-    settings = {"secret": orders.mpi.secret, "nodes": [[place.address, place.ports[0]] for place in places]}
-    _write(os.path.join(folder.path, reach.SETTINGS), json.dumps(settings), 0o600)
     _write(reach_program(folder), reach_text(folder), 0o700)
     _write(rank_script(folder), rank_text(orders, folder, argv, variables), 0o700)
     _write(host_file(folder), "".join(f"{place.address} slots={slots}\n" for place in places), 0o600)
@@ -210,6 +207,10 @@ def lay_out(orders: NodeOrders, folder: NodeFolder, argv: Sequence[str], variabl
 
 def bin_folder(folder: NodeFolder) -> str:
     return os.path.join(folder.path, "bin")
+
+
+def reach_socket(folder: NodeFolder) -> str:
+    return os.path.join(folder.path, reach.NAME)
 
 
 def reach_program(folder: NodeFolder) -> str:
@@ -225,7 +226,7 @@ def host_file(folder: NodeFolder) -> str:
 
 
 def reach_text(folder: NodeFolder) -> str:
-    words = [sys.executable, "-I", "-S", os.path.abspath(reach.__file__), folder.path]
+    words = [sys.executable, "-I", "-S", os.path.abspath(reach.__file__), reach_socket(folder)]
     return f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
 
 

@@ -1,83 +1,45 @@
-"""What mpirun runs where others have ssh: `reach.py FOLDER [options] node-N COMMAND…`.
+"""What mpirun runs where others have ssh: `reach.py SOCKET [options] node-N COMMAND…`.
 
-It asks the agent of that node to run the command, stays until it has ended, and ends with its exit code. The agents of
-a run know a secret of that run; the request carries no more than a proof of knowing it. FOLDER is the folder of the
-node that runs mpirun, and `reach.json` in it says where the others are.
+It hands the request to the agent of its own node, which listens at SOCKET and knows the way (`door.py`), stays until
+the command has ended over there, and ends with its exit code.
 
-Started once for each node, on the way to the first line of the user's script: it imports little, and nothing of ours.
+Started once for each node, on the way to the first line of the user's script: it imports next to nothing. `_socket` is
+what `socket` is made of, without the two thirds of the start that the latter takes.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
-import os
-import socket
 import sys
-import time
+from _socket import AF_UNIX, SHUT_WR, SOCK_STREAM, socket
+from posix import chdir
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from io import BufferedRWPair
-    from typing import Any
-
-SETTINGS = "reach.json"
-CONNECT_SECONDS = 60.0
+NAME = "reach.sock"
 
 
 def main(arguments: list[str]) -> int:
-    folder, *rest = arguments
+    path, *rest = arguments
     while rest and rest[0].startswith("-"):  # what ssh would understand
         rest.pop(0)
-    with open(os.path.join(folder, SETTINGS), encoding="utf-8") as file:
-        known = json.load(file)
-    host, command = rest[0], " ".join(rest[1:])
-    address, port = known["nodes"][int(host.rpartition("-")[2])]
-    link = _connect(address, port)
-    with link, link.makefile("rwb") as lines:
-        nonce = read(lines)["nonce"]
-        write(lines, {"command": command, "proof": proof(known["secret"], nonce, command)})
-        answer = read(lines)
-        if "error" in answer:
-            sys.stderr.write(f"the agent of {host} does not start {command.split()[0]}: {answer['error']}\n")
-            return 1
-        return int(read(lines)["code"])
-
-
-def proof(secret: str, nonce: str, command: str) -> str:
-    return hmac.new(secret.encode(), f"{nonce}\n{command}".encode(), hashlib.sha256).hexdigest()
-
-
-def read(lines: BufferedRWPair[Any, Any]) -> dict[str, Any]:
-    line = lines.readline(1 << 20)
-    if not line.endswith(b"\n"):
-        raise ConnectionError("the other side is gone")
-    return json.loads(line)
-
-
-def write(lines: BufferedRWPair[Any, Any], message: dict[str, Any]) -> None:
-    lines.write(json.dumps(message).encode() + b"\n")
-    lines.flush()
-
-
-def _connect(address: str, port: int) -> socket.socket:
-    """The agent over there may be a moment behind: it opens its door when it hears that all nodes are prepared."""
-    deadline = time.monotonic() + CONNECT_SECONDS
-    while True:
-        try:
-            link = socket.create_connection((address, port), timeout=CONNECT_SECONDS)
-        except ConnectionRefusedError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.005)
-            continue
-        link.settimeout(None)
-        return link
+    if len(rest) < 2:
+        sys.stderr.write("reach: there is no node or no command\n")
+        return 2
+    folder, _, name = path.rpartition("/")
+    chdir(folder or "/")  # the address of a socket is short, a path may be long
+    link = socket(AF_UNIX, SOCK_STREAM)
+    link.connect(name)
+    link.sendall(f"{rest[0]}\0{' '.join(rest[1:])}".encode("utf-8", "surrogateescape"))
+    link.shutdown(SHUT_WR)
+    answer = b""
+    while piece := link.recv(4096):
+        answer += piece
+    code, _, words = answer.decode("utf-8", "replace").partition(" ")
+    if words or not code:
+        sys.stderr.write(f"{rest[0]} could not be reached: {words or 'the agent of this node is gone'}\n")
+    return int(code or 1)
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except (OSError, ValueError) as error:
-        sys.exit(f"the agent of a node could not be reached: {error}")
+    except OSError as error:
+        sys.exit(f"the agent of this node does not answer: {error}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -18,13 +17,13 @@ from footplate.domain.launch import MpiOrders, NodeOrders, Place, plan
 from footplate.domain.records import Lock
 from footplate.domain.specs import Distribution, Program, RunSpec
 from footplate.node import fabric, mpi, reach
-from footplate.node.door import Door
+from footplate.node.door import Door, Switchboard
 from footplate.node.mpi import Launcher, Machine, mpirun_argv, mpirun_defaults
 from footplate.node.prepare import Failed
 from footplate.node.workdir import NodeFolder
 
 PLAIN, LARGE = Machine(cores=4, has_fabric=False), Machine(cores=64, has_fabric=True)
-RANK = ["/bin/sh", "-c", 'exec /bin/sh "$FOOTPLATE_RANK_SCRIPT"']
+RANK = ["/bin/sh", "-c", 'exec /bin/sh "${FOOTPLATE_RANK_SCRIPT:-$0}"', "/rank.sh"]
 
 
 def orders(nodes: int = 2, per_node: int = 2, node: int = 0, first: str = "127.0.0.") -> NodeOrders:
@@ -42,8 +41,8 @@ def orders(nodes: int = 2, per_node: int = 2, node: int = 0, first: str = "127.0
 class TestWhatMpirunIsTold:
     def test_open_mpi_4(self) -> None:
         launcher = Launcher("/env/bin/mpirun", "open4")
-        assert mpirun_argv(launcher, orders(), "/reach") == [
-            "/env/bin/mpirun", "-n", "4", "-H", "node-0:2,node-1:2", *RANK,
+        assert mpirun_argv(launcher, orders(), "/reach", "/rank.sh") == [
+            "/env/bin/mpirun", "-n", "4", "-H", "localhost:2,node-1:2", *RANK,
         ]  # fmt: skip
         told = mpirun_defaults(launcher, orders(), LARGE)
         assert told["OMPI_MCA_plm_rsh_agent"] == "footplate-reach"
@@ -51,22 +50,22 @@ class TestWhatMpirunIsTold:
 
     def test_open_mpi_5(self) -> None:
         launcher = Launcher("/env/bin/mpirun", "open5")
-        assert mpirun_argv(launcher, orders(), "/reach")[3:7] == [
-            "-H", "node-0:2,node-1:2", "--map-by", "ppr:2:node:oversubscribe",
+        assert mpirun_argv(launcher, orders(), "/reach", "/rank.sh")[3:7] == [
+            "-H", "localhost:2,node-1:2", "--map-by", "ppr:2:node:oversubscribe",
         ]  # fmt: skip
         assert mpirun_defaults(launcher, orders(), LARGE)["PRTE_MCA_plm_ssh_agent"] == "footplate-reach"
 
     def test_mpich(self) -> None:
         launcher = Launcher("/env/bin/mpiexec", "mpich")
-        assert mpirun_argv(launcher, orders(), "/reach") == [
+        assert mpirun_argv(launcher, orders(), "/reach", "/rank.sh") == [
             "/env/bin/mpiexec", "-n", "4", "-launcher", "rsh", "-launcher-exec", "/reach", "-hosts",
-            "node-0:2,node-1:2", "-localhost", "127.0.0.2", "-iface", "lo", *RANK,
+            "localhost:2,node-1:2", "-localhost", "127.0.0.2", "-iface", "lo", *RANK,
         ]  # fmt: skip
         assert mpirun_defaults(launcher, orders(), PLAIN) == {}
 
     def test_one_node_needs_no_daemon(self) -> None:
-        assert "localhost:3" in mpirun_argv(Launcher("mpirun", "open4"), orders(1, 3), "/reach")
-        assert "-launcher" not in mpirun_argv(Launcher("mpirun", "mpich"), orders(1, 3), "/reach")
+        assert "localhost:3" in mpirun_argv(Launcher("mpirun", "open4"), orders(1, 3), "/reach", "/rank.sh")
+        assert "-launcher" not in mpirun_argv(Launcher("mpirun", "mpich"), orders(1, 3), "/reach", "/rank.sh")
 
     @pytest.mark.parametrize("kind", ["open4", "open5"])
     def test_real_machines_choose_their_own_networks(self, kind: str) -> None:
@@ -191,24 +190,27 @@ class TestTheShellOfARank:
 
     def test_its_secrets_are_for_its_owner(self, tmp_path: Path) -> None:
         folder = self.run(tmp_path, "true")
-        for path in (mpi.rank_script(folder), os.path.join(folder.path, reach.SETTINGS)):
-            assert os.stat(path).st_mode & 0o077 == 0
+        assert os.stat(mpi.rank_script(folder)).st_mode & 0o077 == 0
 
 
 class TestTheDoor:
+    """From `reach`, which mpirun runs, over the switchboard of its node to the door of another."""
+
     @contextmanager
     def door(self, start: Callable[[str], Callable[[], int]], folder: Path, secret: str = "s3cret") -> Iterator[int]:
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
         door = Door("127.0.0.1", port, "s3cret", start)
-        (folder / reach.SETTINGS).write_text(json.dumps({"secret": secret, "nodes": [["127.0.0.1", port]]}))
+        nowhere = Place("127.0.0.1", (9,))
+        switchboard = Switchboard(str(folder / reach.NAME), (nowhere, Place("127.0.0.1", (port,))), secret)
         try:
             yield port
         finally:
+            switchboard.close()
             door.close()
 
     def reach(self, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-I", "-S", reach.__file__, str(folder), *words]
+        argv = [sys.executable, "-I", "-S", reach.__file__, str(folder / reach.NAME), *words]
         return subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
 
     def test_starts_what_it_is_asked_for_and_tells_how_it_ended(self, tmp_path: Path) -> None:
@@ -219,8 +221,17 @@ class TestTheDoor:
             return lambda: 7
 
         with self.door(start, tmp_path):
-            assert self.reach(tmp_path, "-x", "node-0", "orted", '-mca ess "env"').returncode == 7
+            done = self.reach(tmp_path, "-x", "node-1", "orted", '-mca ess "env"')
+        assert (done.returncode, done.stderr) == (7, "")
         assert asked == ['orted -mca ess "env"']
+
+    def test_wherever_the_folder_lies(self, tmp_path: Path) -> None:
+        folder = tmp_path / ("long" * 30) / "grün"
+        folder.mkdir(parents=True)
+        with self.door(lambda command: lambda: len(command), folder):
+            assert self.reach(folder, "node-1", "x" * 200).returncode == 200
+            assert (folder / reach.NAME).stat().st_mode & 0o077 == 0
+        assert not (folder / reach.NAME).exists()
 
     def test_who_does_not_know_the_secret_starts_nothing(self, tmp_path: Path) -> None:
         asked: list[str] = []
@@ -230,7 +241,7 @@ class TestTheDoor:
             return lambda: 0
 
         with self.door(start, tmp_path, secret="guessed"):
-            done = self.reach(tmp_path, "node-0", "rm")
+            done = self.reach(tmp_path, "node-1", "rm")
         assert (done.returncode, asked) == (1, [])
         assert "does not know the secret" in done.stderr
 
@@ -239,13 +250,24 @@ class TestTheDoor:
             raise OSError("no more processes")
 
         with self.door(start, tmp_path):
-            done = self.reach(tmp_path, "node-0", "orted")
+            done = self.reach(tmp_path, "node-1", "orted")
         assert done.returncode == 1
-        assert "no more processes" in done.stderr
+        assert done.stderr == "node-1 could not be reached: its agent does not start orted: no more processes\n"
+
+    @pytest.mark.parametrize("host", ["node-7", "nonsense"])
+    def test_a_node_that_is_not_there(self, tmp_path: Path, host: str) -> None:
+        with self.door(lambda _: lambda: 0, tmp_path):
+            assert self.reach(tmp_path, host, "orted").returncode == 1
 
     def test_nonsense_harms_nobody(self, tmp_path: Path) -> None:
         with self.door(lambda _: lambda: 3, tmp_path) as port:
             with socket.create_connection(("127.0.0.1", port)) as link:
                 link.sendall(b"GET / HTTP/1.1\r\n\r\n")
                 link.recv(1000)
-            assert self.reach(tmp_path, "node-0", "orted").returncode == 3
+            assert self.reach(tmp_path, "node-1", "orted").returncode == 3
+            assert self.reach(tmp_path, "node-1").returncode == 2
+
+    def test_without_an_agent_it_says_so(self, tmp_path: Path) -> None:
+        done = self.reach(tmp_path, "node-1", "orted")
+        assert done.returncode == 1
+        assert "the agent of this node does not answer" in done.stderr
