@@ -21,6 +21,7 @@ from footplate import (
     PyTorchConfiguration,
     ScriptRunConfig,
 )
+from footplate.client.launcher import ensure_server, stop_server
 from footplate.sdk.run import Run
 from footplate.sdk.workspace import Workspace
 from footplate.testing.wheels import make_wheel
@@ -221,6 +222,25 @@ def test_a_killed_agent_of_a_run_that_is_canceled_leaves_no_container(box: Box, 
     os.kill(agent_of(folder), signal.SIGKILL)
     run.cancel()
     assert ends(run) == "Canceled"
+
+
+def test_calls_go_on_after_a_restart_of_the_server(box: Box, home: Path) -> None:
+    run = box.submit(
+        "import os, time\nfrom azureml.core import Run\nrun = Run.get_context()\n"
+        "for name in ('before', 'after'):\n"
+        "    open(name, 'w').write(name)\n"
+        "    run.upload_file(name + '.txt', name)\n"
+        "    run.tag(name, 'inside')\n"
+        "    print(name, flush=True)\n"
+        "    while not os.path.exists('go'): time.sleep(0.05)\n"
+    )
+    until(run, "before")
+    stop_server(str(home))
+    ensure_server(str(home))
+    (home / "work" / run.id / "node_0" / "wd" / "go").touch()
+    assert ends(run) == "Completed", why(run)
+    assert {"before.txt", "after.txt"} <= set(run.get_file_names())
+    assert run.get_tags()["after"] == "inside"
 
 
 def test_several_ranks_on_a_node(box: Box) -> None:

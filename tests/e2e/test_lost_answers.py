@@ -69,7 +69,7 @@ def run(home: Path, workspace: Workspace) -> Run:
 
 @pytest.fixture
 def relay(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay]:
-    relay = Relay(home / "r.sock", home / "server.sock", rb"POST /api/v1/runs/[^/ ]+/files")
+    relay = Relay(home / "r.sock", home / "socket" / "server.sock", rb"POST /api/v1/runs/[^/ ]+/files")
     monkeypatch.setenv("FOOTPLATE_ENDPOINT", f"unix://{home / 'r.sock'}")
     yield relay
     relay.close()

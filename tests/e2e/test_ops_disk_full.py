@@ -69,7 +69,7 @@ def full(disk: Disk, workspace: Workspace, home: Path, project: Path, tmp_path: 
     assert after.get_status() == "Completed"
     assert bytes_of(before, "outputs/kept.txt", tmp_path) == b"kept"
     os.kill(server_pid(home), 15)
-    until(lambda: not (home / "server.sock").exists())
+    until(lambda: not (home / "socket" / "server.sock").exists())
     with sqlite3.connect(home / "footplate.db") as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     database.close()

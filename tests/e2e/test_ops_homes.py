@@ -123,7 +123,7 @@ def test_what_the_dead_left_behind(home: Path, project: Path, workspace: Workspa
         (home / "server.json").write_text(json.dumps({**record, "pid": stranger.pid, "version": "0.0.1"}))
         (home / "server.lock").write_text(str(stranger.pid))
         (home / "server.json.12345").write_text("{half")
-        (home / "server.sock.new").touch()
+        (home / "socket" / "server.sock.new").touch()
         assert run.get_status() == "Running"
         assert server_pid(home) not in (before, stranger.pid)
         stop_server(str(home))

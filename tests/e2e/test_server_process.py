@@ -109,9 +109,10 @@ def test_the_server_is_nobodys_child_and_holds_nothing_of_its_starter(home, tmp_
 def test_everything_of_it_is_private(home):
     connect()
     modes = {
-        name: stat.S_IMODE(os.stat(home / name).st_mode) for name in (".", "server.sock", "logs", "logs/server.log")
+        name: stat.S_IMODE(os.stat(home / name).st_mode)
+        for name in (".", "socket", "socket/server.sock", "logs", "logs/server.log")
     }
-    assert modes == {".": 0o700, "server.sock": 0o600, "logs": 0o700, "logs/server.log": 0o600}
+    assert modes == {".": 0o700, "socket": 0o700, "socket/server.sock": 0o600, "logs": 0o700, "logs/server.log": 0o600}
 
 
 def test_second_server_in_the_foreground_refuses(home):
@@ -158,7 +159,7 @@ def test_inside_a_job_it_is_not_replaced(home, other_version, monkeypatch):
     old = start_other_version(other_version)
     monkeypatch.setenv("FOOTPLATE_RUN_ID", "some-run")
     assert connect().get("/server")["pid"] == old
-    assert connect(endpoint=f"unix://{home}/server.sock").get("/server")["version"] == "0.0.1"
+    assert connect(endpoint=f"unix://{home}/socket/server.sock").get("/server")["version"] == "0.0.1"
 
 
 # ── Killed ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -207,7 +208,7 @@ def test_a_job_with_nothing_installed_brings_it_back(home):
     os.kill(before, signal.SIGKILL)
     env = {
         "PATH": os.environ["PATH"], "FOOTPLATE_HOME": str(home), "FOOTPLATE_RUN_ID": "r", "AZUREML_RUN_ID": "r",
-        "FOOTPLATE_ENDPOINT": f"unix://{home}/server.sock", "PYTHONPATH": str(PACKAGE.parent),
+        "FOOTPLATE_ENDPOINT": f"unix://{home}/socket/server.sock", "PYTHONPATH": str(PACKAGE.parent),
     }  # fmt: skip
     done = subprocess.run([old_python(), "-S", "-c", ASK], env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -235,7 +236,7 @@ def test_idle_server_ends_and_comes_back(home, monkeypatch):
     transport = connect()
     first = transport.get("/server")["pid"]
     until(lambda: not is_alive(first))
-    assert not (home / "server.sock").exists()
+    assert not (home / "socket" / "server.sock").exists()
     assert transport.get("/server")["pid"] != first
 
 
@@ -266,10 +267,10 @@ def test_never_with_a_run_active(home):
     (home / "logs" / "active").write_text("1")
     argv = [sys.executable, "-c", WITH_FAKE_SERVICES, "--home", str(home), "--idle", "0.3"]
     server = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
-    until((home / "server.sock").exists)
+    until((home / "socket" / "server.sock").exists)
     time.sleep(2)
     assert server.poll() is None
-    assert Transport(f"unix://{home}/server.sock").get("/server")["active_runs"] == 1
+    assert Transport(f"unix://{home}/socket/server.sock").get("/server")["active_runs"] == 1
     (home / "logs" / "active").write_text("0")
     assert server.wait(20) == 0
 
@@ -354,7 +355,7 @@ def test_the_unix_socket_is_there_as_well_and_needs_no_token(home, team):
 def test_who_talks_to_it_waits_for_its_restart(home):
     argv = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", "127.0.0.1", "--port", "0"]
     first = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
-    until((home / "server.sock").exists)
+    until((home / "socket" / "server.sock").exists)
     transport = connect()
     assert transport.get("/server")["pid"] == first.pid
     first.kill()

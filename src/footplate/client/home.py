@@ -10,6 +10,7 @@ from typing import Any, Dict, Optional, cast
 from footplate.errors import InvalidInput, NotAllowed
 
 RECORD = "server.json"
+SOCKET_FOLDER = "socket"
 SOCKET = "server.sock"
 SERVER_LOCK = "server.lock"
 START_LOCK = "start.lock"
@@ -19,10 +20,12 @@ TOKEN = "token"
 LONGEST_SOCKET_PATH = 96
 """A Unix socket's path ends at 103 bytes on the strictest kernel, and the server first binds a slightly longer name."""
 
+_LONGEST_HOME = LONGEST_SOCKET_PATH - len(os.path.join("", SOCKET_FOLDER, SOCKET)) - 1
+
 _CONTENTS = frozenset(
-    [RECORD, SOCKET, SERVER_LOCK, START_LOCK, TOKEN, "logs", "footplate.db", "footplate.db-wal", "footplate.db-shm",
-     "blobs", "runs", "work", "spool", "environments", "cache", "runtime", "wheels", "settings.ini", "secrets.key",
-     "stores"]
+    [RECORD, SOCKET_FOLDER, SERVER_LOCK, START_LOCK, TOKEN, "logs", "footplate.db", "footplate.db-wal",
+     "footplate.db-shm", "blobs", "runs", "work", "spool", "environments", "cache", "runtime", "wheels",
+     "settings.ini", "secrets.key", "stores"]
 )  # fmt: skip
 
 
@@ -66,8 +69,10 @@ def _make_private(home: str) -> None:
 
 
 def socket_path(home: str) -> str:
-    """Where the server of this home is to listen. Clients find it in the record instead."""
-    path = os.path.join(home, SOCKET)
+    """Where the server of this home is to listen: in a folder that holds nothing else, so that a container that was
+    lent the folder sees the socket of the next server, too. Clients find it in the record instead.
+    """
+    path = os.path.join(home, SOCKET_FOLDER, SOCKET)
     if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH:
         return path
     root = os.environ.get("TMPDIR") or "/tmp"
@@ -93,20 +98,21 @@ def _make_own(folder: str) -> None:
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o077:
         raise NotAllowed(
             f"{folder} is not a private folder of yours, so the server's socket cannot be put there",
-            f"remove it, or set FOOTPLATE_HOME to a path of at most {LONGEST_SOCKET_PATH - len(SOCKET) - 1} bytes",
+            f"remove it, or set FOOTPLATE_HOME to a path of at most {_LONGEST_HOME} bytes",
         )
 
 
 def home_of_socket(path: str) -> Optional[str]:
     """The home whose server listens on this socket, None when that cannot be told."""
     folder = os.path.dirname(path)
-    if os.path.exists(os.path.join(folder, RECORD)):
-        return folder
+    known = [folder, os.path.dirname(folder)]  # beside it: a job that outlived the server of an older version
     try:
         with open(os.path.join(folder, "home"), encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
+            known.append(file.read())
     except OSError:
-        return None
+        pass
+    # In a container the socket is seen, and not the home: no server can be started from there.
+    return next((home for home in known if os.path.exists(os.path.join(home, RECORD))), None)
 
 
 def read_record(home: str) -> Dict[str, Any]:

@@ -18,7 +18,7 @@ class AgentJob:
     run: str
     attempt: int
     node_count: int
-    endpoint: str  # where the agents find the server, e.g. unix:///…/server.sock
+    endpoint: str  # where the agents find the server, e.g. unix:///…/socket/server.sock
     home: str | None  # set when the agents share the server's machine and home folder
     token: str | None = None
     options: dict[str, Any] = field(default_factory=dict[str, Any])

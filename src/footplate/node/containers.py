@@ -1,9 +1,9 @@
 """Ranks in containers: the command that starts one around a rank, and what is left of them taken away.
 
-The container sees the run's folder (to write), what jobs import Footplate from and the server's socket (to read), under
-the paths that they have here, so that every path means the same inside and outside. It shares the machine's network and
-its process numbers: processes inside are found, signalled and measured like all others. Ranks of a node that are
-several share the machine's memory for messages as well, as NCCL and data loaders want it.
+The container sees the run's folder (to write), what jobs import Footplate from and the folder of the server's socket
+(to read), under the paths that they have here, so that every path means the same inside and outside. It shares the
+machine's network and its process numbers: processes inside are found, signalled and measured like all others. Ranks of
+a node that are several share the machine's memory for messages as well, as NCCL and data loaders want it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 
+from footplate.client.wire import parse_endpoint
 from footplate.domain import contract
 from footplate.environments.base import Container
 from footplate.node.workdir import NodeFolder
@@ -59,8 +60,9 @@ def _mounts(variables: Mapping[str, str], runtime: str, folder: NodeFolder) -> l
         mounts.append(f"{os.path.realpath(place)}:{place}:ro")
     endpoint = variables.get("FOOTPLATE_ENDPOINT", "")
     if endpoint.startswith("unix://"):
-        socket = endpoint[len("unix://") :]
-        mounts.append(f"{socket}:{socket}")
+        # The folder: the socket itself is another one after each restart of the server.
+        place = os.path.dirname(parse_endpoint(endpoint).socket or "")
+        mounts.append(f"{place}:{place}:ro")
     return mounts + _data(variables, folder)
 
 

@@ -277,6 +277,7 @@ def _aside(path: str) -> str:
 
 def _bind_unix(path: str) -> socket.socket:
     """Bound under another name, so that nobody connects before there is somebody to answer. We hold the lock."""
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(_aside(path))
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -67,7 +67,7 @@ def test_impossible_place_is_refused(tmp_path):
 
 
 def test_socket_is_in_a_short_home():
-    assert homes.socket_path("/x/home") == "/x/home/server.sock"
+    assert homes.socket_path("/x/home") == "/x/home/socket/server.sock"
 
 
 def test_long_home_has_its_socket_elsewhere(tmp_path):
@@ -76,6 +76,9 @@ def test_long_home_has_its_socket_elsewhere(tmp_path):
     try:
         assert len(os.fsencode(path)) <= homes.LONGEST_SOCKET_PATH
         assert mode(os.path.dirname(path)) == mode(os.path.dirname(os.path.dirname(path))) == 0o700
+        assert homes.home_of_socket(path) is None, "nobody can start a server in a home that is not seen"
+        os.makedirs(long)
+        homes.write_record(long, {"pid": 1})
         assert homes.home_of_socket(path) == long
         assert homes.socket_path(long) == path != homes.socket_path(long + "y")
     finally:
@@ -97,10 +100,11 @@ def test_folder_that_somebody_prepared_for_us_is_refused(tmp_path, monkeypatch):
         trap.unlink()
 
 
-def test_home_of_a_socket(tmp_path):
-    assert homes.home_of_socket(str(tmp_path / "server.sock")) is None
+@pytest.mark.parametrize("place", ["socket/server.sock", "server.sock"])
+def test_home_of_a_socket(tmp_path, place):
+    assert homes.home_of_socket(str(tmp_path / place)) is None
     homes.write_record(str(tmp_path), {"pid": 1})
-    assert homes.home_of_socket(str(tmp_path / "server.sock")) == str(tmp_path)
+    assert homes.home_of_socket(str(tmp_path / place)) == str(tmp_path)
 
 
 def test_record_is_read_as_written_and_anything_else_is_none(tmp_path):

@@ -55,10 +55,11 @@ def test_second_server_says_so_and_ends(folder, capsys):
 
 
 def test_socket_is_private_and_has_its_name_only_later(folder):
-    path = os.path.join(folder, "server.sock")
+    path = os.path.join(folder, "socket", "server.sock")
     for _ in range(2):  # what an earlier server left is no obstacle
         door = process._bind_unix(path)
-        assert os.listdir(folder) == ["server.sock.new"]
+        assert os.listdir(os.path.join(folder, "socket")) == ["server.sock.new"]
+        assert stat.S_IMODE(os.stat(os.path.join(folder, "socket")).st_mode) == 0o700
         assert stat.S_IMODE(os.stat(path + ".new").st_mode) == 0o600
         door.close()
 
