@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any, Dict, Mapping, cast
+from typing import Any, Dict, Iterable, Mapping, cast
 
 
 class Checked:
@@ -17,14 +17,19 @@ class Checked:
     def __setattr__(self, name: str, value: Any) -> None:
         if self._sealed and not name.startswith("_") and not hasattr(self, name):
             known = public_attributes(self)
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"its attributes are {', '.join(sorted(known))}"
+            hint = nearest(name, known) or f"its attributes are {', '.join(sorted(known))}"
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}\nhint: {hint}")
         super().__setattr__(name, value)
 
     def __repr__(self) -> str:
         values = ", ".join(f"{key}={value!r}" for key, value in public_attributes(self).items())
         return f"{type(self).__name__}({values})"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The question whether another name was meant; empty when none is near."""
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def public_attributes(thing: object) -> Dict[str, Any]:

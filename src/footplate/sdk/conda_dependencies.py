@@ -71,9 +71,9 @@ class CondaDependencies:
             made.set_python_version(python_version)
         if pip_packages is not None:
             made._pip = []
-            for package in _list_of_strings("pip_packages", pip_packages):
+            for package in list_of_strings("pip_packages", pip_packages):
                 made.add_pip_package(package)
-        for package in _list_of_strings("conda_packages", conda_packages or ()):
+        for package in list_of_strings("conda_packages", conda_packages or ()):
             made.add_conda_package(package)
         if pip_indexurl is not None:
             made.set_pip_index_url(pip_indexurl)
@@ -133,7 +133,7 @@ class CondaDependencies:
 
     def set_pip_requirements(self, pip_requirements: Sequence[str]) -> None:
         """All pip packages and options at once: lines of a requirements file."""
-        lines = [line.strip() for line in _list_of_strings("pip_requirements", pip_requirements)]
+        lines = [line.strip() for line in list_of_strings("pip_requirements", pip_requirements)]
         lines = [line for line in lines if line and not line.startswith("#")]
         # An editable install is a package that happens to be written as an option.
         self._options = [line for line in lines if line.startswith("-") and not _is_editable(line)]
@@ -273,10 +273,12 @@ def _text(what: str, value: Any) -> str:
     return value
 
 
-def _list_of_strings(what: str, values: Sequence[str]) -> Sequence[str]:
-    if isinstance(values, str) or not all(isinstance(value, str) for value in values):  # pyright: ignore
+def list_of_strings(what: str, values: Sequence[str]) -> List[str]:
+    if isinstance(values, str):
+        raise UserErrorException(f"{what} is {values!r}", hint=f"give a list of strings: {what}=[{values!r}]")
+    if not all(isinstance(value, str) for value in values):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UserErrorException(f"{what} is {values!r}", hint="give a list of strings")
-    return values
+    return [*values]
 
 
 def _put(packages: List[str], package: str) -> None:

@@ -51,7 +51,8 @@ class AbstractDatastore:
         """Bring a folder here, below `target_path`. Files that are here already stay as they are unless `overwrite`."""
         folder = os.path.abspath(os.path.expanduser(os.fspath(src_dir)))
         if not os.path.isdir(folder):
-            raise UserErrorException(f"there is no folder {src_dir!r} to upload", hint="upload files with upload_files")
+            hint = "upload files with upload_files" if os.path.isfile(folder) else f"its whole path would be {folder}"
+            raise UserErrorException(f"there is no folder {src_dir!r} to upload", hint=hint)
         self._upload([(path, name) for name, path in blobs.files_below(folder)], target_path, overwrite, show_progress)
         return self.path(target_path)
 
@@ -260,6 +261,8 @@ class HttpDatastore(AbstractDatastore):
 
 
 def _named(files: Sequence[Union[str, Any]], relative_root: Optional[str]) -> List[Tuple[str, str]]:
+    if isinstance(files, (str, os.PathLike)):
+        raise UserErrorException(f"files is the path {files!r}", hint=f"give a list: files=[{files!r}]")
     paths = [os.path.abspath(os.fspath(path)) for path in files]
     missing = next((path for path in paths if not os.path.isfile(path)), None)
     if missing is not None:

@@ -40,7 +40,9 @@ class Environment(Checked):
 
     def __init__(self, name: str, **kwargs: Any) -> None:
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"an environment's name is a string, not {name!r}")
+            raise TypeError(
+                f"an environment's name is a string, not {name!r}\nhint: Environment(name='my-environment')"
+            )
         self.name = name
         self.version: Optional[str] = None
         self.asset_id: Optional[str] = None

@@ -44,7 +44,8 @@ def _requirement_lines(path: str, above: Any) -> List[str]:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UserErrorException(f"requirements file {path!r} cannot be read: {reason}", error) from error
+        hint = f"give the path of a text file in UTF-8; a relative one begins at {os.getcwd()}"
+        raise UserErrorException(f"requirements file {path!r} cannot be read: {reason}", error, hint=hint) from error
     lines: List[str] = []
     for raw in text.replace("\\\n", " ").splitlines():
         line = re.sub(r"(^|\s)#.*", "", raw).strip()
@@ -143,7 +144,8 @@ def keep_wheel(workspace: Workspace, file_path: str, exist_ok: bool) -> str:
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise UserErrorException(f"wheel {path!r} cannot be read: {error.strerror}", error) from error
+        hint = f"give the path of a .whl file; a relative one begins at {os.getcwd()}"
+        raise UserErrorException(f"wheel {path!r} cannot be read: {error.strerror}", error, hint=hint) from error
     shelf = Path(str(workspace.session.info["home"])) / "wheels" / workspace.id
     known = any(shelf.glob(f"*/{name}"))
     if known and not exist_ok:

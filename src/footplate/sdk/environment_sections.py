@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union, cast
 
 from footplate.sdk import snapshots
@@ -132,6 +133,10 @@ class DockerSection(Checked):
             super().__setattr__(other, None)
 
 
+_DOCKERFILE = re.compile(r"\s*(from|arg|#)", re.IGNORECASE)
+"""How a Dockerfile begins; a single line that does not is the path of one."""
+
+
 def _dockerfile_text(source: Any) -> str:
     """A Dockerfile may be given as its text, as the path of a file, or as an open file."""
     if hasattr(source, "read"):
@@ -140,13 +145,14 @@ def _dockerfile_text(source: Any) -> str:
     if not isinstance(source, (str, os.PathLike)):
         raise UserErrorException(f"base_dockerfile is {source!r}", hint="give its text, its path or an open file")
     text = os.fspath(cast("Union[str, os.PathLike[str]]", source))
-    if "\n" in text or not (os.path.isfile(text) or isinstance(source, os.PathLike)):
+    if "\n" in text or _DOCKERFILE.match(text):
         return text
     try:
         with open(text, encoding="utf-8") as file:
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
-        raise UserErrorException(f"Dockerfile {text!r} cannot be read: {error}", error) from error
+        hint = f"give its text, or its path; a relative one begins at {os.getcwd()}"
+        raise UserErrorException(f"Dockerfile {text!r} cannot be read: {error}", error, hint=hint) from error
 
 
 class SparkPackage(Checked):

@@ -215,7 +215,9 @@ def _with_prefix(session: Session, run_id: str, prefix: Optional[str]) -> Tuple[
 def _not_there(session: Session, run_id: str, what: str) -> UserErrorException:
     have = names(session, run_id)
     more = f", and {len(have) - _SHOWN} more" if len(have) > _SHOWN else ""
-    return UserErrorException(f"run {run_id} has no {what}; it has: {', '.join(have[:_SHOWN]) or 'no files yet'}{more}")
+    shown = f"{', '.join(have[:_SHOWN]) or 'no files yet'}{more}"
+    hint = "files that the script writes to ./outputs are kept when the run ends; see run.get_file_names()"
+    return UserErrorException(f"run {run_id} has no {what}; it has: {shown}", hint=hint)
 
 
 def _fetch(session: Session, run_id: str, file: FileView, target: str) -> None:

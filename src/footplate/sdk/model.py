@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import uuid
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.labels import label_filter
@@ -20,6 +19,14 @@ from footplate.sdk.exceptions import (
     UserErrorException,
     WebserviceException,
 )
+from footplate.sdk.model_registration import (
+    SAMPLE_INPUT,
+    SAMPLE_OUTPUT,
+    datasets_behind,
+    local_files,
+    registration,
+    texts,
+)
 from footplate.sdk.resource_configuration import ResourceConfiguration
 
 if TYPE_CHECKING:
@@ -27,7 +34,6 @@ if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
 _KINDS: Kinds = {"invalid": WebserviceException, "conflict": WebserviceException, "not_found": WebserviceException}
-_SAMPLE_INPUT, _SAMPLE_OUTPUT = "sample input", "sample output"
 _FROM_RUN: Kinds = dict(_KINDS, not_found=ModelPathNotFoundException)
 Filters = Optional[Sequence[Union[str, Sequence[str]]]]
 
@@ -103,13 +109,16 @@ class Model:
         resource_configuration: Optional[ResourceConfiguration] = None,
     ) -> Model:
         """Register a file or a folder of this machine under the next version of `model_name`."""
-        behind = _datasets(workspace, datasets, sample_input_dataset, sample_output_dataset)
+        behind = datasets_behind(workspace, datasets, sample_input_dataset, sample_output_dataset)
         path = os.path.abspath(os.fspath(model_path))
         if not os.path.exists(path):
-            raise FileNotFoundError(f"there is no file or folder {model_path!r} to register as model {model_name!r}")
+            raise FileNotFoundError(
+                f"there is no file or folder {model_path!r} to register as model {model_name!r}\n"
+                f"hint: a relative path begins at {os.getcwd()}; of a run's outputs, use run.register_model"
+            )
         print(f"Registering model {model_name}")
-        files = blobs.put(workspace.session, _local_files(path, child_paths))
-        body = _registration(
+        files = blobs.put(workspace.session, local_files(path, child_paths))
+        body = registration(
             model_name, tags, properties, description, model_framework, model_framework_version, resource_configuration
         )
         body.update(root=os.path.basename(path), files=[to_json(file) for file in files], datasets=behind)
@@ -133,6 +142,14 @@ class Model:
         if dataset_id is not None:
             views = [view for view in views if any(use.dataset == dataset_id for use in view.datasets)]
         return [Model._of(workspace, to_json(view)) for view in sorted(views, key=lambda v: -v.created)]
+
+    @staticmethod
+    def deploy(workspace: Workspace, name: str, models: Sequence[Model], *args: Any, **kwargs: Any) -> NoReturn:
+        """Always a WebserviceException: Footplate keeps models, and does not serve them yet."""
+        raise WebserviceException(
+            f"{name!r} cannot be deployed: Footplate has no web services yet",
+            hint="fetch the model with model.download(), or footplate models download, and serve it by other means",
+        )
 
     @staticmethod
     def get_model_path(model_name: str, version: Optional[int] = None, _workspace: Optional[Workspace] = None) -> str:
@@ -217,17 +234,17 @@ class Model:
         """The datasets behind it, by what they were used for: those it was given, and those that its run has read."""
         found: Dict[str, List[Any]] = {}
         for use in self._view.datasets:
-            if use.purpose not in (_SAMPLE_INPUT, _SAMPLE_OUTPUT):
+            if use.purpose not in (SAMPLE_INPUT, SAMPLE_OUTPUT):
                 found.setdefault(use.purpose, []).append(Dataset.get_by_id(self.workspace, use.dataset))
         return found
 
     @property
     def sample_input_dataset(self) -> Any:
-        return self._sample(_SAMPLE_INPUT)
+        return self._sample(SAMPLE_INPUT)
 
     @property
     def sample_output_dataset(self) -> Any:
-        return self._sample(_SAMPLE_OUTPUT)
+        return self._sample(SAMPLE_OUTPUT)
 
     def _sample(self, purpose: str) -> Any:
         found = [use.dataset for use in self._view.datasets if use.purpose == purpose]
@@ -252,20 +269,20 @@ class Model:
         return root
 
     def add_tags(self, tags: Mapping[str, Any]) -> None:
-        self._change(tags=_texts(tags))
+        self._change(tags=texts(tags))
 
     def remove_tags(self, tags: Sequence[str]) -> None:
         self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
 
     def add_properties(self, properties: Mapping[str, Any]) -> None:
         """Properties are written once: another value for a known one is a WebserviceException."""
-        self._change(properties=_texts(properties))
+        self._change(properties=texts(properties))
 
     def update(self, tags: Optional[Mapping[str, Any]] = None, description: Optional[str] = None) -> None:
         """Replace the tags, or the description, or both."""
         change: Dict[str, Any] = {}
         if tags is not None:
-            change.update(tags=_texts(tags), remove_tags=[key for key in self._view.tags if key not in tags])
+            change.update(tags=texts(tags), remove_tags=[key for key in self._view.tags if key not in tags])
         if description is not None:
             change.update(description=description)
         self._change(**change)
@@ -318,37 +335,12 @@ def register_from_run(
     resource_configuration: Optional[ResourceConfiguration],
 ) -> Model:
     """Register files that a run has kept; a path that it has not is a ModelPathNotFoundException."""
-    behind = _datasets(workspace, *datasets)
-    body = _registration(model_name, tags, properties, description, *framework, resource_configuration)
+    behind = datasets_behind(workspace, *datasets)
+    body = registration(model_name, tags, properties, description, *framework, resource_configuration)
     body.update(datasets=behind, run=run_id, run_path=os.path.normpath(model_path or model_name).replace(os.sep, "/"))
     return Model._of(  # pyright: ignore[reportPrivateUsage]
         workspace, workspace.session.post(f"/workspaces/{workspace.id}/models", body, _FROM_RUN)
     )
-
-
-def _registration(
-    name: str,
-    tags: Optional[Mapping[str, Any]],
-    properties: Optional[Mapping[str, Any]],
-    description: Optional[str],
-    framework: Optional[str],
-    framework_version: Optional[str],
-    resources: Optional[ResourceConfiguration],
-) -> Dict[str, Any]:
-    if framework_version and not framework:
-        raise WebserviceException(
-            f"model_framework_version is {framework_version!r} and model_framework is missing", hint="give both"
-        )
-    return {
-        "key": uuid.uuid4().hex,
-        "name": name,
-        "description": description,
-        "framework": framework,
-        "framework_version": framework_version,
-        "tags": _texts(tags or {}),
-        "properties": _texts(properties or {}),
-        "resources": resources.serialize() if resources else {},
-    }
 
 
 def _views(
@@ -385,34 +377,8 @@ def _filters(what: str, given: Filters) -> List[str]:
     return made
 
 
-def _local_files(path: str, child_paths: Optional[Sequence[str]]) -> List[Tuple[str, str]]:
-    """`(name in the model, which begins with its root, and path on disk)` of every file to register."""
-    if os.path.isfile(path):
-        return [(os.path.basename(path), path)]
-    found = blobs.files_below(path)
-    if child_paths:
-        wanted = [os.path.normpath(child).replace(os.sep, "/") for child in child_paths]
-        found = [(name, file) for name, file in found if any(name == w or name.startswith(w + "/") for w in wanted)]
-    if not found:
-        raise WebserviceException(f"{path} holds no files", hint="a model has at least one file")
-    root = os.path.basename(path)
-    return [(f"{root}/{name}", file) for name, file in found]
-
-
 def _workspace_of_job() -> Optional[Workspace]:
     from footplate.sdk.run import Run  # lazy: the run imports this module for register_model
 
     run = Run.get_context()
     return run.experiment.workspace if hasattr(run, "experiment") else None
-
-
-def _datasets(workspace: Workspace, given: Any, sample_input: Any, sample_output: Any) -> List[Tuple[str, str]]:
-    """(purpose, id) of each: `datasets` is a list of (purpose, dataset)."""
-    named: List[Tuple[str, Any]] = [(str(purpose), dataset) for purpose, dataset in given or ()]
-    named += [(_SAMPLE_INPUT, sample_input)] if sample_input is not None else []
-    named += [(_SAMPLE_OUTPUT, sample_output)] if sample_output is not None else []
-    return [(purpose, dataset.save(workspace).id) for purpose, dataset in named]
-
-
-def _texts(values: Mapping[str, Any]) -> Dict[str, Optional[str]]:
-    return {str(key): None if value is None else str(value) for key, value in values.items()}

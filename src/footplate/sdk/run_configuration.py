@@ -138,10 +138,16 @@ def distribution(run_config: RunConfiguration) -> Distribution:
             f"framework is {run_config.framework!r}", hint=f"use one of {', '.join(FRAMEWORKS)}"
         )
     wanted, nodes = str(run_config.communicator).lower(), run_config.node_count
+    if wanted != "parameterserver":
+        _check_count("node_count", nodes)
     if wanted in _MPI:
+        _check_count("process_count_per_node", run_config.mpi.process_count_per_node)
         return Distribution("mpi", nodes, processes_per_node=run_config.mpi.process_count_per_node)
     if wanted == "parameterserver":
         tensorflow = run_config.tensorflow
+        _check_count("worker_count", tensorflow.worker_count)
+        _check_count("parameter_server_count", tensorflow.parameter_server_count, 0)
+        _check_count("node_count", nodes)
         return Distribution(
             "tensorflow",
             nodes,
@@ -150,6 +156,8 @@ def distribution(run_config: RunConfiguration) -> Distribution:
             chief=tensorflow.chief,
         )
     if wanted in BACKENDS:
+        if run_config.pytorch.process_count is not None:
+            _check_count("process_count", run_config.pytorch.process_count)
         return Distribution("torch", nodes, run_config.pytorch.process_count, backend=wanted)
     if wanted == "none":
         return Distribution("none", nodes)
@@ -159,9 +167,19 @@ def distribution(run_config: RunConfiguration) -> Distribution:
     )
 
 
+def _check_count(name: str, count: Any, least: int = 1) -> None:
+    if isinstance(count, bool) or not isinstance(count, int) or count < least:
+        raise RunConfigurationException(f"{name} is {count!r}", hint=f"give a whole number of at least {least}")
+
+
 def target_name(target: Any) -> str:
     """A compute target may be given as the object or as its name."""
-    return str(getattr(target, "name", target) or "local")
+    name = getattr(target, "name", target)
+    if isinstance(target, Checked) or not isinstance(name, (str, type(None))):
+        raise RunConfigurationException(
+            f"the compute target is of the type {type(target).__name__}", hint="give a cluster, its name, or 'local'"
+        )
+    return name or "local"
 
 
 _RENAMED = {"amlcompute": "amlCompute", "pytorch": "pyTorch"}

@@ -82,7 +82,7 @@ class DockerConfiguration(Checked):
 
 
 class DataReferenceConfiguration(Checked):
-    """A folder or file of a datastore that a run reads. Kept in files; a run that has one is refused."""
+    """A folder or file of a datastore, and how a run gets it: what `DataReference.to_config` makes."""
 
     def __init__(
         self,

@@ -7,9 +7,10 @@ import logging
 import numbers
 import os
 import posixpath
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union, cast
 
 from footplate.domain.specs import GpuRequest, Program, RunSpec
+from footplate.sdk.checked import nearest
 from footplate.sdk.data_reference import DataPath, DataReference
 from footplate.sdk.environment import Environment
 from footplate.sdk.environment_spec import to_spec
@@ -57,7 +58,7 @@ class ScriptRunConfig:
             run_config.target = compute_target or "local"
             run_config.max_run_duration_seconds = max_run_duration_seconds
             if environment is not None:
-                run_config.environment = environment
+                run_config.environment = _checked_environment(environment)
             if distributed_job_config is not None:
                 distribute(run_config, distributed_job_config)
             if docker_runtime_config is not None:
@@ -84,13 +85,28 @@ def _warn_ignored(**given: Any) -> None:
         _log.warning("run_config was given, so %s is ignored; set it on run_config instead", ", ".join(ignored))
 
 
+def _checked_environment(given: Any) -> Environment:
+    if not isinstance(given, Environment):
+        name = given if isinstance(given, str) else "NAME"
+        raise UserErrorException(
+            f"environment is {given!r}", hint=f"give the object: environment=Environment.get(workspace, {name!r})"
+        )
+    return given
+
+
 def listed(arguments: Any) -> List[Any]:
-    """Arguments that are a list, and not a text that somebody forgot to split."""
+    """Arguments that are a list, and not a text that somebody forgot to split, or parameters of an estimator."""
     if isinstance(arguments, (str, bytes)):
         raise UserErrorException(
             f"arguments is the string {arguments!r}", hint=f"give a list: arguments={str(arguments).split()!r}"
         )
-    return list(arguments)
+    if isinstance(arguments, Mapping):
+        given = cast("Mapping[Any, Any]", arguments)
+        flat = [word for pair in given.items() for word in pair]
+        raise UserErrorException(f"arguments is {dict(given)!r}", hint=f"give a list: arguments={flat!r}")
+    if not isinstance(arguments, Iterable):
+        raise UserErrorException(f"arguments is {arguments!r}", hint="give a list: arguments=['--rate', 0.1]")
+    return list(cast("Iterable[Any]", arguments))
 
 
 def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[RunData] = None) -> RunSpec:
@@ -154,12 +170,26 @@ def _word(part: Any, data: RunData) -> str:
 def _script(folder: str, script: str) -> str:
     """The script's path inside the source folder, with slashes."""
     inside = posixpath.normpath(os.path.relpath(os.path.join(folder, script), folder).replace(os.sep, "/"))
-    if inside.startswith("../") or not os.path.isfile(os.path.join(folder, inside)):
+    outside, path = inside.startswith("../"), os.path.join(folder, inside)
+    if not outside and os.path.isfile(path):
+        return inside
+    hint = "script is a path relative to source_directory"
+    if outside:
+        hint += ", and what lies outside of it is not part of the run"
+    elif os.path.isdir(path):
         raise ExperimentExecutionException(
-            f"script {script!r} was not found in the source directory {os.path.abspath(folder)}",
-            hint="script is a path relative to source_directory",
+            f"script {script!r} is a folder in the source directory {os.path.abspath(folder)}",
+            hint=f"name a file in it: {inside}/train.py",
         )
-    return inside
+    else:
+        hint = nearest(posixpath.basename(inside), _files(os.path.dirname(path))) or hint
+    raise ExperimentExecutionException(
+        f"script {script!r} was not found in the source directory {os.path.abspath(folder)}", hint=hint
+    )
+
+
+def _files(folder: str) -> List[str]:
+    return os.listdir(folder) if os.path.isdir(folder) else []
 
 
 def argument(value: Any) -> str:

@@ -57,7 +57,10 @@ def submit_script(
             f"submit does not know {', '.join(sorted(unknown))}", hint="a ScriptRunConfig takes run_id= and tags="
         )
     if not os.path.isdir(config.source_directory):
-        raise ExperimentExecutionException(f"there is no source directory {os.path.abspath(config.source_directory)}")
+        raise ExperimentExecutionException(
+            f"there is no source directory {os.path.abspath(config.source_directory)}",
+            hint=f"a relative path begins at the current folder, which is {os.getcwd()}",
+        )
     workspace = experiment.workspace
     data = RunData(workspace)
     spec = to_run_spec(config, experiment.name, data)

@@ -7,6 +7,7 @@ numbers that only some readers take for numbers) is refused by its line. What is
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
@@ -31,7 +32,8 @@ def load_file(path: str) -> Any:
     except UnicodeDecodeError as error:
         raise YamlError(f"{path} is not UTF-8: {error.reason}", hint="save it as UTF-8") from error
     except OSError as error:
-        raise UserErrorException(f"file {path!r} cannot be read: {error.strerror}", error) from error
+        hint = f"give the path of a file; a relative one begins at {os.getcwd()}"
+        raise UserErrorException(f"file {path!r} cannot be read: {error.strerror}", error, hint=hint) from error
     return loads(text, path)
 
 

@@ -79,7 +79,7 @@ class ModelService:
             have = [f.path for f in self._store.files.list(run, "")][:20]
             raise NotFound(
                 f"run {run} has no file or folder {path!r}",
-                f"its files are: {', '.join(have) or 'none yet; ./outputs is kept when the run ends'}",
+                f"its files are: {', '.join(have) or 'none; those in ./outputs are kept when the run ends'}",
                 reason="model_path",
             )
         return name, below

@@ -36,7 +36,7 @@ def test_the_plain_case(source: str):
 
 def test_scripts_are_looked_for_inside_the_source_folder(source: str):
     assert to_run_spec(ScriptRunConfig(source, "./sub//other.py"), "e").program == Program("sub/other.py")
-    for bad in ("nowhere.py", "../train.py", "sub", str(Path(source).parent / "x.py")):
+    for bad in ("nowhere.py", "../train.py", str(Path(source).parent / "x.py")):
         with pytest.raises(ExperimentExecutionException, match="not found in the source directory"):
             to_run_spec(ScriptRunConfig(source, bad), "e")
 

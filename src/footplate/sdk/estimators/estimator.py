@@ -8,12 +8,13 @@ import warnings
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from footplate.sdk import on_demand
-from footplate.sdk.conda_dependencies import CondaDependencies
+from footplate.sdk.checked import nearest
+from footplate.sdk.conda_dependencies import CondaDependencies, list_of_strings
 from footplate.sdk.environment import Environment
 from footplate.sdk.estimators import environment as environments
 from footplate.sdk.estimators.distribution import distributed_job
 from footplate.sdk.estimators.equivalent import equivalent
-from footplate.sdk.estimators.inputs import add_inputs, arguments
+from footplate.sdk.estimators.inputs import add_inputs, arguments, checked_parameters
 from footplate.sdk.exceptions import TrainingException
 from footplate.sdk.run_configuration import RunConfiguration, distribute, target_name
 from footplate.sdk.run_configuration_sections import TensorflowConfiguration
@@ -73,7 +74,7 @@ class Estimator:
         _check_counts(node_count=node_count, process_count_per_node=process_count_per_node)
         self.source_directory = source_directory
         self.entry_script = _checked_script(entry_script)
-        self.script_params = dict(script_params or {})
+        self.script_params = checked_parameters(script_params or {})
         self.inputs = list(inputs or ())
         self.resume_from = resume_from
         config = self.run_config = RunConfiguration()
@@ -92,7 +93,12 @@ class Estimator:
         config.environment = environments.make(
             source_directory,
             f"{type(self).__name__.lower()}-estimator",
-            environments.Packages(list(conda_packages or ()), list(pip_packages or ()), conda_file, pip_file),
+            environments.Packages(
+                list_of_strings("conda_packages", conda_packages or ()),
+                list_of_strings("pip_packages", pip_packages or ()),
+                conda_file,
+                pip_file,
+            ),
             use_gpu=use_gpu,
             definition=environment_definition,
             user_managed=user_managed,
@@ -109,7 +115,10 @@ class Estimator:
     def _own_options(self, options: Dict[str, Any]) -> Tuple[int, int]:
         """Take what only some of the classes know out of `options`; the answer is workers and parameter servers."""
         if options:
-            raise TypeError(f"{type(self).__name__} does not take {', '.join(sorted(options))}")
+            known = {name for kind in type(self).__mro__ for name in inspect.signature(kind.__init__).parameters}
+            name = min(options)
+            hint = nearest(name, known - {"self", "options", "parameters"}) or "see help(azureml.train.estimator)"
+            raise TypeError(f"{type(self).__name__} does not take {name}\nhint: {hint}")
         return 1, 1
 
     def _curated_name(self, use_gpu: bool) -> Optional[str]:

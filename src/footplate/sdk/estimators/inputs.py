@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Sequence, cast
+from typing import Any, Dict, List, Mapping, Sequence, cast
 
 from footplate.sdk.exceptions import TrainingException
 from footplate.sdk.run_configuration import RunConfiguration
 
 
+def checked_parameters(script_params: Any) -> Dict[str, Any]:
+    """A dictionary whose keys are texts."""
+    if not isinstance(script_params, Mapping):
+        example = "{'--learning-rate': 0.01}"
+        if isinstance(script_params, (list, tuple)):
+            words = cast("Sequence[Any]", script_params)
+            example = repr(dict(zip(map(str, words[::2]), words[1::2])))
+        raise TrainingException(f"script_params is {script_params!r}", hint=f"give a dictionary: {example}")
+    given = cast("Mapping[Any, Any]", script_params)
+    for name in given:
+        if not isinstance(name, str):
+            raise TrainingException(
+                f"script_params has {name!r} as the name of a parameter", hint=f"give a text, for example '--{name}'"
+            )
+    return dict(given)
+
+
 def arguments(script_params: Mapping[str, Any], config: RunConfiguration) -> List[Any]:
     """The parameters in their order. A value of '' or None leaves the bare flag; a list is spread."""
-    if not isinstance(script_params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TrainingException(
-            f"script_params is {script_params!r}", hint="give a dictionary: {'--learning-rate': 0.01}"
-        )
     flat: List[Any] = []
-    for name, value in script_params.items():
+    for name, value in checked_parameters(script_params).items():
         flat.append(name)
         flat.extend(_brought(one, config) for one in values(value))
     return flat
