@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from footplate.cli import env
+from footplate.environments import caches as environment_caches
 from footplate.testing import indexes
 from footplate.testing.wheels import make_wheel
 
@@ -41,8 +43,16 @@ def test_from_a_file_to_a_built_environment_and_back(footplate: Any, wheels: Pat
     assert "tiny==1.0" in shown
     assert built["path"] in shown
     assert "would remove" in footplate("env", "gc", "--days", "0", "--dry-run").stdout
-    assert [one["digest"] for one in footplate.json("env", "gc", "--days", "0")] == [locked["digest"]]
+    caches = {one["name"]: one["size"] for one in footplate.json("env", "list", "--caches")}
+    assert caches["wheels"] > 0 and set(caches) == set(env.CACHES) == set(environment_caches.ALL)
+    shown = footplate("env", "list").stdout
+    assert "wheels that were fetched" in shown and "conda's packages" not in shown, "those that hold something"
+    cleared = footplate.json("env", "gc", "--days", "0")
+    assert [one["digest"] for one in cleared["environments"]] == [locked["digest"]]
     assert footplate.json("env", "list") == []
+    done = footplate("env", "gc", "--cache", "wheels", "--cache", "bytecode")
+    assert "cleared wheels" in done.stdout and "removed 0 environments; freed" in done.stderr
+    assert "cleared" not in footplate("env", "gc", "--caches").stdout, "nothing is left in them"
 
 
 def test_a_lock_stays_until_a_refresh(footplate: Any, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +124,7 @@ def test_a_run_is_run_again_from_its_lock_when_the_world_has_moved_on(footplate:
     assert footplate.json("env", "lock", "requirements.txt", "--refresh")["content"]["requirements"].startswith(
         "tiny==5"
     )
-    assert len(footplate.json("env", "gc", "--days", "0")) == 1
+    assert len(footplate.json("env", "gc", "--days", "0")["environments"]) == 1
     again = footplate("runs", "rerun", before["id"], "--wait", "--tag", "why=check")
     assert again.stdout.strip() == "1.0 --lr 1"
     after = footplate.json("runs", "show", "latest")

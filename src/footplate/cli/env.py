@@ -17,7 +17,7 @@ from footplate.cli.tables import table
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.locks import diff as differences
 from footplate.domain.locks import packages
-from footplate.domain.records import BuildView, BuiltView, CuratedView, Lock
+from footplate.domain.records import BuildView, BuiltView, CacheView, ClearedView, CuratedView, Lock
 from footplate.sdk.environment import Environment
 from footplate.sdk.environment_spec import to_spec
 from footplate.sdk.exceptions import UserErrorException
@@ -25,6 +25,7 @@ from footplate.sdk.session import LONG_POLL, Session
 from footplate.sdk.workspace import Workspace
 
 DAY = 86400.0
+CACHES = ("wheels", "bytecode", "conda", "recipes", "pythons")
 _FILES = {".txt": "pip", ".in": "pip", ".yml": "conda", ".yaml": "conda"}
 source_argument = click.argument("source", metavar="SOURCE")
 refresh_option = click.option(
@@ -43,16 +44,20 @@ def env() -> None:
 
 @env.command("list")
 @click.option("--curated", is_flag=True, help="List the catalogue instead: tested environments, and Azure's names.")
+@click.option("--caches", is_flag=True, help="List only the caches that environments are made from.")
 @workspace_option
 @json_option
-def list_built(curated: bool, workspace_name: str | None, as_json: bool) -> None:
-    """List what is built on the server's machine, the last used first.
+def list_built(curated: bool, caches: bool, workspace_name: str | None, as_json: bool) -> None:
+    """List what is built on the server's machine, the last used first, and the caches that it is made from.
 
-    The size is what an environment holds alone: files that others share are counted for none of them.
+    The size of an environment is what it holds alone; what it shares with a cache is counted there, once.
     """
     session = open_workspace(workspace_name).session
     if curated:
         _list_curated(session, as_json)
+        return
+    if caches:
+        _list_caches(session, as_json)
         return
     found = _built(session)
     if as_json:
@@ -67,7 +72,18 @@ def list_built(curated: bool, workspace_name: str | None, as_json: bool) -> None
         ]
         table(columns, rows, right=["packages", "size"])
     if not as_json:
+        _list_caches(session, as_json)
         say("curated environments, ready to be used by name: footplate env list --curated")
+
+
+def _list_caches(session: Session, as_json: bool) -> None:
+    found = [from_json(CacheView, item) for item in session.items("/environment-caches")]
+    if as_json:
+        emit([to_json(view) for view in found])
+        return
+    rows = [[view.name, size(view.size), view.holds] for view in found if view.size]
+    if rows:
+        table(["cache", "size", "holds"], rows, right=["size"])
 
 
 def _list_curated(session: Session, as_json: bool) -> None:
@@ -152,25 +168,35 @@ def diff(before: str, after: str, workspace_name: str | None, as_json: bool) -> 
 
 @env.command()
 @click.option("--days", default=30.0, show_default=True, type=click.FloatRange(0), help="Not used for so many days.")
-@click.option("--caches", is_flag=True, help="The wheels that were fetched, too; environments keep theirs.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--cache", "named", multiple=True, type=click.Choice(CACHES), help="All of this cache, too; repeatable.")
+@click.option("--caches", is_flag=True, help="All of every cache, too; environments keep what they have of them.")
+@click.option("--dry-run", is_flag=True, help="Only say which environments would be removed.")
 @workspace_option
 @json_option
-def gc(days: float, caches: bool, dry_run: bool, workspace_name: str | None, as_json: bool) -> None:
-    """Remove what has not been used for long.
+def gc(
+    days: float, named: tuple[str, ...], caches: bool, dry_run: bool, workspace_name: str | None, as_json: bool
+) -> None:
+    """Remove what has not been used for long, and say what that freed.
 
     What an active run uses stays. A lock stays with its runs: what was removed is built again when it is asked for.
+    Of the caches goes what nothing uses any more; --cache and --caches make it all of them.
     """
-    body = {"unused_seconds": days * DAY, "dry_run": dry_run, "caches": caches}
+    body = {"unused_seconds": days * DAY, "dry_run": dry_run, "caches": list(CACHES if caches else named)}
     answer = open_workspace(workspace_name).session.post("/built-environments/clear", body)
-    removed = [from_json(BuiltView, item) for item in answer["items"]]
     if as_json:
-        emit([to_json(view) for view in removed])
+        emit(answer)
         return
+    done = from_json(ClearedView, answer)
     verb = "would remove" if dry_run else "removed"
-    for view in removed:
+    for view in done.environments:
         click.echo(f"{verb} {view.digest[:12]}  {size(view.size)}, last used {ago(view.used)}")
-    say(f"{verb} {len(removed)} environments, {size(sum(view.size for view in removed))}")
+    for cache in done.caches:
+        if cache.size:
+            click.echo(f"cleared {cache.name}  {size(cache.size)}, {cache.holds}")
+    if done.left:
+        say(done.left)
+    freed = sum(view.size for view in (*done.environments, *done.caches))
+    say(f"{verb} {len(done.environments)} environments; {'would free' if dry_run else 'freed'} {size(freed)}")
 
 
 # ── Finding and asking ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -283,6 +283,24 @@ class BuiltView:
 
 
 @dataclass(frozen=True)
+class CacheView:
+    """One of the caches that environments are made from. `size` is what it holds on disk, or what clearing it freed."""
+
+    name: str
+    holds: str
+    size: int
+
+
+@dataclass(frozen=True)
+class ClearedView:
+    """What was, or would be, removed. `left` says why the caches were not touched, if they were not."""
+
+    environments: Tuple[BuiltView, ...]
+    caches: Tuple[CacheView, ...] = ()
+    left: Optional[str] = None
+
+
+@dataclass(frozen=True)
 class BuildView:
     """A build that was asked for without a run. `state`: building, built or failed. `text` is the log from `offset`."""
 

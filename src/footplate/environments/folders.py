@@ -3,6 +3,7 @@
     <root>/<digest>/                 a built environment (they know their own path, so they are not made aside)
     <root>/<digest>/.footplate-complete   written last: what was built, and the names in it; its mtime is the last use
     <root>/<digest>.lock             held while it is built, by the builder and by the programs it starts
+    <root>/.caches.lock              held together by all who build, alone by who clears the caches
     <root>/<digest>.1/               built anew because somebody changed the first, which may still be in use
 
 A build that was killed has no marker and is made anew by the next one that asks.
@@ -24,6 +25,7 @@ from typing import Any, cast
 
 from footplate.domain.records import BuiltView, Lock
 from footplate.environments.base import Say
+from footplate.environments.disk import own_size
 
 MARKER = ".footplate-complete"
 Make = Callable[[Path, int], "dict[str, Any] | None"]
@@ -118,7 +120,8 @@ def _make(root: Path, lock: Lock, say: Say, make: Make, held: int) -> Path:
         say("removing a build that was not finished" if read_marker(folder) is None else "its Python is gone")
         shutil.rmtree(folder)
     try:
-        facts = make(folder, held)
+        with building(root, say):
+            facts = make(folder, held)
         _write_marker(folder, lock, facts or {})
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -153,6 +156,41 @@ def _write_marker(folder: Path, lock: Lock, facts: dict[str, Any]) -> None:
     os.replace(aside, folder / MARKER)
 
 
+@contextmanager
+def building(root: Path, say: Say) -> Generator[None]:
+    """For who builds from the caches: nothing is cleared meanwhile."""
+    held = _open_caches_lock(root)
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting: the caches are being cleared")
+            fcntl.flock(held, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(held)
+
+
+@contextmanager
+def clearing(root: Path) -> Generator[bool]:
+    """For who clears the caches: whether nobody builds; if so, nobody begins to until this ends."""
+    held = _open_caches_lock(root)
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(held)
+
+
+def _open_caches_lock(root: Path) -> int:
+    root.mkdir(parents=True, exist_ok=True)
+    return os.open(root / ".caches.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
 # ── Looking and clearing away ─────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -179,17 +217,6 @@ def _describe(folder: Path, marker: dict[str, Any]) -> BuiltView:
         size=int(marker.get("size") or 0) + own_size(folder),
         altered=_is_altered(folder, marker),
     )
-
-
-def own_size(folder: Path) -> int:
-    """Bytes on disk of the files that no cache shares."""
-    total = 0
-    for where, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                info = os.lstat(os.path.join(where, name))
-                total += info.st_blocks * 512 if info.st_nlink == 1 else 0
-    return total
 
 
 def remove(folder: Path, before: Callable[[], None] = lambda: None) -> bool:

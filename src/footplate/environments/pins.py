@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sysconfig
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from footplate.errors import InvalidInput
 
 _COMPILE = ("--generate-hashes", "--no-header", "--no-annotate")
 _ALWAYS = "2999-01-01"
+_NOTHING: Mapping[str, str] = {}
 
 
 def lock_requirements(
@@ -101,16 +102,39 @@ def _pin(wanted: Sequence[str], python: str, workshop: Workshop, say: Say, day: 
     """`day`: only what was there on that day; not so the packages that a recipe asks for by itself."""
     parts = recipes.split(wanted)
     where = ["--python", python]
+    limits = list[str]()
     if day is not None:
-        where += ["--exclude-newer", day]
-        where += [word for name in parts.added for word in ("--exclude-newer-package", f"{name}={_ALWAYS}")]
-    pins = compile_pins(parts.lines, where, _called(python), workshop, say)
-    options = [line for line in wanted if is_option(line)]
+        limits = ["--exclude-newer", day]
+        limits += [word for name in parts.added for word in ("--exclude-newer-package", f"{name}={_ALWAYS}")]
+    pins = compile_pins(parts.lines, [*where, *limits], _called(python), workshop, say)
+    return _with_recipes(parts, pins, where, _called(python), workshop, say)
+
+
+def pin_on_top(
+    wanted: Sequence[str], brought: Mapping[str, str], where: Sequence[str], called: str, workshop: Workshop, say: Say
+) -> Pins:
+    """Of what is wanted in an environment that has packages already: `brought`, by name, and which build it is."""
+    parts = recipes.split(wanted, brought)
+    asked = [line for line in parts.lines if (name_of(line) or "") not in brought]
+    pins = compile_pins(asked, where, called, workshop, say, [*OURS, *sorted(brought)])
+    return _with_recipes(parts, pins, where, called, workshop, say, brought)
+
+
+def _with_recipes(
+    parts: recipes.Split,
+    pins: str,
+    where: Sequence[str],
+    called: str,
+    workshop: Workshop,
+    say: Say,
+    brought: Mapping[str, str] = _NOTHING,
+) -> Pins:
+    options = [line for line in parts.lines if is_option(line)]
     made = list[dict[str, Any]]()
     for recipe in parts.recipes:
         say(f"{recipe.name} {recipe.version} has no wheels: it is built from its source by Footplate's recipe")
-        tools = compile_pins([*options, *recipe.tools], ["--python", python], _called(python), workshop, say)
-        made.append(recipes.describe(recipe, pins, tools))
+        tools = compile_pins([*options, *recipe.tools], where, called, workshop, say)
+        made.append(recipes.describe(recipe, pins, tools, brought))
     return Pins(pins, tuple(made), tuple(parts.warnings))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from footplate.environments.base import Say
+from footplate.environments.disk import own_size
 from footplate.environments.existing import OLDEST
 from footplate.environments.uv import run_uv
 from footplate.errors import InvalidInput
@@ -20,6 +22,7 @@ Version = tuple[int, ...]
 _BOUND = re.compile(r"(>=|<=|==|!=|~=|>|<)(\d+(?:\.\d+){0,2}(?:\.\*)?)")
 _PROBE = "import sys; print('%d.%d.%d' % sys.version_info[:3], sys.implementation.name)"
 _ENDS: dict[Version, str] = {(2, 7): "2020-01-01", (3, 5): "2020-09-30", (3, 6): "2021-12-23", (3, 7): "2023-06-27"}
+STORE = ".pythons"
 _known: dict[tuple[str, int, int], Version | None] = {}
 
 
@@ -119,17 +122,33 @@ def download(asked: Version, root: Path, say: Say) -> Python | None:
     """One of uv's own builds, where those can be reached; uv's own settings say whether it may."""
     if asked < OLDEST:
         return None
-    variables = {"UV_PYTHON_INSTALL_DIR": str(root / ".pythons"), "UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "30"}
+    variables = {"UV_PYTHON_INSTALL_DIR": str(root / STORE), "UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "30"}
     arguments = ["python", "install", "--no-bin", words(asked)]
     code, _, _ = run_uv(arguments, say, root / ".uv-cache", variables=variables)
     return find(asked, root) if code == 0 else None
+
+
+def clear(root: Path, before: float) -> int:
+    """Remove those that uv fetched before this time and no environment was made from; the bytes that this freed."""
+    used = {os.path.realpath(path) for path in root.glob("*/bin/python")}
+    freed = 0
+    for folder in (root / STORE).glob("*-*/"):
+        place = os.path.join(os.path.realpath(folder), "")
+        if os.stat(folder).st_mtime >= before or any(path.startswith(place) for path in used):
+            continue
+        if folder.is_symlink():  # the name without a patch version, beside the folder that it stands for
+            folder.unlink()
+            continue
+        freed += own_size(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+    return freed
 
 
 def _places(root: Path) -> Iterator[str]:
     yield sys.executable
     pyenv = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
     managed = os.environ.get("UV_PYTHON_INSTALL_DIR") or os.path.expanduser("~/.local/share/uv/python")
-    for pattern in (f"{pyenv}/versions/*/bin", f"{root}/.pythons/*/bin", f"{managed}/*/bin"):
+    for pattern in (f"{pyenv}/versions/*/bin", f"{root}/{STORE}/*/bin", f"{managed}/*/bin"):
         for folder in sorted(glob.glob(pattern)):
             yield os.path.join(folder, "python3")
     for folder in os.get_exec_path():

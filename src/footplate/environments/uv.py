@@ -43,6 +43,9 @@ RESOLVING = frozenset(
 )
 """The options of pip that decide which versions are chosen; the others say how they are reached."""
 
+STORE = ".uv-cache"
+"""uv's cache under the root of the environments."""
+
 _YES = ("1", "true", "yes", "on")
 # Older names that uv still reads: whoever set one of them has spoken.
 _SYNONYMS = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
@@ -182,7 +185,7 @@ def run_uv(
 
 def clear_wheels(root: Path, everything: bool) -> None:
     """Remove what uv's own cache no longer needs, or all of it; it waits for those who use it. Never the user's own."""
-    cache = root / ".uv-cache"
+    cache = root / STORE
     if cache.is_dir():
         run_uv(["cache", "clean" if everything else "prune", "--cache-dir", str(cache)], lambda _line: None)
 

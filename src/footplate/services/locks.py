@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from footplate import environments
-from footplate.domain.records import BuildView, BuiltView, Cause, Lock
+from footplate.domain.records import BuildView, BuiltView, CacheView, Cause, ClearedView, Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import bytecode, folders
-from footplate.environments.conda import packages
-from footplate.environments.recipes import wheels
-from footplate.environments.uv import clear_wheels
+from footplate.environments import caches, folders
 from footplate.errors import FootplateError, InvalidInput, NotFound
 from footplate.services.settings import workshop_of
 from footplate.storage import Store
@@ -72,23 +69,26 @@ class LockService:
             raise NotFound(f"no build of {digest[:12]} was asked for", "ask for one first")
         return known.view(offset)
 
-    def clear(self, unused_seconds: float, dry_run: bool, caches: bool = False) -> list[BuiltView]:
+    def caches(self) -> list[CacheView]:
+        return caches.sizes(self._root)
+
+    def clear(self, unused_seconds: float, dry_run: bool, whole: Sequence[str] = ()) -> ClearedView:
         """Remove what was not used for so long, but nothing that an active run uses. What is, or would be, removed.
 
-        With `caches` the wheels that were fetched go, too: environments keep theirs, new ones fetch them again.
+        Of the caches goes what nothing uses any more, and all of those that are named `whole`: environments keep what
+        they have of them, new ones fetch or make it again. What that will free is only known when it is done.
         """
+        caches.check(whole)
         if unused_seconds < 0:
             raise InvalidInput(f"unused_seconds is {unused_seconds:g}", "give 0 or more")
         before = time.time() - unused_seconds
         chosen = [view for view in self.built() if not view.in_use and view.used < before]
         if dry_run:
-            return chosen
+            return ClearedView(tuple(chosen))
         removed = [view for view in chosen if environments.remove(view)]
-        bytecode.clear(self._root, before)
-        clear_wheels(self._root, everything=caches)
-        packages.clear(self._root, before)
-        wheels.clear(self._root, before)
-        return removed
+        said = list[str]()
+        cleared = caches.clear(self._root, before, whole, said.append)
+        return ClearedView(tuple(removed), tuple(cleared), said[0] if said else None)
 
     def _in_use(self) -> set[str]:
         building = {digest for digest, build in self._builds.items() if build.state == "building"}

@@ -21,11 +21,12 @@ from footplate.domain.codec import from_json, to_json
 from footplate.domain.locks import diff, packages
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Interpreter, Workshop
+from footplate.environments.base import Interpreter, Workshop, make_lock
 from footplate.environments.conda import CondaBuilder
 from footplate.environments.conda.packages import clear
 from footplate.errors import Broken, FootplateError, InvalidInput
 from footplate.testing.conda_channel import MINOR, PLACEHOLDER, PYTHON, Package, make_channel, module, python_package
+from footplate.testing.recipes import handmade
 from footplate.testing.wheels import make_wheel
 
 ACTIVATE = (
@@ -231,6 +232,43 @@ def test_pip_replaces_what_a_line_asks_for_in_another_version(channel: str, tmp_
     made, said = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha=1", pip=("alpha>=3",)))
     assert "alpha>=3: pip replaces the alpha 1.0 of conda" in said
     assert ask(build(tmp_path, made)[0], "import alpha; print(alpha.version)") == "3.0"
+
+
+def test_a_recipe_in_pip_s_section_is_built_against_what_conda_brings(tmp_path: Path, wheels: Path) -> None:
+    """Horovod there: the framework and the MPI are conda's, so neither is asked for at the index."""
+    for name, version in (("cffi", "1.17"), ("cmake", "3.31"), ("pip", "25.0"), ("cloudpickle", "1.0")):
+        make_wheel(wheels, name, version)
+    for name in ("psutil", "pyyaml", "packaging", "setuptools", "wheel"):
+        make_wheel(wheels, name, "1.0")
+    brought = [python_package(), module("pytorch", "2.0"), Package("openmpi", "4.1"), module("psutil", "1.0")]
+    channel = make_channel(tmp_path / "channel", brought)
+    spec = spec_of([channel], f"python={MINOR}", "pytorch", "openmpi", "psutil", pip=("horovod[pytorch]==0.19.5",))
+    made, said = lock_of(tmp_path, spec)
+    (recipe,) = made.content["recipes"]
+    assert recipe["inside"] and set(recipe["linked"]) == {"torch", "openmpi"}
+    assert recipe["linked"]["torch"].startswith("pytorch-2.0-pyh0_0.tar.bz2 ")
+    assert recipe["variables"]["HOROVOD_WITH_PYTORCH"] == recipe["variables"]["HOROVOD_WITH_MPI"] == "1"
+    pins = made.content["requirements"]
+    assert "cloudpickle==1.0" in pins and not any(name in pins for name in ("torch", "openmpi", "psutil"))
+    assert made.warnings == ("horovod[pytorch]==0.19.5 has no wheels and no recipe: horovod 0.28.1 is built instead",)
+    assert any("built from its source by Footplate's recipe" in line for line in said)
+    assert packages(made)["horovod"] == "0.28.1"
+
+
+@pytest.mark.slow
+def test_a_wheel_of_a_recipe_sees_what_conda_brings_while_it_is_built(
+    channel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha=1", "tool"))
+    for name in ("PIP_NO_INDEX", "PIP_CONFIG_FILE"):  # its tools are real
+        monkeypatch.delenv(name)
+    setup = "import alpha, subprocess\nfrom setuptools import setup\nsubprocess.run(['tool'], check=True)\n"
+    setup += "setup(name='handmade', version='1.0', py_modules=['handmade'])\n"
+    recipe = handmade(tmp_path / "sources", setup)
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "sources"))
+    content = {**made.content, "recipes": [{**recipe, "inside": True}]}
+    interpreter, _ = build(tmp_path, make_lock("conda", content))
+    assert ask(interpreter, "import alpha, handmade; print(alpha.version, handmade.value)") == "1.0 after"
 
 
 # ── Channels ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from footplate.environments import pythons
 from footplate.environments.pythons import Python, by_nearness, choose, find, installed
 from footplate.errors import InvalidInput
 
@@ -75,3 +76,17 @@ def test_what_is_no_version_is_refused_by_name(asked: str, tmp_path: Path) -> No
     with pytest.raises(InvalidInput) as caught:
         choose(asked, tmp_path)
     assert repr(asked) in caught.value.message
+
+
+def test_those_that_uv_fetched_and_no_environment_uses_can_be_cleared_away(tmp_path: Path) -> None:
+    for name in ("cpython-3.11.9-linux", "cpython-3.12.1-linux"):
+        (tmp_path / ".pythons" / name / "bin").mkdir(parents=True)
+        (tmp_path / ".pythons" / name / "bin" / "python3").write_bytes(b"x" * 5000)
+    (tmp_path / ".pythons" / "cpython-3.11-linux").symlink_to("cpython-3.11.9-linux")
+    (tmp_path / ".pythons" / "cpython-3.12-linux").symlink_to("cpython-3.12.1-linux")
+    (tmp_path / "built" / "bin").mkdir(parents=True)
+    (tmp_path / "built" / "bin" / "python").symlink_to(tmp_path / ".pythons" / "cpython-3.11-linux" / "bin" / "python3")
+    assert pythons.clear(tmp_path, 0.0) == 0, "they came later than that"
+    assert pythons.clear(tmp_path, float("inf")) >= 5000
+    left = sorted(path.name for path in (tmp_path / ".pythons").iterdir())
+    assert left == ["cpython-3.11-linux", "cpython-3.11.9-linux"]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
 import sys
-import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ from footplate.environments.base import Workshop
 from footplate.environments.recipes import wheels as made_wheels
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import Broken, InvalidInput
+from footplate.testing.recipes import handmade
 from footplate.testing.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -94,30 +92,9 @@ SETUP = "from setuptools import setup\nsetup(name='handmade', version='1.0', py_
 @pytest.fixture
 def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Of a source archive that lies in a folder; the tools come from the index."""
-    shelf = tmp_path / "sources"
-    shelf.mkdir()
-    files = {
-        "setup.py": SETUP,
-        "handmade.py": "value = 'before'\n",
-        "PKG-INFO": "Metadata-Version: 1.1\nName: handmade\n",
-    }
-    with tarfile.open(shelf / "handmade-1.0.tar.gz", "w:gz") as archive:
-        for path, text in files.items():
-            entry = tarfile.TarInfo(f"handmade-1.0/{path}")
-            entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text.encode()))
     known = os.environ.get("PIP_FIND_LINKS", "")
-    monkeypatch.setenv("PIP_FIND_LINKS", f"{known} {shelf}".strip())
-    content = (shelf / "handmade-1.0.tar.gz").read_bytes()
-    return {
-        "name": "handmade",
-        "version": "1.0",
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "edits": [["handmade.py", "before", "after"]],
-        "variables": {},
-        "linked": {},
-        "tools": "setuptools<81\nwheel\npip\n",
-    }
+    monkeypatch.setenv("PIP_FIND_LINKS", f"{known} {tmp_path / 'sources'}".strip())
+    return handmade(tmp_path / "sources", SETUP)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 
 from footplate.domain.specs import EnvironmentSpec
 from footplate.engines.base import Observation
+from footplate.environments import folders
 from footplate.environments.folders import MARKER
 from footplate.errors import InvalidInput, NotFound
 from footplate.services.settings import Settings, read_settings
@@ -71,17 +72,17 @@ def test_what_is_long_unused_is_cleared_away_but_not_what_a_run_uses(house: Hous
     marker = house.home / "environments" / digest / MARKER
     long_ago = time.time() - 100
     os.utime(marker, (long_ago, long_ago))
-    assert house.services.locks.clear(1000, dry_run=False) == []
+    assert house.services.locks.clear(1000, dry_run=False).environments == ()
     house.submit("r1", environment=TINY)
     house.until_launched("r1")
-    assert house.services.locks.clear(10, dry_run=False) == []
+    assert house.services.locks.clear(10, dry_run=False).environments == ()
     assert house.services.locks.built()[0].in_use
     house.services.runs.cancel("r1", "tester", None)
     house.engine.seen["handle-r1"] = Observation("gone")
     house.until_status("r1", "Canceled")
-    assert [view.digest for view in house.services.locks.clear(10, dry_run=True)] == [digest]
+    assert [view.digest for view in house.services.locks.clear(10, dry_run=True).environments] == [digest]
     assert marker.exists()
-    assert [view.digest for view in house.services.locks.clear(10, dry_run=False)] == [digest]
+    assert [view.digest for view in house.services.locks.clear(10, dry_run=False).environments] == [digest]
     assert not marker.parent.exists()
     with pytest.raises(InvalidInput, match="-1"):
         house.services.locks.clear(-1, dry_run=True)
@@ -89,16 +90,33 @@ def test_what_is_long_unused_is_cleared_away_but_not_what_a_run_uses(house: Hous
 
 def test_the_caches_go_when_asked_and_what_is_built_still_works(house: House) -> None:
     digest = built(house, TINY)
-    cache = house.home / "environments" / ".uv-cache"
-    python = house.home / "environments" / digest / "bin" / "python"
+    root = house.home / "environments"
+    cache, python = root / ".uv-cache", root / digest / "bin" / "python"
+    sizes = {view.name: view.size for view in house.services.locks.caches()}
+    assert sizes["wheels"] > 0 and sizes["bytecode"] > 0 and sizes["conda"] == 0
     house.services.locks.clear(1000, dry_run=False)
     assert list(cache.glob("archive-*/*"))
-    assert house.services.locks.clear(1000, dry_run=False, caches=True) == []
-    assert not list(cache.glob("archive-*/*"))
+    done = house.services.locks.clear(1000, dry_run=False, whole=["wheels"])
+    freed = {view.name: view.size for view in done.caches}
+    assert done.environments == () and 0 < freed["wheels"] < sizes["wheels"], "the environment keeps what it shares"
+    assert freed["bytecode"] == 0 and not list(cache.glob("archive-*/*"))
     subprocess.run([python, "-c", "import tiny"], check=True)
-    assert [view.digest for view in house.services.locks.clear(0, dry_run=False)] == [digest]
+    house.services.locks.clear(1000, dry_run=False, whole=["bytecode"])
+    assert not list(root.glob(".bytecode/*"))
+    assert [view.digest for view in house.services.locks.clear(0, dry_run=False).environments] == [digest]
     assert built(house, TINY) == digest
     subprocess.run([python, "-c", "import tiny"], check=True)
+    with pytest.raises(InvalidInput, match="no cache 'wheel'"):
+        house.services.locks.clear(0, dry_run=False, whole=["wheel"])
+
+
+def test_nothing_is_cleared_from_under_a_build(house: House) -> None:
+    built(house, TINY)
+    root = house.home / "environments"
+    with folders.building(root, lambda _: None):
+        done = house.services.locks.clear(1000, dry_run=False, whole=["wheels"])
+    assert done.caches == () and "is being built" in (done.left or "")
+    assert list(root.glob(".uv-cache/archive-*/*"))
 
 
 def test_the_lock_of_a_run(house: House) -> None:

@@ -22,14 +22,14 @@ from rattler import (
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import pythons
+from footplate.environments import pythons, recipes
 from footplate.environments.base import Say, Workshop, make_lock
 from footplate.environments.conda import channels, names, records
 from footplate.environments.conda.failures import GatewayError, InvalidMatchSpecError, SolverError
 from footplate.environments.conda.packages import STORE
 from footplate.environments.existing import OLDEST
-from footplate.environments.pins import clashing, compile_pins
-from footplate.environments.requirements import OURS, clean, is_option, name_of, split_ours
+from footplate.environments.pins import Pins, clashing, pin_on_top
+from footplate.environments.requirements import clean, is_option, name_of, split_ours
 from footplate.errors import InvalidInput, Unavailable
 
 BUILDER = "conda"
@@ -52,16 +52,18 @@ def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
     say(f"solving {len(question.lines) + 1} packages from {', '.join(map(channels.shown, question.channels))}")
     found, warnings = _solve_for_jobs(question, workshop, say)
     say(f"{len(found)} packages, Python {_python_of(found)}")
-    pins = _pin_on_top(question.pip, found, workshop, say)
+    pins = _pin_pip(question.pip, found, workshop, say)
     options = [line for line in question.pip if is_option(line)]
     content: dict[str, Any] = {
         "python": pythons.words(_version_of(found)[:2]),
         "platform": str(Subdir.current()),
         "packages": sorted((records.describe(record) for record in found), key=lambda one: one["name"]),
-        "requirements": pins,
+        "requirements": pins.text,
         "options": options,
     }
-    return make_lock(BUILDER, content, warnings)
+    if pins.recipes:
+        content["recipes"] = list(pins.recipes)
+    return make_lock(BUILDER, content, (*warnings, *pins.warnings))
 
 
 # ── What is asked ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -189,23 +191,28 @@ def _python_of(found: Sequence[RepoDataRecord]) -> str:
 # ── pip's section ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _pin_on_top(lines: Sequence[str], found: Sequence[RepoDataRecord], workshop: Workshop, say: Say) -> str:
+def _pin_pip(lines: Sequence[str], found: Sequence[RepoDataRecord], workshop: Workshop, say: Say) -> Pins:
     """As pip does it in such an environment: what conda brings serves, unless a line asks for another version."""
     wanted, ours = split_ours(lines)
     for line in ours:
         say(f"{line}: left out, Footplate brings the azureml names itself")
-    brought = _python_packages(found)
+    brought = _known_to_pip(found)
     for line in wanted:
         name = name_of(line)
-        if name in brought and not names.admits(line, brought[name]):
-            say(f"{line}: pip replaces the {name} {brought[name]} of conda")
+        if name in brought and not names.admits(line, str(brought[name].version)):
+            say(f"{line}: pip replaces the {name} {brought[name].version} of conda")
             del brought[name]
     asked = [line for line in wanted if (name_of(line) or "") not in brought]
-    where = ["--python-version", _python_of(found)]
-    return compile_pins(asked, where, f"Python {_python_of(found)}", workshop, say, [*OURS, *sorted(brought)])
+    builds = {name: f"{record.file_name} {(record.sha256 or b'').hex()}" for name, record in brought.items()}
+    where, called = ["--python-version", _python_of(found)], f"Python {_python_of(found)}"
+    return pin_on_top(asked, builds, where, called, workshop, say)
 
 
-def _python_packages(found: Sequence[RepoDataRecord]) -> dict[str, str]:
-    """PyPI's name → version, of those conda packages that hold Python."""
-    held = [record for record in found if any(re.match(r"python(_abi)?\b", need) for need in record.depends)]
-    return {names.on_pypi(record.name.normalized): str(record.version) for record in held}
+def _known_to_pip(found: Sequence[RepoDataRecord]) -> dict[str, RepoDataRecord]:
+    """By their names on PyPI, those conda packages that hold Python, and libraries that recipes link against."""
+    known = dict[str, RepoDataRecord]()
+    for record in found:
+        name = names.on_pypi(record.name.normalized)
+        if name in recipes.linkable() or any(re.match(r"python(_abi)?\b", need) for need in record.depends):
+            known[name] = record
+    return known

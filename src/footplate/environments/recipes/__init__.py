@@ -9,7 +9,7 @@ with a `RECIPE`, and its name below.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,9 +33,12 @@ class Split:
     warnings: list[str] = field(default_factory=list[str])
 
 
-def split(lines: Sequence[str]) -> Split:
-    """Lines that name a recipe's package are replaced by what it needs; all others stay as they are."""
-    found, named = Split([]), {name_of(line) for line in lines}
+def split(lines: Sequence[str], there: Iterable[str] = ()) -> Split:
+    """Lines that name a recipe's package are replaced by what it needs; all others stay as they are.
+
+    `there` are the names of what the environment has from elsewhere.
+    """
+    found, named = Split([]), {*there, *map(name_of, lines)}
     for line in lines:
         wanted = _requirement(line)
         recipe = _ALL.get(normal(wanted.name)) if wanted is not None and wanted.url is None else None
@@ -64,16 +67,19 @@ def _requirement(line: str) -> Requirement | None:
         return None
 
 
-def describe(recipe: Recipe, pins: str, tools: str) -> dict[str, Any]:
-    """What the lock keeps of a recipe. `pins` is what is installed beside it, `tools` what it is built with."""
-    there = blocks(pins)
+def describe(recipe: Recipe, pins: str, tools: str, brought: Mapping[str, str]) -> dict[str, Any]:
+    """What the lock keeps of a recipe. `pins` is what is installed beside it, `tools` what it is built with.
+
+    `brought` is what the environment has from elsewhere, name → which build of it: then the wheel is made inside of it.
+    """
+    there = {**brought, **blocks(pins)}
     linked = {name: there[name] for name in recipe.linked if name in there}
     if not any(name in linked for name in recipe.one_of):
         raise InvalidInput(
             f"{recipe.name} is built against {' or '.join(recipe.one_of)}, and the requirements bring none of them",
             f"add one of them beside {recipe.name}, for example: {recipe.one_of[0]}",
         )
-    return {
+    described = {
         "name": recipe.name,
         "version": recipe.version,
         "sha256": recipe.sha256,
@@ -82,6 +88,12 @@ def describe(recipe: Recipe, pins: str, tools: str) -> dict[str, Any]:
         "linked": linked,
         "tools": tools,
     }
+    return {**described, "inside": True} if brought else described
+
+
+def linkable() -> frozenset[str]:
+    """The packages that wheels of recipes depend on byte by byte."""
+    return frozenset(name for recipe in _ALL.values() for name in recipe.linked)
 
 
 def blocks(pins: str) -> Mapping[str, str]:

@@ -17,6 +17,7 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from footplate.environments import folders
 from footplate.environments.base import Say
 from footplate.environments.uv import run_uv
 from footplate.errors import Broken, InvalidInput
@@ -95,8 +96,10 @@ class _Kitchen:
         self._say = say
         self._held = held
         self._python = str(place / "env" / "bin" / "python")
+        self._programs = list[str]()
 
     def cook(self, python: str, pins: str) -> Path:
+        self._programs = [str(self._place / "env" / "bin"), os.path.dirname(python)]  # an MPI of conda lies there
         self._install(python, pins)
         source = self._unpack(self._fetch())
         self._edit(source)
@@ -105,6 +108,9 @@ class _Kitchen:
 
     def _install(self, python: str, pins: str) -> None:
         self._uv(["venv", "--quiet", "--python", python, str(self._place / "env")])
+        if self._recipe.get("inside"):  # what conda has brought is no wheel that could be installed here as well
+            there = folders.site_packages(Path(python).parent.parent)
+            (folders.site_packages(self._place / "env") / "brought.pth").write_text(f"{there}\n", encoding="utf-8")
         # The tools last: an older setuptools than the one that the packages would have.
         for name, text in (("pins.txt", pins), ("tools.txt", str(self._recipe["tools"]))):
             path = self._place / name
@@ -140,9 +146,8 @@ class _Kitchen:
 
     def _call(self, arguments: Sequence[str]) -> None:
         """pip of the throw-away environment; its talk goes to the log as far as it tells something."""
-        binaries = str(self._place / "env" / "bin")
         environ = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-        environ["PATH"] = os.pathsep.join([binaries, environ.get("PATH") or os.defpath])
+        environ["PATH"] = os.pathsep.join([*self._programs, environ.get("PATH") or os.defpath])
         environ.setdefault("MAKEFLAGS", f"-j{len(os.sched_getaffinity(0))}")
         environ.update(self._recipe["variables"])
         argv = [self._python, "-m", "pip", *arguments]

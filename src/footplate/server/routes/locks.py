@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from footplate.domain.records import BuildView, Lock
+from footplate.domain.records import BuildView, ClearedView, Lock
 from footplate.server.answers import answer, answer_list
 from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictEnvironment, poll
 
@@ -17,7 +17,7 @@ class Resolution(Body):
 class Clearing(Body):
     unused_seconds: float
     dry_run: bool = False
-    caches: bool = False
+    caches: list[str] = []
 
 
 @router.post("/locks", response_model=Lock)
@@ -53,6 +53,11 @@ def list_built(services: ServicesOf) -> Response:
     return answer_list(services.locks.built())
 
 
-@router.post("/built-environments/clear")
+@router.get("/environment-caches")
+def list_caches(services: ServicesOf) -> Response:
+    return answer_list(services.locks.caches())
+
+
+@router.post("/built-environments/clear", response_model=ClearedView)
 def clear_built(body: Clearing, services: ServicesOf) -> Response:
-    return answer_list(services.locks.clear(body.unused_seconds, body.dry_run, body.caches))
+    return answer(services.locks.clear(body.unused_seconds, body.dry_run, body.caches))

@@ -1,0 +1,24 @@
+"""How much of the disk caches hold, when files have several names inside and outside of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from footplate.environments import caches, disk
+
+
+def test_a_file_is_counted_once_and_is_free_only_when_all_its_names_go(tmp_path: Path) -> None:
+    cache, outside = tmp_path / ".uv-cache", tmp_path / "environment"
+    for folder in (cache / "a", cache / "b", outside):
+        folder.mkdir(parents=True)
+    (cache / "a" / "twice").write_bytes(b"x" * 40_000)
+    os.link(cache / "a" / "twice", cache / "b" / "twice")
+    (cache / "shared").write_bytes(b"x" * 80_000)
+    os.link(cache / "shared", outside / "shared")
+    (cache / "link").symlink_to("/nowhere")
+    inside = os.stat(cache / "a" / "twice").st_blocks * 512
+    both = inside + os.stat(cache / "shared").st_blocks * 512
+    assert both <= disk.size(cache) < both + 4096 and inside <= disk.own_size(cache) < inside + 4096
+    assert disk.own_size(outside) == 0 and disk.size(tmp_path / "nothing") == 0
+    assert {view.name: view.size for view in caches.sizes(tmp_path)}["wheels"] == disk.size(cache)
