@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 import os
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from footplate import __version__, environments
-from footplate.client.home import read_record
+from footplate import environments
 from footplate.client.launcher import revive_server
 from footplate.client.transport import Transport
 from footplate.domain import gpus
@@ -25,16 +23,17 @@ from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
 from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
 from footplate.lazy import Deferred
-from footplate.node import causes, containers, gang, machine, outputs, prepare, ranks, salvage, sampler, stacks, tree
+from footplate.node import gang, machine, outputs, prepare, salvage, sampler, setting, stacks, tree
 from footplate.node.courier import Courier
-from footplate.node.daemons import LOOK_SECONDS, Daemons
+from footplate.node.crew import Crew
 from footplate.node.leases import Leases
 from footplate.node.link import SHORT_PATIENCE, Abandoned, Link
+from footplate.node.log import say
 from footplate.node.options import Options
 from footplate.node.ports import HeldPorts, own_address
 from footplate.node.sampler import Sampler
 from footplate.node.sync import Shipper
-from footplate.node.workdir import NodeFolder, is_full, runtime_folder, see_installed_packages
+from footplate.node.workdir import NodeFolder, is_full, see_installed_packages
 
 if TYPE_CHECKING:
     from footplate.node import data
@@ -52,7 +51,6 @@ NOT_JOINED = 75
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """By which an agent is told to stop. Whoever forks one blocks them until the agent listens."""
 
-_IDLE_LOOK_SECONDS = 5.0
 _GANG_WAIT_SECONDS = 20.0
 
 
@@ -92,45 +90,27 @@ def preload() -> None:
         environments.load(name)
 
 
-def say(line: str) -> None:
-    """A line of the agent's own log, which is its standard output."""
-    now = time.time()
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
-    try:
-        print(f"{stamp}.{int(now % 1 * 1000):03d}Z {line}", flush=True)  # noqa: T201
-    except OSError:
-        pass  # a full disk is no reason to die
-
-
 class Agent:
     def __init__(self, options: Options, folder: NodeFolder) -> None:
         self._options = options
         self._folder = folder
-        self._token = os.environ.get("FOOTPLATE_TOKEN")
         starter = self._revive_server if options.home else None
-        transport = Transport(options.endpoint, self._token, starter, SHORT_PATIENCE)
+        transport = Transport(options.endpoint, options.token, starter, SHORT_PATIENCE)
         self._link = Link(transport, options.run, options.node, folder.exists, options.attempt)
-        self._ranks: list[ranks.Rank] = []
+        self._crew = Crew(folder, options.node, options.home, self._guard)
         self._orders: NodeOrders
         self._bases: dict[str, int] = {}
         self._questions: set[str] = set()
-        self._began = time.time()
-        self._oom_before = causes.oom_kills()
         self._why_stop: str | None = None
         self._interruptible = False
-        self._container_program: str | None = None  # of the engine that encloses the ranks, if one does
         self._courier: Courier | None = None
         self._data: NodeData | None = None
         self._data_variables: dict[str, str] = {}
         self._sampler: Sampler | None = None
         self._ports: HeldPorts | None = None
         self._attending = False
-        self._daemons: Daemons | None = None
         self._leases = Leases(folder.home, folder.marker())
         self._obstacle: str | None = None
-        self._wake, self._waker = os.pipe()
-        for end in (self._wake, self._waker):
-            os.set_blocking(end, False)
         os.environ[tree.MACHINERY] = f"{options.run}/{options.node}"  # for what we start ourselves; ranks do not get it
 
     def work(self) -> int:
@@ -139,10 +119,10 @@ class Agent:
             self._orders = self._link.insist(self._join, lambda: self._why_stop is not None)
         except (Unavailable, OutOfSpace):
             say(f"giving up: {self._why_stop}, and the server is away")
-            self._end_leftovers(GRACE_SECONDS)
+            self._crew.end_leftovers(GRACE_SECONDS)
             return NOT_JOINED
         except (NotFound, Conflict) as error:
-            self._end_leftovers(GRACE_SECONDS)
+            self._crew.end_leftovers(GRACE_SECONDS)
             raise Abandoned(error.message) from None
         try:
             if self._options.attempt > 1:
@@ -162,7 +142,7 @@ class Agent:
     def _listen_to_signals(self) -> None:
         for number in SIGNALS:
             signal.signal(number, self._on_signal)
-        signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._crew.waker, warn_on_full_buffer=False)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
     def _on_signal(self, number: int, _frame: object) -> None:
@@ -265,7 +245,7 @@ class Agent:
             return cause
         try:
             opened = self._data = self._data or self._open_data()
-            if self._ranks:
+            if self._crew.has_begun:
                 opened.deliver(cause)
         except prepare.Failed as failed:
             cause = cause or failed.cause
@@ -278,110 +258,34 @@ class Agent:
 
     def _start(self, interpreter: Interpreter) -> None:
         try:
-            self._start_ranks(interpreter)
+            ours = {**setting.own_variables(self._folder, self._options), **self._data_variables}
+            chosen = setting.for_ranks(interpreter, self._folder, self._orders, ours)
+            if self._ports is not None:
+                self._ports.let_go()
+            self._crew.start(self._orders, chosen)
         except OSError as error:
             known = self._no_room(error)
             words, hint = (known.message, known.hint) if isinstance(known, OutOfSpace) else (str(error), None)
             cause = Cause("start_failed", f"the ranks could not be started: {words}", hint, self._options.node)
             raise prepare.Failed(cause) from None
+        self._guard(self._crew.living())
+
+    def _guard(self, pids: list[int]) -> None:
+        """Mounts have to outlive these processes."""
         if self._data is not None:
-            self._data.guard([rank.pid for rank in self._ranks])
-        if self._daemons is None:
-            say("started " + ", ".join(f"rank {rank.number} as process {rank.pid}" for rank in self._ranks))
-
-    def _start_ranks(self, interpreter: Interpreter) -> None:
-        orders, folder = self._orders, self._folder
-        setting = ranks.Setting(
-            interpreter, runtime_folder(folder.home, __version__), ranks.python_folder(interpreter, folder),
-            inherited=dict(os.environ), ours=self._job_variables(), marker=folder.marker(),
-            shared=gang.shared_variables(orders, folder),
-        )  # fmt: skip
-        self._container_program = interpreter.container.program if interpreter.container else None
-        os.chdir(folder.wd)
-        if self._ports is not None:
-            self._ports.let_go()
-        folder.write_state(self._state())
-        try:
-            if orders.mpi is not None:
-                os.chdir("/")  # the only folder that surely exists on every node; each rank goes to its own
-                self._daemons = Daemons(orders, folder, self._enlist)
-                self._daemons.start(setting)
-            for plan in orders.ranks if self._daemons is None else ():
-                self._ranks.append(ranks.start(orders, plan, setting, folder))
-        except ranks.StartFailed as failed:
-            cause = Cause("start_failed", failed.message, failed.hint, self._options.node, failed.rank)
-            raise prepare.Failed(cause) from None
-        finally:
-            self._began = time.time()
-            os.chdir("/")  # another node may remove the working folder before we are done
-            tree.become_subreaper()
-            self._write_state()
-
-    def _enlist(self, name: str, process: ranks.Rank) -> None:
-        """From any thread: a process of MPI, to be watched with the others."""
-        self._ranks.append(process)
-        if self._data is not None:
-            self._data.guard([process.pid])
-        say(f"started {name} as process {process.pid}")
-        self._write_state()
-        os.write(self._waker, b".")
-
-    def _job_variables(self) -> dict[str, str]:
-        """What Footplate itself tells every rank of this node."""
-        folder, options = self._folder, self._options
-        variables = {
-            "FOOTPLATE_ENDPOINT": options.endpoint,
-            "FOOTPLATE_JOURNALS": folder.journals,
-            "FOOTPLATE_ATTEMPT": str(options.attempt),
-            "AZ_BATCHAI_JOB_TEMP": folder.tmp,
-            "AZ_BATCHAI_SHARED_JOB_TEMP": folder.shared or folder.tmp,
-            "AZ_BATCHAI_JOB_WORK_DIR": folder.wd,
-            "FOOTPLATE_PORTER": json.dumps(machine.own_python()),
-            "FOOTPLATE_CACHE": os.path.join(folder.home, "cache"),
-            **self._data_variables,
-        }
-        if self._token:
-            variables["FOOTPLATE_TOKEN"] = self._token
-        if options.home:
-            variables["FOOTPLATE_HOME"] = options.home
-        return variables
+            self._data.guard(pids)
 
     def _own_gpus(self) -> tuple[str, ...] | None:
         """Those whose use is of interest; None, which is all, when the user has chosen for himself."""
         return None if gpus.VISIBLE in self._orders.variables else self._orders.gpus
 
-    def _state(self) -> dict[str, Any]:
-        return {"run": self._orders.run, "began": self._began, "container_program": self._container_program}
-
-    def _write_state(self) -> None:
-        try:
-            self._folder.write_state({**self._state(), "ranks": [rank.to_state() for rank in self._ranks]})
-        except OSError as error:  # the ranks run: whoever comes after us finds them by their marker
-            say(f"the state of the ranks could not be written down: {error}")
-
     def _adopt(self) -> bool:
-        """Whether an earlier agent had started the ranks; then they are ours now."""
-        state = self._folder.read_state()
-        if not state:
+        """Whether an earlier agent had started the ranks; then they, and their GPUs, are ours now."""
+        if not self._crew.adopt(self._orders):
             return False
-        found = ranks.adopt(state, self._orders.ranks, self._folder.marker())
-        if "ranks" not in state and not any(rank.pid or self._left_traces(rank) for rank in found):
-            return False  # it died between its decision and the first start
-        self._ranks, self._began = found, float(state["began"])
-        self._container_program = state.get("container_program")
-        if self._orders.mpi is not None:
-            self._daemons = Daemons(self._orders, self._folder, self._enlist)
-        tree.become_subreaper()
-        self._write_state()
         for uuid in self._leases.take_back(self._orders.gpus):
             say(f"GPU {uuid} is another run's by now")
-        living = sum(rank.ended is None for rank in found)
-        say(f"took over from an agent that died: {living} of {len(found)} ranks still run")
         return True
-
-    def _left_traces(self, rank: ranks.Rank) -> bool:
-        log = os.path.join(self._folder.logs, rank.log)
-        return os.path.exists(log) or bool(self._folder.read_rank_exit(rank.number))
 
     def _watch(self) -> Cause | None:
         """Until the ranks have ended, by themselves or because they must; returns why they did not end well."""
@@ -393,107 +297,42 @@ class Agent:
         except OSError as error:
             say(f"the machine is not sampled: {error}")
         while True:
-            ranks.reap(self._ranks)
-            cause = self._first_failure() or self._reason_to_stop()
-            if cause is not None or not self._some_run():
+            self._crew.reap()
+            cause = self._crew.first_failure() or self._reason_to_stop()
+            if cause is not None or not self._crew.works():
                 break
             self._attend()
-            self._sleep()
-        if self._daemons is not None:
-            self._daemons.close()
-        if self._some_run():
+            self._crew.sleep(self._seconds_left())
+        self._crew.close()
+        if self._crew.works():
             if cause is not None and cause.rank is not None and self._orders.nodes > 1:
                 self._talk().tell("failed", cause=cause)
-            self._end_ranks(cause)
+            self._crew.end(cause.message if cause else "the run is to end", self._grace())
         # Ranks that serve others are told to end when all is done: that is how they end well.
         return None if self._attending and cause is not None and cause.code == "canceled" else cause
 
     def _attend(self) -> None:
         """Say so, once, when only ranks are left that never end by themselves."""
-        left = [rank for rank in self._ranks if rank.ended is None]
-        if left and not self._attending and all(rank.attends for rank in left):
+        if not self._attending and self._crew.only_attends():
             self._attending = True
             self._talk().tell("attends")
 
-    def _some_run(self) -> bool:
-        awaited = self._daemons is not None and self._daemons.awaited
-        return awaited or any(rank.ended is None for rank in self._ranks)
-
     def _seconds_left(self) -> float | None:
         limit = self._orders.max_seconds
-        return None if limit is None else self._began + limit - time.time()
+        return None if limit is None else self._crew.began + limit - time.time()
 
     def _reason_to_stop(self) -> Cause | None:
         left = self._seconds_left()
         if self._why_stop is not None:
             return self._canceled()
-        if left is not None and left <= 0 and self._some_run():
+        if left is not None and left <= 0 and self._crew.works():
             words = f"ran longer than the limit of {self._orders.max_seconds:g} seconds"
             return Cause("time_limit", words, "raise max_run_duration_seconds", self._options.node)
         return None
 
-    def _sleep(self) -> None:
-        left, look = self._seconds_left(), _IDLE_LOOK_SECONDS if self._daemons is None else LOOK_SECONDS
-        ranks.wait(self._ranks, self._wake, look if left is None else min(left, look))
-        try:
-            os.read(self._wake, 4096)
-        except BlockingIOError:
-            pass
-
-    def _first_failure(self) -> Cause | None:
-        """Of the ranks that ended badly, the one that did so first: the others mostly fail because of it."""
-        if self._daemons is not None:
-            starved, full = causes.oom_kills() > self._oom_before, causes.has_no_room(self._folder.path)
-            return self._daemons.first_failure(self._ranks, starved, full)
-        found: list[tuple[float, Cause]] = []
-        for rank in self._ranks:
-            if rank.ended is None:
-                continue
-            note, log = self._folder.read_rank_exit(rank.number), os.path.join(self._folder.logs, rank.log)
-            starved = causes.was_killed(rank, note) and causes.oom_kills() > self._oom_before
-            full = causes.has_no_room(self._folder.path)
-            cause = causes.of_rank(rank, self._options.node, note, log, starved, full)
-            if cause is not None:
-                found.append((self._folder.rank_exit_time(rank.number) or rank.ended, cause))
-        return causes.first(found, self._orders.processes > 1) if found else None
-
-    # ── Ending processes ──────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _end_ranks(self, cause: Cause | None) -> None:
+    def _grace(self) -> float:
         variables = {**os.environ, **self._orders.variables}
-        grace = float(variables.get("FOOTPLATE_GRACE_SECONDS") or GRACE_SECONDS)
-        say(f"ending the ranks: {cause.message if cause else 'the run is to end'}")
-        # The engine hands the request on to the rank. Asked directly as well, the rank would hear it twice.
-        ask = self._living if self._container_program else None
-        killed = tree.end(self._members, grace, self._reap, ask=ask)
-        self._remove_containers()
-        if killed:
-            say(f"{len(killed)} processes did not end within {grace:g} s and were killed")
-
-    def _living(self) -> list[int]:
-        return [rank.pid for rank in self._ranks if rank.ended is None]
-
-    def _remove_containers(self) -> None:
-        if self._container_program is not None:
-            containers.remove(self._container_program, self._folder)
-
-    def _end_leftovers(self, grace: float) -> None:
-        """What the ranks left running in the background, and what is left of an earlier agent's time."""
-        self._remove_containers()
-        left = self._members()
-        if left:
-            say(f"ending {len(left)} processes that the ranks left behind")
-            tree.end(self._members, grace, self._reap)
-
-    def _reap(self) -> None:
-        ranks.reap(self._ranks)
-
-    def _members(self) -> list[int]:
-        """All processes of this node, but not the server: a job, or this agent, may have had to start it again."""
-        server = read_record(self._options.home).get("pid") if self._options.home else None
-        found = tree.members(self._folder.marker(), os.getpid(), [server] if isinstance(server, int) else [])
-        # An mpirun whose agent died carries no marker of this node, and descends from nobody.
-        return found + [rank.pid for rank in self._ranks if rank.ended is None and rank.pid not in found]
+        return float(variables.get("FOOTPLATE_GRACE_SECONDS") or GRACE_SECONDS)
 
     # ── Talking to the server ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -512,7 +351,7 @@ class Agent:
             threading.Thread(target=self._show_stacks, args=[key], name="stacks", daemon=True).start()
 
     def _show_stacks(self, key: str) -> None:
-        found = stacks.collect(self._members(), self._options.node, stacks.find_spy())
+        found = stacks.collect(self._crew.members(), self._options.node, stacks.find_spy())
         try:
             self._link.insist(lambda: self._link.show_stacks(key, found))
         except (FootplateError, Abandoned) as error:
@@ -524,7 +363,7 @@ class Agent:
         say("ended well" if cause is None else f"ended: {cause.message}")
         courier.tell("exited", cause=cause)
         self._why_stop = self._why_stop or "the ranks have ended"  # from here on there is nothing left to stop
-        self._end_leftovers(LEFTOVER_GRACE_SECONDS)
+        self._crew.end_leftovers(LEFTOVER_GRACE_SECONDS)
         self._leases.release()
         if self._sampler is not None:
             self._sampler.stop()

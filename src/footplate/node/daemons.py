@@ -13,7 +13,8 @@ from footplate.domain.records import Cause
 from footplate.node import causes, fabric, mpi, ranks, tree
 from footplate.node.door import Door, Switchboard
 from footplate.node.prepare import Failed
-from footplate.node.ranks import Rank, Setting
+from footplate.node.ranks import Rank
+from footplate.node.setting import Setting, rank_argv, rank_variables
 from footplate.node.workdir import NodeFolder
 
 LOOK_SECONDS = 0.5
@@ -44,7 +45,7 @@ class Daemons:
         """On node 0 mpirun, and on every other the door at which it asks for its daemon."""
         orders, folder = self._orders, self._folder
         assert orders.mpi is not None
-        common = ranks.rank_variables(orders, orders.ranks[0], setting)
+        common = rank_variables(orders, orders.ranks[0], setting)
         if setting.interpreter.container is not None:
             raise Failed(_NO_CONTAINER)
         launcher, machine = mpi.find(common["PATH"], orders), mpi.Machine.here()
@@ -57,7 +58,7 @@ class Daemons:
         if orders.attempt > 1:
             for plan in orders.ranks:
                 ranks.mark_attempt(os.path.join(folder.logs, plan.log), orders.attempt)
-        mpi.lay_out(orders, folder, ranks.rank_argv(orders.program, setting), common)
+        mpi.lay_out(orders, folder, rank_argv(orders.program, setting), common)
         path = mpi.bin_folder(folder) + os.pathsep + common["PATH"]  # daemons, too, look for what stands in for ssh
         self._variables = {**common, "PATH": path}
         if orders.node > 0:

@@ -1,4 +1,7 @@
-"""What an engine says to an agent on its command line. Parsed by hand: argparse costs more than all of it is worth."""
+"""What an engine says to an agent on its command line. Parsed by hand: argparse costs more than all of it is worth.
+
+The token comes in the environment: a command line can be read by everybody on the machine.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ class Options:
         """The server's home folder, on a machine that shares it with the server."""
         self.lock = int(given["--lock"]) if "--lock" in given else None
         """The number of an open file: the agent's lock, taken for us."""
+        self.token = os.environ.get("FOOTPLATE_TOKEN")
 
     @property
     def root(self) -> str:

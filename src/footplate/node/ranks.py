@@ -10,21 +10,15 @@ import select
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from footplate.domain.launch import NodeOrders, RankPlan
-from footplate.domain.specs import Program
-from footplate.environments.base import Interpreter
 from footplate.node import containers, tree
+from footplate.node.setting import Setting, rank_argv, rank_variables
 from footplate.node.workdir import NodeFolder
 
-_PRIVATE = ("FOOTPLATE_", "AZUREML_", "AZ_BATCHAI_")
 _POLL_SECONDS = 0.05
-# What the bootstrap does for a script: an agent that was not the shell's parent reads there how it ended.
-_NOTE_AT_EXIT = r"""trap 'set -- $? "$FOOTPLATE_EXITS/rank_$FOOTPLATE_RANK"
-printf "{\"code\": %d}" $1 > "$2.new" && mv -f "$2.new" "$2.json"' EXIT
-"""
 # Python ignores these, and what is ignored stays so across exec: the user's program expects the defaults.
 _DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -58,68 +52,7 @@ class StartFailed(Exception):
         self.message, self.hint, self.rank = message, hint, rank
 
 
-# ── What a rank is started with ───────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What all ranks of a node have in common."""
-
-    interpreter: Interpreter
-    runtime: str  # the folder from which jobs import Footplate
-    python: str  # a folder in which `python` is the interpreter
-    inherited: Mapping[str, str]
-    ours: Mapping[str, str]
-    marker: Mapping[str, str]
-    shared: Mapping[str, str] = field(default_factory=dict[str, str])  # wins over the plan: nodes share a folder
-
-    @property
-    def machine(self) -> dict[str, str]:
-        """What the machine's own environment brings."""
-        return {name: value for name, value in self.inherited.items() if not name.startswith(_PRIVATE)}
-
-
-def rank_argv(program: Program, setting: Setting) -> list[str]:
-    if program.command is not None:
-        return ["/bin/sh", "-c", _NOTE_AT_EXIT + program.command]
-    bootstrap = os.path.join(setting.runtime, "footplate", "job", "bootstrap.py")
-    container = setting.interpreter.container
-    python = setting.interpreter.argv if container is None else (container.python,)
-    return [*python, bootstrap, program.script or "", *program.arguments]
-
-
-def rank_variables(orders: NodeOrders, plan: RankPlan, setting: Setting) -> dict[str, str]:
-    """The environment of one rank: the machine's, then Footplate's, the user's, the environment's, the rank's own."""
-    machine = setting.machine if setting.interpreter.container is None else {}
-    brought = setting.interpreter.variables
-    variables = {**plan.defaults, **machine, "PYTHONUNBUFFERED": "1", **setting.ours, **orders.variables, **brought}
-    variables.update({**plan.variables, **setting.shared})
-    variables.update(setting.marker)
-    variables["FOOTPLATE_RANK"] = str(plan.rank)
-    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [setting.runtime, variables.get("PYTHONPATH")]))
-    if setting.interpreter.container is None:  # an image has a path of its own
-        variables["PATH"] = os.pathsep.join([setting.python, variables.get("PATH") or os.defpath])
-    return variables
-
-
-def python_folder(interpreter: Interpreter, folder: NodeFolder) -> str:
-    """A folder in which `python` is the environment's interpreter, for commands that call it by that name."""
-    program = interpreter.argv[0]
-    beside = os.path.dirname(program)
-    if len(interpreter.argv) == 1 and _is_same(program, os.path.join(beside, "python")):
-        return beside
-    # A link would not do: a virtual environment is recognised by the path that its interpreter is called by.
-    own = os.path.join(folder.path, "bin")
-    os.makedirs(own, exist_ok=True)
-    words = " ".join("'" + word.replace("'", "'\\''") + "'" for word in interpreter.argv)
-    for name in ("python", "python3"):
-        with open(os.open(os.path.join(own, name), os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o755), "w") as file:
-            file.write(f'#!/bin/sh\nexec {words} "$@"\n')
-    return own
-
-
-def _is_same(program: str, other: str) -> bool:
-    return program == other or (os.path.exists(other) and os.path.samefile(program, other))
+# ── Starting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def start(orders: NodeOrders, plan: RankPlan, setting: Setting, folder: NodeFolder) -> Rank:

@@ -1,0 +1,192 @@
+"""All processes of the user on this node, as one: started or adopted together, watched, and ended to the last of them.
+
+The agent decides when; how a single rank is started and seen to end is in `ranks`, how mpirun does it in `daemons`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from footplate.client.home import read_record
+from footplate.domain.launch import NodeOrders
+from footplate.domain.records import Cause
+from footplate.node import causes, containers, ranks, tree
+from footplate.node.daemons import LOOK_SECONDS, Daemons
+from footplate.node.log import say
+from footplate.node.prepare import Failed
+from footplate.node.setting import Setting
+from footplate.node.workdir import NodeFolder
+
+_IDLE_LOOK_SECONDS = 5.0
+
+
+class Crew:
+    """`on_start(pids)` is told what MPI starts, from any thread."""
+
+    def __init__(self, folder: NodeFolder, node: int, home: str | None, on_start: Callable[[list[int]], None]) -> None:
+        self._folder = folder
+        self._node = node
+        self._home = home
+        self._on_start = on_start
+        self._orders: NodeOrders
+        self._ranks: list[ranks.Rank] = []
+        self._daemons: Daemons | None = None
+        self._container_program: str | None = None  # of the engine that encloses the ranks, if one does
+        self._oom_before = causes.oom_kills()
+        self.began = time.time()
+        self._wake, self.waker = os.pipe()  # a byte into the waker ends a sleep
+        for end in (self._wake, self.waker):
+            os.set_blocking(end, False)
+
+    # ── Beginning ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def start(self, orders: NodeOrders, setting: Setting) -> None:
+        """Start the ranks of these orders; OSError when the folder is full or gone."""
+        self._orders, folder = orders, self._folder
+        container = setting.interpreter.container
+        self._container_program = container.program if container else None
+        os.chdir(folder.wd)
+        folder.write_state(self._state())
+        try:
+            if orders.mpi is not None:
+                os.chdir("/")  # the only folder that surely exists on every node; each rank goes to its own
+                self._daemons = Daemons(orders, folder, self._enlist)
+                self._daemons.start(setting)
+            for plan in orders.ranks if self._daemons is None else ():
+                self._ranks.append(ranks.start(orders, plan, setting, folder))
+        except ranks.StartFailed as failed:
+            cause = Cause("start_failed", failed.message, failed.hint, self._node, failed.rank)
+            raise Failed(cause) from None
+        finally:
+            self.began = time.time()
+            os.chdir("/")  # another node may remove the working folder before we are done
+            tree.become_subreaper()
+            self._write_state()
+        if self._daemons is None:
+            say("started " + ", ".join(f"rank {rank.number} as process {rank.pid}" for rank in self._ranks))
+
+    def adopt(self, orders: NodeOrders) -> bool:
+        """Whether an earlier agent had started the ranks; then they are ours now."""
+        state = self._folder.read_state()
+        if not state:
+            return False
+        found = ranks.adopt(state, orders.ranks, self._folder.marker())
+        if "ranks" not in state and not any(rank.pid or self._left_traces(rank) for rank in found):
+            return False  # it died between its decision and the first start
+        self._orders, self._ranks, self.began = orders, found, float(state["began"])
+        self._container_program = state.get("container_program")
+        if orders.mpi is not None:
+            self._daemons = Daemons(orders, self._folder, self._enlist)
+        tree.become_subreaper()
+        self._write_state()
+        living = sum(rank.ended is None for rank in found)
+        say(f"took over from an agent that died: {living} of {len(found)} ranks still run")
+        return True
+
+    def _left_traces(self, rank: ranks.Rank) -> bool:
+        log = os.path.join(self._folder.logs, rank.log)
+        return os.path.exists(log) or bool(self._folder.read_rank_exit(rank.number))
+
+    def _enlist(self, name: str, process: ranks.Rank) -> None:
+        """From any thread: a process of MPI, to be watched with the others."""
+        self._ranks.append(process)
+        self._on_start([process.pid])
+        say(f"started {name} as process {process.pid}")
+        self._write_state()
+        os.write(self.waker, b".")
+
+    def _state(self) -> dict[str, Any]:
+        return {"run": self._orders.run, "began": self.began, "container_program": self._container_program}
+
+    def _write_state(self) -> None:
+        try:
+            self._folder.write_state({**self._state(), "ranks": [rank.to_state() for rank in self._ranks]})
+        except OSError as error:  # the ranks run: whoever comes after us finds them by their marker
+            say(f"the state of the ranks could not be written down: {error}")
+
+    # ── Watching ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def has_begun(self) -> bool:
+        return bool(self._ranks)
+
+    def living(self) -> list[int]:
+        return [rank.pid for rank in self._ranks if rank.ended is None]
+
+    def works(self) -> bool:
+        """Whether a rank still runs, or mpirun has yet to ask for its daemon here."""
+        awaited = self._daemons is not None and self._daemons.awaited
+        return awaited or any(rank.ended is None for rank in self._ranks)
+
+    def only_attends(self) -> bool:
+        """Whether only ranks are left that serve the others, and never end by themselves."""
+        left = [rank for rank in self._ranks if rank.ended is None]
+        return bool(left) and all(rank.attends for rank in left)
+
+    def reap(self) -> None:
+        ranks.reap(self._ranks)
+
+    def sleep(self, limit: float | None) -> None:
+        """Until a rank ends or somebody wakes us, but no longer than `limit` seconds."""
+        look = _IDLE_LOOK_SECONDS if self._daemons is None else LOOK_SECONDS
+        ranks.wait(self._ranks, self._wake, look if limit is None else min(limit, look))
+        try:
+            os.read(self._wake, 4096)
+        except BlockingIOError:
+            pass
+
+    def first_failure(self) -> Cause | None:
+        """Of the ranks that ended badly, the one that did so first: the others mostly fail because of it."""
+        if self._daemons is not None:
+            starved, full = causes.oom_kills() > self._oom_before, causes.has_no_room(self._folder.path)
+            return self._daemons.first_failure(self._ranks, starved, full)
+        found: list[tuple[float, Cause]] = []
+        for rank in self._ranks:
+            if rank.ended is None:
+                continue
+            note, log = self._folder.read_rank_exit(rank.number), os.path.join(self._folder.logs, rank.log)
+            starved = causes.was_killed(rank, note) and causes.oom_kills() > self._oom_before
+            full = causes.has_no_room(self._folder.path)
+            cause = causes.of_rank(rank, self._node, note, log, starved, full)
+            if cause is not None:
+                found.append((self._folder.rank_exit_time(rank.number) or rank.ended, cause))
+        return causes.first(found, self._orders.processes > 1) if found else None
+
+    # ── Ending ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def close(self) -> None:
+        """Let nothing more be started."""
+        if self._daemons is not None:
+            self._daemons.close()
+
+    def end(self, why: str, grace: float) -> None:
+        """Ask the ranks to end; those that have not after `grace` seconds are killed."""
+        say(f"ending the ranks: {why}")
+        # The engine hands the request on to the rank. Asked directly as well, the rank would hear it twice.
+        ask = self.living if self._container_program else None
+        killed = tree.end(self.members, grace, self.reap, ask=ask)
+        self._remove_containers()
+        if killed:
+            say(f"{len(killed)} processes did not end within {grace:g} s and were killed")
+
+    def end_leftovers(self, grace: float) -> None:
+        """What the ranks left running in the background, and what is left of an earlier agent's time."""
+        self._remove_containers()
+        left = self.members()
+        if left:
+            say(f"ending {len(left)} processes that the ranks left behind")
+            tree.end(self.members, grace, self.reap)
+
+    def members(self) -> list[int]:
+        """All processes of this node, but not the server: a job, or this agent, may have had to start it again."""
+        server = read_record(self._home).get("pid") if self._home else None
+        found = tree.members(self._folder.marker(), os.getpid(), [server] if isinstance(server, int) else [])
+        # An mpirun whose agent died carries no marker of this node, and descends from nobody.
+        return found + [pid for pid in self.living() if pid not in found]
+
+    def _remove_containers(self) -> None:
+        if self._container_program is not None:
+            containers.remove(self._container_program, self._folder)
