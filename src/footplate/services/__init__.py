@@ -1,6 +1,7 @@
 """VERBS: what can be done to the things that the server keeps, one module per noun.
 
-A service validates, calls storage, and tells the orchestrator what happened. Only the orchestrator performs effects.
+A service validates, calls storage, and tells the orchestrator what happened. Only the orchestrator has effects
+performed, by `effects`, `scheduler` and `watcher`.
 """
 
 from __future__ import annotations

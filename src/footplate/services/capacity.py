@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from footplate.domain.specs import LOCAL
-from footplate.errors import NotFound
+from footplate.errors import InvalidInput, NotFound
 from footplate.storage import Store
 
 
@@ -32,3 +32,11 @@ def capacity_of(store: Store, workspace: str, target: str) -> Capacity:
             "see those that exist with: footplate compute list",
         ) from None
     return Capacity(view.engine, view.max_nodes)
+
+
+def refuse_if_too_large(node_count: int, max_nodes: int, target: str) -> None:
+    if node_count > max_nodes:
+        raise InvalidInput(
+            f"the run asks for {node_count} nodes and {target!r} has at most {max_nodes}",
+            f"lower node_count, or raise max_nodes of {target!r}",
+        )

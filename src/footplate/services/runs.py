@@ -12,9 +12,11 @@ from footplate.domain.codec import to_json
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
 from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.services.capacity import refuse_if_too_large
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
-from footplate.services.orchestrator import Orchestrator, refuse_if_too_large, with_waiting
+from footplate.services.orchestrator import Orchestrator
+from footplate.services.scheduler import with_waiting
 from footplate.storage import RunQuery, Store
 
 

@@ -1,0 +1,145 @@
+"""The deeds that the lifecycle asks for: an environment resolved, agents launched, nodes stopped.
+
+Each may be repeated, and tells the run how it went.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Protocol
+
+from footplate import environments
+from footplate.domain import lifecycle
+from footplate.domain.events import Effect, Event
+from footplate.domain.records import Cause, Lock, RunRecord, Stage
+from footplate.engines.base import AgentJob, Engine
+from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
+from footplate.services.capacity import capacity_of
+from footplate.services.settings import workshop_of
+from footplate.storage import Store
+from footplate.storage.faults import translate
+
+log = logging.getLogger(__name__)
+
+GRACE_SECONDS = 120.0
+"""How long a node may take to end its ranks and ship before the engine ends it by force. Agents enforce their own,
+much shorter grace on the ranks; this one is for an agent that hangs."""
+
+LOCK_LOG = "azureml-logs/10_environment_lock.txt"
+
+
+class Tell(Protocol):
+    """How a run learns what happened to it (`Orchestrator.tell`)."""
+
+    def __call__(self, run: str, event: Event, attempt: int | None = None) -> RunRecord: ...
+
+
+class StoreAway(Exception):
+    """The store, and not what an effect wanted to do, is in trouble."""
+
+    def __init__(self, error: FootplateError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class Effects:
+    def __init__(
+        self, store: Store, endpoint: str, home: Path, load_engine: Callable[[str], Engine], tell: Tell
+    ) -> None:
+        self._store = store
+        self._endpoint = endpoint
+        self._home = home
+        self._load_engine = load_engine
+        self._tell = tell
+        self._engines: dict[str, Engine] = {}
+
+    def perform(self, record: RunRecord, effect: Effect) -> None:
+        """Do it; what goes wrong ends the run. Unavailable or OutOfSpace when the store is away: then try again."""
+        try:
+            if isinstance(effect, lifecycle.ResolveLock):
+                self._resolve_lock(record)
+            elif isinstance(effect, lifecycle.Launch):
+                self.launch(record)
+            elif isinstance(effect, lifecycle.StopNodes):
+                self._stop_nodes(record)
+        except StoreAway as away:
+            raise away.error from None
+        except FootplateError as error:
+            self._fail(record, effect, Cause(_cause_code(effect), error.message, error.hint))
+        except OSError as error:
+            known = translate(error)
+            self._fail(record, effect, Cause(_cause_code(effect), known.message, known.hint))
+        except Exception as error:
+            log.exception("effect %s of run %s failed", type(effect).__name__, record.id)
+            words = f"Footplate could not go on with this run: {type(error).__name__}: {error}"
+            self._fail(record, effect, Cause("internal", words, "see: footplate server logs"))
+
+    def launch(self, record: RunRecord) -> None:
+        """Have the engine start the agents; those that live already are left alone."""
+        engine = self.engine(record)
+        job = AgentJob(
+            run=record.id,
+            attempt=record.attempt,
+            node_count=len(record.nodes),
+            endpoint=self._endpoint,
+            home=str(self._home),
+        )
+        handle = engine.submit(engine.prepare(job))
+        with _of_the_store():
+            self._tell(record.id, lifecycle.Launched(handle), record.attempt)
+
+    def engine(self, record: RunRecord) -> Engine:
+        with _of_the_store():
+            name = capacity_of(self._store, record.workspace, record.spec.target).engine
+        if name not in self._engines:
+            self._engines[name] = self._load_engine(name)
+        return self._engines[name]
+
+    def _fail(self, record: RunRecord, effect: Effect, cause: Cause) -> None:
+        try:
+            self._tell(record.id, lifecycle.Fails(cause), record.attempt)
+        except (NotFound, Conflict):
+            log.warning("run %s was over when %s failed: %s", record.id, type(effect).__name__, cause.message)
+
+    def _resolve_lock(self, record: RunRecord) -> None:
+        """What the run asks for, resolved; or the very lock that it names, whatever the indexes have by now."""
+        lock = self._resolved(record) if record.spec.lock is None else None
+        with _of_the_store():
+            if lock is None:
+                lock = self._store.locks.get(record.spec.lock or "")
+            else:
+                self._store.locks.put(lock)
+            self._tell(record.id, lifecycle.Locked(lock.digest, lock.warnings), record.attempt)
+
+    def _resolved(self, record: RunRecord) -> Lock:
+        size = 0
+
+        def say(line: str) -> None:
+            nonlocal size
+            size = self._store.logs.append(record.id, LOCK_LOG, size, f"{line}\n".encode(), replace=size == 0)
+
+        return environments.resolve(record.spec.environment, workshop_of(self._home), say)
+
+    def _stop_nodes(self, record: RunRecord) -> None:
+        """Nodes also learn it from the answer to their next heartbeat; the engine is the faster and the harder way."""
+        with _of_the_store():
+            current = self._store.runs.record(record.id)
+        if current.handle is not None and current.stage is not Stage.ENDED:
+            self.engine(current).cancel(current.handle, GRACE_SECONDS)
+
+
+@contextlib.contextmanager
+def _of_the_store() -> Generator[None, None, None]:
+    try:
+        yield
+    except (Unavailable, OutOfSpace) as error:
+        raise StoreAway(error) from None
+
+
+def _cause_code(effect: Effect) -> str:
+    if isinstance(effect, lifecycle.ResolveLock):
+        return "environment_failed"
+    return "launch_failed" if isinstance(effect, lifecycle.Launch) else "internal"
