@@ -12,7 +12,15 @@ from footplate.data import Store, download, open_store
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Conflict, InvalidInput, NotAllowed, Unavailable
 from footplate.testing.azure_requests import put_blob
-from footplate.testing.servers import AZURITE_ACCOUNT, AZURITE_KEY, Azurite, RcloneS3, find_azurite, find_rclone
+from footplate.testing.servers import (
+    AZURITE_ACCOUNT,
+    AZURITE_KEY,
+    Azurite,
+    RcloneS3,
+    TeamServer,
+    find_azurite,
+    find_rclone,
+)
 from footplate.testing.store_suite import StoreSuite
 from footplate.testing.web_server import WebServer
 
@@ -64,6 +72,21 @@ class TestS3(StoreSuite):
     @pytest.fixture
     def arena(self, rclone: RcloneS3) -> WritableArena:
         return WritableArena(open_store(rclone.new_store()), conditions=False)
+
+
+@pytest.fixture(scope="session")
+def team() -> Iterator[TeamServer]:
+    server = TeamServer()
+    yield server
+    server.stop()
+
+
+class TestServer(StoreSuite):
+    """A built-in datastore over the server's own API."""
+
+    @pytest.fixture
+    def arena(self, team: TeamServer) -> WritableArena:
+        return WritableArena(open_store(team.new_store()))
 
 
 @dataclass

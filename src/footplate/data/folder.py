@@ -8,6 +8,7 @@ import os
 import stat
 import uuid
 from collections.abc import Generator, Iterator
+from io import FileIO
 from pathlib import Path
 
 from footplate.content.disk import aside_file, copy, write_all
@@ -96,6 +97,16 @@ class FolderStore:
                 start += len(chunk)
                 yield chunk
 
+    def open(self, path: str) -> tuple[Entry, FileIO]:
+        """The file as it is now, open for reading, whatever becomes of its name."""
+        with _translated(path):
+            file = FileIO(self._local(check_name(path)))
+        info = os.fstat(file.fileno())
+        if not stat.S_ISREG(info.st_mode):
+            file.close()
+            raise NotFound(f"{path!r} is no file in {self._root}", "list what is below it instead")
+        return _entry(path, info), file
+
     @contextlib.contextmanager
     def _open(self, path: str, etag: str) -> Generator[int, None, None]:
         with _translated(path):
@@ -123,6 +134,17 @@ class FolderStore:
         if count is not None:
             count(entry.size)
         return entry
+
+    def take(self, path: str, aside: Path, *, if_absent: bool = False) -> Entry:
+        """Give a whole file, which lies on the same disk, its name here."""
+        target = self._local(check_name(path))
+        with _translated(path):
+            with open(aside, "rb") as file:
+                os.fchmod(file.fileno(), 0o644)
+                os.fsync(file.fileno())
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            _place(str(aside), target, if_absent)
+        return self.stat(path)
 
     def delete(self, path: str) -> None:
         with _translated(path), contextlib.suppress(FileNotFoundError):

@@ -65,7 +65,7 @@ class HttpStore:
         if answer.status in (403, 405, 501):  # some servers only know GET
             answer.done()
             answer = self._ask("GET", path, {"Range": "bytes=0-0"})
-        with _giving_back(answer):
+        with giving_back(answer):
             self._check_status(answer, path)
             return _entry(path, answer)
 
@@ -93,7 +93,7 @@ class HttpStore:
         while end is None or at < end:
             begun, cut = at, ""
             try:
-                with _giving_back(self._get(path, at, end, etag)) as answer:
+                with giving_back(self._get(path, at, end, etag)) as answer:
                     etag = etag or _etag(answer)
                     for chunk in self._body(answer, path, at, end):
                         yield chunk
@@ -190,7 +190,7 @@ class HttpStore:
 
 
 @contextmanager
-def _giving_back(answer: Answer) -> Generator[Answer, None, None]:
+def giving_back(answer: Answer) -> Generator[Answer, None, None]:
     try:
         yield answer
     finally:

@@ -40,7 +40,7 @@ class Partial:
             self._begin()
 
     def _begin(self) -> None:
-        header = _boot().ljust(_HEADER, b"\0")
+        header = boot().ljust(_HEADER, b"\0")
         whole = _HEADER + self.count
         if os.pread(self._map, _HEADER, 0) != header or os.fstat(self._map).st_size != whole:
             with space(os.path.dirname(self.path)):
@@ -141,7 +141,8 @@ class Partial:
 
 
 @functools.lru_cache(maxsize=1)
-def _boot() -> bytes:
+def boot() -> bytes:
+    """What tells this boot of the machine from the one before."""
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:
             return file.read().strip()

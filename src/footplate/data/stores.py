@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from footplate.data.base import Store
 from footplate.domain import names
-from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, AZURE_FILE, FOLDER, GCS, HTTP, S3, Entry, StoreSpec
+from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, AZURE_FILE, FOLDER, GCS, HTTP, S3, SERVER, Entry, StoreSpec
 from footplate.errors import InvalidInput, NotFound
 
 
@@ -22,6 +22,7 @@ _REGISTRY = {
     FOLDER: _Row("footplate.data.folder", "FolderStore"),
     AZURE_FILE: _Row("footplate.data.folder", "MountedShare"),
     HTTP: _Row("footplate.data.http", "HttpStore"),
+    SERVER: _Row("footplate.data.server", "ServerStore"),
     AZURE_BLOB: _Row("footplate.data.objects", "AzureBlobStore", "data"),
     ADLS_GEN2: _Row("footplate.data.objects", "AzureBlobStore", "data"),
     S3: _Row("footplate.data.objects", "S3Store", "data"),

@@ -68,12 +68,13 @@ class _Kept(threading.local):
 class Web:
     """Sends requests. `authorization` goes to the host that was asked, and to none that it redirects to."""
 
-    def __init__(self, authorization: str | None, timeout: float) -> None:
+    def __init__(self, authorization: str | None, timeout: float, *, direct: bool = False) -> None:
+        """`direct`: past the proxies that the environment names."""
         self._authorization, self._timeout = authorization, timeout
         self._kept = _Kept()
-        self._proxies = urllib.request.getproxies()
+        self._proxies = {} if direct else urllib.request.getproxies()
 
-    def request(self, method: str, url: str, headers: Mapping[str, str]) -> Answer:
+    def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
         """The answer after redirects, whatever its status. Unavailable when there is none."""
         asked, seen = urllib.parse.urlsplit(url).netloc, set[str]()
         while True:
@@ -82,13 +83,13 @@ class Web:
                 raise InvalidInput(f"{shown(url)} redirects {how}", "ask whoever runs the server for the final address")
             seen.add(url)
             secret = self._authorization if urllib.parse.urlsplit(url).netloc == asked else None
-            answer = self._send(method, url, {**headers, **({"Authorization": secret} if secret else {})})
-            if answer.status not in _REDIRECTS or not (there := answer.header("Location")):
+            answer = self._send(method, url, {**headers, **({"Authorization": secret} if secret else {})}, body)
+            if body is not None or answer.status not in _REDIRECTS or not (there := answer.header("Location")):
                 return answer
             answer.done()
             url = _follow(url, there)
 
-    def _send(self, method: str, url: str, headers: Mapping[str, str]) -> Answer:
+    def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
         parts = urllib.parse.urlsplit(url)
         proxy = self._proxy(parts)
         path = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
@@ -97,7 +98,7 @@ class Web:
         while True:
             connection, kept = self._connection(parts, proxy)
             try:
-                connection.request(method, target, headers=sent)
+                connection.request(method, target, body, sent)
                 return Answer(connection.getresponse(), connection)
             except (OSError, http.client.HTTPException) as error:
                 connection.close()

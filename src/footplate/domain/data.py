@@ -14,7 +14,7 @@ from typing import Dict, NamedTuple, Tuple
 from footplate.errors import InvalidInput
 
 FOLDER, AZURE_BLOB, AZURE_FILE, ADLS_GEN2 = "folder", "azure_blob", "azure_file", "adls_gen2"
-S3, GCS, HTTP, SQL = "s3", "gcs", "http", "sql"
+S3, GCS, HTTP, SQL, SERVER = "s3", "gcs", "http", "sql", "server"
 
 DIALECTS = ("sqlite", "postgresql", "mysql", "mssql")
 """The databases that queries can be sent to."""
@@ -42,6 +42,7 @@ _KINDS = {
     ),
     GCS: _Kind(("bucket",), ("endpoint", "prefix"), ("service_account_key", "token", "source")),
     HTTP: _Kind((), ("url",), ("token", "username", "password")),
+    SERVER: _Kind(("url", "workspace", "datastore"), (), ("token",)),
     SQL: _Kind(("dialect", "database"), ("host", "port"), ("username", "password")),
 }
 STORE_KINDS = tuple(_KINDS)
@@ -61,6 +62,8 @@ class StoreSpec:
     gcs                       bucket, [endpoint, prefix]                service_account_key (its JSON) · token
     http                      [url: what paths are relative to;         token · username + password
                               without it a path is a whole URL]
+    server                    url, workspace, datastore: a built-in     token
+                              datastore, through the server's API
     sql                       dialect (sqlite, postgresql, mysql,       username + password
                               mssql), database, [host, port]
 
@@ -91,6 +94,11 @@ class StoreSpec:
         _check_fields(self.kind, "location", self.location, kind.needs + kind.may_have)
         _check_fields(self.kind, "credentials", self.credentials, kind.credentials)
         return self
+
+
+def credential_fields(kind: str) -> Tuple[str, ...]:
+    """Which fields of a store of this kind are secrets."""
+    return _KINDS[kind].credentials
 
 
 def _check_fields(kind: str, what: str, given: Dict[str, str], known: Tuple[str, ...]) -> None:

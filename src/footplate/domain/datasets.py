@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, Mapping, Optional, Set, Tuple, cast
 
-from footplate.domain.data import StoreSpec
+from footplate.domain.data import SERVER, StoreSpec
 from footplate.domain.names import clean_folder
 from footplate.errors import InvalidInput
 
@@ -205,6 +205,12 @@ def check_dataset_name(name: str) -> None:
             f"{name!r} is not a dataset name",
             "use letters, digits, '_', '-', '.' and spaces, beginning with a letter, digit or '_', at most 255 in all",
         )
+
+
+def through_server(url: str, token: Optional[str], workspace: str, name: str) -> StoreSpec:
+    """A built-in datastore for who does not see its folder: the server hands its files out and takes them in."""
+    location = {"url": url, "workspace": workspace, "datastore": name}
+    return StoreSpec(SERVER, location, {"token": token} if token else {})
 
 
 def sources_of(definition: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

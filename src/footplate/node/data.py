@@ -42,7 +42,8 @@ class NodeData:
     def __init__(self, orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder, tell: Tell) -> None:
         see_installed_packages()  # object stores and FUSE are reached through libraries
         self._orders, self._link, self._home, self._folder, self._tell = orders, link, home, folder, tell
-        self._known: RunData = link.insist(link.data)
+        self._workspace = orders.variables["AZUREML_WORKSPACE_ID"]
+        self._known: RunData = link.insist(lambda: link.data(self._workspace))
         self._scratch = os.path.join(folder.data, ".listings")
         self._records = os.path.join(folder.data, ".mounts")
         self._cache = Cache(os.path.join(folder.home, "cache", "data"))
@@ -185,8 +186,7 @@ class NodeData:
         }
         if asked is not None:
             body.update(name=asked.name, description=asked.description, tags=asked.tags, new_version=True)
-        workspace = self._orders.variables["AZUREML_WORKSPACE_ID"]
-        self._link.insist(lambda: self._link.register_dataset(workspace, body))
+        self._link.insist(lambda: self._link.register_dataset(self._workspace, body))
 
     def _pin(self, definition: dict[str, Any]) -> str | None:
         """The digest of the listing of what was written; None when that is nothing, or when other nodes write, too.

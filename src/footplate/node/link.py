@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, BinaryIO, TypeVar
 
 from footplate.client.transport import Transport
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.datasets import DatasetView, RunData
+from footplate.domain.data import FOLDER, StoreSpec
+from footplate.domain.datasets import BUILT_IN_DATASTORES, DatasetView, RunData, through_server
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause, FileView
 from footplate.domain.stacks import ProcessStacks
@@ -104,9 +107,17 @@ class Link:
 
     # ── Data ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def data(self) -> RunData:
-        """The datasets and stores of the run, credentials included."""
-        return from_json(RunData, self._transport.get(f"{self._run}/data"))
+    def data(self, workspace: str) -> RunData:
+        """The datasets and stores of the run, credentials included; built-in stores as this machine reaches them."""
+        known = from_json(RunData, self._transport.get(f"{self._run}/data"))
+        stores = {name: self._reached(workspace, name, spec) for name, spec in known.stores.items()}
+        return replace(known, stores=stores)
+
+    def _reached(self, workspace: str, name: str, spec: StoreSpec) -> StoreSpec:
+        built_in = name in BUILT_IN_DATASTORES and spec.kind == FOLDER
+        if not built_in or self._transport.is_local or os.path.isdir(spec.location["path"]):
+            return spec
+        return through_server(self._transport.endpoint, self._transport.token, workspace, name)
 
     def register_dataset(self, workspace: str, body: dict[str, Any]) -> DatasetView:
         return from_json(DatasetView, self._transport.post(f"/workspaces/{workspace}/datasets", body))

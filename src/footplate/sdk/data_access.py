@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
 
-from footplate.domain.datasets import BUILT_IN_DATASTORES, datastores_of
+from footplate.domain.codec import to_json
+from footplate.domain.data import FOLDER
+from footplate.domain.datasets import BUILT_IN_DATASTORES, datastores_of, through_server
 from footplate.sdk.exceptions import Kinds, UserErrorException
 
 if TYPE_CHECKING:
@@ -21,8 +23,11 @@ def store_spec(workspace: Workspace, name: str) -> Dict[str, Any]:
         spec = session.get(f"/runs/{run}/datastores/{name}", kinds=_KINDS)  # a job's token opens what its run named
     else:
         spec = session.post(f"/workspaces/{workspace.id}/datastores/{name}/access", {}, _KINDS)
-    _refuse_elsewhere(name, spec, session.is_local)
-    return spec
+    if session.is_local or name not in BUILT_IN_DATASTORES or spec["kind"] != FOLDER:
+        return spec
+    if os.path.isdir(spec["location"]["path"]):  # the server's machine, or a disk that it shares
+        return spec
+    return to_json(through_server(session.endpoint, session.token, workspace.id, name))
 
 
 def stores_of(workspace: Optional[Workspace], definition: Mapping[str, Any]) -> Dict[str, Any]:
@@ -35,13 +40,3 @@ def stores_of(workspace: Optional[Workspace], definition: Mapping[str, Any]) -> 
 
 def run_of_this_process() -> Optional[str]:
     return os.environ.get("FOOTPLATE_RUN_ID") if os.environ.get("FOOTPLATE_ENDPOINT") else None
-
-
-def _refuse_elsewhere(name: str, spec: Mapping[str, Any], is_local: bool) -> None:
-    """The built-in stores are folders of the server's machine, and a folder of that name here would be another one."""
-    if name in BUILT_IN_DATASTORES and not is_local and not os.path.isdir(spec["location"]["path"]):
-        raise UserErrorException(
-            f"datastore {name!r} is a folder of the server's machine, and this is another one",
-            hint="register a store that both reach (an S3 bucket, a blob container, a shared folder) and make it the "
-            "default: datastore.set_as_default()",
-        )

@@ -34,6 +34,10 @@ class Session:
         return self._transport.endpoint
 
     @property
+    def token(self) -> Optional[str]:
+        return self._transport.token
+
+    @property
     def is_local(self) -> bool:
         return self._transport.is_local
 

@@ -1,7 +1,8 @@
 """Who may do what over TCP. (On the Unix socket the file mode has decided, and nothing here is in the way.)
 
-The server's own token may do everything. A run's token reaches that run and the runs below it, blobs, and reads of the
-run's workspace; it may start children of these runs, register models and datasets of theirs, and nothing else.
+The server's own token may do everything. A run's token reaches that run and the runs below it, blobs, reads of the
+run's workspace, and the files of built-in datastores that its inputs and outputs name; it may start children of these
+runs, register models and datasets of theirs, and nothing else.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from footplate.server.answers import answer_error
 _OWN = re.compile(r"/runs/([^/]+)(?:/.*)?", re.DOTALL)  # a file's name may hold a line break
 _BLOBS = re.compile(r"/blobs/[^/]+")
 _WORKSPACE = re.compile(r"/workspaces/([^/]+)(/.*)?", re.DOTALL)
+_STORE_FILES = re.compile(r"/datastores/([^/]+)/files(?:/|$)")
 MAX_SPEC = 16 << 20
 
 
@@ -32,14 +34,21 @@ class _Runs(Protocol):
     def view(self, run: str) -> RunView: ...
 
 
+class _Datastores(Protocol):
+    def access_for_run(self, run: str, name: str) -> object: ...
+
+
 class Directory(Protocol):
-    """What is asked of the services: whose a token is, and where a run belongs."""
+    """What is asked of the services: whose a token is, where a run belongs, and which data it was given."""
 
     @property
     def tokens(self) -> _Tokens: ...
 
     @property
     def runs(self) -> _Runs: ...
+
+    @property
+    def datastores(self) -> _Datastores: ...
 
 
 class Guard:
@@ -81,6 +90,9 @@ class Guard:
             return receive
         if not workspace or workspace[1] != (await asyncio.to_thread(self._directory.runs.view, run)).workspace:
             raise _beyond(run, scope)
+        if files := _STORE_FILES.match(workspace[2] or ""):
+            await asyncio.to_thread(self._directory.datastores.access_for_run, run, files[1])
+            return receive
         if method in ("GET", "HEAD"):
             return receive
         if method != "POST" or workspace[2] not in _NAMES_ITS_RUN:

@@ -24,7 +24,9 @@ from footplate.services.nodes import NodeService
 from footplate.services.orchestrator import Orchestrator
 from footplate.services.runs import RunService
 from footplate.services.secrets import SecretService
+from footplate.services.settings import read_store
 from footplate.services.stacks import StackService
+from footplate.services.store_files import StoreFileService
 from footplate.services.tokens import TokenService
 from footplate.services.workspaces import WorkspaceService
 from footplate.storage import Store
@@ -56,7 +58,9 @@ class Services:
         self.orchestrator = Orchestrator(store, hub.publish, endpoint, home, load_engine, watch_seconds)
         self.workspaces = WorkspaceService(store)
         self.computes = ComputeService(store, self.orchestrator, home)
+        store.datastores.lie_in(read_store(home))
         self.datastores = DatastoreService(store)
+        self.store_files = StoreFileService(store)
         self.datasets = DatasetService(store)
         self.runs = RunService(store, self.orchestrator, self.computes, self.datasets, hub.publish)
         self.files = FileService(store, hub.publish)

@@ -8,6 +8,10 @@ image = docker.io/library/python:{python}-slim      for who asks for a container
 
 [computes]
 shapes = nearest            or exact: a run on a cluster whose vm_size this machine does not have is refused
+
+[store]                     where the built-in datastores of all workspaces lie, instead of folders of the home: the
+kind = s3                   fields of a StoreSpec, credentials among them, which close the file to all other users
+bucket = team-data
 """
 
 from __future__ import annotations
@@ -16,10 +20,13 @@ import configparser
 from dataclasses import dataclass
 from pathlib import Path
 
+from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, FOLDER, GCS, S3, StoreSpec, credential_fields
 from footplate.environments.base import Workshop
-from footplate.errors import InvalidInput
+from footplate.errors import InvalidInput, NotAllowed
 
 NAME = "settings.ini"
+STORE = "store"
+STORES = (FOLDER, S3, GCS, AZURE_BLOB, ADLS_GEN2)
 _KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
     "environments": {
         "interpreters": ("nearest", "exact"),
@@ -43,21 +50,46 @@ class Settings:
 
 def read_settings(home: Path) -> Settings:
     """What the file says; the defaults without one. A word that is not known is refused with those that are."""
-    path = home / NAME
-    if not path.exists():
-        return Settings()
+    path, parser = home / NAME, _parse(home / NAME)
+    found: dict[str, str] = {}
+    for section in parser.sections():
+        if section != STORE:
+            for name, value in parser.items(section):
+                found[name] = _check(path, section, name, value.strip())
+    return Settings(**found)
+
+
+def read_store(home: Path) -> StoreSpec | None:
+    """The store that `[store]` describes, for the built-in datastores of all workspaces."""
+    path, parser = home / NAME, _parse(home / NAME)
+    if not parser.has_section(STORE):
+        return None
+    given = {name: value.strip() for name, value in parser.items(STORE)}
+    kind = given.pop("kind", "")
+    if kind not in STORES:
+        raise InvalidInput(f"{path} has a [store] of the kind {kind!r}", f"use one of {', '.join(STORES)}")
+    secrets = credential_fields(kind)
+    spec = StoreSpec(
+        kind,
+        {name: value for name, value in given.items() if name not in secrets},
+        {name: value for name, value in given.items() if name in secrets},
+    ).check()
+    if spec.credentials and path.stat().st_mode & 0o077:
+        raise NotAllowed(f"{path} holds credentials and is open to other users", f"close it with: chmod 600 {path}")
+    return spec
+
+
+def _parse(path: Path) -> configparser.ConfigParser:
     parser = configparser.ConfigParser(interpolation=None)
+    if not path.exists():
+        return parser
     try:
         parser.read(path, encoding="utf-8")
     except (configparser.Error, UnicodeDecodeError) as error:
         raise InvalidInput(
             f"{path} cannot be read: {error}", "write it as:\n[environments]\ninterpreters = exact"
         ) from None
-    found: dict[str, str] = {}
-    for section in parser.sections():
-        for name, value in parser.items(section):
-            found[name] = _check(path, section, name, value.strip())
-    return Settings(**found)
+    return parser
 
 
 def workshop_of(home: Path) -> Workshop:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Row, delete, select
 
-from footplate.domain.data import StoreSpec
+from footplate.domain.data import FOLDER, StoreSpec
 from footplate.domain.datasets import BUILT_IN_DATASTORES, DEFAULT_DATASTORE, DatastoreView
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage.database import Database
@@ -17,16 +17,21 @@ from footplate.storage.faults import translated
 from footplate.storage.schema import datastores, default_datastores
 from footplate.storage.sealing import Seal
 
-FOLDER = "stores"
+STORES = "stores"
 
 
 class Datastores:
-    """The built-in ones are folders of the home: in no table, because a home may be moved."""
+    """The built-in ones are folders of the home, or of the store that `lie_in` names: in no table, for both move."""
 
     def __init__(self, home: Path, database: Database, seal: Seal) -> None:
-        self._folder = home / FOLDER
+        self._folder = home / STORES
         self._database = database
         self._seal = seal
+        self._base: StoreSpec | None = None
+
+    def lie_in(self, base: StoreSpec | None) -> None:
+        """Have the built-in ones of every workspace below a folder of `base`; nothing that lies elsewhere is moved."""
+        self._base = base
 
     def put(self, view: DatastoreView, credentials: dict[str, Any], replace: bool) -> DatastoreView:
         """Conflict when it exists and is not to be replaced; the same once more changes nothing."""
@@ -63,7 +68,7 @@ class Datastores:
     def access(self, workspace: str, name: str) -> StoreSpec:
         """With its credentials, in one query: nodes wait for it before a run starts."""
         if name in BUILT_IN_DATASTORES:
-            return StoreSpec("folder", {"path": self._folder_of(workspace, name)})
+            return self._place(workspace, name)
         row = self._row(workspace, name)
         if row is None:
             raise _no_datastore(name)
@@ -71,6 +76,20 @@ class Datastores:
             return StoreSpec(row.kind, row.location)
         opened = self._seal.open(f"the credentials of datastore {name!r}", row.sealed)
         return StoreSpec(row.kind, row.location, json.loads(opened))
+
+    def folder(self, workspace: str, name: str) -> StoreSpec:
+        """The folder of a built-in one: the only kind whose files the server itself hands out."""
+        spec = self.access(workspace, name)
+        if name not in BUILT_IN_DATASTORES or spec.kind != FOLDER:
+            raise InvalidInput(
+                f"datastore {name!r} is no folder of the server", "open it where it lies: POST …/datastores/NAME/access"
+            )
+        return spec
+
+    def coming(self, workspace: str, name: str) -> Path:
+        """Where the pieces of large files lie until the last one has come: on the same disk, and in no listing."""
+        folder = Path(self.folder(workspace, name).location["path"])
+        return folder.parent / f".coming-{name}"
 
     def list(self, workspace: str) -> builtins.list[DatastoreView]:
         """By name, the built-in ones among them."""
@@ -110,14 +129,20 @@ class Datastores:
             return connection.execute(select(datastores).where(c.workspace == workspace, c.name == name)).one_or_none()
 
     def _built_in(self, workspace: str, name: str, default: str) -> DatastoreView:
-        folder = self._folder_of(workspace, name)
-        return DatastoreView(workspace, name, "folder", {"path": folder}, is_default=name == default)
+        spec = self._place(workspace, name)
+        secret = bool(spec.credentials)
+        return DatastoreView(workspace, name, spec.kind, spec.location, secret, is_default=name == default)
 
-    def _folder_of(self, workspace: str, name: str) -> str:
-        folder = self._folder / workspace / name
+    def _place(self, workspace: str, name: str) -> StoreSpec:
+        """Where a built-in one lies. Its folder is made, so that whoever does not see it knows to be elsewhere."""
+        if self._base is not None and self._base.kind != FOLDER:
+            above = self._base.location.get("prefix", "").strip("/")
+            prefix = "/".join(part for part in (above, workspace, name) if part)
+            return StoreSpec(self._base.kind, {**self._base.location, "prefix": prefix}, self._base.credentials)
+        root = self._folder if self._base is None else Path(self._base.location["path"]).expanduser()
         with translated():
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return str(folder)
+            (root / workspace / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        return StoreSpec(FOLDER, {"path": str(root / workspace / name)})
 
 
 def _view(row: Row[Any], default: str) -> DatastoreView:

@@ -1,7 +1,7 @@
 """Real servers of data for tests, started on a free port of this machine in a folder of their own.
 
-Azurite (Azure Blob) comes from npm into `.node/` (scripts/node_packages.sh), rclone's S3 from PyPI. Each is started by
-its constructor and ended by `stop`.
+Azurite (Azure Blob) comes from npm into `.node/` (scripts/node_packages.sh), rclone's S3 from PyPI; our own is here.
+Each is started by its constructor and ended by `stop`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import time
 import uuid
 from pathlib import Path
 
+from footplate.client.transport import Transport
 from footplate.domain.data import AZURE_BLOB, S3, StoreSpec
+from footplate.domain.datasets import DEFAULT_DATASTORE, through_server
 from footplate.errors import Unavailable
 from footplate.testing.azure_requests import create_container
 
@@ -119,6 +121,48 @@ class RcloneS3(_Server):
     def new_store(self) -> StoreSpec:
         location = {"bucket": self.BUCKET, "endpoint": self.address, "prefix": uuid.uuid4().hex[:16]}
         return StoreSpec(S3, location, {"access_key_id": self.KEY, "secret_access_key": self.SECRET})
+
+
+class TeamServer(_Server):
+    """A Footplate server on TCP. `elsewhere`: its home is not to be seen from here, as on another machine."""
+
+    TOKEN = "token-of-the-tests"
+
+    def __init__(self, elsewhere: bool = False, settings: str = "") -> None:
+        self._elsewhere, self._settings = elsewhere, settings
+        super().__init__("team")
+
+    def _argv(self) -> list[str]:
+        home, secret = self.folder / "home", self.folder / "secret"
+        secret.touch(mode=0o600)
+        secret.write_text(self.TOKEN)
+        self.home = self.folder / "real" if self._elsewhere else home
+        for folder in {home, self.home}:
+            folder.mkdir(mode=0o700)
+        if self._settings:
+            (self.home / "settings.ini").touch(mode=0o600)
+            (self.home / "settings.ini").write_text(self._settings)
+        command = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", "127.0.0.1"]
+        command += ["--port", str(self.port), "--token-file", str(secret)]
+        if not self._elsewhere:
+            return command
+        hide = f'mount --bind {self.home} {home} && exec "$@"'  # in a namespace of its own
+        return ["unshare", "-m", "sh", "-c", hide, "sh", *command]
+
+    def new_store(self) -> StoreSpec:
+        """The default datastore of a new workspace, as who does not see the server's folders opens it."""
+        transport = Transport(self.address, self.TOKEN)
+        body = {"name": f"w{uuid.uuid4().hex[:16]}", "subscription_id": "s", "resource_group": "g"}
+        workspace = str(transport.post("/workspaces", {**body, "if_exists": "return"})["id"])
+        return through_server(self.address, self.TOKEN, workspace, DEFAULT_DATASTORE)
+
+
+def can_hide() -> bool:
+    """Whether a server's home can be hidden from us, which takes the rights to mount."""
+    try:
+        return subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
 
 
 def _free_port() -> int:

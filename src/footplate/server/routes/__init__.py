@@ -18,6 +18,7 @@ from footplate.server.routes import (
     nodes,
     runs,
     secrets,
+    store_files,
     workspaces,
 )
 
@@ -35,6 +36,7 @@ def routers() -> list[APIRouter]:
         models,
         secrets,
         datastores,
+        store_files,
         datasets,
         environments,
         locks,

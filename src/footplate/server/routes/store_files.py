@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from footplate.domain.data import Entry
+from footplate.server.answers import answer, encode
+from footplate.server.routes.parsing import ServicesOf, tail_of_path
+
+router = APIRouter(tags=["datastores"])
+
+_FILES = "/workspaces/{workspace}/datastores/{name}/files"
+_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
+
+
+@router.get(_FILES, response_class=StreamingResponse)
+def list_store_files(
+    workspace: str, name: str, services: ServicesOf, prefix: str = "", children: bool = False
+) -> Response:
+    """A line for every page of files, `[[path, size, etag, modified], …]`, and their number as the last line."""
+    if children:
+        found = services.store_files.children(workspace, name, prefix)
+        return answer({"folders": sorted(found.folders), "files": [entry[:4] for entry in sorted(found.files)]})
+    pages = services.store_files.list(workspace, name, prefix)
+    return StreamingResponse(_lines(pages), media_type="application/x-ndjson")
+
+
+def _lines(pages: Iterator[list[Entry]]) -> Iterator[bytes]:
+    count = 0
+    for page in pages:
+        count += len(page)
+        yield encode([entry[:4] for entry in page]) + b"\n"
+    yield b"%d\n" % count
+
+
+@router.get(_FILES + "/{path:any}", response_class=StreamingResponse)
+def read_store_file(workspace: str, name: str, request: Request, services: ServicesOf, stat: bool = False) -> Response:
+    """The file, or the range of it that a `Range` header asks for."""
+    path = _path(request, workspace, name)
+    if stat:
+        return answer(services.store_files.stat(workspace, name, path)[:4])
+    file = services.store_files.read(workspace, name, path)
+    etag, size = f'"{file.entry.etag}"', file.entry.size
+    headers = {"etag": etag, "accept-ranges": "bytes"}
+    wanted = _RANGE.fullmatch(request.headers.get("range", ""))
+    if wanted is None or request.headers.get("if-range", etag) != etag:
+        headers["content-length"] = str(size)
+        return StreamingResponse(file.read(0, size), 200, headers, "application/octet-stream")
+    start, end = int(wanted[1]), min(int(wanted[2]) + 1 if wanted[2] else size, size)
+    if start >= end:
+        headers["content-range"] = f"bytes */{size}"
+        return StreamingResponse(file.read(0, 0), 416, headers)
+    headers.update({"content-range": f"bytes {start}-{end - 1}/{size}", "content-length": str(end - start)})
+    return StreamingResponse(file.read(start, end), 206, headers, "application/octet-stream")
+
+
+@router.put(_FILES + "/{path:any}")
+async def write_store_file(
+    workspace: str,
+    name: str,
+    request: Request,
+    services: ServicesOf,
+    if_absent: bool = False,
+    upload: str | None = None,
+    offset: Annotated[int, Query(ge=0)] = 0,
+    size: Annotated[int, Query(ge=0)] = 0,
+) -> Response:
+    """A whole file; or, with `upload`, a piece at `offset` of one of `size` bytes. Answers how much has come."""
+    path, data = _path(request, workspace, name), await request.body()
+    files = services.store_files
+    if upload is None:
+        done = await asyncio.to_thread(files.put, workspace, name, path, data, if_absent)
+    else:
+        done = await asyncio.to_thread(files.append, workspace, name, path, upload, offset, size, data, if_absent)
+    return answer({"size": done.size, "entry": done.entry[:4] if done.entry else None})
+
+
+@router.delete(_FILES + "/{path:any}", status_code=204)
+def delete_store_file(workspace: str, name: str, request: Request, services: ServicesOf) -> None:
+    services.store_files.delete(workspace, name, _path(request, workspace, name))
+
+
+def _path(request: Request, workspace: str, name: str) -> str:
+    return tail_of_path(request, f"/workspaces/{workspace}/datastores/{name}/files/")

@@ -1,0 +1,127 @@
+"""Files of the built-in datastores, for clients and nodes that do not see the server's folders.
+
+A large file comes by pieces, each at its offset, into a file beside the store: a repeated piece changes nothing, and
+whoever was cut off asks how much has come and goes on. It gets its name when the last piece is on the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+
+from footplate.data.base import Children
+from footplate.data.folder import FolderStore
+from footplate.data.partial import boot
+from footplate.domain.data import Entry
+from footplate.domain.names import check_name
+from footplate.errors import InvalidInput, NotFound
+from footplate.storage import Store, growing
+
+_CHUNK = 1 << 20
+_FORGOTTEN_SECONDS = 7 * 24 * 3600.0
+"""Pieces of a file whose sender has not come back for so long are removed."""
+
+
+@dataclass(frozen=True)
+class Received:
+    """How much of a file has come; the file itself when that was all."""
+
+    size: int
+    entry: Entry | None = None
+
+
+class OpenFile:
+    """A file as it is now, whatever its name comes to mean while it is read."""
+
+    def __init__(self, entry: Entry, file: FileIO) -> None:
+        self.entry = entry
+        self._file = file
+
+    def read(self, start: int, end: int) -> Iterator[bytes]:
+        """The bytes from `start` to `end`; then it is closed."""
+        with self._file as file:
+            while start < end and (chunk := os.pread(file.fileno(), min(_CHUNK, end - start), start)):
+                start += len(chunk)
+                yield chunk
+
+
+class StoreFileService:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._locks = growing.KeyedLocks()
+
+    def list(self, workspace: str, name: str, folder: str) -> Iterator[list[Entry]]:
+        return self._open(workspace, name).list(folder)
+
+    def children(self, workspace: str, name: str, folder: str) -> Children:
+        return self._open(workspace, name).children(folder)
+
+    def stat(self, workspace: str, name: str, path: str) -> Entry:
+        return self._open(workspace, name).stat(path)
+
+    def read(self, workspace: str, name: str, path: str) -> OpenFile:
+        return OpenFile(*self._open(workspace, name).open(path))
+
+    def put(self, workspace: str, name: str, path: str, data: bytes, if_absent: bool) -> Received:
+        entry = self._open(workspace, name).put(path, data, if_absent=if_absent)
+        return Received(entry.size, entry)
+
+    def append(
+        self, workspace: str, name: str, path: str, upload: str, offset: int, size: int, data: bytes, if_absent: bool
+    ) -> Received:
+        """A piece of a file of `size` bytes. `upload` tells one sending of it from another."""
+        if offset + len(data) > size:
+            raise InvalidInput(f"a piece that ends at byte {offset + len(data)} of {size}", "send what there is")
+        store, target = self._open(workspace, name), check_name(path)
+        coming = self._store.datastores.coming(workspace, name)
+        aside = coming / _key(target, upload, size)
+        with self._locks.hold(str(aside)):
+            if offset == 0 and not data:
+                _sweep(coming)
+            if known := _taken(store, target, aside):
+                return Received(size, known)
+            come = growing.append(aside, offset, data)
+            if come < size:
+                return Received(come)
+            entry = store.take(target, aside, if_absent=if_absent)
+            _done(aside).write_text(entry.etag)
+            return Received(size, entry)
+
+    def delete(self, workspace: str, name: str, path: str) -> None:
+        self._open(workspace, name).delete(path)
+
+    def _open(self, workspace: str, name: str) -> FolderStore:
+        return FolderStore(self._store.datastores.folder(workspace, name))
+
+
+def _key(path: str, upload: str, size: int) -> str:
+    """Of this boot of the machine: what a power cut left of pieces is anybody's guess."""
+    told = "\0".join((path, upload, str(size))).encode("utf-8", "surrogateescape") + boot()
+    return hashlib.sha256(told).hexdigest()
+
+
+def _done(aside: Path) -> Path:
+    """The note that the last piece has come: who did not hear the answer sends it again."""
+    return aside.with_suffix(".done")
+
+
+def _taken(store: FolderStore, path: str, aside: Path) -> Entry | None:
+    """The file that this sending has become, as long as nobody has changed it since."""
+    with contextlib.suppress(FileNotFoundError, NotFound):
+        etag, entry = _done(aside).read_text(), store.stat(path)
+        return entry if entry.etag == etag else None
+    return None
+
+
+def _sweep(coming: Path) -> None:
+    if not coming.is_dir():
+        return
+    for aside in coming.iterdir():
+        if time.time() - aside.stat().st_mtime > _FORGOTTEN_SECONDS:
+            aside.unlink(missing_ok=True)
