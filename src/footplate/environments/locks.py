@@ -73,6 +73,8 @@ def key(spec: EnvironmentSpec, workshop: Workshop, environ: Mapping[str, str]) -
     }
     if "curated" in spec.options:
         content["curated"] = spec.options["curated"]
+        if spec.options.get("mpi"):
+            content["mpi"] = True
     if spec.builder == "conda":
         content["channels"] = conda.settings_key(spec, workshop)
     if spec.builder == "container":

@@ -24,8 +24,12 @@ _BOUND = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)\s*")
 _log = logging.getLogger(__name__)
 
 
-def to_spec(environment: Environment, runtime: Optional[DockerConfiguration] = None) -> EnvironmentSpec:
+def to_spec(
+    environment: Environment, runtime: Optional[DockerConfiguration] = None, mpi: bool = False
+) -> EnvironmentSpec:
     """`runtime` is how the run configuration wants containers started; it wins over the environment's own section.
+
+    `mpi` says that the run starts over MPI: Azure's curated environments have Horovod for that.
 
     Builders: "existing" for an interpreter that is there, "venv" when all packages come from pip, else "conda".
     """
@@ -40,6 +44,8 @@ def to_spec(environment: Environment, runtime: Optional[DockerConfiguration] = N
         return EnvironmentSpec(name, version, "existing", interpreter, variables=variables, options=options)
     if environment.curated is not None:
         options["curated"] = environment.curated
+        if mpi:
+            options["mpi"] = True
     pip = [line for line in dependencies.pip_packages if not _is_ours(line) or _PANDAS.search(line)]
     lines = (*dependencies.pip_options, *pip)
     chosen = _python(dependencies)

@@ -121,15 +121,15 @@ def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[RunData
     run_config.script, run_config.command, run_config.arguments = program.script, program.command, shown
     run_config.data, run_config.data_references = dict(data.data), dict(data.references)
     run_config.output_data = dict(data.output_data)
-    history = run_config.history
+    history, processes = run_config.history, distribution(run_config)
     return RunSpec(
         experiment=experiment,
         type=SCRIPT_RUN,
         program=program,
         target=target_name(run_config.target),
-        environment=to_spec(run_config.environment, run_config.docker),
+        environment=to_spec(run_config.environment, run_config.docker, mpi=processes.kind == "mpi"),
         environment_variables={str(k): str(v) for k, v in run_config.environment_variables.items()},
-        distribution=distribution(run_config),
+        distribution=processes,
         max_seconds=_seconds(run_config.max_run_duration_seconds),
         gpus=GpuRequest(run_config.gpus, run_config.gpus_per_process, run_config.needs_gpus),
         max_attempts=run_config.max_attempts,

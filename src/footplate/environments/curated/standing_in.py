@@ -17,12 +17,16 @@ from footplate.errors import InvalidInput
 OPTION = "curated"
 """The key of a spec's options: the name of the curated environment that the spec was made from."""
 
+MPI = "mpi"
+"""The key of a spec's options that says that the run starts over MPI."""
+
 
 def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say, resolve: Callable[[EnvironmentSpec], Lock]) -> Lock:
     """What the user added to a clone, or took out of it, holds for both."""
     entry = curated.find(str(spec.options[OPTION]))
     if entry is None or entry.nearest is None:
         return resolve(spec)
+    spec = _with_mpi(spec, entry)
     try:
         found = resolve(_only_wheels(spec, entry))
         return replace(found, warnings=(*_about_left_out(spec, entry), *found.warnings))
@@ -54,6 +58,15 @@ def _lines(spec: EnvironmentSpec) -> list[str]:
     return clean([*spec.requirements, *(str(line) for line in wanted.get("pip") or ())])
 
 
+def _with_mpi(spec: EnvironmentSpec, entry: Curated) -> EnvironmentSpec:
+    """Azure's had Horovod; here only those get it who start over MPI, for building it takes minutes."""
+    if not spec.options.get(MPI):
+        return spec
+    named = {name_of(line) for line in _lines(spec)}
+    more = [line for line in entry.with_mpi if name_of(line) not in named]
+    return _with_lines(spec, lambda lines: [*lines, *more])
+
+
 def _only_wheels(spec: EnvironmentSpec, entry: Curated) -> EnvironmentSpec:
     """A source archive of an old framework resolves well, and then fails in the compiler after minutes."""
     names = [name_of(line) for line in entry.requirements if name_of(line) not in entry.source_only]
@@ -63,9 +76,10 @@ def _only_wheels(spec: EnvironmentSpec, entry: Curated) -> EnvironmentSpec:
 
 def _swapped(spec: EnvironmentSpec, entry: Curated, instead: Curated) -> EnvironmentSpec:
     def swap(lines: Sequence[str]) -> list[str]:
-        own = [line for line in lines if line not in entry.requirements]
+        own = [line for line in lines if line not in (*entry.requirements, *entry.with_mpi)]
         named = {name_of(line) for line in own}
-        return [*(line for line in instead.requirements if name_of(line) not in named), *own]
+        wanted = [*instead.requirements, *(instead.with_mpi if spec.options.get(MPI) else ())]
+        return [*(line for line in wanted if name_of(line) not in named), *own]
 
     made = _with_lines(spec, swap)
     python = instead.python if spec.python == entry.python else spec.python

