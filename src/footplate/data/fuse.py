@@ -5,8 +5,6 @@ What is mounted never changes, so the kernel is told to remember everything that
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import errno
 import importlib
 import os
@@ -20,6 +18,7 @@ from typing import Any
 from footplate.data.base import Store
 from footplate.data.cache import Cache
 from footplate.data.reading import BlockFile, CachedFile, open_remote
+from footplate.data.sysmount import READ_AHEAD, fuse_library
 from footplate.data.transfer import store_of
 from footplate.data.tree import Tree
 from footplate.domain.data import Item
@@ -28,18 +27,13 @@ from footplate.errors import FootplateError
 
 def _load() -> Any:
     """mfusepy, told which library to take: left to itself it starts ldconfig and a compiler to look for one."""
-    for name in ("libfuse3.so.3", "libfuse3.so.4"):
-        with contextlib.suppress(OSError):
-            ctypes.CDLL(name)
-            os.environ.setdefault("FUSE_LIBRARY_PATH", name)
-            break
+    os.environ.setdefault("FUSE_LIBRARY_PATH", fuse_library() or "")
     return importlib.import_module("mfusepy")
 
 
 mfusepy: Any = _load()
 _THREADS = 16
 _REMEMBER_SECONDS = 24 * 3600
-_READ_AHEAD = 1024 * 1024
 
 
 class Files(mfusepy.Operations):
@@ -56,7 +50,7 @@ class Files(mfusepy.Operations):
 
     def init_with_config(self, connection: Any, config: Any) -> None:
         if connection is not None:
-            connection.max_readahead = _READ_AHEAD
+            connection.max_readahead = READ_AHEAD
         self._ready()
 
     def getattr(self, path: str, fh: int | None = None) -> dict[str, Any]:
@@ -123,7 +117,10 @@ class Files(mfusepy.Operations):
 
 
 def serve(tree: Tree, stores: Mapping[str, Store], cache: Cache, at: str, ready: Callable[[], None]) -> None:
-    """Mount at `at`, call `ready`, and return when it is unmounted."""
+    """Mount at `at`, or serve what is mounted if that is a device (`/dev/fd/…`), and return when it is unmounted.
+
+    `ready` is called when the first who look are about to be answered.
+    """
     remember = {f"{what}_timeout": _REMEMBER_SECONDS for what in ("attr", "entry", "negative", "ac_attr")}
     options = {"foreground": True, "ro": True, "fsname": "footplate", "kernel_cache": True}
     mfusepy.FUSE(Files(tree, stores, cache, ready), at, **options, **remember)

@@ -10,7 +10,8 @@ more; then it unmounts. Another owner may take the lock meanwhile. The file syst
 unmounts when its parent is gone, as the parent does when the child is; if both are killed at once, the next mount on
 this machine finds a record that nobody has locked, and cleans up (`mount.sweep`).
 
-A run on remote data waits for this process to be ready, so it loads only what it needs, when it needs it.
+Who mounts as root mounts at once, and hands the device of FUSE over: whoever looks there before the child serves waits
+for it. Others wait for this process to be ready. So it loads only what it needs, when it needs it.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda number, frame: os.write(tell, b"x"))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     child = _start_serving(task) if task.get("serve") else None
+    if task.get("device") is not None:
+        os.close(task["device"])  # the child's alone: when it dies, whoever reads is told, and does not wait for ever
     threading.Thread(target=_watch_owner, args=(record, tell), daemon=True).start()
     waiting = [told] if child is None else [told, os.pidfd_open(child)]
     select.select(waiting, [], [])
@@ -138,7 +141,8 @@ def _serve(task: dict[str, Any]) -> None:
     from footplate.data import fuse  # here and below: only the child that serves pays for loading them
 
     stores, cache, tree = _open(task)
-    fuse.serve(tree, stores, cache, task["at"], _say_ready)
+    at = task["at"] if task["device"] is None else f"/dev/fd/{task['device']}"
+    fuse.serve(tree, stores, cache, at, _say_ready)
 
 
 def _open(task: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -156,7 +160,8 @@ def _open(task: dict[str, Any]) -> tuple[Any, Any, Any]:
 
 
 def _say_ready() -> None:
-    os.write(1, b"ready\n")
+    with suppress(BrokenPipeError):  # not everybody waits for it
+        os.write(1, b"ready\n")
 
 
 def _make_view(task: dict[str, Any]) -> None:

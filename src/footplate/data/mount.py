@@ -141,8 +141,10 @@ class _NotServed(Unavailable):
 
 
 def has_fuse() -> bool:
-    """Whether it looks so; the library itself is loaded by the process that serves."""
-    return os.access("/dev/fuse", os.R_OK | os.W_OK) and importlib.util.find_spec("mfusepy") is not None
+    """Whether it looks so; all that is in Python is loaded by the process that serves."""
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK) or sysmount.fuse_library() is None:
+        return False
+    return importlib.util.find_spec("mfusepy") is not None
 
 
 def _show(source: str, at: str, cache: Cache, view: View | None) -> Mount:
@@ -160,19 +162,31 @@ def _show(source: str, at: str, cache: Cache, view: View | None) -> Mount:
 
 
 def _serve(at: str, cache: Cache, stores: Mapping[str, StoreSpec], task: dict[str, Any]) -> Mount:
+    """Over FUSE. Where we may mount, nobody waits for the process that serves: a script is started beside it."""
+    specs = {label: to_json(spec.check()) for label, spec in stores.items()}
+    if task["listing"]:
+        Listing(task["listing"]).close()  # a damaged one is an error here, and not in the script
     point = _free_point(at)
     record = _Record.new(cache, point)
     try:
-        specs = {label: to_json(spec.check()) for label, spec in stores.items()}
+        device = _mount_fuse(point)
         record.start_keeper(
-            {"serve": True, "view": None, "stores": specs, "cache": cache.folder, "limit": cache.limit, **task}
+            {"serve": True, "view": None, "stores": specs, "cache": cache.folder, "limit": cache.limit, **task}, device
         )
-        record.wait_until_ready()
+        if device is None:
+            record.wait_until_ready()
     except BaseException:
         sysmount.unmount(point)
         record.close(point)
         raise
     return Mount(point, "over FUSE, read as it is needed", record)
+
+
+def _mount_fuse(point: str) -> int | None:
+    try:
+        return sysmount.mount_fuse(point)
+    except OSError:  # not root: libfuse asks its helper, once it is loaded
+        return None
 
 
 def _free_point(at: str, is_file: bool = False) -> str:
@@ -215,19 +229,25 @@ class _Record:
         os.rename(aside, path)
         return _Record(path, lock)
 
-    def start_keeper(self, task: dict[str, Any]) -> None:
+    def start_keeper(self, task: dict[str, Any], device: int | None = None) -> None:
+        """`device` is that of a FUSE mount, and the keeper's from here on."""
         self._log = os.memfd_create("mount", os.MFD_CLOEXEC)
         code = _BOOT.format(path=[os.path.abspath(folder) for folder in sys.path])
         with open(f"{self.path}/mount.json", encoding="utf-8") as file:
-            line = json.dumps({"record": self.path, **json.load(file), **task})
-        self._keeper = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            start_new_session=True,  # a Ctrl-C is not for it
-            cwd="/",
-        )
+            line = json.dumps({"record": self.path, **json.load(file), "device": device, **task})
+        try:
+            self._keeper = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", code],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                start_new_session=True,  # a Ctrl-C is not for it
+                cwd="/",
+                pass_fds=[] if device is None else [device],
+            )
+        finally:
+            if device is not None:
+                os.close(device)
         assert self._keeper.stdin is not None
         with self._keeper.stdin as stdin:  # on stdin: there may be credentials in it
             stdin.write(line.encode() + b"\n")

@@ -16,7 +16,7 @@ from footplate.data.base import Report
 from footplate.data.cache import Cache
 from footplate.data.mount import Mount, mount_folder, mount_listing
 from footplate.data.resolve import WEB, resolve, web_store
-from footplate.data.stores import open_store
+from footplate.data.stores import open_later, open_store
 from footplate.domain import names
 from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import sources_of
@@ -88,11 +88,11 @@ def _whole_source(wanted: Wanted) -> tuple[StoreSpec, str] | None:
     if len(sources) != 1 or wanted.definition.get("steps") or "datastore" not in sources[0]:
         return None
     path, spec = str(sources[0]["path"]), wanted.stores[str(sources[0]["datastore"])]
-    return None if names.is_pattern(path) or open_store(spec).folder is None else (spec, path)
+    return None if names.is_pattern(path) or open_later(spec).folder is None else (spec, path)
 
 
 def _is_file(spec: StoreSpec, path: str) -> bool:
-    folder = open_store(spec).folder
+    folder = open_later(spec).folder
     return folder is not None and (folder / names.clean_folder(path)).is_file()
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import functools
 import os
 
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND = 1, 2, 4, 32, 4096
 _MNT_DETACH = 2
+READ_AHEAD = 1024 * 1024
+"""How much of a remote file the kernel asks for at once: as much as one request of FUSE can carry."""
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -20,8 +25,38 @@ def bind_read_only(source: str, at: str) -> None:
         raise
 
 
-def _mount(source: str, at: str, flags: int) -> None:
-    if _libc.mount(os.fsencode(source), os.fsencode(at), None, ctypes.c_ulong(flags), None) != 0:
+def mount_fuse(at: str) -> int:
+    """Mount a FUSE file system that nobody serves yet; the device to serve it by. OSError where that is not allowed.
+
+    Whoever looks there waits until somebody serves; once the device is closed everywhere, they are told so.
+    """
+    device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+    options = f"fd={device},rootmode=40000,user_id={os.geteuid()},group_id={os.getegid()}"
+    try:
+        _mount("footplate", at, _MS_RDONLY | _MS_NOSUID | _MS_NODEV, "fuse", options)
+    except OSError:
+        os.close(device)
+        raise
+    with contextlib.suppress(OSError, StopIteration):  # slower reads are no reason not to mount
+        number = next(line.split(b" ", 3)[2] for line in _mounted() if _point_of(line) == os.fsencode(at))
+        with open(f"/sys/class/bdi/{number.decode()}/read_ahead_kb", "w", encoding="ascii") as file:
+            file.write(str(READ_AHEAD // 1024))
+    return device
+
+
+@functools.lru_cache(maxsize=1)
+def fuse_library() -> str | None:
+    """The name of libfuse on this machine, None where there is none."""
+    for name in ("libfuse3.so.3", "libfuse3.so.4"):
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(name)
+            return name
+    return None
+
+
+def _mount(source: str, at: str, flags: int, kind: str | None = None, options: str | None = None) -> None:
+    named = [None if text is None else os.fsencode(text) for text in (source, at, kind, options)]
+    if _libc.mount(*named[:3], ctypes.c_ulong(flags), named[3]) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), at)
 
@@ -38,11 +73,16 @@ def unmount(at: str) -> None:
 def is_mounted(at: str) -> bool:
     """Also of a file system whose process is dead, where looking at the path itself would fail."""
     wanted = os.fsencode(at)
+    return any(_point_of(line) == wanted for line in _mounted())
+
+
+def _mounted() -> list[bytes]:
     with open("/proc/self/mountinfo", "rb") as file:
-        return any(_unescape(line.split(b" ", 5)[4]) == wanted for line in file)
+        return file.readlines()
 
 
-def _unescape(path: bytes) -> bytes:
+def _point_of(line: bytes) -> bytes:
+    path = line.split(b" ", 5)[4]
     for code, character in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\")):
         path = path.replace(code, character)
     return path

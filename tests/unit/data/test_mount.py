@@ -198,7 +198,13 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def family(record: str) -> list[int]:
-    """The keeper, and its child that serves."""
+    """The keeper, and its child that serves, which nobody has waited for."""
+    found = list[int]()
+    eventually(lambda: found.extend(look_for_family(record)) or found)
+    return found
+
+
+def look_for_family(record: str) -> list[int]:
     for entry in Path("/proc").iterdir():
         try:
             held = [os.readlink(link) for link in (entry / "fd").iterdir()] if entry.name.isdigit() else []
@@ -208,7 +214,7 @@ def family(record: str) -> list[int]:
             pids = [int(child) for child in Path(f"/proc/{entry.name}/task/{entry.name}/children").read_text().split()]
             if pids:
                 return [int(entry.name), *pids]
-    raise AssertionError("there is no keeper")
+    return []
 
 
 @needs_fuse
