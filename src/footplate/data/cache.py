@@ -76,6 +76,9 @@ class Cache:
                 os.utime(file)
         return file
 
+    def has(self, key: str) -> bool:
+        return os.path.exists(self._link(key))
+
     def open(self, store: Store, entry: Entry, pool: Executor, count: Count = lambda _: None) -> int:
         """The whole file, fetched if it is not here: open, and held until it is closed."""
         key = self.key(store, entry)

@@ -171,7 +171,8 @@ def _make_view(task: dict[str, Any]) -> None:
     from footplate.content.listing import Listing
     from footplate.data.views import make_view_of_cached
 
-    os.nice(19)
+    with suppress(OSError):  # only while nobody else wants the machine
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     stores, cache, _ = _open(task)
     make_view_of_cached(cache, task["digest"], Listing(task["listing"]), stores)
 

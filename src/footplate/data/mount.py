@@ -4,6 +4,7 @@
     a listing of remote     the view that an earlier run has left: in place, too, without any work per file
     files                   FUSE: files come as they are read; what was read whole stays for the next run
                             no FUSE: everything is fetched, and then in place
+                            to write to (`lend_listing`): everything is fetched, and changes are kept apart
 
 Each mount has a keeper (`keeper`), a process that unmounts when the owner is gone, however it went.
 """
@@ -128,6 +129,44 @@ def mount_listing(
             view = make_view(cache, digest, items, {label: open_store(spec) for label, spec in stores.items()}, report)
     try:
         return _show(view.path, str(at), cache, view)
+    except BaseException:
+        view.close()
+        raise
+
+
+def lend_listing(
+    listing: str,
+    digest: str,
+    stores: Mapping[str, StoreSpec],
+    at: Path | str,
+    changes: str,
+    cache: Cache,
+    report: Report | None = None,
+) -> Mount | None:
+    """The files of the listing at `at`, to change as one likes: no copies, yet what is written goes to `changes` alone.
+
+    None where that cannot be: `at` is not free, some of the data lies on this machine, or we may not mount.
+    """
+    if os.geteuid() != 0 or os.path.lexists(at) or any(open_later(spec).folder for spec in stores.values()):
+        return None
+    sweep(cache)
+    view = find_view(cache, digest)
+    if view is None:
+        if not sysmount.may_overlay(os.path.dirname(changes)):  # before all of it is fetched in vain
+            return None
+        with Listing(listing) as items:
+            view = make_view(cache, digest, items, {label: open_store(spec) for label, spec in stores.items()}, report)
+    try:
+        point = _free_point(str(at))
+        record = _Record.new(cache, point)
+        try:
+            sysmount.overlay(view.path, changes, point)
+        except OSError:  # this kernel, or the file system of the folders, does not have it
+            record.close(point)
+            view.close()
+            return None
+        record.start_keeper({"view": f"{view.path}.lock"})
+        return Mount(point, "in place, changes apart", record, view)
     except BaseException:
         view.close()
         raise

@@ -14,7 +14,7 @@ from footplate.content.listing import Listing, write_listing
 from footplate.data import transfer
 from footplate.data.base import Report
 from footplate.data.cache import Cache
-from footplate.data.mount import Mount, mount_folder, mount_listing
+from footplate.data.mount import Mount, lend_listing, mount_folder, mount_listing
 from footplate.data.resolve import WEB, resolve, web_store
 from footplate.data.stores import open_later, open_store
 from footplate.domain import names
@@ -42,6 +42,10 @@ class Shown:
         """These processes read here, too: the mount stays until they have ended, should its owner die before."""
         self._mount.guard(pids)
 
+    def problems(self) -> list[str]:
+        """What could not be read, in words: whoever read has seen no more than a number."""
+        return self._mount.problems().splitlines()
+
     def close(self) -> None:
         self._mount.close()
         if self._point is not None:  # somebody had made the folder that it was mounted on
@@ -63,14 +67,25 @@ def show(wanted: Wanted, at: str, scratch: str, cache: Cache, report: Report | N
     return Shown(_shown(wanted.definition, listing, mount.path), mount, point)
 
 
-def bring(wanted: Wanted, at: str, scratch: str, overwrite: bool, report: Report | None = None) -> Path:
-    """The data copied to the folder `at`; the path of the folder, or of the one file in it."""
-    listing, _ = listed(wanted, scratch)
-    stores = {name: open_store(spec) for name, spec in (wanted.stores or {WEB: web_store()}).items()}
+def bring(
+    wanted: Wanted, at: str, scratch: str, cache: Cache | None, overwrite: bool, report: Report | None = None
+) -> Shown:
+    """The data in the folder `at`, all of it, and to be changed as one likes.
+
+    With a cache it comes from there where it can, and then lasts until it is closed; `scratch` has to live as long.
+    """
+    listing, digest = listed(wanted, scratch)
+    specs = wanted.stores or {WEB: web_store()}
+    if cache is not None:
+        changes = os.path.join(scratch, f"changes-{os.urandom(4).hex()}")
+        mount = lend_listing(listing, digest, specs, at, changes, cache, report)
+        if mount is not None:
+            return Shown(_shown(wanted.definition, listing, mount.path), mount)
     with Listing(listing) as files:
         rule: transfer.Overwrite = "replace" if overwrite else "skip"
+        stores = {name: open_store(spec) for name, spec in specs.items()}
         transfer.download(files, stores, at, overwrite=rule, report=report)
-    return _shown(wanted.definition, listing, Path(at))
+    return Shown(_shown(wanted.definition, listing, Path(at)), Mount(at, "copied"))
 
 
 def listed(wanted: Wanted, scratch: str) -> tuple[str, str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import functools
 import os
+import tempfile
 
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND = 1, 2, 4, 32, 4096
 _MNT_DETACH = 2
@@ -23,6 +25,33 @@ def bind_read_only(source: str, at: str) -> None:
     except OSError:
         unmount(at)
         raise
+
+
+def overlay(below: str, changes: str, at: str) -> None:
+    """Show the folder `below` at `at`; what is written goes to the new folder `changes`. OSError where it cannot be."""
+    above, work = f"{changes}/above", f"{changes}/work"
+    for folder in (above, work):
+        os.makedirs(folder)
+    if any(mark in path for path in (below, changes) for mark in ",:\\"):  # which mean something among the options
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), below)
+    # Without redirects a script could not rename a folder that it has not made itself.
+    options = f"lowerdir={below},upperdir={above},workdir={work},redirect_dir=on,index=off,metacopy=off"
+    _mount("footplate", at, _MS_NOSUID | _MS_NODEV, "overlay", options)
+
+
+def may_overlay(folder: str) -> bool:
+    """Whether changes can be kept in this folder, found out by doing it."""
+    os.makedirs(folder, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as trial:
+        below, at = f"{trial}/below", f"{trial}/at"
+        try:
+            os.mkdir(below)
+            os.mkdir(at)
+            overlay(below, f"{trial}/changes", at)
+        except OSError:
+            return False
+        unmount(at)
+    return True
 
 
 def mount_fuse(at: str) -> int:

@@ -119,6 +119,10 @@ def _add(root: str, item: Item, cache: Cache, store: Store, pool: Executor, mete
 
 
 def _link_cached(root: str, cache: Cache, listing: Listing, stores: Mapping[str, Store]) -> None:
+    for item in listing:  # first, because a hundred thousand links that have to go again are a lot of work
+        store = store_of(item, stores)
+        if store.folder is None and not cache.has(cache.key(store, item.entry())):
+            raise _NotCached
     made = set[str]()
     for item in listing:
         path = f"{root}/{item.name}"

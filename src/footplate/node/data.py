@@ -33,6 +33,7 @@ from footplate.node.prepare import Failed
 from footplate.node.workdir import NodeFolder, see_installed_packages
 
 _TELL_SECONDS = 2.0
+_PROBLEMS_TOLD = 5
 Tell = Callable[[str], None]
 
 
@@ -43,7 +44,8 @@ class NodeData:
         see_installed_packages()  # object stores and FUSE are reached through libraries
         self._orders, self._link, self._home, self._folder, self._tell = orders, link, home, folder, tell
         self._workspace = orders.variables["AZUREML_WORKSPACE_ID"]
-        self._known: RunData = link.insist(lambda: link.data(self._workspace))
+        with self._failing("the data of the run could not be found"):
+            self._known: RunData = link.insist(lambda: link.data(self._workspace))
         self._scratch = os.path.join(folder.data, ".listings")
         self._records = os.path.join(folder.data, ".mounts")
         self._cache = Cache(os.path.join(folder.home, "cache", "data"))
@@ -70,8 +72,11 @@ class NodeData:
         at, about = self._place(wanted.name, wanted.path_on_compute), self._wanted(wanted)
         report = self._report(f"input {wanted.name!r}")
         if wanted.mode == "download":
-            return str(present.bring(about, at, self._scratch, wanted.overwrite, report))
-        shown = present.show(about, at, self._scratch, self._cache, report)
+            # Only a folder of our own is sure not to be another node's, too.
+            cache = self._cache if wanted.path_on_compute is None else None
+            shown = present.bring(about, at, self._scratch, cache, wanted.overwrite, report)
+        else:
+            shown = present.show(about, at, self._scratch, self._cache, report)
         self._shown.append(shown)
         self._remember(shown)
         return str(shown.path)
@@ -211,6 +216,7 @@ class NodeData:
     def release(self) -> None:
         """Take away what was mounted, also what an agent before us had linked outside of its folder."""
         for shown in self._shown:
+            self._explain(shown)
             shown.close()
         for mount in self._left_by_another():
             mount.close()
@@ -218,6 +224,14 @@ class NodeData:
             place = self._place(each.name, each.path_on_compute)
             if os.path.islink(place):
                 os.unlink(place)
+
+    def _explain(self, shown: Shown) -> None:
+        """Say what could not be read: the script has seen "Input/output error", and perhaps died of it."""
+        found = list(dict.fromkeys(shown.problems()))
+        more = [f"… and {len(found) - _PROBLEMS_TOLD} more"] if len(found) > _PROBLEMS_TOLD else []
+        for words in (*found[:_PROBLEMS_TOLD], *more):
+            with contextlib.suppress(FootplateError):
+                self._link.insist(lambda words=words: self._link.warn(f"data that could not be read: {words}"))
 
     def _left_by_another(self) -> Iterator[Mount]:
         """What an agent that was killed had mounted, and nobody has taken away since."""

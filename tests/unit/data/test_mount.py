@@ -296,3 +296,31 @@ def test_a_folder_of_an_object_store_is_listed_as_somebody_looks(tmp_path: Path,
             assert not (mount.path / "beside").exists()
     finally:
         server.stop()
+
+
+def test_what_is_lent_may_be_changed_and_the_cache_is_as_it_was(tmp_path: Path, cache: Cache, site: Site) -> None:
+    for number in range(2):
+        lent = mounts.lend_listing(
+            site.listing, site.digest, site.stores, tmp_path / "m", str(tmp_path / f"changes{number}"), cache
+        )
+        if lent is None:
+            pytest.skip("needs the right to mount")
+        with lent:
+            assert read_all(lent.path) == site.files
+            (lent.path / "a.txt").write_text("changed")
+            (lent.path / "deep/c").unlink()
+            (lent.path / "deep/er").rename(lent.path / "elsewhere")
+            assert (lent.path / "a.txt").read_text() == "changed"
+            site.web.files.clear()
+        assert not (tmp_path / "m").exists()
+    assert cache.verify() == []
+
+
+def test_data_of_this_machine_is_not_lent(tmp_path: Path, cache: Cache, site: Site) -> None:
+    stores = {**site.stores, "here": StoreSpec("folder", {"path": str(tmp_path)})}
+    assert mounts.lend_listing(site.listing, site.digest, stores, tmp_path / "m", str(tmp_path / "c"), cache) is None
+    (tmp_path / "m").mkdir()
+    assert (
+        mounts.lend_listing(site.listing, site.digest, site.stores, tmp_path / "m", str(tmp_path / "c"), cache) is None
+    )
+    assert not site.web.seen
