@@ -3,6 +3,9 @@
 One rule for every spec and record: what `to_json` writes, `from_json` reads; a key that is missing takes the field's
 default, so an older peer can be read; a key that nobody knows is refused when `strict`, so that a misspelled field of a
 request is an error and not silence.
+
+Every record that the server reads or answers with passes through here, so what a type asks for is found out once: a
+type becomes a *reader*, a function that knows what to do with the data.
 """
 
 from __future__ import annotations
@@ -11,98 +14,181 @@ import dataclasses
 import difflib
 import enum
 import typing
-from typing import Any, Dict, Mapping, Tuple, Type, TypeVar, Union, cast
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union, cast
 
 from footplate.errors import InvalidInput
 
 T = TypeVar("T")
 _WORDS: Dict[Any, str] = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 _PLAIN = frozenset([str, int, float, bool, type(None)])
-_hints: Dict[type, Dict[str, Any]] = {}
+
+_Where = Any  # a name, or a pair: the place around it, and a field's name or an index
+_Reader = Callable[[Any, _Where, bool], Any]  # data, where it stands, whether unknown keys are refused
+_readers: Dict[Any, _Reader] = {}
+_names: Dict[type, Tuple[str, ...]] = {}
+
+
+# ── Values to JSON ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def to_json(value: Any) -> Any:
-    if type(value) in _PLAIN:  # most values are; asking the questions below of each costs more than all the rest
+    kind: Any = type(value)
+    if kind in _PLAIN:  # most values are; asking the questions below of each costs more than all the rest
         return value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    names = _names.get(kind)
+    if names is None and dataclasses.is_dataclass(kind):
+        names = _names[kind] = tuple(field.name for field in dataclasses.fields(kind))
+    if names is not None:
+        return {n: v if type(v := getattr(value, n)) in _PLAIN else to_json(v) for n in names}
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {str(k): to_json(v) for k, v in cast("Mapping[Any, Any]", value).items()}
+        pairs = cast("Mapping[Any, Any]", value).items()
+        return {str(k): v if type(v) in _PLAIN else to_json(v) for k, v in pairs}
     if isinstance(value, (list, tuple)):
         return [to_json(v) for v in cast("Tuple[Any, ...]", value)]
     return value
 
 
+# ── JSON to values ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
 def from_json(kind: Type[T], data: Any, *, strict: bool = False, where: str = "") -> T:
     """Build the dataclass `kind` from plain JSON data."""
-    return cast(T, _decode(kind, data, where or kind.__name__, strict))
+    return cast(T, _reader(kind)(data, where or kind.__name__, strict))
 
 
-def _decode(kind: Any, data: Any, where: str, strict: bool) -> Any:
-    origin = typing.get_origin(kind)
+def _reader(kind: Any) -> _Reader:
+    found = _readers.get(kind)
+    if found is None:
+        found = _readers[kind] = _make_reader(kind)
+    return found
+
+
+def _make_reader(kind: Any) -> _Reader:
+    origin, options = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
-        return data
+        return _as_it_is
     if origin is Union:
-        options = typing.get_args(kind)
-        if data is None and type(None) in options:
-            return None
-        inner = [o for o in options if o is not type(None)]
-        return _decode(inner[0], data, where, strict) if len(inner) == 1 else data
+        inner = [option for option in options if option is not type(None)]
+        return _optional(_reader(inner[0])) if len(inner) == 1 else _as_it_is
     if dataclasses.is_dataclass(kind):
-        return _decode_dataclass(cast(type, kind), data, where, strict)
+        return _DataclassReader(cast(type, kind))
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return _enum(kind)
+    if origin in (tuple, list):
+        return _sequence(_reader(options[0]), cast("Callable[[List[Any]], Any]", origin))
+    if origin is dict:
+        return _mapping(options[1], _reader(options[1]))
+    return _scalar(kind)
+
+
+def _as_it_is(data: Any, where: _Where, strict: bool) -> Any:
+    return data
+
+
+def _optional(inner: _Reader) -> _Reader:
+    return lambda data, where, strict: None if data is None else inner(data, where, strict)
+
+
+def _enum(kind: Type[enum.Enum]) -> _Reader:
+    def read(data: Any, where: _Where, strict: bool) -> Any:
         try:
             return kind(data)
         except ValueError:
             raise _wrong(where, data, "one of " + ", ".join(repr(m.value) for m in kind)) from None
-    if origin in (tuple, list):
+
+    return read
+
+
+def _sequence(item: _Reader, make: Callable[[List[Any]], Any]) -> _Reader:
+    def read(data: Any, where: _Where, strict: bool) -> Any:
         if not isinstance(data, (list, tuple)):
             raise _wrong(where, data, "a list")
-        item = typing.get_args(kind)[0]
-        values = [_decode(item, v, f"{where}[{i}]", strict) for i, v in enumerate(cast("Tuple[Any, ...]", data))]
-        return tuple(values) if origin is tuple else values
-    if origin is dict:
+        values = cast("Tuple[Any, ...]", data)
+        return make([item(value, (where, index), strict) for index, value in enumerate(values)])
+
+    return read
+
+
+def _mapping(kind: Any, item: _Reader) -> _Reader:
+    def read(data: Any, where: _Where, strict: bool) -> Any:
         if not isinstance(data, Mapping):
             raise _wrong(where, data, "an object")
-        value_kind = typing.get_args(kind)[1]
         pairs = cast("Mapping[Any, Any]", data).items()
-        return {str(k): _decode(value_kind, v, f"{where}.{k}", strict) for k, v in pairs}
-    return _decode_scalar(kind, data, where)
+        return {str(k): v if type(v) is kind else item(v, (where, str(k)), strict) for k, v in pairs}
+
+    return read
 
 
-def _decode_dataclass(kind: type, data: Any, where: str, strict: bool) -> Any:
-    if not isinstance(data, Mapping):
-        raise _wrong(where, data, "an object")
-    values = cast("Mapping[str, Any]", data)
-    if kind not in _hints:
-        _hints[kind] = typing.get_type_hints(kind)
-    hints, fields = _hints[kind], dataclasses.fields(kind)
-    known = {f.name for f in fields}
-    for key in values:
-        if strict and key not in known:
-            near = difflib.get_close_matches(key, known, 1)
-            raise InvalidInput(
-                f"{where} has no field {key!r}",
-                f"did you mean {near[0]!r}?" if near else f"the fields are {sorted(known)}",
-            )
-    arguments = {k: _decode(hints[k], values[k], f"{where}.{k}", strict) for k in known if k in values}
-    try:
-        return kind(**arguments)
-    except TypeError:
-        bare = [f.name for f in fields if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING]
-        missing = [name for name in bare if name not in values]
-        raise InvalidInput(f"{where} lacks {', '.join(missing)}", "send every field that has no default") from None
+def _scalar(kind: Any) -> _Reader:
+    words = _WORDS.get(kind)
+
+    def read(data: Any, where: _Where, strict: bool) -> Any:
+        if type(data) is kind or words is None:
+            return data
+        if kind is float and isinstance(data, int) and not isinstance(data, bool):
+            return float(data)
+        if not isinstance(data, kind) or isinstance(data, bool):
+            raise _wrong(where, data, words)
+        return data
+
+    return read
 
 
-def _decode_scalar(kind: Any, data: Any, where: str) -> Any:
-    if kind is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
-    if kind in _WORDS and (not isinstance(data, kind) or (kind is not bool and isinstance(data, bool))):
-        raise _wrong(where, data, _WORDS[kind])
-    return data
+class _DataclassReader:
+    """Its fields are looked at when the first one is read: by then every name in their types is defined."""
+
+    def __init__(self, kind: type) -> None:
+        self._kind = kind
+        self._fields: Optional[Dict[str, Tuple[Any, _Reader]]] = None
+
+    def __call__(self, data: Any, where: _Where, strict: bool) -> Any:
+        if not isinstance(data, Mapping):
+            raise _wrong(where, data, "an object")
+        values, fields = cast("Mapping[str, Any]", data), self._fields
+        if fields is None:
+            hints = typing.get_type_hints(self._kind)
+            fields = {f.name: (hints[f.name], _reader(hints[f.name])) for f in dataclasses.fields(self._kind)}
+            self._fields = fields
+        if strict:
+            self._refuse_unknown(values, fields, where)
+        arguments = {
+            name: v if type(v := values[name]) is kind else reader(v, (where, name), strict)
+            for name, (kind, reader) in fields.items()
+            if name in values
+        }
+        try:
+            return self._kind(**arguments)
+        except TypeError:
+            raise self._lacking(values, where) from None
+
+    def _refuse_unknown(self, values: Mapping[str, Any], known: Mapping[str, Any], where: _Where) -> None:
+        for key in values:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, 1)
+                raise InvalidInput(
+                    f"{_path(where)} has no field {key!r}",
+                    f"did you mean {near[0]!r}?" if near else f"the fields are {sorted(known)}",
+                )
+
+    def _lacking(self, values: Mapping[str, Any], where: _Where) -> InvalidInput:
+        missing = [
+            field.name
+            for field in dataclasses.fields(self._kind)
+            if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        ]
+        names = ", ".join(name for name in missing if name not in values)
+        return InvalidInput(f"{_path(where)} lacks {names}", "send every field that has no default")
 
 
-def _wrong(where: str, data: Any, wanted: str) -> InvalidInput:
-    return InvalidInput(f"{where} is {data!r}, which is not {wanted}", f"give {wanted}")
+def _wrong(where: _Where, data: Any, wanted: str) -> InvalidInput:
+    return InvalidInput(f"{_path(where)} is {data!r}, which is not {wanted}", f"give {wanted}")
+
+
+def _path(where: _Where) -> str:
+    """In words; only an error needs them."""
+    if isinstance(where, str):
+        return where
+    around, name = where
+    return _path(around) + (f"[{name}]" if isinstance(name, int) else f".{name}")
