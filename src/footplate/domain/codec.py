@@ -32,11 +32,11 @@ _names: Dict[type, Tuple[str, ...]] = {}
 
 
 def to_json(value: Any) -> Any:
-    kind: Any = type(value)
+    kind: Any = value.__class__
     if kind in _PLAIN:  # most values are; asking the questions below of each costs more than all the rest
         return value
     names = _names.get(kind)
-    if names is None and dataclasses.is_dataclass(kind):
+    if names is None and hasattr(kind, "__dataclass_fields__"):
         names = _names[kind] = tuple(field.name for field in dataclasses.fields(kind))
     if names is not None:
         return {n: v if type(v := getattr(value, n)) in _PLAIN else to_json(v) for n in names}

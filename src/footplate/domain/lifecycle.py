@@ -82,7 +82,7 @@ NODE_LOST = "node_lost"
 """The code of the cause when a node is gone: the one failure that is nobody's fault, and may be tried again."""
 
 _OVER = (NodeState.DONE, NodeState.LOST)
-_ENDED = (NodeState.EXITED, *_OVER)
+ENDED_NODES = (NodeState.EXITED, *_OVER)
 _BEFORE_START = (NodeState.LAUNCHED, NodeState.JOINED, NodeState.PREPARING)
 _SAME_MISHAP_SECONDS = 15.0
 MPI_FAILED = "mpi_failed"
@@ -119,6 +119,14 @@ def is_equipped(record: RunRecord) -> bool:
     return not must and not any(devices(node.info) for node in record.nodes)
 
 
+def turning_points(record: RunRecord) -> Tuple[Any, ...]:
+    """What those wait for who wait long: agents for the others of their gang, people for the end. Only when this
+    changes has any of them a reason to look again."""
+    ended = tuple(node.index for node in record.nodes if node.state in ENDED_NODES)
+    ready = is_ready(record) and is_equipped(record)
+    return ready, record.outcome is not None, record.stage is Stage.ENDED, ended
+
+
 # ── The decision ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -143,7 +151,7 @@ def apply(record: RunRecord, event: Event, now: float) -> Decision:
 
 def _held_gpus(record: RunRecord) -> Set[str]:
     """Those in use: a node whose ranks have ended needs its no more, whatever it still ships."""
-    return {uuid for node in record.nodes if node.state not in _ENDED for uuid in node.gpus or ()}
+    return {uuid for node in record.nodes if node.state not in ENDED_NODES for uuid in node.gpus or ()}
 
 
 def resume(record: RunRecord) -> Tuple[Effect, ...]:
@@ -267,20 +275,20 @@ def _started(record: RunRecord, event: Started, now: float) -> Decision:
         return record, ()
     after = _with_node(record, event.node, state=NodeState.RUNNING, message=None)
     # A node may have ended already when the last one starts: the run has run nevertheless.
-    if all(n.state in (NodeState.RUNNING, NodeState.ATTENDING, *_ENDED) for n in after.nodes):
+    if all(n.state in (NodeState.RUNNING, NodeState.ATTENDING, *ENDED_NODES) for n in after.nodes):
         return replace(after, stage=Stage.RUNNING, started=now), ()
     return replace(after, stage=Stage.PREPARING), ()
 
 
 def _attends(record: RunRecord, event: Attends, now: float) -> Decision:
-    if record.stage is Stage.ENDED or record.nodes[event.node].state in (NodeState.ATTENDING, *_ENDED):
+    if record.stage is Stage.ENDED or record.nodes[event.node].state in (NodeState.ATTENDING, *ENDED_NODES):
         return record, ()
     after = _with_node(record, event.node, state=NodeState.ATTENDING, message="serves the others until they are done")
     return _complete_if_all_ended(after, now)
 
 
 def _exited(record: RunRecord, event: Exited, now: float) -> Decision:
-    if record.stage is Stage.ENDED or record.nodes[event.node].state in _ENDED:
+    if record.stage is Stage.ENDED or record.nodes[event.node].state in ENDED_NODES:
         return record, ()
     after = _with_node(record, event.node, state=NodeState.EXITED, message="shipping what is left")
     if event.cause is not None:
@@ -289,7 +297,7 @@ def _exited(record: RunRecord, event: Exited, now: float) -> Decision:
 
 
 def _rank_failed(record: RunRecord, event: RankFailed, now: float) -> Decision:
-    if record.nodes[event.node].state in _ENDED:
+    if record.nodes[event.node].state in ENDED_NODES:
         return record, ()
     if record.outcome is not None and not _failed_before(event.cause, record.outcome):
         return record, ()
@@ -303,7 +311,7 @@ def _decide_failure(record: RunRecord, cause: Cause, now: float) -> Decision:
 
 
 def _complete_if_all_ended(record: RunRecord, now: float) -> Decision:
-    if all(n.state in (NodeState.ATTENDING, *_ENDED) for n in record.nodes):
+    if all(n.state in (NodeState.ATTENDING, *ENDED_NODES) for n in record.nodes):
         return _decide(record, Outcome("completed"), now)
     return record, ()
 
@@ -430,7 +438,7 @@ def _decide(record: RunRecord, outcome: Outcome, now: float) -> Decision:
     """Fix the outcome if it is still open, have the nodes that still run stopped, and end if none is left."""
     first = record.outcome is None
     after = replace(record, outcome=outcome) if first else record
-    working = tuple(n.index for n in after.nodes if n.state not in _ENDED)
+    working = tuple(n.index for n in after.nodes if n.state not in ENDED_NODES)
     effects: Tuple[Effect, ...] = (StopNodes(working),) if first and working else ()
     return _settle(after, now, effects)
 
@@ -442,7 +450,7 @@ def _settle(record: RunRecord, now: float, effects: Tuple[Effect, ...]) -> Decis
             return _try_again(record, effects)
         ended = replace(record, stage=Stage.ENDED, ended=now, waiting=None)
         return ended, (*effects, Conclude(), *((Schedule(),) if record.spec.kind == "job" else ()))
-    if record.outcome is not None and all(n.state in _ENDED for n in record.nodes):
+    if record.outcome is not None and all(n.state in ENDED_NODES for n in record.nodes):
         return replace(record, stage=Stage.FINALIZING), effects
     return record, effects
 

@@ -52,6 +52,8 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """By which an agent is told to stop. Whoever forks one blocks them until the agent listens."""
 
 _GANG_WAIT_SECONDS = 20.0
+_MEETING_SECONDS = 1.0
+"""How long a node waits for the others before it has more to do meanwhile, such as telling that it lives."""
 
 
 class _Stopped(Exception):
@@ -215,7 +217,7 @@ class Agent:
     def _meet(self) -> None:
         """Wait until every node of the gang is as far as this one. Then all have their plans, and start."""
         held = self._ports = gang.hold(self._orders)
-        self._orders = self._link.insist(lambda: self._link.prepared(held.numbers))
+        self._orders = self._link.insist(lambda: self._link.prepared(held.numbers, _MEETING_SECONDS))
         while not self._orders.ready and not self._orders.stop:
             self._talk()
             self._orders = self._link.insist(lambda: self._link.orders(_GANG_WAIT_SECONDS))

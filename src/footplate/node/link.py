@@ -73,9 +73,11 @@ class Link:
     def orders(self, wait: float, until: str = "ready") -> NodeOrders:
         return from_json(NodeOrders, self._transport.get(f"{self._node}/orders", {"wait": wait, "until": until}))
 
-    def prepared(self, ports: Sequence[int]) -> NodeOrders:
-        """Say that the ranks could start, with these ports held for them; the orders say whether they may."""
-        body = {"ports": list(ports), "attempt": self._attempt}
+    def prepared(self, ports: Sequence[int], wait: float) -> NodeOrders:
+        """Say that the ranks could start, with these ports held for them; the orders say whether they may.
+
+        The answer waits for the others, `wait` seconds at most."""
+        body = {"ports": list(ports), "attempt": self._attempt, "wait": wait}
         return from_json(NodeOrders, self._transport.post(f"{self._node}/prepared", body))
 
     def tell(self, event: str, message: str | None = None, cause: Cause | None = None) -> bool:

@@ -30,7 +30,8 @@ def wait(session: Session, run_id: str, show_output: bool) -> RunView:
 def _wait(session: Session, run_id: str) -> RunView:
     version = -1
     while True:
-        view = from_json(RunView, session.get(f"/runs/{run_id}", {"version": version, "wait": LONG_POLL}))
+        query = {"version": version, "until": "ended", "wait": LONG_POLL}
+        view = from_json(RunView, session.get(f"/runs/{run_id}", query))
         if view.status in TERMINAL:
             return view
         version = view.version

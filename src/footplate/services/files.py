@@ -91,7 +91,6 @@ class FileService:
         return stored, skipped
 
     def append_log(self, run: str, path: str, offset: int, data: bytes, replace: bool) -> int:
-        self._store.runs.record(run)
         size = self._store.logs.append(run, path, offset, data, replace)
         self._publish(f"run:{run}")
         return size

@@ -9,7 +9,7 @@ from typing import Any
 
 from footplate.domain import contract, gpus, launch, lifecycle
 from footplate.domain.launch import MpiOrders, NodeOrders, Place, RankPlan
-from footplate.domain.records import Cause, NodeState, RunRecord
+from footplate.domain.records import Cause, RunRecord
 from footplate.domain.specs import Program
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.gpus import GpuDesk
@@ -18,7 +18,6 @@ from footplate.services.tokens import TokenService
 from footplate.storage import Store
 
 TOKEN_LIFETIME = 31 * 24 * 3600.0
-_ENDED = (NodeState.EXITED, NodeState.DONE, NodeState.LOST)
 
 
 class NodeService:
@@ -30,14 +29,29 @@ class NodeService:
         self._endpoint = endpoint
 
     def join(self, run: str, node: int, attempt: int, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
-        self._record(run, node, attempt)
-        self._orchestrator.tell(run, lifecycle.Joined(node, host, address, info), attempt)
-        return self.orders(run, node)
+        seen = self._record(run, node, attempt)
+        joined = self._orchestrator.tell(run, lifecycle.Joined(node, host, address, info), attempt, seen)
+        return self.orders_of(self._equipped(joined), node)
+
+    def record(self, run: str, node: int) -> RunRecord:
+        """The run as its orders are made from it, with its GPUs as soon as they can be decided."""
+        return self._equipped(self._record(run, node))
+
+    def _equipped(self, record: RunRecord) -> RunRecord:
+        return self._gpus.equip(record) if lifecycle.is_ready(record) else record
+
+    @staticmethod
+    def is_due(record: RunRecord, node: int, until: str) -> bool:
+        """Whether the orders say what a node waits for: that it may start, or that the ranks of all others are gone."""
+        if until == "ended":
+            return _others_ended(record, node)
+        return _must_stop(record) or (lifecycle.is_ready(record) and lifecycle.is_equipped(record))
 
     def orders(self, run: str, node: int) -> NodeOrders:
-        record = self._record(run, node)
-        if lifecycle.is_ready(record):
-            record = self._gpus.equip(record)
+        return self.orders_of(self.record(run, node), node)
+
+    def orders_of(self, record: RunRecord, node: int) -> NodeOrders:
+        run = record.id
         ready, wanted = lifecycle.is_ready(record) and lifecycle.is_equipped(record), record.spec.distribution
         places = tuple(Place(n.address or "127.0.0.1", n.ports) for n in record.nodes) if ready else ()
         ranks = _with_gpus(record, launch.plan(record.spec, places)) if ready else ()
@@ -61,26 +75,26 @@ class NodeService:
             nodes=len(record.nodes),
             processes=sum(launch.processes_per_node(wanted)),
             hold=launch.ports_to_hold(wanted, node),
-            others_ended=all(n.state in _ENDED for n in record.nodes if n.index != node),
+            others_ended=_others_ended(record, node),
             mpi=self._mpi(record, places) if wanted.kind == "mpi" else None,
             gpus=record.nodes[node].gpus or (),
         )
 
-    def prepared(self, run: str, node: int, ports: tuple[int, ...], attempt: int | None = None) -> NodeOrders:
+    def prepared(self, run: str, node: int, ports: tuple[int, ...], attempt: int | None = None) -> None:
         """A node could start; its orders say whether all of them can."""
-        wanted = launch.ports_to_hold(self._record(run, node, attempt).spec.distribution, node)
+        seen = self._record(run, node, attempt)
+        wanted = launch.ports_to_hold(seen.spec.distribution, node)
         if len(ports) != wanted or not all(0 < port < 65536 for port in ports):
             raise InvalidInput(f"node {node} holds the ports {list(ports)}", f"its ranks need {wanted} of them")
-        self._orchestrator.tell(run, lifecycle.Prepared(node, ports), attempt)
-        return self.orders(run, node)
+        self._orchestrator.tell(run, lifecycle.Prepared(node, ports), attempt, seen)
 
     def report(
         self, run: str, node: int, event: str, message: str | None, cause: Cause | None, attempt: int | None = None
     ) -> bool:
         """Take an agent's word; answers whether it is to stop its ranks."""
-        self._record(run, node, attempt)
+        seen = self._record(run, node, attempt)
         if event == "failed" and cause is not None:
-            return _must_stop(self._orchestrator.tell(run, lifecycle.RankFailed(node, cause), attempt))
+            return _must_stop(self._orchestrator.tell(run, lifecycle.RankFailed(node, cause), attempt, seen))
         events: dict[str, lifecycle.Event] = {
             "prepares": lifecycle.Prepares(node, message or ""),
             "started": lifecycle.Started(node),
@@ -91,7 +105,7 @@ class NodeService:
         if event not in events:
             known = ", ".join([*events, "failed (with a cause)"])
             raise InvalidInput(f"node event {event!r} is unknown", f"the events are {known}")
-        return _must_stop(self._orchestrator.tell(run, events[event], attempt))
+        return _must_stop(self._orchestrator.tell(run, events[event], attempt, seen))
 
     def heartbeat(self, run: str, node: int, attempt: int | None = None) -> bool:
         return _must_stop(self._record(run, node, attempt))
@@ -141,6 +155,10 @@ def _with_gpus(record: RunRecord, ranks: tuple[RankPlan, ...]) -> tuple[RankPlan
         )
         for rank in ranks
     )
+
+
+def _others_ended(record: RunRecord, node: int) -> bool:
+    return all(other.state in lifecycle.ENDED_NODES for other in record.nodes if other.index != node)
 
 
 def _must_stop(record: RunRecord) -> bool:

@@ -87,13 +87,14 @@ class Orchestrator:
         self._perform_all(after, effects)
         return view
 
-    def tell(self, run: str, event: Event, attempt: int | None = None) -> RunRecord:
+    def tell(self, run: str, event: Event, attempt: int | None = None, seen: RunRecord | None = None) -> RunRecord:
         """Apply an event to a run. Repeats until the compare-and-set succeeds: somebody else may be first.
 
         With `attempt` the event counts only as long as the run is at that attempt: it was decided by looking at it.
+        `seen` is the record as it was a moment ago, for who has just read it.
         """
         while True:
-            record = self._store.runs.record(run)
+            record, seen = seen or self._store.runs.record(run), None
             if attempt not in (None, record.attempt):
                 return record
             now = time.time()
@@ -105,6 +106,8 @@ class Orchestrator:
             if saved:
                 self._track(after)
                 self._publish(f"run:{run}")
+                if lifecycle.turning_points(after) != lifecycle.turning_points(record):
+                    self._publish(f"turn:{run}")
                 self._perform_all(after, effects)
                 return after
 
@@ -150,7 +153,7 @@ class Orchestrator:
         """Their agents wait for orders; asking again, they learn whether it is their turn."""
         for record in self._store.runs.active("job"):
             if lifecycle.is_ready(record) and not lifecycle.is_equipped(record):
-                self._publish(f"run:{record.id}")
+                self._publish(f"turn:{record.id}")
 
     def _perform(self, record: RunRecord, effect: Effect) -> None:
         try:

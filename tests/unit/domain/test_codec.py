@@ -105,3 +105,18 @@ def test_enums_name_their_values() -> None:
 def test_whole_numbers_are_numbers() -> None:
     read = from_json(specs.RunSpec, {"experiment": "e", "max_seconds": 10})
     assert isinstance(read.max_seconds, float)
+
+
+@dataclasses.dataclass(frozen=True)
+class Folder:
+    """Its own type is among its fields'."""
+
+    name: str
+    inside: tuple[Folder, ...] = ()
+
+
+def test_a_type_may_hold_itself() -> None:
+    value = Folder("a", (Folder("b"),))
+    assert from_json(Folder, to_json(value)) == value
+    with pytest.raises(InvalidInput, match=r"Folder\.inside\[0\]\.name is 3, which is not a string"):
+        from_json(Folder, {"name": "a", "inside": [{"name": 3}]})

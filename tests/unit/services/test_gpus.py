@@ -72,10 +72,10 @@ def test_the_more_important_come_first(house: House) -> None:
 def test_all_nodes_of_a_run_or_none(house: House) -> None:
     pair = Distribution(node_count=2)
     join(house, "first", GpuRequest(per_node=1))
-    last = join(house, "pair", GpuRequest(per_node=1), distribution=pair)
+    join(house, "pair", GpuRequest(per_node=1), distribution=pair)
     for node in (0, 1):
-        last = house.services.nodes.prepared("pair", node, ())
-    assert not last.ready
+        house.services.nodes.prepared("pair", node, ())
+    assert not house.services.nodes.orders("pair", 1).ready
     assert [node.gpus for node in house.services.runs.view("pair").nodes] == [None, None]
     end(house, "first")
     assert [house.services.nodes.orders("pair", node).gpus for node in (0, 1)] == [("GPU-0",), ("GPU-1",)]

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from fastapi import APIRouter, Response
 
 from footplate.domain.launch import NodeOrders
 from footplate.server.answers import answer
+from footplate.server.hub import Hub
 from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictCause, StrictStacks, poll
+from footplate.services import Services
 
 router = APIRouter(tags=["nodes"])
 
@@ -21,6 +24,7 @@ class Join(Body):
 class Ready(Body):
     ports: tuple[int, ...] = ()
     attempt: int | None = None
+    wait: float = 0.0
 
 
 class NodeEvent(Body):
@@ -49,16 +53,22 @@ async def get_orders(
     run: str, node: int, services: ServicesOf, hub: HubOf, wait: float = 0.0, until: str = "ready"
 ) -> Response:
     """`until=ready`: wait for all nodes to be prepared, or for the end. `until=ended`: for the ranks of the others."""
-
-    def enough(orders: NodeOrders) -> bool:
-        return orders.others_ended if until == "ended" else orders.ready or orders.stop
-
-    return answer(await poll(hub, f"run:{run}", lambda: services.nodes.orders(run, node), enough, wait))
+    return await _answer_orders(run, node, services, hub, until, wait)
 
 
 @router.post("/runs/{run}/nodes/{node}/prepared", response_model=NodeOrders)
-def report_prepared(run: str, node: int, body: Ready, services: ServicesOf) -> Response:
-    return answer(services.nodes.prepared(run, node, body.ports, body.attempt))
+async def report_prepared(run: str, node: int, body: Ready, services: ServicesOf, hub: HubOf) -> Response:
+    """With `wait`, the answer comes when the others are as far: in a gang that is quick, one request says it all."""
+    await asyncio.to_thread(services.nodes.prepared, run, node, body.ports, body.attempt)
+    return await _answer_orders(run, node, services, hub, "ready", body.wait)
+
+
+async def _answer_orders(run: str, node: int, services: Services, hub: Hub, until: str, wait: float) -> Response:
+    nodes = services.nodes
+    record = await poll(
+        hub, f"turn:{run}", lambda: nodes.record(run, node), lambda seen: nodes.is_due(seen, node, until), wait
+    )
+    return await asyncio.to_thread(lambda: answer(nodes.orders_of(record, node)))
 
 
 @router.post("/runs/{run}/nodes/{node}/events")

@@ -95,9 +95,16 @@ def list_runs(
 
 
 @router.get("/runs/{run}", response_model=RunView)
-async def get_run(run: str, services: ServicesOf, hub: HubOf, version: int = -1, wait: float = 0.0) -> Response:
-    view = await poll(hub, f"run:{run}", lambda: services.runs.view(run), lambda v: v.version > version, wait)
-    return answer(view)
+async def get_run(
+    run: str, services: ServicesOf, hub: HubOf, version: int = -1, wait: float = 0.0, until: str = "change"
+) -> Response:
+    """`until=ended`: who only waits for the end is not told about every step on the way, which would slow it down."""
+
+    def enough(view: RunView) -> bool:
+        return view.status in TERMINAL if until == "ended" else view.version > version
+
+    topic = "turn" if until == "ended" else "run"
+    return answer(await poll(hub, f"{topic}:{run}", lambda: services.runs.view(run), enough, wait))
 
 
 @router.patch("/runs/{run}", response_model=RunView)
