@@ -81,6 +81,7 @@ class NodeOrders:
     others_ended: bool = True
     mpi: Optional[MpiOrders] = None
     gpus: Tuple[str, ...] = ()  # UUIDs of the devices that this node has for itself
+    logins: Dict[str, str] = field(default_factory=lambda: {}, repr=False)  # for channels and indexes of the lock
 
 
 def plan(spec: RunSpec, places: Sequence[Place]) -> Tuple[RankPlan, ...]:

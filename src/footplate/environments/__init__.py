@@ -9,6 +9,7 @@ from pathlib import Path
 from footplate.domain.records import BuiltView, Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Builder, Say, Workshop
+from footplate.environments.logins import Logins, take_out
 from footplate.errors import InvalidInput
 
 _REGISTRY = {
@@ -34,6 +35,10 @@ def load(name: str) -> Builder:
 
 def resolve(spec: EnvironmentSpec, workshop: Workshop, say: Say, refresh: bool = False) -> Lock:
     """The lock of this content: resolved once, then kept until a `refresh` is asked for."""
+    spec, found = take_out(spec)
+    if found.known:
+        workshop = replace(workshop, logins=Logins({**workshop.logins.known, **found.known}))
+    say = workshop.logins.listen(say)
     if not spec.options.get("docker"):
         return _resolve_as(spec.builder, spec, workshop, say, refresh)
     from footplate.environments import choice  # lazy: most runs ask for no container

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
+from footplate.environments.logins import NONE, Logins
 
 Say = Callable[[str], None]
 """Takes one line of a log, as it comes."""
@@ -25,6 +26,7 @@ class Workshop:
     channels, `map` takes them from PyPI, `auto` solves where that is possible.
     `containers`: `use` them where there is an engine, and say so where there is none; `require` one; `ignore` them.
     `image` is the one for who asks for a container and names none; `{python}` in it is the version asked for.
+    `logins` open the channels and indexes that specs name by their bare addresses.
     """
 
     root: Path
@@ -32,6 +34,7 @@ class Workshop:
     conda: str = "auto"
     containers: str = "use"
     image: str = "docker.io/library/python:{python}-slim"
+    logins: Logins = NONE
 
 
 @dataclass(frozen=True)
@@ -68,10 +71,11 @@ class Builder(Protocol):
         """
         ...
 
-    def build(self, lock: Lock, root: Path, say: Say) -> Interpreter:
+    def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NONE) -> Interpreter:
         """The interpreter for this lock, built under `root` if it is not there yet.
 
         Atomic and built once however many processes ask at the same time; `say` gets each line of the build log.
+        `logins` open the channels and indexes that the lock names; they are neither in what is built nor in the log.
         """
         ...
 

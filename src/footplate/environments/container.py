@@ -23,6 +23,7 @@ from footplate.environments import folders, images, install, oci
 from footplate.environments.base import Container, Interpreter, Say, Workshop, make_lock
 from footplate.environments.conda import mapping
 from footplate.environments.existing import OLDEST
+from footplate.environments.logins import NONE, Logins
 from footplate.environments.oci import Engine, Image
 from footplate.environments.pins import compile_pins
 from footplate.environments.requirements import clean, is_option, split_ours
@@ -63,13 +64,14 @@ class ContainerBuilder:
         told = _other_python(version, python, _called(base), workshop) if lines else ()
         return make_lock(self.name, content, (*warnings, *told))
 
-    def build(self, lock: Lock, root: Path, say: Say) -> Interpreter:
-        folder = folders.use(root, lock, say, lambda place, _held: _build(lock, place, root, say))
+    def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NONE) -> Interpreter:
+        say = logins.listen(say)
+        folder = folders.use(root, lock, say, lambda place, _held: _build(lock, place, root, say, logins))
         made = _read(folder)
         if oci.Engine(made["engine"], made["program"]).image(made["id"]) is None:
             say("the image is gone from this machine")
             folders.remove(folder)
-            folder = folders.use(root, lock, say, lambda place, _held: _build(lock, place, root, say))
+            folder = folders.use(root, lock, say, lambda place, _held: _build(lock, place, root, say, logins))
             made = _read(folder)
         start: dict[str, Any] = lock.content["start"]
         container = Container(
@@ -177,7 +179,7 @@ def _other_python(asked: str | None, python: Mapping[str, Any], called: str, wor
 # ── Building ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _build(lock: Lock, folder: Path, root: Path, say: Say) -> dict[str, Any]:
+def _build(lock: Lock, folder: Path, root: Path, say: Say, logins: Logins) -> dict[str, Any]:
     engine, name = oci.find_or_refuse(), image_name(lock)
     python = install.PYTHON if lock.content["requirements"] else str(lock.content["interpreter"])
     base = images.fetch_base(engine, lock.content["base"], root, say)
@@ -185,7 +187,7 @@ def _build(lock: Lock, folder: Path, root: Path, say: Say) -> dict[str, Any]:
     if image is None:
         say(f"building the image {name[-64:][:12]} with {engine.name}")
         if lock.content["requirements"]:
-            install.install(engine, base, lock, name, root, say)
+            install.install(engine, base, lock, name, root, say, logins)
         else:
             engine.call(["tag", base.id, name], say)
         image = engine.image(name) or base

@@ -10,6 +10,7 @@ from pathlib import Path
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Interpreter, Say, Workshop, make_lock
+from footplate.environments.logins import NONE, Logins
 from footplate.errors import Broken, InvalidInput
 
 OLDEST = (3, 8)
@@ -25,7 +26,7 @@ class ExistingBuilder:
         interpreter = spec.interpreter or sys.executable
         return make_lock(self.name, {"interpreter": interpreter})
 
-    def build(self, lock: Lock, root: Path, say: Say) -> Interpreter:
+    def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NONE) -> Interpreter:
         wanted = str(lock.content["interpreter"])
         path = _find(wanted)
         if path is None:

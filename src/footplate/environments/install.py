@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from footplate.domain.records import Lock
 from footplate.environments.base import Say
+from footplate.environments.logins import Logins
 from footplate.environments.oci import Engine, Image
 from footplate.environments.uv import find_uv, pip_flags, pip_settings, uv_variables
 from footplate.environments.venv import all_hashed
@@ -31,7 +32,7 @@ _NOT_INSIDE = (
 )  # fmt: skip
 
 
-def install(engine: Engine, base: Image, lock: Lock, name: str, root: Path, say: Say) -> None:
+def install(engine: Engine, base: Image, lock: Lock, name: str, root: Path, say: Say, logins: Logins) -> None:
     """Make the image `name`. Killed half-way it leaves a container, which the next one that builds removes."""
     container = f"footplate-build-{name[-64:][:12]}"
     engine.remove_container(container)
@@ -39,7 +40,7 @@ def install(engine: Engine, base: Image, lock: Lock, name: str, root: Path, say:
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".install-", dir=root) as lent:
         pins = "\n".join([*lock.content["options"], str(lock.content["requirements"])])
-        Path(lent, "requirements.txt").write_text(pins, encoding="utf-8")
+        Path(lent, "requirements.txt").write_text(logins.reveal(pins), encoding="utf-8")
         variables = _variables()
         mounts = [f"{find_uv()}:{HOME}/uv:ro", f"{lent}:{HOME}/lock:ro", f"{_cache(engine, cache)}:{HOME}/cache"]
         mounts += [f"{path}:{path}:ro" for path in _lent(variables, pins)]

@@ -154,7 +154,9 @@ def compile_pins(
         names.write("\n".join(left_out) + "\n")
         names.flush()
         arguments = ["pip", "compile", "-", *_COMPILE, "--excludes", names.name, *where]
-        code, pins, talk = run_uv(arguments, say, workshop.root / ".uv-cache", text="\n".join(wanted) + "\n")
+        code, pins, talk = run_uv(
+            arguments, say, workshop.root / ".uv-cache", text="\n".join(wanted) + "\n", logins=workshop.logins
+        )
     if code != 0 and "Failed to fetch" in talk:
         raise InvalidInput(
             f"the packages cannot be looked up: an index does not answer as it should\n{talk}",

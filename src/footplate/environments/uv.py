@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from footplate.environments.logins import NONE, Logins
 from footplate.errors import Broken
 
 # pip's option → uv's variable, and what uv wants between several values. pip itself separates them by white space.
@@ -134,12 +135,14 @@ def run_uv(
     keep_open: Sequence[int] = (),
     variables: Mapping[str, str] | None = None,
     without: Sequence[str] = (),
+    logins: Logins = NONE,
 ) -> tuple[int, str, str]:
     """Run uv; its talk goes to `say` line by line as it comes. Returns exit code, output and talk.
 
     Ends with us: when the caller is interrupted, uv and the builds that it started are killed. `keep_open` are locks
     that uv shall hold as well, so that they outlive a killed caller as long as uv still writes. `variables` are for
     this call alone; what the user's shell says about them stands. `without` are settings that this call must not see.
+    `logins` are put into the text, and taken out of everything that uv says.
 
     It runs in the root folder: the project in whose folder the server happens to have been started is none of ours,
     while the user's and the machine's own uv configuration is honoured.
@@ -165,16 +168,16 @@ def run_uv(
     output, talk = list[str](), list[str]()
     sides = [threading.Thread(target=_collect, args=(process.stdout, output), daemon=True)]
     if process.stdin is not None and text is not None:
-        sides.append(threading.Thread(target=_feed, args=(process.stdin, text), daemon=True))
+        sides.append(threading.Thread(target=_feed, args=(process.stdin, logins.reveal(text)), daemon=True))
     try:
         for side in sides:
             side.start()
         for line in process.stderr:
-            talk.append(line.rstrip("\n"))
+            talk.append(logins.conceal(line.rstrip("\n")))
             say(talk[-1])
         for side in sides:
             side.join()
-        return process.wait(), "".join(output), "\n".join(talk)
+        return process.wait(), logins.conceal("".join(output)), "\n".join(talk)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, 9)

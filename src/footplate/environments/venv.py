@@ -17,6 +17,7 @@ from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import bytecode, folders, pins, pythons
 from footplate.environments.base import Interpreter, Say, Workshop
+from footplate.environments.logins import NONE, Logins
 from footplate.environments.pythons import Python
 from footplate.environments.recipes import wheels
 from footplate.environments.uv import run_uv
@@ -32,8 +33,10 @@ class VenvBuilder:
     def lock(self, spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
         return pins.lock_requirements(self.name, spec.requirements, spec, workshop, say)
 
-    def build(self, lock: Lock, root: Path, say: Say) -> Interpreter:
-        folder = folders.use(root, lock, say, lambda place, held: _build(lock, place, root, say, held))
+    def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NONE) -> Interpreter:
+        folder = folders.use(
+            root, lock, say, lambda place, held: _build(lock, place, root, logins.listen(say), held, logins)
+        )
         return Interpreter((str(folder / "bin" / "python"),), {"VIRTUAL_ENV": str(folder), **mpi_variables(folder)})
 
 
@@ -45,21 +48,23 @@ def mpi_variables(folder: Path) -> dict[str, str]:
 # ── Building ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _build(lock: Lock, folder: Path, root: Path, say: Say, held: int) -> None:
+def _build(lock: Lock, folder: Path, root: Path, say: Say, held: int, logins: Logins) -> None:
     wanted = str(lock.content["python"])
     say(f"building the environment {lock.digest[:12]} with Python {wanted}")
     python = wanted if os.sep in wanted else _path_of(wanted, root)
     cache = root / ".uv-cache"
     _uv(["venv", "--quiet", "--python", python, str(folder)], f"Python {wanted} is not to be had", cache, say, held)
-    add_requirements(lock.content, folder, root, say, held)
+    add_requirements(lock.content, folder, root, say, held, logins)
 
 
-def add_requirements(content: dict[str, Any], folder: Path, root: Path, say: Say, held: int) -> None:
+def add_requirements(
+    content: dict[str, Any], folder: Path, root: Path, say: Say, held: int, logins: Logins = NONE
+) -> None:
     """What the lock has for pip, into an environment that has a Python, and bytecode for all that is in it."""
     if content["requirements"]:
-        _install(content, folder, root / ".uv-cache", say, held)
+        _install(content, folder, root / ".uv-cache", say, held, logins)
     for recipe in content.get("recipes") or ():
-        _install_made(recipe, content, folder, root, say, held)
+        _install_made(recipe, content, folder, root, say, held, logins)
     if folders.site_packages(folder).is_dir():
         _share_bytecode(folder, root, say)
 
@@ -70,33 +75,32 @@ def _path_of(version: str, root: Path) -> str:
     return found.path if found else version
 
 
-def _install(content: dict[str, Any], folder: Path, cache: Path, say: Say, held: int) -> None:
+def _install(content: dict[str, Any], folder: Path, cache: Path, say: Say, held: int, logins: Logins) -> None:
     pins = str(content["requirements"])
-    path = folder / "requirements.txt"
-    path.write_text("\n".join([*content["options"], pins]), encoding="utf-8")
+    lines = "\n".join([*content["options"], pins, ""])
     # Not `sync`, which would remove what the lock has from elsewhere. All that is wanted is pinned, so no more comes.
     arguments = ["pip", "install", "--no-deps", "--python", str(folder / "bin" / "python"), "--no-compile-bytecode"]
     if all_hashed(pins):  # what comes from a version control system has none
         arguments.append("--require-hashes")
-        if _install_offline([*arguments, "--offline", "-r", str(path)], cache, say, held):
+        if _install_offline([*arguments, "--offline", "-r", "-"], lines, cache, say, held):
             return
-    _uv([*arguments, "-r", str(path)], "the environment cannot be installed", cache, say, held)
+    _uv([*arguments, "-r", "-"], "the environment cannot be installed", cache, say, held, lines, logins)
 
 
 def _install_made(
-    recipe: dict[str, Any], content: dict[str, Any], folder: Path, root: Path, say: Say, held: int
+    recipe: dict[str, Any], content: dict[str, Any], folder: Path, root: Path, say: Say, held: int, logins: Logins
 ) -> None:
     python = str(folder / "bin" / "python")
-    pins = "\n".join([*content["options"], str(content["requirements"])])
+    pins = logins.reveal("\n".join([*content["options"], str(content["requirements"])]))
     wheel = wheels.wheel_of(recipe, pins, python, root, say, held)
     arguments = ["pip", "install", "--quiet", "--no-deps", "--no-compile-bytecode", "--python", python, str(wheel)]
     _uv(arguments, f"{wheel.name} cannot be installed", root / ".uv-cache", say, held)
 
 
-def _install_offline(arguments: Sequence[str], cache: Path, say: Say, held: int) -> bool:
+def _install_offline(arguments: Sequence[str], text: str, cache: Path, say: Say, held: int) -> bool:
     """Whether the cache has it all. The hashes say what is right, so no index need be asked, nor be there."""
     lines = list[str]()
-    code, _, _ = run_uv(arguments, lines.append, cache, keep_open=[held], without=_CONSTRAINTS)
+    code, _, _ = run_uv(arguments, lines.append, cache, text, keep_open=[held], without=_CONSTRAINTS)
     for line in lines if code == 0 else ():
         say(line)
     return code == 0
@@ -114,9 +118,17 @@ def _share_bytecode(folder: Path, root: Path, say: Say) -> None:
         say(f"no bytecode: {error}")
 
 
-def _uv(arguments: Sequence[str], failure: str, cache: Path, say: Say, held: int) -> None:
+def _uv(
+    arguments: Sequence[str],
+    failure: str,
+    cache: Path,
+    say: Say,
+    held: int,
+    text: str | None = None,
+    logins: Logins = NONE,
+) -> None:
     # uv keeps the lock open as well: if we are killed, nobody builds here before uv, too, has ended.
-    code, _, talk = run_uv(arguments, say, cache, keep_open=[held], without=_CONSTRAINTS)
+    code, _, talk = run_uv(arguments, say, cache, text, keep_open=[held], without=_CONSTRAINTS, logins=logins)
     if code == 0:
         return
     if "No space left on device" in talk:

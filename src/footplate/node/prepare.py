@@ -10,6 +10,7 @@ from footplate import environments
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
+from footplate.environments.logins import Logins
 from footplate.errors import FootplateError
 from footplate.node import snapshot
 from footplate.node.link import Link
@@ -62,12 +63,11 @@ def build(orders: NodeOrders, folder: NodeFolder, tell: Callable[[str], None]) -
         if first:  # a builder with something to say has something to do
             tell(line if line.startswith("waiting") else f"building the environment: {line}")
 
-    if orders.lock.builder != "existing":  # the others use more than the standard library
-        see_installed_packages()
     try:
         if orders.lock.builder != "existing":  # which needs nothing, and is not to wait for site-packages
             see_installed_packages()
-        return environments.load(orders.lock.builder).build(orders.lock, Path(folder.home) / "environments", say)
+        builder, logins = environments.load(orders.lock.builder), Logins(orders.logins)
+        return builder.build(orders.lock, Path(folder.home) / "environments", say, logins)
     except (FootplateError, OSError) as error:
         raise _failed(orders, "environment_failed", "the environment could not be built", error) from None
 

@@ -121,7 +121,7 @@ class Effects:
             nonlocal size
             size = self._store.logs.append(record.id, LOCK_LOG, size, f"{line}\n".encode(), replace=size == 0)
 
-        return environments.resolve(record.spec.environment, workshop_of(self._home), say)
+        return environments.resolve(record.spec.environment, workshop_of(self._home, self._store.logins.all()), say)
 
     def _stop_nodes(self, record: RunRecord) -> None:
         """Nodes also learn it from the answer to their next heartbeat; the engine is the faster and the harder way."""

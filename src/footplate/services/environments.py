@@ -9,6 +9,7 @@ from typing import Any
 
 from footplate.domain.records import CuratedView, EnvironmentView
 from footplate.environments import curated
+from footplate.environments.logins import take_out_of_definition
 from footplate.errors import InvalidInput
 from footplate.storage import Store
 
@@ -24,6 +25,8 @@ class EnvironmentService:
                 "clone the environment under a name of your own: env.clone(new_name=…)",
             )
         self._store.workspaces.get(workspace)
+        definition, found = take_out_of_definition(definition)
+        self._store.logins.put(found.known)
         return self._store.environments.register(workspace, name, definition, time.time())
 
     def get(self, workspace: str, name: str, version: str | None, label: str | None = None) -> EnvironmentView:

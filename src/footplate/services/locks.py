@@ -12,6 +12,7 @@ from footplate import environments
 from footplate.domain.records import BuildView, BuiltView, CacheView, Cause, ClearedView, Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import caches, folders
+from footplate.environments.logins import Logins, take_out
 from footplate.errors import FootplateError, InvalidInput, NotFound
 from footplate.services.settings import workshop_of
 from footplate.storage import Store
@@ -30,7 +31,11 @@ class LockService:
 
     def resolve(self, spec: EnvironmentSpec, refresh: bool = False) -> Lock:
         """The lock of this content, kept with the runs' locks."""
-        lock = environments.resolve(spec, workshop_of(self._home), lambda _line: None, refresh)
+        spec, found = take_out(spec)
+        self._store.logins.put(found.known)
+        lock = environments.resolve(
+            spec, workshop_of(self._home, self._store.logins.all()), lambda _line: None, refresh
+        )
         self._store.locks.put(lock)
         return lock
 
@@ -59,7 +64,8 @@ class LockService:
         with self._guard:
             known = self._builds.get(digest)
             if known is None or known.state != "building":
-                self._builds[digest] = Build(lock, self._root, lambda: self._publish(f"build:{digest}"))
+                logins = Logins(self._store.logins.all()).of(lock)
+                self._builds[digest] = Build(lock, self._root, logins, lambda: self._publish(f"build:{digest}"))
         return self.progress(digest, 0)
 
     def progress(self, digest: str, offset: int) -> BuildView:
@@ -98,9 +104,10 @@ class LockService:
 class Build:
     """A build in a thread of its own, and its log as it grows. Forgotten with the server: what is built stays built."""
 
-    def __init__(self, lock: Lock, root: Path, changed: Callable[[], None]) -> None:
+    def __init__(self, lock: Lock, root: Path, logins: Logins, changed: Callable[[], None]) -> None:
         self.state = "building"
         self._lock = lock
+        self._logins = logins
         self._root = root
         self._changed = changed
         self._text = ""
@@ -119,7 +126,8 @@ class Build:
     def _work(self) -> None:
         state = "failed"
         try:
-            self._path = environments.load(self._lock.builder).build(self._lock, self._root, self._say).argv[0]
+            builder = environments.load(self._lock.builder)
+            self._path = builder.build(self._lock, self._root, self._say, self._logins).argv[0]
             state = "built"
         except FootplateError as error:
             self._cause = Cause("environment_failed", error.message, error.hint)

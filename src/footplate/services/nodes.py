@@ -11,6 +11,7 @@ from footplate.domain import contract, gpus, launch, lifecycle
 from footplate.domain.launch import MpiOrders, NodeOrders, Place, RankPlan
 from footplate.domain.records import Cause, RunRecord
 from footplate.domain.specs import Program
+from footplate.environments.logins import Logins
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.gpus import GpuDesk
 from footplate.services.orchestrator import Orchestrator
@@ -55,6 +56,7 @@ class NodeService:
         ready, wanted = lifecycle.is_ready(record) and lifecycle.is_equipped(record), record.spec.distribution
         places = tuple(Place(n.address or "127.0.0.1", n.ports) for n in record.nodes) if ready else ()
         ranks = _with_gpus(record, launch.plan(record.spec, places)) if ready else ()
+        lock = self._store.locks.get(record.lock or "")
         return NodeOrders(
             run=run,
             node=node,
@@ -62,7 +64,8 @@ class NodeService:
             ready=ready,
             stop=_must_stop(record),
             program=record.spec.program or Program(),
-            lock=self._store.locks.get(record.lock or ""),
+            lock=lock,
+            logins=dict(Logins(self._store.logins.all()).of(lock).known),
             snapshot=record.spec.snapshot,
             variables=self._variables(record, node),
             ranks=tuple(r for r in ranks if r.node == node),

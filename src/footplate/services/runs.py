@@ -11,6 +11,7 @@ from footplate.domain import lifecycle
 from footplate.domain.codec import to_json
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
+from footplate.environments.logins import take_out_of_run
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.capacity import refuse_if_too_large
 from footplate.services.computes import ComputeService
@@ -40,10 +41,12 @@ class RunService:
     def submit(self, workspace: str, run: str, spec: RunSpec, created_by: str) -> RunView:
         """Check all that can be checked now, then one insert. The same request again gives the same answer."""
         check_run_id(run)
+        spec, found = take_out_of_run(spec)
         known = self._known(run, workspace, spec)
         if known is not None:
             return known
         spec = self._checked(workspace, spec)
+        self._store.logins.put(found.known)
         warnings, now = self._warnings(workspace, spec), time.time()
         record = RunRecord(run, workspace, spec, Stage.ACCEPTED, created=now, warnings=warnings)
         try:

@@ -17,11 +17,13 @@ bucket = team-data
 from __future__ import annotations
 
 import configparser
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, FOLDER, GCS, S3, StoreSpec, credential_fields
 from footplate.environments.base import Workshop
+from footplate.environments.logins import Logins
 from footplate.errors import InvalidInput, NotAllowed
 
 NAME = "settings.ini"
@@ -92,10 +94,11 @@ def _parse(path: Path) -> configparser.ConfigParser:
     return parser
 
 
-def workshop_of(home: Path) -> Workshop:
+def workshop_of(home: Path, logins: Mapping[str, str]) -> Workshop:
     """Where environments are made, and by the rules of this home."""
     known = read_settings(home)
-    return Workshop(home / "environments", known.interpreters, known.conda, known.containers, known.image)
+    rules = (known.interpreters, known.conda, known.containers, known.image)
+    return Workshop(home / "environments", *rules, logins=Logins(logins))
 
 
 def _check(path: Path, section: str, name: str, value: str) -> str:

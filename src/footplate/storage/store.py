@@ -13,6 +13,7 @@ from footplate.storage.faults import translated
 from footplate.storage.files import Files
 from footplate.storage.keys import RunKeys
 from footplate.storage.lineage import Lineage
+from footplate.storage.logins import LoginFile
 from footplate.storage.logs import Logs
 from footplate.storage.metrics import Metrics
 from footplate.storage.models import Models
@@ -42,6 +43,7 @@ class Store:
         self.environments = Environments(database)
         self.locks = Locks(database)
         self.secrets = Secrets(database, seal)
+        self.logins = LoginFile(home, seal)
         self.datastores = Datastores(home, database, seal)
         self.datasets = Datasets(database)
         self.lineage = Lineage(database, keys)

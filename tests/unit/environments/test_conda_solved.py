@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import http.server
 import json
@@ -24,7 +25,8 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Interpreter, Workshop, make_lock
 from footplate.environments.conda import CondaBuilder
 from footplate.environments.conda.packages import clear
-from footplate.errors import Broken, FootplateError, InvalidInput
+from footplate.environments.logins import NONE, Logins, take_out
+from footplate.errors import Broken, FootplateError, InvalidInput, Unavailable
 from footplate.testing.conda_channel import MINOR, PLACEHOLDER, PYTHON, Package, make_channel, module, python_package
 from footplate.testing.recipes import handmade
 from footplate.testing.wheels import make_wheel
@@ -327,10 +329,52 @@ def test_the_setting_map_asks_no_channel(channel: str, tmp_path: Path) -> None:
     assert made.warnings == ("conda packages are installed from PyPI: tiny",)
 
 
-def test_a_token_in_an_address_is_not_shown(tmp_path: Path) -> None:
-    _, said = lock_of(tmp_path, spec_of(["https://me:secret@127.0.0.1:9/t/hidden/ours"], f"python={MINOR}"))
-    assert any("https://***@127.0.0.1:9/t/***/ours cannot be reached" in line for line in said)
-    assert not any("secret" in line or "hidden" in line for line in said)
+class Guarded(QuietHandler):
+    """The channel for who comes with the token in the path or with the password."""
+
+    def do_GET(self) -> None:
+        known = base64.b64encode(b"someone:s3cret").decode()
+        if self.path.startswith("/t/t0ken/"):
+            self.path = self.path.removeprefix("/t/t0ken")
+        elif self.headers.get("Authorization") != f"Basic {known}":
+            self.send_error(403)
+            return
+        super().do_GET()
+
+    def do_HEAD(self) -> None:
+        self.send_error(405)
+
+
+@pytest.fixture
+def guarded(channel: str, tmp_path: Path) -> Iterator[str]:
+    handler = functools.partial(Guarded, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("login", ["{}/t/t0ken", "someone:s3cret@{}"])
+def test_a_token_or_password_in_a_channel_s_address_is_used_and_told_nobody(
+    login: str, guarded: str, tmp_path: Path
+) -> None:
+    said = list[str]()
+    asked = spec_of([f"http://{login.format(guarded)}/channel"], f"python={MINOR}", "alpha=1")
+    bare, found = take_out(asked)
+    assert bare.options["conda"]["channels"] == [f"http://{guarded}/channel"] and "t0ken" not in repr(found)
+    with pytest.raises(Unavailable, match="403"):
+        environments.resolve(bare, Workshop(tmp_path / "e"), said.append)
+    made = environments.resolve(asked, Workshop(tmp_path / "e"), said.append)
+    again = environments.resolve(bare, Workshop(tmp_path / "e", logins=found), said.append)
+    assert again == made and made.content["packages"][0]["url"].startswith(f"http://{guarded}/channel/")
+    assert found.of(made) == found and Logins({"http://elsewhere": "http://me@elsewhere"}).of(made) == NONE
+    with pytest.raises(FootplateError):
+        CondaBuilder().build(made, tmp_path / "e", said.append)
+    interpreter = CondaBuilder().build(made, tmp_path / "e", said.append, found)
+    assert ask(interpreter, "import alpha; print(alpha.version)") == "1.0"
+    kept = [path for path in (tmp_path / "e").rglob("*") if path.is_file() and not path.is_symlink()]
+    assert kept and not any(b"t0ken" in path.read_bytes() or b"s3cret" in path.read_bytes() for path in kept)
+    assert not any("t0ken" in text or "s3cret" in text for text in (str(made), *said))
 
 
 # ── Python ────────────────────────────────────────────────────────────────────────────────────────────────────────────

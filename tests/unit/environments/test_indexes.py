@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from footplate import environments
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Workshop
+from footplate.environments.logins import take_out
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import InvalidInput
 from footplate.testing import indexes
@@ -77,6 +79,23 @@ def test_a_password_in_a_keyring(mirror: Path, tmp_path: Path, monkeypatch: pyte
     with indexes.serve(mirror, LOGIN) as index:
         monkeypatch.setenv("PIP_INDEX_URL", index.url.replace("http://", "http://someone@"))
         build(tmp_path)
+
+
+def test_a_password_in_the_requirements_is_used_and_told_nobody(mirror: Path, tmp_path: Path) -> None:
+    with indexes.serve(mirror, LOGIN) as index:
+        whole = index.url.replace("http://", f"http://{LOGIN}@")
+        file = f"{whole.removesuffix('/simple')}/files/tiny-2.0-py3-none-any.whl"
+        for lines in ((f"--index-url {whole}", "tiny"), (f"--index-url={whole}", f"tiny @ {file}")):
+            said, root = list[str](), tmp_path / str(len(lines[1]))
+            spec = EnvironmentSpec(builder="venv", python=PYTHON, requirements=lines)
+            bare, found = take_out(spec)
+            lock = environments.resolve(spec, Workshop(root), said.append)
+            assert "s3cret" not in str(bare) and "s3cret" not in str(lock) and index.url in str(lock)
+            python = VenvBuilder().build(lock, root / "b", said.append, found.of(lock)).argv[0]
+            subprocess.run([python, "-c", "import tiny; assert tiny.version == '2.0'"], check=True)
+            built = [path for path in (root / "b" / lock.digest).rglob("*") if path.is_file() and not path.is_symlink()]
+            assert not [path for path in built if b"s3cret" in path.read_bytes()]
+            assert "s3cret" not in "\n".join(said)
 
 
 def test_a_certificate_of_the_company_s_own(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

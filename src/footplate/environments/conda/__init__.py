@@ -18,6 +18,7 @@ from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Interpreter, Say, Workshop
 from footplate.environments.conda import channels, mapping
+from footplate.environments.logins import NONE, Logins
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import InvalidInput
 
@@ -42,9 +43,9 @@ class CondaBuilder:
         lock = mapping.lock(spec, workshop, say)
         return replace(lock, warnings=_explained(lock.warnings, reason))
 
-    def build(self, lock: Lock, root: Path, say: Say) -> Interpreter:
+    def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NONE) -> Interpreter:
         if "packages" not in lock.content:
-            return VenvBuilder().build(lock, root, say)
+            return VenvBuilder().build(lock, root, say, logins)
         if not _has_rattler():
             raise InvalidInput(
                 f"the environment {lock.digest[:12]} holds conda packages, and this machine has no py-rattler",
@@ -52,7 +53,7 @@ class CondaBuilder:
             )
         from footplate.environments.conda import prefixes  # lazy: it needs the extra `conda`
 
-        return prefixes.build(lock, root, say)
+        return prefixes.build(lock, root, say, logins)
 
 
 def _why_not(spec: EnvironmentSpec) -> str | None:
@@ -60,7 +61,7 @@ def _why_not(spec: EnvironmentSpec) -> str | None:
     if not _has_rattler():
         return "py-rattler, of the extra 'conda', is not installed"
     away = channels.away(channels.of(spec))
-    words = [f"the channel {channels.shown(address)} cannot be reached ({why})" for address, why in away]
+    words = [f"the channel {address} cannot be reached ({why})" for address, why in away]
     return "; ".join(words) or None
 
 

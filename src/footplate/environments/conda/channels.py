@@ -40,11 +40,6 @@ def of(spec: EnvironmentSpec) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def shown(address: str) -> str:
-    """Without the token or the password that an address may hold."""
-    return re.sub(r"(?<=/t/)[^/]+|(?<=://)[^/@]+(?=@)", "***", address)
-
-
 def overrides() -> dict[str, str]:
     """What the user says about the machine where it cannot be seen: `CONDA_OVERRIDE_CUDA=12.4` and the like."""
     return {name: value for name, value in os.environ.items() if name.startswith("CONDA_OVERRIDE_")}

@@ -20,23 +20,25 @@ from rattler.shell import ActivationVariables, activate
 from footplate.domain.records import Lock
 from footplate.environments import folders, venv
 from footplate.environments.base import Interpreter, Say
-from footplate.environments.conda import channels, records
+from footplate.environments.conda import records
+from footplate.environments.conda.access import config
 from footplate.environments.conda.failures import INSTALLING
 from footplate.environments.conda.packages import PACKAGES
-from footplate.environments.conda.solving import config
+from footplate.environments.logins import Logins
 from footplate.errors import Broken, InvalidInput, OutOfSpace, Unavailable
 
 VARIABLES = ".footplate-variables.json"
 _OF_THE_SHELL = ("PATH", "PWD", "OLDPWD", "SHLVL", "_")
 
 
-def build(lock: Lock, root: Path, say: Say) -> Interpreter:
-    folder = folders.use(root, lock, say, lambda place, held: _build(lock, place, root, say, held))
+def build(lock: Lock, root: Path, say: Say, logins: Logins) -> Interpreter:
+    heard = logins.listen(say)
+    folder = folders.use(root, lock, say, lambda place, held: _build(lock, place, root, heard, held, logins))
     known = json.loads((folder / VARIABLES).read_text(encoding="utf-8"))
     return Interpreter((str(folder / "bin" / "python"),), {**venv.mpi_variables(folder), **known})
 
 
-def _build(lock: Lock, folder: Path, root: Path, say: Say, held: int) -> None:
+def _build(lock: Lock, folder: Path, root: Path, say: Say, held: int, logins: Logins) -> None:
     here = str(Subdir.current())
     if lock.content["platform"] != here:
         raise InvalidInput(
@@ -45,8 +47,8 @@ def _build(lock: Lock, folder: Path, root: Path, say: Say, held: int) -> None:
         )
     wanted = [records.restore(data) for data in lock.content["packages"]]
     say(f"building the environment {lock.digest[:12]} of {len(wanted)} conda packages")
-    _link(wanted, folder, root / PACKAGES, say)
-    venv.add_requirements(lock.content, folder, root, say, held)
+    _link(wanted, folder, root / PACKAGES, say, logins)
+    venv.add_requirements(lock.content, folder, root, say, held, logins)
     variables = _activation(folder, say)
     (folder / VARIABLES).write_text(json.dumps(variables, sort_keys=True), encoding="utf-8")
 
@@ -78,20 +80,20 @@ class _Reporter(InstallerReporter):
             self._say("a script that a package runs when it is linked has failed")
 
 
-def _link(wanted: Sequence[RepoDataRecord], folder: Path, cache: Path, say: Say) -> None:
+def _link(wanted: Sequence[RepoDataRecord], folder: Path, cache: Path, say: Say, logins: Logins) -> None:
     cache.mkdir(parents=True, exist_ok=True)
-    settings = config()
     for record in wanted:
         _check_local(record)
     try:
-        asyncio.run(
-            install(
-                list(wanted), folder, cache_dir=cache, execute_link_scripts=True, show_progress=False,
-                client=Client.from_config(settings), config=settings, reporter=_Reporter(say),
-            )
-        )  # fmt: skip
+        with config(logins) as settings:
+            asyncio.run(
+                install(
+                    list(wanted), folder, cache_dir=cache, execute_link_scripts=True, show_progress=False,
+                    client=Client.from_config(settings), config=settings, reporter=_Reporter(say),
+                )
+            )  # fmt: skip
     except INSTALLING as error:
-        raise _explain(channels.shown(str(error))) from None
+        raise _explain(logins.conceal(str(error))) from None
 
 
 def _check_local(record: RepoDataRecord) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from rattler import (
     ChannelPriority,
-    Config,
     Gateway,
     MatchSpec,
     RepoDataRecord,
@@ -25,6 +24,7 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import pythons, recipes
 from footplate.environments.base import Say, Workshop, make_lock
 from footplate.environments.conda import channels, names, records
+from footplate.environments.conda.access import config
 from footplate.environments.conda.failures import GatewayError, InvalidMatchSpecError, SolverError
 from footplate.environments.conda.packages import STORE
 from footplate.environments.existing import OLDEST
@@ -49,7 +49,7 @@ class Question:
 
 def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
     question = _question(spec, say)
-    say(f"solving {len(question.lines) + 1} packages from {', '.join(map(channels.shown, question.channels))}")
+    say(f"solving {len(question.lines) + 1} packages from {', '.join(question.channels)}")
     found, warnings = _solve_for_jobs(question, workshop, say)
     say(f"{len(found)} packages, Python {_python_of(found)}")
     pins = _pin_pip(question.pip, found, workshop, say)
@@ -159,21 +159,17 @@ def _ask(
 ) -> list[RepoDataRecord]:
     specs = [_match_spec(line) for line in lines]
     machine = VirtualPackage.detect(VirtualPackageOverrides.from_env())
-    gateway = Gateway.from_config(config(), cache_dir=workshop.root / STORE / "repodata")
     try:
-        return asyncio.run(
-            solve(list(sources), specs, gateway=gateway, virtual_packages=machine, channel_priority=priority)
-        )
+        with config(workshop.logins) as settings:
+            gateway = Gateway.from_config(settings, cache_dir=workshop.root / STORE / "repodata")
+            return asyncio.run(
+                solve(list(sources), specs, gateway=gateway, virtual_packages=machine, channel_priority=priority)
+            )
     except GatewayError as error:
         raise Unavailable(
-            f"a conda channel does not give its list of packages: {channels.shown(str(error))}",
+            f"a conda channel does not give its list of packages: {workshop.logins.conceal(str(error))}",
             "check the channel's name and that you may read it; then submit again",
         ) from None
-
-
-def config() -> Config:
-    """Mirrors, proxies, certificates and credentials as every tool that builds on rattler reads them."""
-    return Config.load_from_default_locations("rattler")
 
 
 def _version_of(found: Sequence[RepoDataRecord]) -> tuple[int, ...]:

@@ -1,0 +1,136 @@
+"""Addresses that hold a password or a token: the bare address goes into specs, locks, logs and views, the rest apart.
+
+    https://conda.anaconda.org/t/TOKEN/channel   a conda channel     → https://conda.anaconda.org/channel
+    https://USER:PASSWORD@host/simple            whatever has a host → https://host/simple
+
+The server takes them out of what it is sent (`take_out`), keeps them sealed, and gives them to the node that builds, as
+`Logins`: bare address → whole address. They are put back (`reveal`) only in what uv and rattler are asked with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, cast
+from urllib.parse import unquote
+
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec, RunSpec
+
+T = TypeVar("T")
+_ADDRESS = re.compile(r"(?P<scheme>https?://)(?P<user>[^\s/@'\"]+@)?(?P<rest>(?:(?!::)[^\s#;'\"<>|\[\]@?])+)")
+_TOKEN = re.compile(r"(?P<host>[^/]+)/t/(?P<token>[^/]+)(?P<path>(?:/.*)?)")
+_VARIABLES = re.compile(r"(\$\{\w+\}:?)+@")  # of the machine that resolves: no secret stands there
+
+
+@dataclass(frozen=True)
+class Logins:
+    known: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    def reveal(self, text: str) -> str:
+        """The text with whole addresses instead of bare ones."""
+        for bare in sorted(self.known, key=len, reverse=True):
+            text = re.sub(re.escape(bare) + r"(?![\w.~%-])", lambda _found: self.known[bare], text)  # noqa: B023
+        return text
+
+    def conceal(self, text: str) -> str:
+        """The text with bare addresses instead of whole ones, and nowhere a password or a token."""
+        text = self.with_bare_addresses(text)
+        for secret in sorted(self._secrets(), key=len, reverse=True):
+            text = text.replace(secret, "***")
+        return text
+
+    def with_bare_addresses(self, text: str) -> str:
+        for bare, whole in self.known.items():
+            text = text.replace(whole, bare)
+        return text
+
+    def listen(self, say: Callable[[str], None]) -> Callable[[str], None]:
+        """For whoever talks about what was asked with whole addresses."""
+        return (lambda line: say(self.conceal(line))) if self.known else say
+
+    def of(self, lock: Lock) -> Logins:
+        """Those that this lock needs, and no others."""
+        texts = _texts(lock.content) if self.known else []
+        return Logins({bare: whole for bare, whole in self.known.items() if any(bare in text for text in texts)})
+
+    def _secrets(self) -> set[str]:
+        found = set[str]()
+        for whole in self.known.values():
+            address = _ADDRESS.fullmatch(whole)
+            token = _TOKEN.fullmatch(address["rest"]) if address else None
+            user, _, password = (address["user"] or "").rstrip("@").partition(":") if address else ("", "", "")
+            for secret in (password or user, token["token"] if token else ""):
+                found.update({secret, unquote(secret)} if len(secret) > 3 else ())
+        return found
+
+
+NONE = Logins()
+
+
+def take_out(spec: EnvironmentSpec) -> tuple[EnvironmentSpec, Logins]:
+    """The spec with bare addresses, and what was taken out of them."""
+    found = dict[str, str]()
+    conda: dict[str, Any] | None = spec.options.get("conda")
+    lines = tuple(_bare(line, found, tokens=False) for line in spec.requirements)
+    options = spec.options
+    if conda is not None:
+        changed = {
+            name: [_bare(str(line), found, tokens=name != "pip") for line in conda[name]]
+            for name in ("channels", "dependencies", "pip")
+            if conda.get(name)
+        }
+        options = {**options, "conda": {**conda, **changed}}
+    if not found:
+        return spec, NONE
+    return replace(spec, requirements=lines, options=options), Logins(found)
+
+
+def take_out_of_run(spec: RunSpec) -> tuple[RunSpec, Logins]:
+    """Of all of a run's spec: the client's own words for the environment are in it as well."""
+    environment, found = take_out(spec.environment)
+    if not found.known:
+        return spec, NONE
+    definition = change_texts(spec.definition, found.with_bare_addresses)
+    return replace(spec, environment=environment, definition=definition), found
+
+
+def take_out_of_definition(definition: dict[str, Any]) -> tuple[dict[str, Any], Logins]:
+    """Of an environment as the client's own API words it."""
+    found = dict[str, str]()
+    bare = change_texts(definition, lambda text: _bare(text, found, tokens=True))
+    return (bare, Logins(found)) if found else (definition, NONE)
+
+
+def _bare(text: str, found: dict[str, str], tokens: bool) -> str:
+    def part(address: re.Match[str]) -> str:
+        user, rest = address["user"], address["rest"]
+        if user is not None and _VARIABLES.fullmatch(user):
+            return address[0]
+        token = _TOKEN.fullmatch(rest) if tokens else None
+        if user is None and token is None:
+            return address[0]
+        bare = f"{address['scheme']}{token['host'] + token['path'] if token else rest}"
+        found[bare.rstrip("/")] = address[0].rstrip("/")
+        return bare
+
+    return _ADDRESS.sub(part, text)
+
+
+def change_texts(value: T, change: Callable[[str], str]) -> T:
+    """The same data, with every text in it changed."""
+    if isinstance(value, str):
+        return cast("T", change(value))
+    if isinstance(value, dict):
+        items = cast("dict[Any, Any]", value).items()
+        return cast("T", {key: change_texts(item, change) for key, item in items})
+    if isinstance(value, list):
+        return cast("T", [change_texts(item, change) for item in cast("list[Any]", value)])
+    return value
+
+
+def _texts(value: Any) -> list[str]:
+    found = list[str]()
+    change_texts(value, lambda text: found.append(text) or text)
+    return found
