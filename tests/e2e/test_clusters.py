@@ -66,11 +66,25 @@ def test_status_of_a_cluster_that_works(workspace: Workspace, project: Path, tmp
     second = submit(workspace, project, hold, compute_target=target, distributed_job_config=two)
     until(lambda: second.get_status() == "Queued")
     status = target.get_status().serialize()
-    assert (status["currentNodeCount"], status["targetNodeCount"], status["allocationState"]) == (2, 3, "Resizing")
+    assert (status["currentNodeCount"], status["targetNodeCount"], status["allocationState"]) == (2, 2, "Steady")
     assert status["nodeStateCounts"]["runningNodeCount"] == 2
     assert "2 of 3 nodes" in second.get_detailed_status()["details"]
+    target.update(max_nodes=1)
+    status = target.get_status().serialize()
+    assert (status["currentNodeCount"], status["targetNodeCount"], status["allocationState"]) == (2, 1, "Resizing")
+    with pytest.raises(ComputeTargetException, match=f"is in use: {first.id} and 1 more have not ended"):
+        target.delete()
+    target.update(max_nodes=3)
     gate.touch()
     assert [finish(run).get_status() for run in (first, second)] == ["Completed", "Completed"]
+    counts = target.get_status().serialize()["nodeStateCounts"]
+    assert (counts["idleNodeCount"], counts["runningNodeCount"]) == (2, 0), "they stay for half an hour"
+    assert [node["nodeState"] for node in target.list_nodes()] == ["idle", "idle"]
+    target.update(min_nodes=0, idle_seconds_before_scaledown=0)
+    assert target.get_status().current_node_count == 0
+    target.delete()
+    with pytest.raises(ComputeTargetException):
+        target.get_status()
 
 
 def test_a_short_run_overtakes_one_that_has_to_wait(workspace: Workspace, project: Path, tmp_path: Path) -> None:

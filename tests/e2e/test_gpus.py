@@ -12,10 +12,12 @@ from ops_tools import agent_pid, bytes_of, finish, send_agent, submit, until, wr
 from footplate import Experiment, PyTorchConfiguration, Run, ScriptRunConfig, Workspace
 
 SMI = """#!/bin/sh
-case "$1" in
-*uuid*) printf '0, GPU-fake-0, Fake, 1024\\n1, GPU-fake-1, Fake, 1024\\n' ;;
-*) printf '0, 50, 512, 1024\\n1, 10, 256, 1024\\n' ;;
-esac
+for gpu in {gpus}; do
+    case "$1" in
+    *uuid*) echo "$gpu, GPU-fake-$gpu, Fake, 1024" ;;
+    *) echo "$gpu, $((50 - 40 * gpu)), $((512 - 256 * gpu)), 1024" ;;
+    esac
+done
 """
 TELLS = """
     import os, time
@@ -29,12 +31,21 @@ TELLS = """
 @pytest.fixture(autouse=True)
 def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the path of the server, which the first request starts, and so of its agents."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "nvidia-smi").write_text(SMI)
-    (folder / "nvidia-smi").chmod(0o755)
-    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    pretend(tmp_path, 2)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+@pytest.fixture
+def four_gpus(tmp_path: Path, two_gpus: None) -> None:
+    pretend(tmp_path, 4)
+
+
+def pretend(tmp_path: Path, gpus: int) -> None:
+    program = tmp_path / "bin" / "nvidia-smi"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(SMI.format(gpus=" ".join(map(str, range(gpus)))))
+    program.chmod(0o755)
 
 
 def start(workspace: Workspace, project: Path, gpus: int | None = None, **variables: str) -> Run:
@@ -54,8 +65,9 @@ def test_runs_at_the_same_time_never_have_the_same_gpu(workspace: Workspace, pro
     first, second = (start(workspace, project, 1, **held) for _ in range(2))
     until(lambda: {first.get_status(), second.get_status()} == {"Running"})
     third = start(workspace, project, 1)
-    until(lambda: "waits for 1 GPU of" in third.get_detailed_status()["details"])
-    assert first.id in third.get_detailed_status()["details"], "what was said holds while it waits"
+    until(lambda: "it needs 1 GPU and 2 of 2 are used by" in third.get_detailed_status()["details"])
+    assert first.id in third.get_detailed_status()["details"]
+    assert third.get_status() == "Queued", "it has no node that another run could use"
     plain = finish(start(workspace, project))
     assert said(plain, tmp_path) == "", "it asked for none, none was free, and it did not wait"
     own = finish(start(workspace, project, CUDA_VISIBLE_DEVICES="7"))
@@ -115,6 +127,30 @@ def test_two_nodes_of_one_machine_have_one_each(workspace: Workspace, project: P
     assert logs == ["0 0", "1 1"]
 
 
+def ranks_of(run: Run, tmp_path: Path, count: int) -> list[str]:
+    assert finish(run).get_status() == "Completed", run.get_details()
+    return [said(run, tmp_path, f"user_logs/std_log_process_{rank:02}.txt") for rank in range(count)]
+
+
+@pytest.mark.usefixtures("four_gpus")
+def test_four_gpus_on_two_nodes(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    even = submit(workspace, project, TELLS, distributed_job_config=PyTorchConfiguration("Nccl", 4, 2))
+    assert ranks_of(even, tmp_path, 4) == ["0,1 0", "0,1 1", "2,3 2", "2,3 3"]
+    uneven = submit(workspace, project, TELLS, distributed_job_config=PyTorchConfiguration("Nccl", 3, 2))
+    assert ranks_of(uneven, tmp_path, 3) == ["0,1 0", "0,1 1", "2 2"]
+
+
+@pytest.mark.usefixtures("four_gpus")
+def test_more_ranks_than_gpus_is_a_warning_and_for_nccl_an_error(
+    workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
+    shared = submit(workspace, project, TELLS, distributed_job_config=PyTorchConfiguration("Gloo", 6, 2))
+    assert ranks_of(shared, tmp_path, 6) == ["0,1 0", "0,1 1", "0,1 0", "2,3 2", "2,3 3", "2,3 2"]
+    assert "fewer GPUs than processes" in shared.get_details()["warnings"][0]["message"]
+    refused = finish(submit(workspace, project, TELLS, distributed_job_config=PyTorchConfiguration("Nccl", 6, 2)))
+    assert "NCCL wants one for each process" in refused.get_details()["error"]["error"]["message"]
+
+
 def test_a_killed_agent_does_not_free_what_its_ranks_use(
     home: Path, workspace: Workspace, project: Path, tmp_path: Path
 ) -> None:
@@ -125,7 +161,7 @@ def test_a_killed_agent_does_not_free_what_its_ranks_use(
     second = start(workspace, project, 1)
     send_agent(home, first, signal.SIGKILL)
     until(lambda: agent_pid(home, first) not in (None, agent))
-    until(lambda: "waits for 1 GPU of" in second.get_detailed_status()["details"])
+    until(lambda: f"it needs 1 GPU and 2 of 2 are used by {first.id}" in second.get_detailed_status()["details"])
     assert first.get_status() == "Running"
     go.touch()
     assert finish(first).get_status() == finish(second).get_status() == "Completed"

@@ -83,6 +83,12 @@ def _need(spec: RunSpec, ranks: int, size: Optional[int]) -> Need:
     return Need(0) if size == 0 and not asked.needed else Need(ranks, firm=asked.needed)
 
 
+def wanted(spec: RunSpec, size: Optional[int], there: int) -> int:
+    """How many GPUs the run waits for, all nodes together, if these are one machine that has `there`."""
+    each = [need for need in needs(spec, size) if need.firm]
+    return sum(need.count if need.exact else min(need.count, there // len(each)) for need in each)
+
+
 def assign(machines: Sequence[Machine], taken: Collection[str]) -> Optional[Tuple[Share, ...]]:
     """Devices for all nodes at once, or None when some of them must wait. Nodes may share their devices.
 

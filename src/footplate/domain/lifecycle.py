@@ -145,11 +145,11 @@ def apply(record: RunRecord, event: Event, now: float) -> Decision:
     after, effects = _HANDLERS[type(event)](record, event, now)
     if after is record:
         return record, ()
-    freed = (FreeGpus(),) if _held_gpus(record) - _held_gpus(after) else ()
+    freed = (FreeGpus(),) if held_gpus(record) - held_gpus(after) else ()
     return replace(after, version=record.version + 1), (*effects, *freed)
 
 
-def _held_gpus(record: RunRecord) -> Set[str]:
+def held_gpus(record: RunRecord) -> Set[str]:
     """Those in use: a node whose ranks have ended needs its no more, whatever it still ships."""
     return {uuid for node in record.nodes if node.state not in ENDED_NODES for uuid in node.gpus or ()}
 

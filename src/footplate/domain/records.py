@@ -193,10 +193,13 @@ class ComputeView:
     idle_seconds: float = 1800.0
     state: str = "Succeeded"
     options: Dict[str, Any] = field(default_factory=lambda: {})
-    busy_nodes: int = 0
-    preparing_nodes: int = 0  # of the busy ones, those whose script does not run yet
+    busy_nodes: int = 0  # those that runs have
+    preparing_nodes: int = 0  # of the busy ones that are there, those on which the script does not run yet
+    idle_nodes: int = 0
+    current_nodes: int = 0  # those that are there
+    target_nodes: int = 0  # those that are to be there; others come or leave
+    resized: float = 0.0  # when it last had more or fewer, or was given other sizes
     waiting_runs: int = 0
-    waiting_nodes: int = 0
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _RESERVED = ("amlcompute", "local", "containerinstance")
 _KINDS: Kinds = {"not_found": ComputeTargetException, "conflict": ComputeTargetException}
-PRIORITIES = ("dedicated", "lowpriority")
+PRIORITIES = {"dedicated": "Dedicated", "lowpriority": "LowPriority"}
 _BUSY = ("Provisioning", "Preparing", "Running", "Finalizing", "CancelRequested")
 
 
@@ -231,12 +231,15 @@ class AmlCompute(ComputeTarget):
         self._view = from_json(ComputeView, self.workspace.session.patch(self._path, body, _CREATING))
 
     def list_nodes(self) -> List[Dict[str, Any]]:
-        """One entry for each node that is at work, with the run it works for."""
+        """One entry for each node: those at work, with their run, and those that are idle."""
         nodes: List[Dict[str, Any]] = []
         for view in self._active():
             for node in view.nodes:
                 nodes.append({"nodeId": f"{view.id}_{node.index}", "nodeState": node.state.value, "runId": view.id,
                               "privateIpAddress": node.address})  # fmt: skip
+        for index in range(self.get_status().node_state_counts["idle"]):
+            nodes.append({"nodeId": f"{self.name}_idle_{index}", "nodeState": "idle", "runId": None,
+                          "privateIpAddress": None})  # fmt: skip
         return nodes
 
     def get_active_runs(self) -> Iterator[Run]:
@@ -269,24 +272,25 @@ class AmlComputeStatus:
     """How a cluster is doing. The attributes have Python's names, `serialize()` Azure's."""
 
     def __init__(self, view: ComputeView) -> None:
-        self.current_node_count = max(view.min_nodes, view.busy_nodes)
-        self.target_node_count = max(view.min_nodes, min(view.max_nodes, view.busy_nodes + view.waiting_nodes))
+        self.current_node_count = view.current_nodes
+        self.target_node_count = view.target_nodes
         self.node_state_counts = {
             "preparing": view.preparing_nodes,
-            "running": view.busy_nodes - view.preparing_nodes,
-            "idle": max(0, view.min_nodes - view.busy_nodes),
+            "running": view.current_nodes - view.preparing_nodes - view.idle_nodes,
+            "idle": view.idle_nodes,
             "unusable": 0,
             "leaving": 0,
             "preempted": 0,
         }
         self.allocation_state = "Steady" if self.target_node_count == self.current_node_count else "Resizing"
-        self.allocation_state_transition_time = utc_text(view.modified)
+        self.allocation_state_transition_time = utc_text(view.resized)
         self.errors: Optional[List[Any]] = None
         self.creation_time = utc_text(view.created)
         self.modified_time = utc_text(view.modified)
         self.provisioning_state = view.state
         self.scale_settings = ScaleSettings(view.min_nodes, view.max_nodes, view.idle_seconds)
-        self.vm_priority = str(view.options.get("vm_priority") or "dedicated").capitalize()
+        priority = str(view.options.get("vm_priority") or "dedicated")
+        self.vm_priority = PRIORITIES.get(priority.lower(), priority)
         self.vm_size = str(view.options.get("vm_size") or "")
 
     def serialize(self) -> Dict[str, Any]:

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Protocol
 
 from footplate import engines
+from footplate.domain.shapes import Shape
 from footplate.engines.base import Engine
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
 from footplate.services.datastores import DatastoreService
 from footplate.services.environments import EnvironmentService
 from footplate.services.files import FileService
+from footplate.services.lines import Lines
 from footplate.services.locks import LockService
 from footplate.services.metrics import MetricService
 from footplate.services.models import ModelService
@@ -49,13 +51,15 @@ class Services:
         home: Path,
         load_engine: Callable[[str], Engine] = engines.load,
         watch_seconds: float = 1.0,
+        node_shape: Callable[[str], Shape | None] = engines.node_shape,
     ) -> None:
         self.store = store
         self.home = home
         self.tokens = TokenService(store.tokens)
         self.environments = EnvironmentService(store)
         self.locks = LockService(store, home, hub.publish)
-        self.orchestrator = Orchestrator(store, hub.publish, endpoint, home, load_engine, watch_seconds)
+        lines = Lines(store, node_shape)
+        self.orchestrator = Orchestrator(store, hub.publish, endpoint, home, lines, load_engine, watch_seconds)
         self.workspaces = WorkspaceService(store)
         self.computes = ComputeService(store, self.orchestrator, home)
         store.datastores.lie_in(read_store(home))
@@ -68,7 +72,7 @@ class Services:
         self.models = ModelService(store)
         self.secrets = SecretService(store)
         self.stacks = StackService(store, hub.publish)
-        self.nodes = NodeService(store, self.orchestrator, self.tokens, endpoint)
+        self.nodes = NodeService(store, self.orchestrator, lines, self.tokens, endpoint)
 
     def start(self) -> None:
         """Take up what an earlier server left: every active run gets the effects that its state asks for."""

@@ -1,10 +1,11 @@
-"""How many nodes a compute target may use at once, and which engine starts them."""
+"""How many nodes a compute target may use at once, what they are like, and which engine starts them."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 
+from footplate.domain.shapes import shape_of
 from footplate.domain.specs import LOCAL
 from footplate.errors import InvalidInput, NotFound
 from footplate.storage import Store
@@ -12,8 +13,12 @@ from footplate.storage import Store
 
 @dataclass(frozen=True)
 class Capacity:
+    """`gpus`: how many its machine size has; None when it names none that is known. `yields`: others come first."""
+
     engine: str
     max_nodes: int
+    gpus: int | None = None
+    yields: bool = False
 
 
 def local_slots() -> int:
@@ -31,7 +36,9 @@ def capacity_of(store: Store, workspace: str, target: str) -> Capacity:
             f"there is no compute target {target!r} in this workspace",
             "see those that exist with: footplate compute list",
         ) from None
-    return Capacity(view.engine, view.max_nodes)
+    shape = shape_of(str(view.options.get("vm_size") or ""))
+    yields = str(view.options.get("vm_priority") or "").lower() == "lowpriority"
+    return Capacity(view.engine, view.max_nodes, None if shape is None else shape.gpus, yields)
 
 
 def refuse_if_too_large(node_count: int, max_nodes: int, target: str) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from footplate import engines
-from footplate.domain import shapes
+from footplate.domain import scaling, shapes
 from footplate.domain.records import ComputeView
 from footplate.domain.specs import LOCAL
 from footplate.errors import Conflict, InvalidInput
@@ -23,10 +24,13 @@ _RESERVED = (LOCAL, "amlcompute", "containerinstance")
 
 
 class ComputeService:
-    def __init__(self, store: Store, orchestrator: Orchestrator, home: Path) -> None:
+    def __init__(
+        self, store: Store, orchestrator: Orchestrator, home: Path, clock: Callable[[], float] = time.time
+    ) -> None:
         self._store = store
         self._home = home
         self._orchestrator = orchestrator
+        self._clock = clock
 
     def put(
         self,
@@ -43,7 +47,7 @@ class ComputeService:
         _check_sizes(min_nodes, max_nodes, idle_seconds)
         engines.load(engine)
         self._store.workspaces.get(workspace)
-        now = time.time()
+        now = self._clock()
         view = ComputeView(name, workspace, engine, max_nodes, now, now, min_nodes, idle_seconds, options=options or {})
         self._store.computes.put(view, replace=if_exists == "replace")
         self._orchestrator.look_at_queue(workspace, name)
@@ -74,7 +78,7 @@ class ComputeService:
             min_nodes=old.min_nodes if min_nodes is None else min_nodes,
             idle_seconds=old.idle_seconds if idle_seconds is None else idle_seconds,
             options=old.options if options is None else options,
-            modified=time.time(),
+            modified=self._clock(),
         )
         _check_sizes(new.min_nodes, new.max_nodes, new.idle_seconds)
         self._store.computes.put(new, replace=True)
@@ -83,23 +87,32 @@ class ComputeService:
 
     def delete(self, workspace: str, name: str) -> None:
         _refuse_local(name, "deleted")
-        view = self.get(workspace, name)
-        if view.busy_nodes or view.waiting_runs:
+        self._store.computes.get(workspace, name)
+        active = [r.id for r in self._store.runs.active("job") if (r.workspace, r.spec.target) == (workspace, name)]
+        if active:
+            more = f" and {len(active) - 1} more" if len(active) > 1 else ""
             raise Conflict(
-                f"compute target {name!r} is in use: {view.busy_nodes} busy nodes, {view.waiting_runs} waiting runs",
-                "cancel its runs, or wait for them, then delete it",
+                f"compute target {name!r} is in use: {active[0]}{more} {'have' if more else 'has'} not ended",
+                f"wait for that, or cancel what runs there (footplate runs cancel {active[0]}), then delete it",
             )
         self._store.computes.delete(workspace, name)
 
     def _with_load(self, view: ComputeView) -> ComputeView:
-        holding = self._store.runs.holding(view.workspace, view.name)
-        waiting = self._store.runs.waiting(view.workspace, view.name)
+        now = self._clock()
+        # What an earlier cluster of this name did is not its history.
+        since = max(view.created, now - 2 * view.idle_seconds)
+        known = self._store.runs.stays(view.workspace, view.name, since)
+        stays = [stay for stay in known if stay.began >= view.created]
+        nodes = scaling.count(stays, scaling.Sizes(view.min_nodes, view.max_nodes, view.idle_seconds), now)
         return replace(
             view,
-            busy_nodes=sum(r.spec.distribution.node_count for r in holding),
-            preparing_nodes=sum(r.spec.distribution.node_count for r in holding if r.started is None),
-            waiting_runs=len(waiting),
-            waiting_nodes=sum(r.spec.distribution.node_count for r in waiting),
+            busy_nodes=sum(stay.nodes for stay in stays if stay.ended is None),
+            preparing_nodes=nodes.preparing,
+            idle_nodes=nodes.idle,
+            current_nodes=nodes.current,
+            target_nodes=nodes.target,
+            resized=max(view.modified, nodes.changed or 0.0),
+            waiting_runs=len(self._store.runs.waiting(view.workspace, view.name)),
         )
 
     def fit(self, target: ComputeView) -> list[str]:
@@ -119,7 +132,7 @@ class ComputeService:
 
 
 def _local(workspace: str, slots: int) -> ComputeView:
-    return ComputeView(LOCAL, workspace, "local", slots, 0.0, 0.0)
+    return ComputeView(LOCAL, workspace, "local", slots, 0.0, 0.0, idle_seconds=0.0)
 
 
 def _refuse_local(name: str, verb: str) -> None:
@@ -145,5 +158,5 @@ def _check_sizes(min_nodes: int, max_nodes: int, idle_seconds: float) -> None:
             f"min_nodes={min_nodes}, max_nodes={max_nodes} is not a size",
             "give 0 ≤ min_nodes ≤ max_nodes, max_nodes ≥ 1",
         )
-    if idle_seconds < 0:
+    if not 0 <= idle_seconds < float("inf"):
         raise InvalidInput(f"idle_seconds is {idle_seconds:g}", "give 0 or more")

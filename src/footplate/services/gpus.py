@@ -1,5 +1,7 @@
 """The desk that hands out GPUs: to all nodes of a run at once or to none, in the order in which runs came.
 
+Where it is known before a run starts what its nodes have, the queue lets it start only when its GPUs are free
+(`services.lines`), and nobody waits here. Where it is not, runs wait here, with nodes that they cannot use yet.
 Nodes tell their devices when they join. Who has which is in the records of the runs, so a server that starts again
 knows it; on the machines themselves the agents hold locks, which also keep off what a lost node left running.
 """
@@ -10,18 +12,12 @@ import threading
 
 from footplate.domain import gpus, lifecycle
 from footplate.domain.gpus import Machine, Share
-from footplate.domain.records import Cause, NodeState, RunRecord
-from footplate.domain.shapes import shape_of
-from footplate.domain.specs import LOCAL
+from footplate.domain.records import Cause, RunRecord
 from footplate.errors import Conflict, NotFound
+from footplate.services.capacity import capacity_of
+from footplate.services.lines import Lines
 from footplate.services.orchestrator import Orchestrator
 from footplate.storage import Store
-
-_HOLDING = (
-    NodeState.LAUNCHED, NodeState.JOINED, NodeState.PREPARING, NodeState.PREPARED, NodeState.RUNNING,
-    NodeState.ATTENDING,
-)  # fmt: skip
-
 
 _FEWER = (
     "it has fewer GPUs than processes, because no more are there or none was free: "
@@ -30,9 +26,10 @@ _FEWER = (
 
 
 class GpuDesk:
-    def __init__(self, store: Store, orchestrator: Orchestrator) -> None:
+    def __init__(self, store: Store, orchestrator: Orchestrator, lines: Lines) -> None:
         self._store = store
         self._orchestrator = orchestrator
+        self._lines = lines
         self._guard = threading.Lock()
 
     def equip(self, record: RunRecord) -> RunRecord:
@@ -49,7 +46,10 @@ class GpuDesk:
         with self._guard:
             others = [other for other in self._store.runs.active("job") if other.id != record.id]
             held, before = _held(others), self._waiting_before(record, others, machines)
-            shares = None if before and _waits(machines) else gpus.assign(machines, {*held, *_wanted_by(before)})
+            taken = {*held, *_wanted_by(before)}
+            if not _waits(machines):
+                taken |= _last_free(machines, taken, self._lines.promised_gpus(others))
+            shares = None if before and _waits(machines) else gpus.assign(machines, taken)
             if shares is not None:
                 return self._hand_out(record, machines, shares)
         self._say_why(record, machines, held, before)
@@ -60,15 +60,10 @@ class GpuDesk:
         return [Machine(gpus.devices(node.info), need) for node, need in zip(record.nodes, needs, strict=True)]
 
     def _gpus_of_size(self, record: RunRecord) -> int | None:
-        """How many GPUs the machine size has that the run's target names; None when it names none that is known."""
-        if record.spec.target == LOCAL:
-            return None
         try:
-            target = self._store.computes.get(record.workspace, record.spec.target)
+            return capacity_of(self._store, record.workspace, record.spec.target).gpus
         except NotFound:
             return None
-        shape = shape_of(str(target.options.get("vm_size") or ""))
-        return None if shape is None else shape.gpus
 
     def _waiting_before(self, record: RunRecord, others: list[RunRecord], machines: list[Machine]) -> list[RunRecord]:
         """The runs that wait for devices of the same machines and come first; nobody overtakes them."""
@@ -134,13 +129,14 @@ def _refusal(record: RunRecord, machines: list[Machine]) -> Cause | None:
 
 def _held(records: list[RunRecord]) -> dict[str, str]:
     """Which run has which device. What a node holds is free when its ranks have ended."""
-    return {
-        uuid: record.id
-        for record in records
-        for node in record.nodes
-        if node.state in _HOLDING
-        for uuid in node.gpus or ()
-    }
+    return {uuid: record.id for record in records for uuid in lifecycle.held_gpus(record)}
+
+
+def _last_free(machines: list[Machine], taken: set[str], count: int) -> set[str]:
+    """So many of those that are free, which others are to have."""
+    free = [gpu.uuid for gpu in sorted({gpu for machine in machines for gpu in machine.devices}, key=lambda g: g.index)]
+    free = [uuid for uuid in free if uuid not in taken]
+    return set(free[max(0, len(free) - count) :])
 
 
 def _wanted_by(records: list[RunRecord]) -> set[str]:

@@ -14,6 +14,7 @@ from footplate.domain.specs import Program
 from footplate.environments.logins import Logins
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.gpus import GpuDesk
+from footplate.services.lines import Lines
 from footplate.services.orchestrator import Orchestrator
 from footplate.services.tokens import TokenService
 from footplate.storage import Store
@@ -22,10 +23,12 @@ TOKEN_LIFETIME = 31 * 24 * 3600.0
 
 
 class NodeService:
-    def __init__(self, store: Store, orchestrator: Orchestrator, tokens: TokenService, endpoint: str) -> None:
+    def __init__(
+        self, store: Store, orchestrator: Orchestrator, lines: Lines, tokens: TokenService, endpoint: str
+    ) -> None:
         self._store = store
         self._orchestrator = orchestrator
-        self._gpus = GpuDesk(store, orchestrator)
+        self._gpus = GpuDesk(store, orchestrator, lines)
         self._tokens = tokens
         self._endpoint = endpoint
 

@@ -22,6 +22,7 @@ from footplate.engines.base import Engine
 from footplate.errors import OutOfSpace, Unavailable
 from footplate.services import story
 from footplate.services.effects import Effects
+from footplate.services.lines import Lines
 from footplate.services.scheduler import Scheduler
 from footplate.services.watcher import Watcher
 from footplate.storage import Store
@@ -36,6 +37,7 @@ class Orchestrator:
         publish: Callable[[str], None],
         endpoint: str,
         home: Path,
+        lines: Lines,
         load_engine: Callable[[str], Engine] = engines.load,
         watch_seconds: float = 1.0,
     ) -> None:
@@ -46,7 +48,7 @@ class Orchestrator:
         self._active_guard = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="effects")
         self._effects = Effects(store, endpoint, home, load_engine, self.tell)
-        self._scheduler = Scheduler(store, self.tell)
+        self._scheduler = Scheduler(store, lines, self.tell)
         self._watcher = Watcher(store, self._effects, self.tell, self._resume, self.active_runs, watch_seconds)
 
     # ── Life of the orchestrator itself ───────────────────────────────────────────────────────────────────────────────
@@ -143,6 +145,7 @@ class Orchestrator:
                 self._watcher.conclude(record)
             elif isinstance(effect, lifecycle.FreeGpus):
                 self._wake_those_who_wait_for_gpus()
+                self.look_at_queue(record.workspace, record.spec.target)
             elif isinstance(effect, lifecycle.NextAttempt):
                 self._watcher.begin_anew(record.id, effect.handle)
             else:

@@ -11,16 +11,17 @@ from dataclasses import replace
 from footplate.domain import lifecycle, queue
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, Waiting
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
-from footplate.services.capacity import capacity_of
 from footplate.services.effects import Tell
+from footplate.services.lines import Lines
 from footplate.storage import Store
 
 log = logging.getLogger(__name__)
 
 
 class Scheduler:
-    def __init__(self, store: Store, tell: Tell) -> None:
+    def __init__(self, store: Store, lines: Lines, tell: Tell) -> None:
         self._store = store
+        self._lines = lines
         self._tell = tell
         self._waits: dict[str, Waiting] = {}
         self._queued: set[str] = set()
@@ -79,21 +80,18 @@ class Scheduler:
             self.look_at(workspace, target)
 
     def _schedule(self, workspace: str, target: str) -> None:
-        records = {r.id: r for r in self._store.runs.waiting(workspace, target)}
-        if not records:
-            return
+        now = time.time()
         try:
-            capacity = capacity_of(self._store, workspace, target)
+            scene = self._lines.look(workspace, target, now)
         except NotFound as error:
-            for record in records.values():
+            for record in self._store.runs.waiting(workspace, target):
                 with contextlib.suppress(NotFound, Conflict):  # over in between
                     cause = Cause("no_target", error.message, error.hint)
                     self._tell(record.id, lifecycle.Fails(cause), record.attempt)
             return
-        now = time.time()
-        tickets = [_ticket(record) for record in records.values()]
-        holding = [_holding(record, now) for record in self._store.runs.holding(workspace, target)]
-        started, waits = queue.admit(tickets, holding, capacity.max_nodes, target, now)
+        if not scene.tickets:
+            return
+        started, waits = queue.admit(scene.tickets, scene.holding, scene.lines, now, scene.gpus)
         for run in started:
             with contextlib.suppress(Conflict):  # cancelled in between
                 self._tell(run, lifecycle.Admitted())
@@ -101,21 +99,9 @@ class Scheduler:
             with self._queued_guard:
                 if wait.run in self._queued:  # not cancelled since we looked: nobody would take it out again
                     self._waits[wait.run] = Waiting(wait.reason, wait.position, wait.promised)
-            if records[wait.run].waiting is None:
+            if scene.records[wait.run].waiting is None:
                 with contextlib.suppress(Conflict):
                     self._tell(wait.run, lifecycle.Waits(wait.reason, wait.position))
-
-
-def _ticket(record: RunRecord) -> queue.Ticket:
-    spec = record.spec
-    return queue.Ticket(record.id, spec.distribution.node_count, spec.priority, record.created, spec.max_seconds)
-
-
-def _holding(record: RunRecord, now: float) -> queue.Holding:
-    """A time limit counts from the start of the script, which may still be to come."""
-    limit = record.spec.max_seconds
-    ends = None if limit is None else (record.started or now) + limit
-    return queue.Holding(record.id, record.spec.distribution.node_count, ends)
 
 
 def with_waiting(view: RunView, waiting: Waiting | None) -> RunView:

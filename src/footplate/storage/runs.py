@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, false, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, false, func, insert, or_, select, update
 
 from footplate.domain import lifecycle
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.records import NodeRecord, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
+from footplate.domain.events import Admitted
+from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
+from footplate.domain.scaling import Stay
 from footplate.domain.specs import RunSpec, check_run_id
 from footplate.errors import Conflict, InvalidInput
 from footplate.storage.database import Database, new_key
@@ -26,6 +29,10 @@ __all__ = ["RunQuery", "Runs"]
 
 _ACTIVE = tuple(stage.value for stage in Stage if stage is not Stage.ENDED)
 _HOLDING = tuple(stage.value for stage in (Stage.PROVISIONING, Stage.PREPARING, Stage.RUNNING, Stage.FINALIZING))
+_ADMITTED = Admitted.__name__
+_COMING = (NodeState.LAUNCHED.value,)
+_PREPARING = (NodeState.JOINED.value, NodeState.PREPARING.value, NodeState.PREPARED.value)
+_AT_WORK = tuple(state.value for state in NodeState if state.value not in (*_COMING, *_PREPARING))
 _parents = runs.alias("parents")
 _RECORDS = select(runs, run_specs.c.spec).join(run_specs, run_specs.c.run == runs.c.key)
 _VIEWS = (
@@ -181,11 +188,40 @@ class Runs:
         with self._database.read() as connection:
             return int(connection.execute(select(func.sum(c.node_count)).where(*where)).scalar() or 0)
 
+    def stays(self, workspace: str, target: str, since: float) -> builtins.list[Stay]:
+        """When runs had nodes of the target, attempt by attempt: those that have some, and those that ended `since`."""
+        c = runs.c
+        lately = or_(c.stage.in_(_ACTIVE), and_(c.stage == Stage.ENDED.value, c.ended > since))
+        turns = or_(story.c.event.in_((_ADMITTED, "AttemptBegins")), story.c.status.in_(lifecycle.TERMINAL))
+        query = select(c.key, c.node_count, c.nodes, story.c.time, story.c.event).join(story, story.c.run == c.key)
+        query = query.where(lately, c.workspace == workspace, c.target == target, c.kind == "job", turns)
+        with self._database.read() as connection:
+            lines = connection.execute(query.order_by(c.key, story.c.seq)).all()
+        found: builtins.list[Stay] = []
+        for _, of_run in itertools.groupby(lines, key=lambda line: line.key):
+            found += _stays_of(builtins.list(of_run))
+        return found
+
     def story(self, id: str) -> builtins.list[StoryLine]:
         with self._database.read() as connection:
             key = self._keys.of(id, connection).key
             rows = connection.execute(select(story).where(story.c.run == key).order_by(story.c.seq)).all()
         return [StoryLine(r.seq, r.time, r.event, r.status, r.text, r.data) for r in rows]
+
+
+def _stays_of(lines: Sequence[Any]) -> builtins.list[Stay]:
+    """From each admission to the end of its attempt; what the nodes of the last one do is in the record."""
+    found: builtins.list[Stay] = []
+    for line in lines:
+        if line.event == _ADMITTED:
+            found.append(Stay(line.node_count, line.time))
+        elif found and found[-1].ended is None:
+            found[-1] = replace(found[-1], ended=line.time)
+    if found and found[-1].ended is None:
+        states = [node["state"] for node in lines[0].nodes]
+        coming, running = (sum(state in those for state in states) for those in (_COMING, _AT_WORK))
+        found[-1] = replace(found[-1], coming=coming, running=running)
+    return found
 
 
 # ── Rows and values ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -32,7 +32,7 @@ from sqlalchemy.types import TypeDecorator
 
 from footplate.errors import InvalidInput
 
-HEAD = "0006"
+HEAD = "0007"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL takes no index entry larger than a third of a page."""
@@ -162,7 +162,7 @@ runs = Table(
     Index("runs_of_workspace_by_parent", "workspace", "parent", "key"),
     Index("runs_by_status", "experiment", "status", "parent", "key"),
     Index("runs_by_type", "experiment", "type", "parent", "key"),
-    Index("runs_by_stage", "stage", "workspace", "target"),
+    Index("runs_by_stage", "stage", "workspace", "target", "ended"),
 )
 
 run_specs = Table(

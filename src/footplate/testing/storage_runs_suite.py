@@ -18,8 +18,10 @@ from footplate.domain.records import (
     Outcome,
     RunView,
     Stage,
+    StoryLine,
     Waiting,
 )
+from footplate.domain.scaling import Stay
 from footplate.domain.specs import Distribution
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage import RunQuery, Store
@@ -125,6 +127,30 @@ class RunTests(StorageFixtures):
         assert store.runs.busy_nodes(WORKSPACE, "nowhere") == 0
         assert {r.id for r in store.runs.active()} == {"waits", "waits-too", "elsewhere", "runs", "ends", "own"}
         assert {r.id for r in store.runs.active("job")} == {"waits", "waits-too", "elsewhere", "runs", "ends"}
+
+    def test_when_runs_had_nodes_of_a_target(self, store: Store) -> None:
+        def told(seq: int, event: str, status: str = "Running") -> StoryLine:
+            return StoryLine(seq, 10.0 * seq, event, status, "")
+
+        two = Distribution("torch", node_count=2)
+        nodes = (NodeRecord(0, NodeState.LAUNCHED), NodeRecord(1, NodeState.RUNNING))
+        runs = record("runs", stage=Stage.PREPARING, target="big", distribution=two)
+        store.runs.create(replace(runs, nodes=nodes), "", [told(1, "Submitted"), told(2, "Admitted")])
+        over = replace(record("over", stage=Stage.ENDED, target="big"), ended=50.0, outcome=Outcome("failed"))
+        again = [
+            told(1, "Admitted"),
+            told(2, "Done", "Failed"),
+            told(3, "Restarted", "Queued"),
+            told(3, "AttemptBegins"),
+        ]
+        store.runs.create(
+            over, "", [*again, told(5, "Admitted"), told(6, "Done", "Failed"), told(7, "Warned", "Failed")]
+        )
+        store.runs.create(record("waits", stage=Stage.QUEUED, target="big"), "", [told(1, "Submitted", "Queued")])
+        store.runs.create(record("other", stage=Stage.RUNNING, target="small"), "", [told(1, "Admitted")])
+        stays = [Stay(2, 20.0, coming=1, running=1), Stay(1, 10.0, 20.0), Stay(1, 50.0, 60.0)]
+        assert store.runs.stays(WORKSPACE, "big", 49.0) == stays
+        assert store.runs.stays(WORKSPACE, "big", 50.0) == stays[:1]
 
     def test_tags_come_and_go(self, store: Store) -> None:
         store.runs.create(record("r-1", tags={"a": "1", "b": "2"}), "", [])

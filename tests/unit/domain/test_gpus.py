@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from footplate.domain.codec import to_json
-from footplate.domain.gpus import INFO, Gpu, Machine, Need, assign, devices, needs, shortage, variables
+from footplate.domain.gpus import INFO, Gpu, Machine, Need, assign, devices, needs, shortage, variables, wanted
 from footplate.domain.launch import RankPlan
 from footplate.domain.specs import Distribution, GpuRequest, Program, RunSpec
 
@@ -143,3 +143,21 @@ def test_no_device_is_ever_given_twice(wanted: list[Machine], taken: set[str]) -
         assert len(share) <= each.need.count
         if each.need.firm and each.need.exact:
             assert len(share) == each.need.count
+
+
+@pytest.mark.parametrize(
+    ("run", "size", "there", "count"),
+    [
+        (spec(), None, 4, 0),  # takes what is free, waits for none
+        (spec(gpus=GpuRequest(per_node=2)), None, 4, 2),
+        (spec(Distribution("torch", 2, 4, backend="nccl")), None, 4, 4),
+        (spec(Distribution("torch", 2, 3, backend="nccl")), None, 4, 3),
+        (spec(gpus=GpuRequest(per_node=8)), None, 4, 8),
+        (spec(), 8, 4, 4),  # as many as the machine has
+        (spec(Distribution(node_count=2)), 4, 4, 4),
+        (spec(Distribution(node_count=3), gpus=GpuRequest(needed=True)), None, 2, 0),
+        (spec(environment_variables={"CUDA_VISIBLE_DEVICES": "3"}), 4, 4, 0),
+    ],
+)
+def test_what_a_run_waits_for(run: RunSpec, size: int | None, there: int, count: int) -> None:
+    assert wanted(run, size, there) == count

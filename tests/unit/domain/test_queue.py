@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from typing import ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from footplate.domain.queue import Holding, Ticket, Wait, admit
+from footplate.domain.queue import Holding, Line, Ticket, Wait, admit
 
 NOW = 1000.0
 
 
+def ask(
+    waiting: Sequence[Ticket], holding: Sequence[Holding], size: int, now: float = NOW, gpus: int = 0
+) -> tuple[list[str], list[Wait]]:
+    """The decision for the line of one target, `c`."""
+    return admit(waiting, holding, {"c": Line("c", size)}, now, gpus)
+
+
 def held(nodes: int) -> list[Holding]:
     """So many nodes are busy, and nobody knows for how long."""
-    return [Holding("old", nodes)] if nodes else []
+    return [Holding("old", "c", nodes)] if nodes else []
 
 
-def line(*nodes: int, priority: int = 0) -> list[Ticket]:
-    return [Ticket(f"r{i}", count, priority, float(i)) for i, count in enumerate(nodes)]
+def ticket(
+    run: str, nodes: int = 1, arrived: float = 0.0, seconds: float | None = None, gpus: int = 0, line: str = "c"
+) -> Ticket:
+    return Ticket(run, line, nodes, 0, arrived, seconds, gpus)
+
+
+def line(*nodes: int) -> list[Ticket]:
+    return [ticket(f"r{i}", count, float(i)) for i, count in enumerate(nodes)]
 
 
 @pytest.mark.parametrize(
@@ -30,6 +45,7 @@ def line(*nodes: int, priority: int = 0) -> list[Ticket]:
         (line(1, 1, 1), 0, 4, ["r0", "r1", "r2"], []),
         (line(1), 1, 1, [], [Wait("r0", 1, "1 of 1 node of 'c' is busy")]),
         (line(3), 2, 4, [], [Wait("r0", 1, "2 of 4 nodes of 'c' are busy, it needs 3")]),
+        (line(1), 3, 2, [], [Wait("r0", 1, "3 nodes of 'c' are busy, and it may have no more than 2")]),
         (
             line(1, 1, 1),
             0,
@@ -47,19 +63,19 @@ def line(*nodes: int, priority: int = 0) -> list[Ticket]:
             ["r1"],  # whenever the two that are busy end, there are still three for the first in line
             [
                 Wait("r0", 1, "2 of 4 nodes of 'c' are busy, it needs 3"),
-                Wait("r2", 2, "3 of 4 nodes of 'c' are busy, and 1 run waits before it"),
+                Wait("r2", 2, "it could delay r0, before it in the line: a time limit may let it go first"),
             ],
         ),
         (line(9, 1), 0, 4, ["r1"], [Wait("r0", 1, "it needs 9 nodes and 'c' has at most 4")]),
     ],
 )
 def test_admit(waiting: list[Ticket], busy: int, size: int, started: list[str], waits: list[Wait]) -> None:
-    assert admit(waiting, held(busy), size, "c", NOW) == (started, waits)
+    assert ask(waiting, held(busy), size) == (started, waits)
 
 
 def test_priority_comes_before_arrival() -> None:
-    waiting = [Ticket("early", 1, 0, 1.0), Ticket("urgent", 1, 5, 2.0), Ticket("late", 1, 0, 3.0)]
-    started, waits = admit(waiting, [], 1, "c", NOW)
+    urgent = Ticket("urgent", "c", 1, 5, 2.0)
+    started, waits = ask([ticket("early", arrived=1.0), urgent, ticket("late", arrived=3.0)], [], 1)
     assert started == ["urgent"]
     assert [w.run for w in waits] == ["early", "late"]
 
@@ -67,85 +83,208 @@ def test_priority_comes_before_arrival() -> None:
 class TestBackfilling:
     """Four nodes; three are busy for another 100 seconds. The first in line needs all four."""
 
-    BUSY = (Holding("old", 3, NOW + 100),)
-    LARGE = Ticket("large", 4, 0, 1.0, 500.0)
+    BUSY = (Holding("old", "c", 3, NOW + 100),)
+    LARGE = ticket("large", 4, 1.0, 500.0)
 
-    def admit(self, *others: Ticket) -> tuple[list[str], list[Wait]]:
-        return admit([self.LARGE, *others], self.BUSY, 4, "c", NOW)
+    def ask(self, *others: Ticket) -> tuple[list[str], list[Wait]]:
+        return ask([self.LARGE, *others], self.BUSY, 4)
 
     def test_a_short_run_goes_first_and_the_promise_stands(self) -> None:
-        started, waits = self.admit(Ticket("short", 1, 0, 2.0, 30.0))
+        started, waits = self.ask(ticket("short", 1, 2.0, 30.0))
         assert started == ["short"]
-        assert [(w.run, w.promised) for w in waits] == [("large", NOW + 100)]
+        assert [(w.run, w.promised) for w in waits] == [("large", NOW + 160)]
 
     def test_one_that_may_take_longer_does_not(self) -> None:
-        started, waits = self.admit(Ticket("long", 1, 0, 2.0, 3000.0), Ticket("endless", 1, 0, 3.0))
+        started, waits = self.ask(ticket("long", 1, 2.0, 3000.0), ticket("endless", 1, 3.0))
         assert started == []
         assert [w.run for w in waits] == ["large", "long", "endless"]
-        assert waits[1].promised == NOW + 100 + 500 + 60
+        assert waits[1].promised == NOW + 160 + 500 + 60
+        assert "could delay large, before it in the line: a shorter time limit" in waits[1].reason
 
     def test_nodes_that_the_first_in_line_will_not_need_are_free_for_all(self) -> None:
-        three = Ticket("three", 3, 0, 1.0, 500.0)
-        started, _ = admit([three, Ticket("endless", 1, 0, 2.0)], self.BUSY, 4, "c", NOW)
+        started, _ = ask([ticket("three", 3, 1.0, 500.0), ticket("endless", 1, 2.0)], self.BUSY, 4)
         assert started == ["endless"]
 
     def test_nobody_starves_behind_runs_without_limits(self) -> None:
-        busy = [Holding("old", 3)]
-        started, waits = admit([self.LARGE, Ticket("endless", 1, 0, 2.0)], busy, 4, "c", NOW)
+        started, waits = ask([self.LARGE, ticket("endless", 1, 2.0)], [Holding("old", "c", 3)], 4)
         assert (started, waits[0].promised) == ([], None)
 
     def test_a_run_beyond_its_limit_is_expected_to_end_soon(self) -> None:
-        _, waits = admit([self.LARGE], [Holding("late", 1, NOW - 50)], 4, "c", NOW)
+        _, waits = ask([self.LARGE], [Holding("late", "c", 1, NOW - 50)], 4)
+        assert waits[0].promised == NOW + 10
+        _, waits = ask([self.LARGE], [Holding("hangs", "c", 1, NOW - 500)], 4)
         assert waits[0].promised == NOW + 60
 
 
+class TestGpus:
+    LINES: ClassVar = {"c": Line("c", 4), "d": Line("d", 4)}
+
+    def ask(self, waiting: list[Ticket], holding: list[Holding], gpus: int) -> tuple[list[str], list[Wait]]:
+        return admit(waiting, holding, self.LINES, NOW, gpus)
+
+    def test_who_waits_for_one_has_no_node_and_holds_up_nobody_who_needs_none(self) -> None:
+        started, waits = self.ask(
+            [ticket("wants", arrived=1.0, gpus=1), ticket("plain", arrived=2.0)], [Holding("has", "c", 1, gpus=1)], 1
+        )
+        assert started == ["plain"]
+        assert waits == [Wait("wants", 1, "it needs 1 GPU and the only one is used by has")]
+
+    def test_lines_share_them_and_the_first_to_come_is_served_first(self) -> None:
+        started, waits = self.ask(
+            [ticket("small", arrived=2.0, gpus=1), ticket("large", arrived=1.0, gpus=2, line="d")],
+            [Holding("has", "c", 1, gpus=1)],
+            2,
+        )
+        assert started == []
+        assert [(w.run, w.position) for w in waits] == [("large", 1), ("small", 1)]
+        assert waits[0].reason == "it needs 2 GPUs and 1 of 2 are used by has"
+        assert waits[1].reason == "it could delay large, before it in the line: a time limit may let it go first"
+
+    def test_a_line_that_yields_comes_after_the_others(self) -> None:
+        lines = {"c": Line("c", 4, yields=True), "d": Line("d", 4)}
+        waiting = [ticket("cheap", arrived=1.0, gpus=1), ticket("dear", arrived=2.0, gpus=1, line="d")]
+        assert admit(waiting, [], lines, NOW, 1)[0] == ["dear"]
+
+    def test_nodes_and_gpus_may_both_be_missing(self) -> None:
+        busy = [Holding("has", "c", 2, gpus=2), Holding("too", "c", 1, gpus=1), Holding("more", "c", 1, gpus=1)]
+        _, waits = self.ask([ticket("wants", gpus=2)], busy, 4)
+        assert waits[0].reason == (
+            "4 of 4 nodes of 'c' are busy, it needs 2 GPUs and 4 of 4 are used by has, too and 1 more"
+        )
+
+    def test_more_than_there_are_is_not_for_the_queue_to_refuse(self) -> None:
+        assert self.ask([ticket("greedy", gpus=3)], [Holding("has", "c", 1, gpus=2)], 2)[0] == ["greedy"]
+
+
 def test_a_line_of_thousands_is_looked_at_in_no_time() -> None:
-    waiting = [Ticket(f"r{i:05}", 1 + i % 7, 0, float(i), 60.0 * (1 + i % 50)) for i in range(5000)]
+    waiting = [ticket(f"r{i:05}", 1 + i % 7, float(i), 60.0 * (1 + i % 50)) for i in range(5000)]
     began = time.process_time()
-    started, waits = admit(waiting, [Holding("old", 8, NOW + 5000)], 64, "c", NOW)
+    started, waits = ask(waiting, [Holding("old", "c", 8, NOW + 5000)], 64)
     assert time.process_time() - began < 1.0
     assert len(started) + len(waits) == 5000
 
 
 seconds = st.none() | st.integers(1, 500).map(float)
-tickets = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 2), seconds), max_size=12)
-holdings = st.lists(st.tuples(st.integers(1, 3), st.none() | st.integers(-50, 500)), max_size=4)
+gpus = st.integers(0, 3)
+lines = st.sampled_from(["c", "d"])
+wishes = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 2), seconds, gpus, lines), max_size=12)
+uses = st.lists(st.tuples(st.integers(1, 3), st.none() | st.integers(-50, 500), st.integers(0, 1), lines), max_size=4)
+Wish = tuple[int, int, "float | None", int, str]
+Use = tuple[int, "int | None", int, str]
 
 
-def made(wanted: list[tuple[int, int, float | None]]) -> list[Ticket]:
-    return [Ticket(f"r{i:02}", n, priority, float(i), limit) for i, (n, priority, limit) in enumerate(wanted)]
+def made(wanted: list[Wish]) -> list[Ticket]:
+    return [
+        Ticket(f"r{i:02}", at, n, priority, float(i), limit, gpus)
+        for i, (n, priority, limit, gpus, at) in enumerate(wanted)
+    ]
 
 
-def busy_with(running: list[tuple[int, int | None]]) -> list[Holding]:
-    return [Holding(f"h{i}", n, None if ends is None else NOW + ends) for i, (n, ends) in enumerate(running)]
+def busy_with(running: list[Use]) -> list[Holding]:
+    return [
+        Holding(f"h{i}", at, n, None if ends is None else NOW + ends, gpus)
+        for i, (n, ends, gpus, at) in enumerate(running)
+    ]
 
 
-@given(tickets, holdings, st.integers(1, 8))
+def both(size: int) -> dict[str, Line]:
+    return {"c": Line("c", size), "d": Line("d", 4)}
+
+
+def in_order(waiting: Sequence[Ticket]) -> list[Ticket]:
+    return sorted(waiting, key=lambda t: (-t.priority, t.arrived, t.run))
+
+
+@given(wishes, uses, st.integers(1, 8), st.integers(0, 4))
 def test_admission_is_never_too_much_and_tells_everybody_why(
-    wanted: list[tuple[int, int, float | None]], running: list[tuple[int, int | None]], size: int
+    wanted: list[Wish], running: list[Use], size: int, there: int
 ) -> None:
-    waiting, holding = made(wanted), busy_with(running)
+    waiting, holding, targets = made(wanted), busy_with(running), both(size)
     by_run = {t.run: t for t in waiting}
-    started, waits = admit(waiting, holding, size, "c", NOW)
+    started, waits = admit(waiting, holding, targets, NOW, there)
     assert sorted([*started, *(w.run for w in waits)]) == sorted(by_run)
-    busy = sum(h.nodes for h in holding)
-    assert not started or busy + sum(by_run[r].nodes for r in started) <= size
-    assert [w.position for w in waits] == list(range(1, len(waits) + 1))
     assert all(w.reason for w in waits)
-    could_fit = [by_run[w.run] for w in waits if by_run[w.run].nodes <= size]
-    if could_fit:
-        assert could_fit[0].nodes > size - busy - sum(by_run[r].nodes for r in started)
+    began = [by_run[run] for run in started]
+    gpus_used = sum(h.gpus for h in holding) + sum(t.gpus for t in began if t.gpus <= there)
+    assert gpus_used <= there or not any(0 < t.gpus <= there for t in began)
+    free_gpus = there - gpus_used
+    for name, target in targets.items():
+        begun = sum(t.nodes for t in began if t.line == name)
+        busy = begun + sum(h.nodes for h in holding if h.line == name)
+        assert not begun or busy <= target.max_nodes
+        left = [by_run[w.run] for w in waits if by_run[w.run].line == name]
+        assert left == [t for t in in_order(waiting) if t in left]
+        assert [w.position for w in waits if by_run[w.run] in left] == list(range(1, len(left) + 1))
+    possible = [t for t in in_order(waiting) if t.run not in started and t.nodes <= targets[t.line].max_nodes]
+    if possible:  # the first of all who wait waits for something that is not there
+        first = possible[0]
+        busy = sum(h.nodes for h in holding if h.line == first.line)
+        busy += sum(t.nodes for t in began if t.line == first.line)
+        assert first.nodes > targets[first.line].max_nodes - busy or free_gpus < first.gpus <= there
 
 
-@given(tickets, holdings, st.integers(1, 8))
+@given(wishes, uses, st.integers(1, 8), st.integers(0, 4))
 def test_nobody_is_delayed_by_one_who_comes_after(
-    wanted: list[tuple[int, int, float | None]], running: list[tuple[int, int | None]], size: int
+    wanted: list[Wish], running: list[Use], size: int, there: int
 ) -> None:
     """Take the last of the line away: all the others start, or are promised, exactly what they were before."""
-    line = sorted(made(wanted), key=lambda t: (-t.priority, t.arrived, t.run))
-    if not line:
+    waiting = in_order(made(wanted))
+    if not waiting:
         return
-    with_all, without_last = (admit(part, busy_with(running), size, "c", NOW) for part in (line, line[:-1]))
-    last = line[-1].run
+    with_all, without_last = (
+        admit(part, busy_with(running), both(size), NOW, there) for part in (waiting, waiting[:-1])
+    )
+    last = waiting[-1].run
     assert [run for run in with_all[0] if run != last] == without_last[0]
     assert [(w.run, w.promised) for w in with_all[1] if w.run != last] == [(w.run, w.promised) for w in without_last[1]]
+
+
+@given(wishes, uses, st.integers(1, 8), st.integers(0, 4))
+def test_equals_start_in_the_order_in_which_they_came(
+    wanted: list[Wish], running: list[Use], size: int, there: int
+) -> None:
+    waiting = made(wanted)
+    started, _ = admit(waiting, busy_with(running), both(size), NOW, there)
+    kinds: dict[tuple[object, ...], list[bool]] = {}
+    for t in in_order(waiting):
+        kinds.setdefault((t.line, t.nodes, t.priority, t.seconds, t.gpus), []).append(t.run in started)
+    assert all(begun == sorted(begun, reverse=True) for begun in kinds.values())
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 4), st.integers(1, 300), st.integers(0, 3), lines, st.integers(0, 200)), max_size=8
+    ),
+    st.data(),
+)
+def test_the_first_in_line_starts_when_it_was_told_whatever_comes_later(
+    wanted: list[tuple[int, int, int, str, int]], data: st.DataObject
+) -> None:
+    """A day of a cluster: runs come, end when they like within their limits, and start no later than they were told."""
+    arrivals = [
+        Ticket(f"r{i:02}", at, n, 0, NOW + came, float(limit), gpus)
+        for i, (n, limit, gpus, at, came) in enumerate(wanted)
+    ]
+    waiting: list[Ticket] = []
+    running: dict[str, tuple[Ticket, float, float]] = {}  # when it began, and when it will have handed over
+    promises: dict[str, float] = {}
+    moments = sorted({t.arrived for t in arrivals})
+    while moments:
+        now = moments.pop(0)
+        waiting += [t for t in arrivals if t.arrived == now]
+        running = {run: each for run, each in running.items() if each[2] > now}
+        holding = [
+            Holding(run, t.line, t.nodes, began + (t.seconds or 0.0), t.gpus) for run, (t, began, _) in running.items()
+        ]
+        started, waits = admit(waiting, holding, both(4), now, 3)
+        for t in [t for t in waiting if t.run in started]:
+            assert now <= promises.get(t.run, now), "it was told that it would start by then"
+            lasts = data.draw(st.integers(1, int(t.seconds or 0) + 59))
+            running[t.run] = (t, now, now + lasts)
+            moments = sorted({*moments, now + lasts})
+        waiting = [t for t in waiting if t.run not in started]
+        for wait in waits[:1]:
+            assert wait.promised is not None
+            promises[wait.run] = min(promises.get(wait.run, wait.promised), wait.promised)
+    assert not waiting, "everybody had a turn"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from footplate.domain.records import RunView
+from footplate.domain.shapes import Shape
 from footplate.domain.specs import EnvironmentSpec, Program, RunSpec
 from footplate.engines.base import AgentJob, Observation, Request
 from footplate.errors import Unavailable
@@ -89,10 +90,16 @@ class House:
         self.bulletin.until(lambda: self.store.runs.record(run).handle is not None)
 
 
-def open_house(home: Path, engine: FakeEngine) -> House:
+def open_house(home: Path, engine: FakeEngine, gpus: int = 0) -> House:
     store, bulletin = Store.open(home), Bulletin()
     services = Services(
-        store, bulletin, "unix:///nowhere.sock", home, load_engine=lambda name: engine, watch_seconds=0.02
+        store,
+        bulletin,
+        "unix:///nowhere.sock",
+        home,
+        load_engine=lambda name: engine,
+        watch_seconds=0.02,
+        node_shape=lambda name: Shape(4, 16.0, gpus),
     )
     views = services.workspaces.find("lab-ws", "s", "g")
     view = views[0] if views else services.workspaces.create("lab-ws", "s", "g")

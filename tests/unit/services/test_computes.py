@@ -1,0 +1,87 @@
+"""Clusters and their nodes, over a real store and by a clock of our own."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from footplate.domain.records import ComputeView
+from footplate.domain.specs import Distribution
+from footplate.errors import Conflict, InvalidInput
+from footplate.services.computes import ComputeService
+
+from .conftest import House
+
+PAIR = Distribution("torch", node_count=2)
+
+
+def later(house: House, seconds: float) -> ComputeView:
+    clock = ComputeService(house.store, house.services.orchestrator, house.home, lambda: time.time() + seconds)
+    return clock.get(house.workspace, "warm")
+
+
+def nodes(view: ComputeView) -> tuple[int, int, int, int, int]:
+    return view.busy_nodes, view.preparing_nodes, view.idle_nodes, view.current_nodes, view.target_nodes
+
+
+def test_nodes_stay_idle_for_a_while_and_some_for_ever(house: House) -> None:
+    made = house.services.computes.put(house.workspace, "warm", max_nodes=4, min_nodes=1, idle_seconds=600)
+    assert nodes(made) == (0, 0, 1, 1, 1)
+    house.submit("pair", target="warm", distribution=PAIR)
+    house.until_launched("pair")
+    assert nodes(later(house, 0)) == (2, 1, 0, 1, 2), "one was there, and one comes"
+    for node in (0, 1):
+        house.services.nodes.join("pair", node, 1, "gandalf", "127.0.0.1", {})
+    assert nodes(later(house, 0)) == (2, 2, 0, 2, 2)
+    for event in ("started", "exited", "done"):
+        for node in (0, 1):
+            house.services.nodes.report("pair", node, event, None, None)
+    assert house.status("pair") == "Completed"
+    ended = house.store.runs.record("pair").ended
+    view = later(house, 500)
+    assert nodes(view) == (0, 0, 2, 2, 2)
+    assert made.modified < view.resized < (ended or 0.0)
+    view = later(house, 700)
+    assert nodes(view) == (0, 0, 1, 1, 1)
+    assert view.resized == (ended or 0.0) + 600
+    assert nodes(house.services.computes.change(house.workspace, "warm", idle_seconds=0, min_nodes=0)) == (0,) * 5
+
+
+def test_what_a_cluster_of_the_same_name_did_is_forgotten(house: House) -> None:
+    computes = house.services.computes
+    computes.put(house.workspace, "warm", max_nodes=1)
+    house.submit("run", target="warm")
+    house.until_launched("run")
+    house.services.nodes.join("run", 0, 1, "gandalf", "127.0.0.1", {})
+    for event in ("started", "exited", "done"):
+        house.services.nodes.report("run", 0, event, None, None)
+    assert computes.get(house.workspace, "warm").idle_nodes == 1
+    computes.delete(house.workspace, "warm")
+    assert computes.put(house.workspace, "warm", max_nodes=1).idle_nodes == 0
+
+
+def test_a_cluster_is_not_deleted_under_its_runs(house: House) -> None:
+    house.services.computes.put(house.workspace, "warm", max_nodes=1)
+    house.submit("first", target="warm")
+    house.submit("second", target="warm")
+    with pytest.raises(Conflict, match="first and 1 more have not ended"):
+        house.services.computes.delete(house.workspace, "warm")
+
+
+def test_fewer_nodes_than_run_is_a_size_that_is_waited_for(house: House) -> None:
+    house.services.computes.put(house.workspace, "warm", max_nodes=2)
+    house.submit("pair", target="warm", distribution=PAIR)
+    house.until_launched("pair")
+    house.services.computes.change(house.workspace, "warm", max_nodes=1)
+    house.submit("next", target="warm")
+    house.bulletin.until(lambda: house.services.orchestrator.waiting("next") is not None)
+    waiting = house.services.orchestrator.waiting("next")
+    assert waiting is not None
+    assert waiting.reason == "2 nodes of 'warm' are busy, and it may have no more than 1"
+
+
+@pytest.mark.parametrize("idle", [-1.0, float("nan"), float("inf")])
+def test_an_idle_time_is_a_time(house: House, idle: float) -> None:
+    with pytest.raises(InvalidInput, match="idle_seconds is"):
+        house.services.computes.put(house.workspace, "warm", max_nodes=2, idle_seconds=idle)
