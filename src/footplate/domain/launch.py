@@ -82,6 +82,7 @@ class NodeOrders:
     mpi: Optional[MpiOrders] = None
     gpus: Tuple[str, ...] = ()  # UUIDs of the devices that this node has for itself
     logins: Dict[str, str] = field(default_factory=lambda: {}, repr=False)  # for channels and indexes of the lock
+    peers: Tuple[str, ...] = ()  # addresses of all nodes, where processes have to find each other
 
 
 def plan(spec: RunSpec, places: Sequence[Place]) -> Tuple[RankPlan, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from footplate import __version__
@@ -16,6 +16,7 @@ from footplate.node.options import Options
 from footplate.node.workdir import NodeFolder, runtime_folder
 
 _PRIVATE = ("FOOTPLATE_", "AZUREML_", "AZ_BATCHAI_")
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy")
 # What the bootstrap does for a script: an agent that was not the shell's parent reads there how it ended.
 _NOTE_AT_EXIT = r"""trap 'set -- $? "$FOOTPLATE_EXITS/rank_$FOOTPLATE_RANK"
 printf "{\"code\": %d}" $1 > "$2.new" && mv -f "$2.new" "$2.json"' EXIT
@@ -81,12 +82,23 @@ def rank_variables(orders: NodeOrders, plan: RankPlan, setting: Setting) -> dict
     brought = setting.interpreter.variables
     variables = {**plan.defaults, **outside, "PYTHONUNBUFFERED": "1", **setting.ours, **orders.variables, **brought}
     variables.update({**plan.variables, **setting.shared})
+    variables.update(_straight_to(orders.peers, {**setting.machine, **variables}))
     variables.update(setting.marker)
     variables["FOOTPLATE_RANK"] = str(plan.rank)
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, [setting.runtime, variables.get("PYTHONPATH")]))
     if setting.interpreter.container is None:  # an image has a path of its own
         variables["PATH"] = os.pathsep.join([setting.python, variables.get("PATH") or os.defpath])
     return variables
+
+
+def _straight_to(peers: Sequence[str], variables: Mapping[str, str]) -> dict[str, str]:
+    """gRPC, and much else, would ask the machine's proxy for the other nodes, of which it knows nothing, and wait."""
+    if not peers or not any(variables.get(name) or variables.get(name.upper()) for name in _PROXIES):
+        return {}
+    known = variables.get("no_proxy") or variables.get("NO_PROXY") or ""
+    hosts = [host.strip() for host in known.split(",") if host.strip()]
+    merged = ",".join([*hosts, *(peer for peer in dict.fromkeys(peers) if peer not in hosts)])
+    return {"no_proxy": merged, "NO_PROXY": merged}
 
 
 def python_folder(interpreter: Interpreter, folder: NodeFolder) -> str:

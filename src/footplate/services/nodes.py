@@ -84,6 +84,7 @@ class NodeService:
             others_ended=_others_ended(record, node),
             mpi=self._mpi(record, places) if wanted.kind == "mpi" else None,
             gpus=record.nodes[node].gpus or (),
+            peers=tuple(place.address for place in places) if launch.meets(wanted) else (),
         )
 
     def prepared(self, run: str, node: int, ports: tuple[int, ...], attempt: int | None = None) -> None:

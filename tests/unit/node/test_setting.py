@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,17 @@ def test_who_has_the_last_word_in_the_environment() -> None:
         "FOOTPLATE_RUN_ID": "run_1",
         "FOOTPLATE_RANK": "3",
     }
+
+
+def test_a_proxy_is_not_asked_for_the_other_nodes() -> None:
+    together = replace(orders(Program("t.py")), peers=("127.0.0.2", "127.0.0.3", "127.0.0.2"))
+    seen = rank_variables(together, PLAN, setting(HTTPS_PROXY="http://proxy:3128", NO_PROXY="localhost, 127.0.0.3"))
+    assert seen["no_proxy"] == seen["NO_PROXY"] == "localhost,127.0.0.3,127.0.0.2"
+    own = replace(together, variables={"http_proxy": "http://mine", "no_proxy": ""})
+    assert rank_variables(own, PLAN, setting())["no_proxy"] == "127.0.0.2,127.0.0.3"
+    assert "no_proxy" not in rank_variables(together, PLAN, setting())
+    alone = replace(together, peers=())
+    assert "no_proxy" not in rank_variables(alone, PLAN, setting(http_proxy="http://proxy"))
 
 
 def test_what_the_user_sets_goes_before_what_the_machine_has() -> None:
