@@ -6,7 +6,7 @@
     write_listing(items, path) → Summary, Listing(path)      a folder as one file, its own index   (content.listing)
     Cache(folder, limit)                   remote files by content, least recently used out first  (cache)
     mount_listing(…), mount_folder(…) → Mount, closed however its owner ends                       (mount, keeper)
-    upload_folder(…), Courier, folder_in_place                       what a run writes             (outputs)
+    Courier(…)                             what a run writes, sent while it goes on               (outputs)
 
 Runs on the machine of a client, a node or the server, on Python ≥ 3.10. Folders of this machine and HTTP(S) need the
 standard library alone; object stores and FUSE need the extra `data`, which is loaded when one is opened. The names
@@ -20,7 +20,7 @@ _HOMES = {
     "footplate.data.base": ("Children", "Progress", "Report", "Store"),
     "footplate.data.cache": ("Cache", "Usage"),
     "footplate.data.mount": ("Mount", "adopt", "mount_folder", "mount_listing", "sweep"),
-    "footplate.data.outputs": ("Courier", "folder_in_place", "upload_folder"),
+    "footplate.data.outputs": ("Courier",),
     "footplate.data.stores": ("find", "open_store"),
     "footplate.data.transfer": ("Overwrite", "Uploaded", "download", "local_files", "upload"),
 }

@@ -13,8 +13,6 @@ from footplate.data.mount import mount_folder as mount_folder
 from footplate.data.mount import mount_listing as mount_listing
 from footplate.data.mount import sweep as sweep
 from footplate.data.outputs import Courier as Courier
-from footplate.data.outputs import folder_in_place as folder_in_place
-from footplate.data.outputs import upload_folder as upload_folder
 from footplate.data.stores import find as find
 from footplate.data.stores import open_store as open_store
 from footplate.data.transfer import Overwrite as Overwrite

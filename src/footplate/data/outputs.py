@@ -1,109 +1,141 @@
-"""What a run writes, on its way to a store.
+"""What a run writes, on its way to a store that is not on this machine.
 
-A store that is a folder of this machine is written to in place: the script sees that folder, and so does everybody
-else, at once. For any other store the script writes to a folder of this machine, which is sent when the run has ended
-well (`upload_folder`), or file by file as they are done and the rest at the end (`Courier`: outputs in mount mode).
+The script writes to a folder of this machine; a `Courier` brings its files to the store: while the run goes on, as they
+are done, or all of them at the end. What was sent is written down, so whoever takes the courier's place goes on there.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from footplate.data.base import Report, Store
-from footplate.data.transfer import Overwrite, Uploaded, local_files, upload
-from footplate.domain.data import Entry
-from footplate.domain.names import clean_folder, join, matches
+from footplate.data.transfer import local_files, upload
+from footplate.domain.names import clean_folder, join
 from footplate.errors import FootplateError
 
 _LOOK_SECONDS = 1.0
-QUIET_SECONDS = 2.0
-"""A file that was not written to for so long counts as done."""
+QUIET_SECONDS = 1.0
+"""A file that was not written to for so long, and that nobody has open for writing, counts as done."""
+
+_BATCH = 64
+"""So many files are sent before they are written down as sent."""
+
+Stamp = tuple[int, int]
+"""Size and time of the last change, in nanoseconds."""
+
+Inodes = frozenset[tuple[int, int]]
+"""Files by device and inode."""
 
 
-def folder_in_place(store: Store, folder: str) -> Path | None:
-    """The folder of the store to write to directly, made if need be; None for a store that is not on this machine."""
-    if store.folder is None:
-        return None
-    path = store.folder / clean_folder(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def upload_folder(
-    source: Path | str,
-    store: Store,
-    folder: str,
-    *,
-    patterns: Iterable[str] = (),
-    overwrite: Overwrite = "refuse",
-    report: Report | None = None,
-) -> Uploaded:
-    """Send the files of a folder, or those that a pattern matches, to a folder of the store."""
-    wanted = [pattern.strip("/") for pattern in patterns]
-    found = ((path, name) for path, name in local_files(source) if _is_wanted(name, wanted))
-    chosen = [(path, join(clean_folder(folder), name)) for path, name in found]
-    return upload(chosen, store, overwrite=overwrite, report=report)
-
-
-def _is_wanted(name: str, patterns: Sequence[str]) -> bool:
-    """A pattern without a slash is about the last part of a name, in any folder; a folder means all that is in it."""
-    last = name.rpartition("/")[2]
-    return not patterns or any(
-        matches(pattern, name) or name.startswith(f"{pattern}/") or ("/" not in pattern and matches(pattern, last))
-        for pattern in patterns
-    )
+class _Due(NamedTuple):
+    path: Path
+    name: str
+    stamp: Stamp
 
 
 class Courier:
-    """Sends the files of a folder as they are done, while others are still being written. `finish` sends what is left.
+    """Sends the files of a folder; `start` has it do so by itself as they are done, and `finish` sends what is left.
 
-    A file is sent when it was not written to for a moment, and again when it changed since: the store ends up with the
-    last state of each. What cannot be sent now is tried again; only `finish` says so, and can be called again.
+    A file is sent again when it changed since: the store ends up with the last state of each. What cannot be sent now
+    is tried again; only `finish` says so, and can be called again.
+
+    `notes`: the file in which it writes down what was sent. `chosen`: which names go. `replaces`: whether a file of
+    somebody else at the same place gives way; else it stays (`kept`). `being_written`: files that somebody has open.
     """
 
-    def __init__(self, source: Path | str, store: Store, folder: str) -> None:
-        self._source, self._store, self._folder = Path(source), store, clean_folder(folder)
-        self._sent, self._turn = dict[str, tuple[int, int]](), threading.Lock()
+    def __init__(
+        self,
+        source: Path | str,
+        store: Store,
+        folder: str,
+        notes: Path | str,
+        *,
+        chosen: Callable[[str], bool] = lambda _: True,
+        replaces: bool = True,
+        being_written: Callable[[], Inodes] = frozenset,
+    ) -> None:
+        self._source, self._store, self._folder, self._notes = Path(source), store, clean_folder(folder), Path(notes)
+        self._chosen, self._replaces, self._being_written = chosen, replaces, being_written
+        self._sent, self._turn = _read(self._notes), threading.Lock()
+        self._kept = set[str]()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="footplate-output", daemon=True)
-        self._source.mkdir(parents=True, exist_ok=True)
 
     def start(self) -> Courier:
         self._thread.start()
         return self
 
+    def finish(self, report: Report | None = None) -> None:
+        """Send all that is left, whoever has it open. The folder need not exist: then nothing was written."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self.send(math.inf, report)
+
+    @property
+    def kept(self) -> list[str]:
+        """Names in the folder that the store had before, from somebody else, and that stayed as they were."""
+        return sorted(self._kept)
+
     def _work(self) -> None:
         while not self._stop.wait(_LOOK_SECONDS):
             with contextlib.suppress(FootplateError, OSError):
-                self.send(until=time.time() - QUIET_SECONDS)
+                self.send(time.time() - QUIET_SECONDS)
 
-    def send(self, until: float, report: Report | None = None) -> list[Entry]:
+    def send(self, until: float, report: Report | None = None) -> None:
         """Send what changed since it was last sent, and was written to no later than `until`."""
         with self._turn:
-            due = {name: (path, stamp) for path, name, stamp in self._changed() if stamp[1] <= until * 1e9}
-            files = [(path, join(self._folder, name)) for name, (path, _) in due.items()]
-            done = upload(files, self._store, overwrite="replace", report=report)
-            self._sent.update((name, stamp) for name, (_, stamp) in due.items())
-            return done.stored
+            due = list(self._due(until))
+            for batch in (due[at : at + _BATCH] for at in range(0, len(due), _BATCH)):
+                self._send(batch, report)
+                if self._stop.is_set() and until != math.inf:
+                    return
 
-    def _changed(self) -> Iterator[tuple[Path, str, tuple[int, int]]]:
+    def _due(self, until: float) -> Iterator[_Due]:
+        if not self._source.is_dir():
+            return
+        busy = self._being_written() if until != math.inf else Inodes()
         for path, name in local_files(self._source):
             with contextlib.suppress(FileNotFoundError):  # removed while we look
                 info = os.stat(path)
                 stamp = (info.st_size, info.st_mtime_ns)
-                if self._sent.get(name) != stamp:
-                    yield path, name, stamp
+                done = info.st_mtime <= until and (info.st_dev, info.st_ino) not in busy
+                if done and name not in self._kept and self._sent.get(name) != stamp and self._chosen(name):
+                    yield _Due(path, name, stamp)
 
-    def finish(self, report: Report | None = None) -> list[str]:
-        """Send the rest; the names of all that was sent."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        self.send(until=math.inf, report=report)
-        return sorted(self._sent)
+    def _send(self, batch: Sequence[_Due], report: Report | None) -> None:
+        """What we have sent before is ours to replace; what is new, by the rule."""
+        ours = [due for due in batch if self._replaces or due.name in self._sent]
+        new = [due for due in batch if not (self._replaces or due.name in self._sent)]
+        upload([self._named(due) for due in ours], self._store, overwrite="replace", report=report)
+        stayed = set(upload([self._named(due) for due in new], self._store, overwrite="skip", report=report).skipped)
+        self._kept |= {due.name for due in new if join(self._folder, due.name) in stayed}
+        self._note([due for due in batch if due.name not in self._kept])
+
+    def _named(self, due: _Due) -> tuple[Path, str]:
+        return due.path, join(self._folder, due.name)
+
+    def _note(self, sent: Sequence[_Due]) -> None:
+        self._notes.parent.mkdir(parents=True, exist_ok=True)
+        with self._notes.open("a", encoding="ascii") as file:
+            file.write("".join(json.dumps([due.name, *due.stamp]) + "\n" for due in sent))
+        self._sent.update((due.name, due.stamp) for due in sent)
+
+
+def _read(notes: Path) -> dict[str, Stamp]:
+    """What an earlier courier has sent; a line that its death cut short says nothing."""
+    sent = dict[str, Stamp]()
+    with contextlib.suppress(FileNotFoundError), notes.open(encoding="ascii") as file:
+        for line in file:
+            if line.endswith("\n"):
+                name, size, changed = json.loads(line)
+                sent[name] = (size, changed)
+    return sent

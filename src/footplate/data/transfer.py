@@ -86,10 +86,21 @@ def upload(
 def _put(store: Store, path: Path, name: str, size: int, meter: Meter) -> Entry:
     if size > SMALL:
         return store.put(name, path, count=lambda more: meter.add(bytes=more))
-    data = path.read_bytes()
+    data = _read_still(path)
     entry = store.put(name, data)
     meter.add(bytes=len(data))
     return entry
+
+
+def _read_still(path: Path) -> bytes:
+    """A small file, as it was at one moment."""
+    with path.open("rb", buffering=0) as file:
+        before = os.fstat(file.fileno())
+        data = file.readall()
+        after = os.fstat(file.fileno())
+    if len(data) != before.st_size or (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+        raise Conflict(f"{path} was changed while it was sent", "send it again when nobody writes to it")
+    return data
 
 
 def _taken(store: Store, names: Sequence[str]) -> set[str]:

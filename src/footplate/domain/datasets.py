@@ -65,7 +65,8 @@ class DataOutput:
     """A folder that a run writes and that goes to `path` of `datastore`; `{run-id}` and `{output-name}` are filled in.
 
     `mode`: mount (kept also when the run fails) or upload (at the end, when all went well). `globs` choose among its
-    files. `is_dataset` is false for one that is only a place: then it is no dataset of the run.
+    files. `is_dataset` is false for one that is only a place: then it is no dataset of the run. `table`: how its files
+    are read as a table (`format`, `types`, `steps` of a tabular definition, and `glob`: which of them); None for files.
     """
 
     name: str
@@ -77,6 +78,7 @@ class DataOutput:
     overwrite: bool = False
     is_dataset: bool = True
     register: Optional[Registration] = None
+    table: Optional[Dict[str, Any]] = None
 
 
 def check_data(inputs: Tuple[DataInput, ...], outputs: Tuple[DataOutput, ...]) -> None:
@@ -105,6 +107,13 @@ def check_data(inputs: Tuple[DataInput, ...], outputs: Tuple[DataOutput, ...]) -
 def output_path(output: DataOutput, run: str) -> str:
     """Where an output of this run goes, with the template filled in."""
     return output.path.replace("{run-id}", run).replace("{output-name}", output.name).strip("/")
+
+
+def written_definition(output: DataOutput, run: str) -> Dict[str, Any]:
+    """The dataset that an output of this run is."""
+    table = dict(output.table or {})
+    path = "/".join(part for part in (clean_folder(output_path(output, run)), table.pop("glob", "")) if part)
+    return {"sources": [{"datastore": output.datastore, "path": path}], **table}
 
 
 # ── What is kept ──────────────────────────────────────────────────────────────────────────────────────────────────────

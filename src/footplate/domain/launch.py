@@ -54,8 +54,9 @@ class NodeOrders:
     """All that a node agent needs to know, given to it when it joins and whenever it asks again.
 
     `ready` is false until all nodes of the gang are prepared; `ranks` is empty until then. `hold` tells how many ports
-    the node is to hold for its ranks. `others_ended` is true when no rank runs on any other node. `shipped` tells how
-    much of each log and journal the server has, so that a restarted agent goes on where the last one stopped:
+    the node is to hold for its ranks. `others_ended` is true when no rank runs on any other node, and their outputs are
+    home; `ended_well` when those of all nodes have ended so. `shipped` tells how much of each log and journal the
+    server has, so that a restarted agent goes on where the last one stopped:
     `{"logs": {path: bytes}, "journals": {"<run id>/<writer>.slots": bytes, "<run id>/<writer>.text": bytes}}`.
     """
 
@@ -79,6 +80,7 @@ class NodeOrders:
     processes: int = 1  # of all nodes together
     hold: int = 0
     others_ended: bool = True
+    ended_well: bool = False
     mpi: Optional[MpiOrders] = None
     gpus: Tuple[str, ...] = ()  # UUIDs of the devices that this node has for itself
     logins: Dict[str, str] = field(default_factory=lambda: {}, repr=False)  # for channels and indexes of the lock

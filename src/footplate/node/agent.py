@@ -239,7 +239,9 @@ class Agent:
         return bool(self._orders.inputs or self._orders.outputs)
 
     def _open_data(self) -> NodeData:
-        return data.NodeData(self._orders, self._link, self._options.home, self._folder, self._tell_preparing)
+        return data.NodeData(
+            self._orders, self._link, self._options.home, self._folder, self._tell_preparing, self._crew.members
+        )
 
     def _deliver(self, cause: Cause | None) -> Cause | None:
         """Bring the outputs home before it is said how the run ended: one whose outputs are lost did not end well."""
@@ -252,7 +254,7 @@ class Agent:
         except prepare.Failed as failed:
             cause = cause or failed.cause
         finally:
-            if self._data is not None:
+            if self._data is not None and not self._data.waits_for_others:
                 self._data.release()
         return cause
 
@@ -271,6 +273,8 @@ class Agent:
             cause = Cause("start_failed", f"the ranks could not be started: {words}", hint, self._options.node)
             raise prepare.Failed(cause) from None
         self._guard(self._crew.living())
+        if self._data is not None:
+            self._data.send_as_written()
 
     def _guard(self, pids: list[int]) -> None:
         """Mounts have to outlive these processes."""
@@ -287,6 +291,10 @@ class Agent:
             return False
         for uuid in self._leases.take_back(self._orders.gpus):
             say(f"GPU {uuid} is another run's by now")
+        if self._orders.outputs:
+            with contextlib.suppress(prepare.Failed):  # said when it has to be done, which is at the end
+                self._data = self._open_data()
+                self._data.send_as_written()
         return True
 
     def _watch(self) -> Cause | None:
@@ -373,6 +381,8 @@ class Agent:
         if self._folder.keeps_wd:
             self._wait_for_the_others()
             outputs.collect(self._orders.collect, self._link, self._options.home, self._folder, keep, say)
+        if self._data is not None and self._data.waits_for_others:
+            self._data.conclude(say)
         courier.finish()
         try:
             self._link.insist(lambda: self._link.tell("done"))

@@ -1,8 +1,9 @@
 """The data of a run on this node: inputs made visible before the ranks start, outputs brought home after their end.
 
 Inputs appear in the agent's own folder, or where `path_on_compute` says; what lies on this machine is linked, not
-copied. An output in a folder of this machine is written in place. Any other is written here and uploaded when the
-ranks have ended: in mount mode also after a failure, in upload mode only when all went well.
+copied. An output in a folder of this machine is written in place. Any other is written here and brought to its store:
+in mount mode while the run goes on, as files are done, and the rest also after a failure; in upload mode when all went
+well. Of several nodes each brings what its ranks wrote, and the first makes one dataset of it when all have ended.
 """
 
 from __future__ import annotations
@@ -19,30 +20,43 @@ from footplate.data import present
 from footplate.data.base import Progress, Report, Store
 from footplate.data.cache import Cache
 from footplate.data.mount import Mount, adopt
+from footplate.data.outputs import Courier
 from footplate.data.present import Shown, Wanted
 from footplate.data.resolve import resolve
 from footplate.data.stores import open_store
-from footplate.data.transfer import local_files, upload
 from footplate.domain import contract, names
-from footplate.domain.datasets import DataInput, DataOutput, DatasetView, RunData, output_path
+from footplate.domain.datasets import DataInput, DataOutput, DatasetView, RunData, output_path, written_definition
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
-from footplate.errors import FootplateError
+from footplate.errors import Conflict, FootplateError, NotFound
+from footplate.node import tree
 from footplate.node.link import Link
 from footplate.node.prepare import Failed
 from footplate.node.workdir import NodeFolder, see_installed_packages
 
 _TELL_SECONDS = 2.0
 _PROBLEMS_TOLD = 5
+_WAIT_SECONDS = 25.0
+_LOOK_SECONDS = 0.1
 Tell = Callable[[str], None]
 
 
 class NodeData:
     """Made when the ranks are about to start, or, by the next agent, when they have ended."""
 
-    def __init__(self, orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder, tell: Tell) -> None:
+    def __init__(
+        self,
+        orders: NodeOrders,
+        link: Link,
+        home: str | None,
+        folder: NodeFolder,
+        tell: Tell,
+        members: Callable[[], list[int]],
+    ) -> None:
+        """`members`: the processes of this node, whose files are not sent while they are open."""
         see_installed_packages()  # object stores and FUSE are reached through libraries
         self._orders, self._link, self._home, self._folder, self._tell = orders, link, home, folder, tell
+        self._members = members
         self._workspace = orders.variables["AZUREML_WORKSPACE_ID"]
         with self._failing("the data of the run could not be found"):
             self._known: RunData = link.insist(lambda: link.data(self._workspace))
@@ -50,6 +64,9 @@ class NodeData:
         self._records = os.path.join(folder.data, ".mounts")
         self._cache = Cache(os.path.join(folder.home, "cache", "data"))
         self._shown: list[Shown] = []
+        self._couriers: dict[str, Courier] = {}
+        self._warned: set[str] = set()
+        self.waits_for_others = orders.node == 0 and orders.nodes > 1
 
     # ── Before ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -131,10 +148,15 @@ class NodeData:
         return str(folder / names.clean_folder(output_path(output, self._orders.run)))
 
     def _place(self, name: str, path_on_compute: str | None) -> str:
-        """Absolute, or relative to the working folder; a folder of ours when nobody says."""
+        """Absolute, or relative to the working folder; a folder of ours when nobody says.
+
+        A place in a working folder that nodes share is made by the node that keeps it, and the others see it there.
+        """
+        own, wd = os.path.join(self._folder.data, name), os.path.join(self._folder.wd, "")
         if path_on_compute is None:
-            return os.path.join(self._folder.data, name)
-        return os.path.abspath(os.path.join(self._folder.wd, path_on_compute))
+            return own
+        place = os.path.abspath(os.path.join(wd, path_on_compute))
+        return own if place.startswith(wd) and not self._folder.keeps_wd else place
 
     def _store(self, output: DataOutput) -> Store:
         return open_store(self._known.stores[output.datastore])
@@ -146,44 +168,90 @@ class NodeData:
         for shown in self._shown:
             shown.guard(pids)
 
+    def send_as_written(self) -> None:
+        """Begin to bring outputs in mount mode to their stores, so that little is left at the end."""
+        for output in self._orders.outputs:
+            if output.mode == "mount":
+                with contextlib.suppress(FootplateError):  # what is wrong is said when it has to be done
+                    courier = self._courier(output)
+                    if courier is not None:
+                        courier.start()
+
+    def _courier(self, output: DataOutput) -> Courier | None:
+        """Who brings the output to its store; None for one that is written in place."""
+        if output.name not in self._couriers and self._in_place(output) is None:
+            self._couriers[output.name] = Courier(
+                self._place(output.name, output.path_on_compute),
+                self._store(output),
+                output_path(output, self._orders.run),
+                os.path.join(self._folder.data, f".sent-{output.name}"),
+                chosen=lambda name: _is_chosen(output, name),
+                # What a run writes is its own: a file of an earlier attempt at the same place must not stand for it.
+                replaces=output.overwrite or "{run-id}" in output.path,
+                being_written=lambda: tree.open_for_writing(self._members()),
+            )
+        return self._couriers.get(output.name)
+
     # ── After ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def deliver(self, cause: Cause | None) -> None:
-        """Bring the outputs home, and make datasets of them when the run went well."""
+        """Bring the outputs home and, when the run went well and this is its only node, make datasets of them."""
+        self._send_rest(cause is None)
+        if cause is None and self._orders.nodes == 1:
+            self._register_all()
+
+    def conclude(self, say: Tell) -> None:
+        """On the first of several nodes, when the others have brought theirs: make datasets of what all wrote."""
+        try:
+            orders = self._wait_for_others()
+            self._send_rest(orders.ended_well)  # other nodes may have written into a folder that this one keeps
+            if orders.ended_well:
+                self._register_all()
+        except (NotFound, Conflict) as error:
+            say(f"the run was over already: {error.message}")
+        except Failed as failed:  # how the run ended is said already
+            words = failed.cause.message
+            say(words)
+            self._link.insist(lambda: self._link.warn(words))
+        finally:
+            self.release()
+
+    def _wait_for_others(self) -> NodeOrders:
+        while True:
+            orders = self._link.insist(lambda: self._link.orders(_WAIT_SECONDS, "ended"))
+            if orders.others_ended and orders.stop:  # the server has heard of our own end, too
+                return orders
+            time.sleep(_LOOK_SECONDS)
+
+    def _send_rest(self, well: bool) -> None:
         for output in self._orders.outputs:
-            if output.mode == "upload" and cause is not None:
-                continue
-            with self._failing(f"output {output.name!r} could not be brought to datastore {output.datastore!r}"):
-                self._upload(output)
-            if output.is_dataset and cause is None and self._orders.node == 0:
+            if well or output.mode == "mount":
+                with self._failing(f"output {output.name!r} could not be brought to datastore {output.datastore!r}"):
+                    courier = self._courier(output)
+                    if courier is not None:
+                        self._finish(output, courier)
+
+    def _finish(self, output: DataOutput, courier: Courier) -> None:
+        courier.finish(self._report(f"output {output.name!r}"))
+        if courier.kept and output.name not in self._warned:
+            self._warned.add(output.name)
+            self._link.insist(lambda: self._link.warn(_kept_words(output, courier.kept)))
+
+    def _register_all(self) -> None:
+        for output in self._orders.outputs:
+            if output.is_dataset:
                 with self._failing(f"output {output.name!r} could not be registered"):
                     self._register(output)
 
-    def _upload(self, output: DataOutput) -> None:
-        if self._in_place(output) is not None:
-            return
-        target = names.clean_folder(output_path(output, self._orders.run))
-        place = self._place(output.name, output.path_on_compute)
-        if not os.path.isdir(place):
-            return
-        chosen = [(path, names.join(target, name)) for path, name in local_files(place) if _is_chosen(output, name)]
-        # What a run writes is its own: a file of an earlier attempt at the same place must not stand for it.
-        overwrite = output.overwrite or "{run-id}" in output.path
-        rule: Any = "replace" if overwrite else "skip"
-        done = upload(chosen, self._store(output), overwrite=rule, report=self._report(f"output {output.name!r}"))
-        if done.skipped:
-            self._link.insist(lambda: self._link.warn(_kept_words(output, done.skipped)))
-
     def _register(self, output: DataOutput) -> None:
         run, asked = self._orders.run, output.register
-        path = names.clean_folder(output_path(output, run))
-        definition = {"sources": [{"datastore": output.datastore, "path": path}]}
-        listing = self._pin(definition)
-        if listing is None and self._orders.nodes == 1:
+        definition = written_definition(output, run)
+        listing = self._pin({"sources": definition["sources"]})
+        if listing is None:
             return  # nothing was written
         body: dict[str, Any] = {
             "key": f"{run}/{output.name}/{self._orders.attempt}",
-            "kind": "file",
+            "kind": "file" if output.table is None else "tabular",
             "definition": definition,
             "listing": listing,
             "run": run,
@@ -194,18 +262,13 @@ class NodeData:
         self._link.insist(lambda: self._link.register_dataset(self._workspace, body))
 
     def _pin(self, definition: dict[str, Any]) -> str | None:
-        """The digest of the listing of what was written; None when that is nothing, or when other nodes write, too.
-
-        They may still be at it, and half of what a run wrote must not be pinned as all of it.
-        """
-        if self._orders.nodes > 1:
-            return None
+        """The digest of the listing of what was written; None when that is nothing."""
         path = os.path.join(self._scratch, f"written-{os.urandom(4).hex()}")
         os.makedirs(self._scratch, exist_ok=True)
-        store = open_store(self._known.stores[definition["sources"][0]["datastore"]])
-        if not any(page for page in store.list(definition["sources"][0]["path"])):
+        try:
+            made = write_listing(resolve(definition, self._known.stores), path)
+        except NotFound:
             return None
-        made = write_listing(resolve(definition, self._known.stores), path)
         if self._home is not None:
             BlobFolder(os.path.join(self._home, "blobs")).put_file(path)
         elif self._link.insist(lambda: self._link.missing([made.digest])):

@@ -10,6 +10,7 @@ it started. It carries `FOOTPLATE_AGENT`, or is named by the caller, and is left
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -129,6 +130,21 @@ def members(wanted: dict[str, str], root: int | None = None, spared: Iterable[in
             found.append(pid)
         waiting += [(child, ours, sheltered) for child in children.get(pid, ())]
     return found
+
+
+def open_for_writing(pids: Iterable[int]) -> frozenset[tuple[int, int]]:
+    """Files that these processes have open to write to, by device and inode, as far as we may look."""
+    found = set[tuple[int, int]]()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError, ValueError, IndexError):  # closed while we look
+                    with open(f"/proc/{pid}/fdinfo/{name}", "rb", buffering=0) as file:
+                        flags = int(file.read(4096).split(b"flags:")[1].split()[0], 8)
+                    if flags & os.O_ACCMODE:
+                        info = os.stat(f"/proc/{pid}/fd/{name}")
+                        found.add((info.st_dev, info.st_ino))
+    return frozenset(found)
 
 
 def below(root: int) -> list[int]:

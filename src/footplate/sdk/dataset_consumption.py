@@ -42,7 +42,8 @@ class DatasetConsumptionConfig:
         return self._as("direct", None)
 
     def _as(self, mode: str, path_on_compute: Optional[str]) -> DatasetConsumptionConfig:
-        if mode != "direct" and getattr(self.dataset, "kind", "file") == "tabular":
+        tabular = getattr(self.dataset, "kind", "file") == "tabular" or getattr(self.dataset, "table", None) is not None
+        if mode != "direct" and tabular:
             raise UserErrorException(
                 f"input {self.name!r} is a tabular dataset, which has no files to {mode}",
                 hint="hand it over as it is: the script gets it from run.input_datasets",

@@ -5,15 +5,20 @@ from __future__ import annotations
 import copy
 import os
 import re
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
-from footplate.domain.datasets import OUTPUT_PATH, DataOutput, Registration, output_path
+from footplate.domain import tabular
+from footplate.domain.datasets import OUTPUT_PATH, DataOutput, Registration, written_definition
 from footplate.sdk.data_reference import DataPath
+from footplate.sdk.data_type import PromoteHeadersBehavior, header_word, type_words
 from footplate.sdk.dataset_consumption import DatasetConsumptionConfig
 from footplate.sdk.datastore_kinds import AbstractDatastore
-from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.exceptions import Kinds, UserErrorException
+from footplate.sdk.session import translating
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
+_INVALID: Kinds = {"invalid": UserErrorException}
+C = TypeVar("C", bound="OutputFileDatasetConfig")
 
 
 class OutputFileDatasetConfig:
@@ -42,22 +47,21 @@ class OutputFileDatasetConfig:
         self._globs: Tuple[str, ...] = ()
         self._overwrite = False
         self._registration: Optional[Registration] = None
+        self.table: Optional[Dict[str, Any]] = None
         self._runs: List[str] = []  # shared by all copies: the runs that were submitted with it
 
-    def as_mount(self, disable_metadata_cache: bool = False) -> OutputFileDatasetConfig:
+    def as_mount(self: C, disable_metadata_cache: bool = False) -> C:
         """What is written is kept also when the run fails."""
         return self._copy(mode="mount")
 
-    def as_upload(
-        self, overwrite: bool = False, source_globs: Union[str, Sequence[str], None] = None
-    ) -> OutputFileDatasetConfig:
+    def as_upload(self: C, overwrite: bool = False, source_globs: Union[str, Sequence[str], None] = None) -> C:
         """What is there when the script has ended well is brought to the datastore."""
         globs = (source_globs,) if isinstance(source_globs, str) else tuple(source_globs or ())
         return self._copy(mode="upload", _overwrite=overwrite, _globs=globs)
 
     def register_on_complete(
-        self, name: str, description: Optional[str] = None, tags: Optional[Mapping[str, Any]] = None
-    ) -> OutputFileDatasetConfig:
+        self: C, name: str, description: Optional[str] = None, tags: Optional[Mapping[str, Any]] = None
+    ) -> C:
         """When the run has completed, what it wrote becomes the next version of the dataset `name`."""
         texts = {str(key): None if value is None else str(value) for key, value in (tags or {}).items()}
         return self._copy(_registration=Registration(name, description, texts))
@@ -66,13 +70,50 @@ class OutputFileDatasetConfig:
         """What the run that was submitted last with this output wrote, as the input of another run."""
         return DatasetConsumptionConfig(name or self.name, self, "mount")
 
-    def read_delimited_files(self, *args: Any, **kwargs: Any) -> Any:
-        raise _no_table()
+    def read_delimited_files(
+        self,
+        include_path: bool = False,
+        separator: str = ",",
+        header: Any = PromoteHeadersBehavior.ALL_FILES_HAVE_SAME_HEADERS,
+        partition_format: Optional[str] = None,
+        path_glob: Optional[str] = None,
+        set_column_types: Optional[Mapping[str, Any]] = None,
+    ) -> OutputTabularDatasetConfig:
+        """The same output as a table of the delimited files that the run writes; `path_glob` chooses among them."""
+        form: Dict[str, Any] = {"kind": "delimited", "separator": separator, "header": header_word(header)}
+        form.update(encoding="utf8", empty_as_string=False, infer_types=True)
+        return self._table(form, include_path, partition_format, path_glob, set_column_types)
 
-    def read_parquet_files(self, *args: Any, **kwargs: Any) -> Any:
-        raise _no_table()
+    def read_parquet_files(
+        self,
+        include_path: bool = False,
+        partition_format: Optional[str] = None,
+        path_glob: Optional[str] = None,
+        set_column_types: Optional[Mapping[str, Any]] = None,
+    ) -> OutputTabularDatasetConfig:
+        """The same output as a table of the Parquet files that the run writes; `path_glob` chooses among them."""
+        return self._table({"kind": "parquet"}, include_path, partition_format, path_glob, set_column_types)
 
-    def _copy(self, **changes: Any) -> OutputFileDatasetConfig:
+    def _table(
+        self,
+        form: Dict[str, Any],
+        include_path: bool,
+        partition_format: Optional[str],
+        path_glob: Optional[str],
+        types: Optional[Mapping[str, Any]],
+    ) -> OutputTabularDatasetConfig:
+        if include_path:
+            form["path_column"] = True
+        if partition_format or self.partition_format:
+            form["partition_format"] = partition_format or self.partition_format
+        table: Dict[str, Any] = {"format": form, "types": type_words(types)}
+        if path_glob:
+            table["glob"] = path_glob.strip("/")
+        made = OutputTabularDatasetConfig.__new__(OutputTabularDatasetConfig)
+        vars(made).update(vars(self), table=table)  # a copy that also shares which runs it was submitted with
+        return made
+
+    def _copy(self: C, **changes: Any) -> C:
         made = copy.copy(self)
         for name, value in changes.items():
             setattr(made, name, value)
@@ -91,20 +132,21 @@ class OutputFileDatasetConfig:
             self._globs,
             self._overwrite,
             register=self._registration,
+            table=self.table,
         )
 
     def submitted_with(self, run_id: str) -> None:
         self._runs.append(run_id)
 
-    def written(self, default_datastore: str) -> Dict[str, str]:
-        """Where the last run has written to, as a source of a dataset."""
+    def written(self, default_datastore: str) -> Dict[str, Any]:
+        """What the last run has written, as the definition of a dataset."""
         output = self.to_output(default_datastore)
         if not self._runs and "{run-id}" in output.path:
             raise UserErrorException(
                 f"output {self.name!r} has not been written by any run yet",
                 hint="submit the run that writes it first, with this same object",
             )
-        return {"datastore": output.datastore, "path": output_path(output, self._runs[-1] if self._runs else "")}
+        return written_definition(output, self._runs[-1] if self._runs else "")
 
     def to_definition(self) -> Dict[str, Any]:
         """As `get_details()['runDefinition']['outputData']` shows it."""
@@ -123,11 +165,34 @@ class OutputFileDatasetConfig:
             "environmentVariableName": None,
         }
 
-    def __deepcopy__(self, memo: Any) -> OutputFileDatasetConfig:
+    def __deepcopy__(self: C, memo: Any) -> C:
         return copy.copy(self)
 
     def __repr__(self) -> str:
-        return f"OutputFileDatasetConfig(name={self.name!r}, mode={self.mode!r}, destination={self.destination!r})"
+        return f"{type(self).__name__}(name={self.name!r}, mode={self.mode!r}, destination={self.destination!r})"
+
+
+class OutputTabularDatasetConfig(OutputFileDatasetConfig):
+    """An output whose files are a table: made by `read_delimited_files` and `read_parquet_files` of the other kind.
+
+    The script writes files as before; what is registered, or handed to the next run, is a tabular dataset.
+    """
+
+    def as_input(self, name: Optional[str] = None) -> DatasetConsumptionConfig:
+        """What the run that was submitted last with this output wrote, as a table: in `run.input_datasets[name]`."""
+        return DatasetConsumptionConfig(name or self.name, self, "direct")
+
+    def keep_columns(self, columns: Union[str, Sequence[str]]) -> OutputTabularDatasetConfig:
+        with translating(_INVALID):
+            return self._with(tabular.keep(columns))
+
+    def drop_columns(self, columns: Union[str, Sequence[str]]) -> OutputTabularDatasetConfig:
+        with translating(_INVALID):
+            return self._with(tabular.drop(columns))
+
+    def _with(self, step: Dict[str, Any]) -> OutputTabularDatasetConfig:
+        table = dict(self.table or {})
+        return self._copy(table=dict(table, steps=[*(table.get("steps") or ()), step]))
 
 
 def _destination(given: Any) -> Tuple[Optional[str], Optional[str]]:
@@ -144,9 +209,3 @@ def _destination(given: Any) -> Tuple[Optional[str], Optional[str]]:
         if isinstance(datastore, AbstractDatastore) and isinstance(path, (str, type(None))):
             return datastore.name, path
     raise UserErrorException(f"destination is {given!r}", hint="give (datastore, 'path/on/datastore')")
-
-
-def _no_table() -> UserErrorException:
-    return UserErrorException(
-        "an output cannot be read as a table by this version", hint="read its files in the next run, with as_input()"
-    )

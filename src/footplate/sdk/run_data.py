@@ -14,6 +14,7 @@ from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.file_dataset import FileDataset
 from footplate.sdk.output_dataset import OutputFileDatasetConfig
 from footplate.sdk.run_configuration_sections import DataReferenceConfiguration
+from footplate.sdk.tabular_dataset import TabularDataset
 
 if TYPE_CHECKING:
     from footplate.sdk.run_configuration import RunConfiguration
@@ -78,7 +79,9 @@ class RunData:
     def _dataset(self, config: DatasetConsumptionConfig) -> AbstractDataset:
         given = config.dataset
         if isinstance(given, OutputFileDatasetConfig):
-            return FileDataset({"sources": [given.written(self._default_datastore())]}, self._workspace)
+            definition = given.written(self._default_datastore())
+            kind = FileDataset if given.table is None else TabularDataset
+            return kind(definition, self._workspace)
         if isinstance(given, tuple):
             return tuple_dataset(given)  # pyright: ignore[reportUnknownArgumentType]
         return _expected(AbstractDataset, given, f"the dataset of input {config.name!r}")

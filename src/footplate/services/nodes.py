@@ -82,6 +82,7 @@ class NodeService:
             processes=sum(launch.processes_per_node(wanted)),
             hold=launch.ports_to_hold(wanted, node),
             others_ended=_others_ended(record, node),
+            ended_well=record.outcome is not None and record.outcome.kind == "completed",
             mpi=self._mpi(record, places) if wanted.kind == "mpi" else None,
             gpus=record.nodes[node].gpus or (),
             peers=tuple(place.address for place in places) if launch.meets(wanted) else (),

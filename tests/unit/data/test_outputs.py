@@ -1,20 +1,23 @@
 from __future__ import annotations
 
-import math
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from footplate.data import Courier, Store, folder_in_place, open_store, upload_folder
+from footplate.data import Courier, Store, open_store
 from footplate.domain.data import StoreSpec
-from footplate.errors import Conflict
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return open_store(StoreSpec("folder", {"path": str(tmp_path / "store")}))
+
+
+def courier_of(store: Store, tmp_path: Path, **how: Any) -> Courier:
+    return Courier(tmp_path / "out", store, "to", tmp_path / "notes", **how)
 
 
 def fill(folder: Path, *names: str) -> None:
@@ -23,63 +26,80 @@ def fill(folder: Path, *names: str) -> None:
         (folder / name).write_text(name)
 
 
-def stored(store: Store) -> list[str]:
-    return sorted(entry.path for page in store.list() for entry in page)
+def stored(store: Store) -> dict[str, bytes]:
+    return {entry.path: store.read(entry.path) for page in store.list() for entry in page}
 
 
-def test_a_local_store_is_written_to_in_place(store: Store, tmp_path: Path) -> None:
-    assert folder_in_place(store, "out/1") == tmp_path / "store/out/1"
-    assert (tmp_path / "store/out/1").is_dir()
-    assert folder_in_place(open_store(StoreSpec("http", {"url": "http://host"})), "x") is None
-
-
-@pytest.mark.parametrize(
-    ("patterns", "kept"),
-    [
-        ([], ["a.csv", "deep/b.csv", "deep/c.txt"]),
-        (["*.csv"], ["a.csv", "deep/b.csv"]),
-        (["deep/*.csv"], ["deep/b.csv"]),
-        (["deep"], ["deep/b.csv", "deep/c.txt"]),
-        (["deep/", "a.*"], ["a.csv", "deep/b.csv", "deep/c.txt"]),
-        (["**/*.txt"], ["deep/c.txt"]),
-    ],
-)
-def test_what_matches_is_uploaded(store: Store, tmp_path: Path, patterns: list[str], kept: list[str]) -> None:
-    fill(tmp_path / "out", "a.csv", "deep/b.csv", "deep/c.txt")
-    upload_folder(tmp_path / "out", store, "to", patterns=patterns)
-    assert stored(store) == [f"to/{name}" for name in kept]
-
-
-def test_what_is_there_is_not_replaced_unless_asked(store: Store, tmp_path: Path) -> None:
-    fill(tmp_path / "out", "a", "b")
-    store.put("to/b", b"before")
-    with pytest.raises(Conflict, match="'to/b' exists"):
-        upload_folder(tmp_path / "out", store, "to")
-    assert stored(store) == ["to/b"], "something was sent before it was refused"
-    upload_folder(tmp_path / "out", store, "to", overwrite="replace")
-    assert store.read("to/b") == b"b"
+def age(path: Path, seconds: float) -> None:
+    then = time.time() - seconds
+    os.utime(path, (then, then))
 
 
 def test_files_are_sent_as_they_are_done_and_again_when_they_change(store: Store, tmp_path: Path) -> None:
-    now = time.time()
-    courier = Courier(tmp_path / "out", store, "to")
-    fill(tmp_path / "out", "done", "open")
-    os.utime(tmp_path / "out/done", (now - 100, now - 100))
-    assert [entry.path for entry in courier.send(until=now - 50)] == ["to/done"]
-    assert courier.send(until=now - 50) == []
+    courier = courier_of(store, tmp_path)
+    fill(tmp_path / "out", "done", "deep/fresh")
+    age(tmp_path / "out/done", 100)
+    courier.send(until=time.time() - 50)
+    assert stored(store) == {"to/done": b"done"}
     (tmp_path / "out/done").write_text("once more")
-    assert courier.finish() == ["done", "open"]
-    assert store.read("to/done") == b"once more"
-    assert store.read("to/open") == b"open"
-    assert courier.send(until=math.inf) == []
+    courier.finish()
+    assert stored(store) == {"to/done": b"once more", "to/deep/fresh": b"deep/fresh"}
+
+
+def test_what_somebody_has_open_waits(store: Store, tmp_path: Path) -> None:
+    fill(tmp_path / "out", "open", "closed")
+    for name in ("open", "closed"):
+        age(tmp_path / "out" / name, 100)
+    info = os.stat(tmp_path / "out/open")
+    courier = courier_of(store, tmp_path, being_written=lambda: frozenset([(info.st_dev, info.st_ino)]))
+    courier.send(until=time.time())
+    assert stored(store) == {"to/closed": b"closed"}
+    courier.finish()
+    assert stored(store) == {"to/closed": b"closed", "to/open": b"open"}
+
+
+def test_whoever_comes_after_goes_on_with_what_is_not_written_down(store: Store, tmp_path: Path) -> None:
+    fill(tmp_path / "out", "a", "b")
+    courier_of(store, tmp_path).finish()
+    for name in ("a", "b"):
+        store.delete(f"to/{name}")
+    fill(tmp_path / "out", "c")
+    with (tmp_path / "notes").open("a") as notes:
+        notes.write('["c", 1, 5')  # a death in the middle of a line
+    courier_of(store, tmp_path).finish()
+    assert stored(store) == {"to/c": b"c"}, "what was sent is sent again, or what was not is missing"
+
+
+def test_what_is_not_chosen_stays(store: Store, tmp_path: Path) -> None:
+    fill(tmp_path / "out", "a.csv", "b.txt")
+    courier_of(store, tmp_path, chosen=lambda name: name.endswith(".csv")).finish()
+    assert list(stored(store)) == ["to/a.csv"]
+
+
+def test_files_of_others_stay_unless_they_are_to_be_replaced(store: Store, tmp_path: Path) -> None:
+    fill(tmp_path / "out", "mine", "theirs")
+    store.put("to/theirs", b"before")
+    courier = courier_of(store, tmp_path, replaces=False)
+    courier.send(until=time.time() + 1)
+    (tmp_path / "out/mine").write_text("changed")
+    courier.finish()
+    assert stored(store) == {"to/mine": b"changed", "to/theirs": b"before"}
+    assert courier.kept == ["theirs"]
+    courier_of(store, tmp_path).finish()
+    assert store.read("to/theirs") == b"theirs"
+
+
+def test_a_folder_that_nobody_made_is_no_error(store: Store, tmp_path: Path) -> None:
+    courier_of(store, tmp_path).finish()
+    assert stored(store) == {}
 
 
 def test_a_courier_works_by_itself(store: Store, tmp_path: Path) -> None:
-    courier = Courier(tmp_path / "out", store, "to").start()
+    courier = courier_of(store, tmp_path).start()
     fill(tmp_path / "out", "x")
-    os.utime(tmp_path / "out/x", (0, 0))
-    end = time.monotonic() + 20
-    while stored(store) != ["to/x"]:
+    age(tmp_path / "out/x", 100)
+    end = time.monotonic() + 60
+    while stored(store) != {"to/x": b"x"}:
         assert time.monotonic() < end, "it was not sent"
         time.sleep(0.01)
     courier.finish()
