@@ -90,11 +90,12 @@ def _entries(store: Store, source: Mapping[str, Any]) -> Iterator[Entry]:
     if "url" in source:
         yield store.stat(str(source["url"]))
         return
-    where = f"datastore {source['datastore']!r}"
+    name = str(source["datastore"])
     try:
         yield from find(store, str(source["path"]))
     except NotFound as error:
-        raise NotFound(f"{where}: {error.message}", error.hint) from None
+        # The store does not know what it is called; its hint leaves room for that.
+        raise NotFound(f"datastore {name!r}: {error.message}", (error.hint or "").replace("NAME", name)) from None
 
 
 def _whole_path(source: Mapping[str, Any], entry: Entry) -> str:

@@ -181,7 +181,10 @@ class FolderDatastore(AbstractDatastore):
     """A folder. The workspace's own two are folders of its home, and answer as the container that they stand for."""
 
     kind = "folder"
-    datastore_type = "AzureBlob"
+
+    @property
+    def datastore_type(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return "AzureFile" if self.name == "workspacefilestore" else "AzureBlob"
 
     @property
     def folder(self) -> str:

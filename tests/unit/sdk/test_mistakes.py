@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from footplate.sdk.cloud_compute import RemoteCompute
 from footplate.sdk.conda_dependencies import CondaDependencies
 from footplate.sdk.datastore_kinds import AbstractDatastore
 from footplate.sdk.environment import Environment
@@ -90,6 +91,9 @@ MISTAKES: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "a number for a name": (lambda _: Environment(3), "not 3", "Environment("),  # pyright: ignore
     "a model that is not there": (lambda _: Model.register(ANYTHING, "out/model", "m"), "'out/model'", "path"),
     "deploying": (lambda _: Model.deploy(ANYTHING, "svc", []), "'svc'", "footplate models"),
+    "a virtual machine of the cloud": (
+        lambda _: RemoteCompute.attach_configuration(address="10.0.0.4", ssh_port=22), "RemoteCompute", "AmlCompute",
+    ),
     "one file to upload": (
         lambda _: store().upload_files("train.py"), "'train.py'", "['train.py']",  # pyright: ignore
     ),

@@ -1,5 +1,32 @@
 from __future__ import annotations
 
+from footplate.sdk.cloud_compute import (
+    AdlaCompute,
+    AksCompute,
+    BatchCompute,
+    ComputeInstance,
+    DatabricksCompute,
+    DataFactoryCompute,
+    DsvmCompute,
+    HDInsightCompute,
+    KubernetesCompute,
+    RemoteCompute,
+    SynapseCompute,
+)
 from footplate.sdk.compute import AmlCompute, ComputeTarget
 
-__all__ = ["AmlCompute", "ComputeTarget"]
+__all__ = [
+    "AdlaCompute",
+    "AksCompute",
+    "AmlCompute",
+    "BatchCompute",
+    "ComputeInstance",
+    "ComputeTarget",
+    "DataFactoryCompute",
+    "DatabricksCompute",
+    "DsvmCompute",
+    "HDInsightCompute",
+    "KubernetesCompute",
+    "RemoteCompute",
+    "SynapseCompute",
+]
