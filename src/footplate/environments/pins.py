@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import sysconfig
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import pythons, recipes
+from footplate.environments import complaints, pythons, recipes
 from footplate.environments.base import Say, Workshop, make_lock
 from footplate.environments.existing import OLDEST
 from footplate.environments.pythons import Python, Version
@@ -157,30 +156,11 @@ def compile_pins(
         code, pins, talk = run_uv(
             arguments, say, workshop.root / ".uv-cache", text="\n".join(wanted) + "\n", logins=workshop.logins
         )
-    if code != 0 and "Failed to fetch" in talk:
-        raise InvalidInput(
-            f"the packages cannot be looked up: an index does not answer as it should\n{talk}",
-            "check the address, the password and the certificate of the index; what pip is configured with holds here",
-        )
     if code != 0:
-        raise InvalidInput(
-            f"the requirements cannot be resolved for {called}:\n{talk}{clashing(wanted, talk, name_of)}",
-            "loosen or correct one of the lines that are named",
-        )
+        raise complaints.not_resolved(wanted, called, talk)
     return pins
 
 
 def _called(python: str) -> str:
     version = pythons.version_of(python)
     return f"Python {pythons.words(version)}" if version else python
-
-
-def clashing(wanted: Sequence[str], talk: str, name_of: Callable[[str], str | None]) -> str:
-    """The lines that the resolver's words are about, as the user wrote them."""
-    said = re.sub(r"\s+", " ", talk)
-    named = [line for line in wanted if (name := name_of(line)) and re.search(rf"(?<![\w.-]){re.escape(name)}\b", said)]
-    direct = [line for line in named if re.search(rf"you require {re.escape(name_of(line) or '')}\b", said)] or named
-    if not direct:
-        return ""
-    head = "the line that cannot be met" if len(direct) == 1 else "the lines that clash"
-    return f"\n{head}:\n" + "\n".join(f"  {line}" for line in direct)

@@ -15,13 +15,12 @@ from typing import Any
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import bytecode, folders, pins, pythons
+from footplate.environments import bytecode, complaints, folders, pins, pythons
 from footplate.environments.base import Interpreter, Say, Workshop
 from footplate.environments.logins import NONE, Logins
 from footplate.environments.pythons import Python
 from footplate.environments.recipes import wheels
 from footplate.environments.uv import run_uv
-from footplate.errors import Broken, OutOfSpace
 
 _CONSTRAINTS = ("UV_CONSTRAINT", "UV_BUILD_CONSTRAINT")
 """What is locked was resolved with the constraints of pip's configuration; they have no hashes and no say any more."""
@@ -129,8 +128,5 @@ def _uv(
 ) -> None:
     # uv keeps the lock open as well: if we are killed, nobody builds here before uv, too, has ended.
     code, _, talk = run_uv(arguments, say, cache, text, keep_open=[held], without=_CONSTRAINTS, logins=logins)
-    if code == 0:
-        return
-    if "No space left on device" in talk:
-        raise OutOfSpace(f"{failure}: the disk is full", "free some space and submit again")
-    raise Broken(f"{failure}:\n{talk}", "see the build log of the run")
+    if code != 0:
+        raise complaints.not_installed(failure, talk)

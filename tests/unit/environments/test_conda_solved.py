@@ -248,7 +248,7 @@ def test_a_recipe_in_pip_s_section_is_built_against_what_conda_brings(tmp_path: 
     made, said = lock_of(tmp_path, spec)
     (recipe,) = made.content["recipes"]
     assert recipe["inside"] and set(recipe["linked"]) == {"torch", "openmpi"}
-    assert recipe["linked"]["torch"].startswith("pytorch-2.0-pyh0_0.tar.bz2 ")
+    assert recipe["linked"]["torch"].startswith("torch==2.0 of pytorch-2.0-pyh0_0.tar.bz2 ")
     assert recipe["variables"]["HOROVOD_WITH_PYTORCH"] == recipe["variables"]["HOROVOD_WITH_MPI"] == "1"
     pins = made.content["requirements"]
     assert "cloudpickle==1.0" in pins and not any(name in pins for name in ("torch", "openmpi", "psutil"))

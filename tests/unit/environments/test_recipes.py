@@ -15,6 +15,7 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import recipes
 from footplate.environments.base import Workshop
 from footplate.environments.recipes import wheels as made_wheels
+from footplate.environments.recipes.horovod import RECIPE as HOROVOD
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import Broken, InvalidInput
 from footplate.testing.recipes import handmade
@@ -73,6 +74,24 @@ def test_the_lock_carries_the_whole_recipe(wheels: Path, tmp_path: Path) -> None
     assert "cmake==3.31" in recipe["tools"] and len(recipe["sha256"]) == 64
     assert packages(lock)["horovod"] == "0.28.1" and "horovod" not in lock.content["requirements"]
     assert any("built from its source by Footplate's recipe" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("linked", "edits"),
+    [
+        ("torch==2.13.0", 7),
+        ("tensorflow-cpu==2.21.0", 7),
+        ("tensorflow==2.12.0 ; python_version > '3'", 5),  # Keras 2, and C++ 17
+        ("tensorflow-gpu==2.2.0 --hash=sha256:00", 2),  # C++ 14, as it was written
+    ],
+)
+def test_an_old_framework_does_without_the_edits_for_today_s(linked: str, edits: int) -> None:
+    found = recipes.describe(HOROVOD, linked, "", {})["edits"]
+    assert (
+        len(found) == edits
+        and ("-std=c++17" in str(found)) == (edits > 2)
+        and ("tf_keras" in str(found)) == (edits > 5)
+    )
 
 
 def test_horovod_without_a_framework_is_refused(wheels: Path, tmp_path: Path) -> None:

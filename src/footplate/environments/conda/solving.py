@@ -23,12 +23,13 @@ from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import pythons, recipes
 from footplate.environments.base import Say, Workshop, make_lock
+from footplate.environments.complaints import clashing
 from footplate.environments.conda import channels, names, records
 from footplate.environments.conda.access import config
 from footplate.environments.conda.failures import GatewayError, InvalidMatchSpecError, SolverError
 from footplate.environments.conda.packages import STORE
 from footplate.environments.existing import OLDEST
-from footplate.environments.pins import Pins, clashing, pin_on_top
+from footplate.environments.pins import Pins, pin_on_top
 from footplate.environments.requirements import clean, is_option, name_of, split_ours
 from footplate.errors import InvalidInput, Unavailable
 
@@ -199,7 +200,10 @@ def _pin_pip(lines: Sequence[str], found: Sequence[RepoDataRecord], workshop: Wo
             say(f"{line}: pip replaces the {name} {brought[name].version} of conda")
             del brought[name]
     asked = [line for line in wanted if (name_of(line) or "") not in brought]
-    builds = {name: f"{record.file_name} {(record.sha256 or b'').hex()}" for name, record in brought.items()}
+    builds = {
+        name: f"{name}=={record.version} of {record.file_name} {(record.sha256 or b'').hex()}"
+        for name, record in brought.items()
+    }
     where, called = ["--python-version", _python_of(found)], f"Python {_python_of(found)}"
     return pin_on_top(asked, builds, where, called, workshop, say)
 

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import Version
 
-from footplate.environments.recipes.base import Recipe
+from footplate.environments.recipes.base import Edit, Recipe
 from footplate.environments.recipes.horovod import RECIPE as HOROVOD
 from footplate.environments.requirements import is_option, name_of, normal
 from footplate.errors import InvalidInput
 
+_VERSION = re.compile(r"[^=\s]+==([^\s;]+)")
 _ALL = {recipe.name: recipe for recipe in (HOROVOD,)}
 
 
@@ -83,12 +85,17 @@ def describe(recipe: Recipe, pins: str, tools: str, brought: Mapping[str, str]) 
         "name": recipe.name,
         "version": recipe.version,
         "sha256": recipe.sha256,
-        "edits": [[edit.path, edit.before, edit.after] for edit in recipe.edits],
+        "edits": [[edit.path, edit.before, edit.after] for edit in recipe.edits if _is_for(edit, linked)],
         "variables": recipe.variables(frozenset(linked)),
         "linked": linked,
         "tools": tools,
     }
     return {**described, "inside": True} if brought else described
+
+
+def _is_for(edit: Edit, linked: Mapping[str, str]) -> bool:
+    versions = {name: found[1] for name in edit.since if (found := _VERSION.match(linked.get(name, "")))}
+    return all(Version(version) >= Version(edit.since[name]) for name, version in versions.items())
 
 
 def linkable() -> frozenset[str]:

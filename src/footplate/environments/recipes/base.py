@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Edit:
-    """Every `before` in the file becomes `after`. A file without it is not the source that the recipe is for."""
+    """Every `before` in the file becomes `after`. A file without it is not the source that the recipe is for.
+
+    `since` names packages with versions: what is linked against one of them that is older does without the edit.
+    """
 
     path: str
     before: str
     after: str
+    since: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

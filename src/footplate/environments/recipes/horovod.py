@@ -5,18 +5,25 @@ Built for CPUs: its operations on GPUs need NVIDIA's compiler and NCCL, which no
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from footplate.environments.recipes.base import Edit, Recipe
 
-_TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")
+_TENSORFLOWS: tuple[str, ...] = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")
 _MPIS = ("openmpi", "mpich")
 _LIB = "$ORIGIN/../../../.."
 """From site-packages/horovod/torch to the lib folder of whatever environment it is in, where an MPI from PyPI lies."""
 
+_CXX_17: Mapping[str, str] = dict.fromkeys(_TENSORFLOWS, "2.10")
+"""An older TensorFlow was compiled for C++ 14, and its string views are other types than those of C++ 17."""
+
+_KERAS_3: Mapping[str, str] = dict.fromkeys(_TENSORFLOWS, "2.16")
+
 _EDITS = (
     # Today's torch and abseil need C++ 17.
-    Edit("CMakeLists.txt", "set(CMAKE_CXX_STANDARD 14)", "set(CMAKE_CXX_STANDARD 17)"),
-    Edit("horovod/torch/CMakeLists.txt", "set(CMAKE_CXX_STANDARD 14)", "set(CMAKE_CXX_STANDARD 17)"),
-    Edit("third_party/gloo/CMakeLists.txt", "-std=c++11", "-std=c++17"),
+    Edit("CMakeLists.txt", "set(CMAKE_CXX_STANDARD 14)", "set(CMAKE_CXX_STANDARD 17)", _CXX_17),
+    Edit("horovod/torch/CMakeLists.txt", "set(CMAKE_CXX_STANDARD 14)", "set(CMAKE_CXX_STANDARD 17)", _CXX_17),
+    Edit("third_party/gloo/CMakeLists.txt", "-std=c++11", "-std=c++17", _CXX_17),
     # Its operations for XLA use headers that TensorFlow no longer ships.
     Edit(
         "horovod/tensorflow/CMakeLists.txt",
@@ -30,8 +37,10 @@ _EDITS = (
         "print(False)",
     ),
     # Keras 3 has no such backend; Keras 2 lives on as tf_keras.
-    Edit("horovod/tensorflow/keras/__init__.py", "from keras import backend", "from tf_keras import backend"),
-    Edit("horovod/tensorflow/keras/callbacks.py", "from keras import backend", "from tf_keras import backend"),
+    Edit("horovod/tensorflow/keras/__init__.py", "from keras import backend", "from tf_keras import backend", _KERAS_3),
+    Edit(
+        "horovod/tensorflow/keras/callbacks.py", "from keras import backend", "from tf_keras import backend", _KERAS_3
+    ),
 )
 
 
