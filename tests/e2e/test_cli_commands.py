@@ -239,7 +239,7 @@ def test_a_cluster_is_a_queue_that_gives_its_reasons(footplate: Any) -> None:
     assert "position 1: 1 of 1 node of 'single' is busy" in shown
     assert footplate.json("compute", "show", "single")["busy_nodes"] == 1
     row = next(line for line in footplate("compute", "list").stdout.splitlines() if line.startswith("single"))
-    assert row.split()[1:4] == ["local", "1/1", "1"]
+    assert row.split()[1:6] == ["local", "1", "0", "1", "1"]
     footplate("runs", "cancel", second, "latest", footplate.json("runs", "list", "--status", "running")[0]["id"])
     assert first.wait(60) == 130
     footplate("compute", "delete", "single")

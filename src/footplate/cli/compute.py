@@ -32,6 +32,12 @@ def _size(name: str) -> str:
     return f"{name} ({shapes.describe(shape)})" if shape is not None else name
 
 
+def _nodes(found: dict[str, Any]) -> str:
+    words = [f"{found['busy_nodes']} busy", f"{found['idle_nodes']} idle", f"at most {found['max_nodes']}"]
+    there, wanted = found["current_nodes"], found["target_nodes"]
+    return ", ".join([*words, f"{there} on the way to {wanted}"] if there != wanted else words)
+
+
 @compute.command("list")
 @workspace_option
 @json_option
@@ -45,9 +51,11 @@ def list_computes(workspace_name: str | None, as_json: bool) -> None:
         emit(found)
         return
     rows = [
-        [c["name"], c["engine"], f"{c['busy_nodes']}/{c['max_nodes']}", c["waiting_runs"], c["state"]] for c in found
+        [c["name"], c["engine"], c["busy_nodes"], c["idle_nodes"], c["max_nodes"], c["waiting_runs"], c["state"]]
+        for c in found
     ]
-    table(["name", "engine", "busy nodes", "waiting runs", "state"], rows, right=["busy nodes", "waiting runs"])
+    numbers = ["busy nodes", "idle nodes", "at most", "waiting runs"]
+    table(["name", "engine", *numbers, "state"], rows, right=numbers, drop=["engine", "state"])
 
 
 @compute.command()
@@ -68,10 +76,11 @@ def show(name: str, workspace_name: str | None, as_json: bool) -> None:
             ("description", options.get("description")),
             ("state", found["state"]),
             ("engine", found["engine"]),
-            ("nodes", f"{found['busy_nodes']} busy of at most {found['max_nodes']}"),
-            ("kept nodes", f"{found['min_nodes']}, others until idle for {duration(found['idle_seconds'])}"),
+            ("nodes", _nodes(found)),
+            ("idle nodes", f"{found['min_nodes']} stay, others for {duration(found['idle_seconds'])}"),
             ("waiting runs", str(found["waiting_runs"])),
             ("vm size", _size(str(options.get("vm_size") or ""))),
+            ("vm priority", options.get("vm_priority")),
             ("tags", tag_words(options.get("tags") or {})),
             ("created", f"{when(found['created'])} ({ago(found['created'])})" if found["created"] else None),
         ]
@@ -86,7 +95,8 @@ def queue(name: str, workspace_name: str | None, as_json: bool) -> None:
     """Show who waits for a compute target, and why.
 
     The more urgent come first, then who came first. A run that is small and short enough goes before one that must
-    wait, if nobody before it starts any later for that: then all of them need a time limit.
+    wait, if nobody before it starts any later for that: then all of them need a time limit. All targets of a machine
+    share its GPUs, and wait for them in one order.
     """
     workspace = open_workspace(workspace_name)
     path = f"/workspaces/{workspace.id}"
@@ -102,7 +112,10 @@ def queue(name: str, workspace_name: str | None, as_json: bool) -> None:
         [waiting.position, view.id, ago(view.created), _within(waiting.latest), waiting.reason]
         for view, waiting in found
     ]
-    table(["place", "run", "submitted", "starts within", "waits because"], rows, right=["place"])
+    columns = ["place", "run", "submitted", "starts within", "waits because"]
+    table(columns, rows, right=["place"], wrap=["waits because"], drop=["submitted"])
+    if not rows:
+        say(f"nobody waits for {target}")
 
 
 def _within(latest: float | None) -> str:
