@@ -6,10 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from bench.harness import Options, Report, Row, Target, interleave, wait_for
 from bench.homes import WORKSPACE, footplate_home
 from bench.machine import temporary_folder, tool
 from bench.peers.ray_head import ray_head
+from bench.stamps import SCRIPT, Stamps
 from footplate import Experiment, ScriptRunConfig, Workspace
 
 BARE = "python script.py"
@@ -49,34 +48,13 @@ entry_points:
 """
 
 
-@dataclass
-class Stamps:
-    """Hands out a path per run and reads what the script wrote there."""
-
-    folder: Path
-    pids: set[int] = field(default_factory=set)
-    early: int = 0
-
-    def measure(self, start: Callable[[str], Callable[[], object]]) -> float:
-        """Milliseconds from the call of `start` to the script's first line. What `start` returns waits for the end."""
-        path = self.folder / f"stamp_{time.monotonic_ns()}"
-        begin = time.time_ns()
-        finish = start(str(path))
-        text: str = wait_for(f"the script's stamp {path}", lambda: path.read_text() if path.exists() else None)
-        finish()
-        first_line, pid = (int(word) for word in text.split())
-        self.pids.add(pid)
-        self.early += first_line < begin
-        return (first_line - begin) / 1e6
-
-
 def run(options: Options) -> Report:
     report = Report("submit_latency", "submit → first line of the user's script, warm", "ms", OURS, CAVEATS)
     rounds = options.pick(24, 4)
     with temporary_folder() as folder:
         source = folder / "source"
         source.mkdir()
-        shutil.copy(Path(__file__).parent / "jobs" / "stamp.py", source)
+        shutil.copy(SCRIPT, source)
         (source / "MLproject").write_text(MLPROJECT)
         stamps = Stamps(folder)
         with _contestants(folder, source) as starts:
