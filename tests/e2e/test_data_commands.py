@@ -70,7 +70,12 @@ def test_what_is_no_place_is_refused(footplate: Any, place: str) -> None:
     assert "PLACE" in footplate("datastore", "add", "x", place, code=2).stderr
 
 
-def test_the_cache_says_what_it_holds(footplate: Callable[..., Any]) -> None:
+def test_the_cache_says_what_it_holds(footplate: Callable[..., Any], home: Path) -> None:
+    (home / "settings.ini").write_text("[data]\ncache = 2.5 GB\n")
     found = footplate.json("data", "cache")  # type: ignore[attr-defined]
-    assert (found["files"], found["bytes"], found["freed"]) == (0, 0, 0)
+    assert (found["files"], found["bytes"], found["freed"], found["limit"]) == (0, 0, 0, 2_500_000_000)
+    assert "2.5 GB" in footplate("data", "cache").stdout
+    (home / "settings.ini").write_text("[data]\ncache = plenty\n")
+    assert "cache = 200 GB" in footplate("data", "cache", code=1).stderr
+    (home / "settings.ini").unlink()
     assert footplate.json("data", "cache", "--clear")["files"] == 0  # type: ignore[attr-defined]

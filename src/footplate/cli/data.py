@@ -211,6 +211,7 @@ def cache(clear: bool, keep: float | None, as_json: bool) -> None:
     """Show what this machine keeps of remote data, or make room.
 
     What was fetched from a store stays for the next run, up to a limit; what was not used for longest goes first.
+    The limit is 100 GiB, or what settings.ini in the home folder says: [data] cache = 200 GB
     """
     folder = porter.cache_folder()
     freed = 0

@@ -25,11 +25,12 @@ from typing import NamedTuple
 from footplate.content.disk import aside_file, space, write_all
 from footplate.data import fetch
 from footplate.data.base import SMALL, Count, Store
+from footplate.data.limit import DEFAULT_LIMIT, limit_of
 from footplate.data.partial import Partial
 from footplate.domain.data import Entry
 from footplate.errors import Broken, Unavailable
 
-DEFAULT_LIMIT = 100 * 1024**3
+_PLACE = os.path.join("cache", "data")  # in a home
 _ROOM = 0.9  # how full it is after room was made
 _USE_SECONDS = 60.0  # the last use is noted no more often than this
 _ROOM_SECONDS = 3600.0
@@ -43,6 +44,17 @@ class Usage(NamedTuple):
     bytes: int
     held: int
     limit: int
+
+
+def cache_of(home: str) -> Cache:
+    """The cache of this home, as large as its settings allow now."""
+    return Cache(os.path.join(home, _PLACE), limit_of(home))
+
+
+def cache_at(folder: str) -> Cache:
+    """The cache in this folder, which is most often that of a home."""
+    folder = os.path.abspath(folder)
+    return cache_of(folder[: -len(_PLACE) - 1]) if folder.endswith(os.sep + _PLACE) else Cache(folder)
 
 
 class Cache:
@@ -145,8 +157,8 @@ class Cache:
 
     def _name(self, digest: str, path: str) -> None:
         os.makedirs(os.path.dirname(self._object(digest)), exist_ok=True)
+        self._added += os.stat(path).st_size  # before it has its name: then another process may remove it
         os.replace(path, self._object(digest))
-        self._added += os.stat(self._object(digest)).st_size
         if self._added > self.limit // 20 or time.time() - self._room_made > _ROOM_SECONDS:
             self.make_room()
 
@@ -187,10 +199,13 @@ class Cache:
             if excess <= 0:
                 return 0
             wanted = excess + int(limit * (1 - _ROOM))
-            for remove in (self._remove_objects, self._remove_views):
-                freed += remove(found, wanted - freed)
-            if freed < wanted:  # objects that were only held by views that are gone now
-                freed += self._remove_objects(sorted(self._objects(), key=lambda one: one.used), wanted - freed)
+            freed = self._remove_objects(found, wanted)
+            for view in self._views():  # which free nothing by themselves: what only they have named goes next
+                if freed >= wanted:
+                    break
+                if self.remove_view(view):
+                    left = sorted(self._objects(), key=lambda one: one.used)
+                    freed += self._remove_objects(left, wanted - freed)
             self._forget()
         return freed
 
@@ -203,13 +218,13 @@ class Cache:
                 freed += one.size
         return freed
 
-    def _remove_views(self, found: Iterable[_Object], wanted: int) -> int:
-        """Views free nothing by themselves: their objects go next."""
-        if wanted > 0:
-            for view in os.scandir(f"{self.folder}/views"):
-                if not view.name.endswith(".lock"):
-                    self.remove_view(view.name)
-        return 0
+    def _views(self) -> list[str]:
+        """Their names, the one that was used longest ago first."""
+        used = dict[str, float]()
+        for entry in os.scandir(f"{self.folder}/views"):
+            name, is_lock = entry.name.removesuffix(".lock"), entry.name.endswith(".lock")
+            used[name] = entry.stat().st_mtime if is_lock else used.get(name, 0.0)
+        return sorted((name for name in used if os.path.isdir(f"{self.folder}/views/{name}")), key=lambda n: used[n])
 
     def remove_view(self, name: str) -> bool:
         """Whether it is gone: one that is in use stays."""
@@ -298,6 +313,8 @@ def _remove_if_free(path: str) -> bool:
         return False
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.fstat(file).st_nlink:  # it is another's name by now
+            return False
         os.unlink(path)
         return True
     except (BlockingIOError, FileNotFoundError):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from footplate.content.listing import Listing, write_listing
 from footplate.data import changes, present, transfer
 from footplate.data.base import Progress, Report, Store
-from footplate.data.cache import Cache
+from footplate.data.cache import cache_at
 from footplate.data.resolve import WEB, resolve, web_store
 from footplate.data.stores import open_store
 from footplate.domain.codec import from_json
@@ -115,18 +115,18 @@ def mount(
 ) -> Holding:
     """The data as a file or folder at `target`."""
     wanted = present.Wanted(definition, _specs(stores), listing, digest)
-    shown = present.show(wanted, target, scratch, Cache(cache))
+    shown = present.show(wanted, target, scratch, cache_at(cache))
     return Holding(str(shown.path), shown.close)
 
 
 def cache_usage(cache: str) -> dict[str, int]:
-    found = Cache(cache).usage()
+    found = cache_at(cache).usage()
     return {"files": found.files, "bytes": found.bytes, "held": found.held, "limit": found.limit}
 
 
 def clear_cache(cache: str, keep: int) -> int:
     """Remove what was not used for longest until at most `keep` bytes are left; how many bytes that made free."""
-    return Cache(cache).make_room(keep)
+    return cache_at(cache).make_room(keep)
 
 
 VERBS: dict[str, Callable[..., Any]] = {

@@ -18,7 +18,7 @@ from footplate.content.blobs import BlobFolder
 from footplate.content.listing import write_listing
 from footplate.data import present
 from footplate.data.base import Progress, Report, Store
-from footplate.data.cache import Cache
+from footplate.data.cache import cache_of
 from footplate.data.mount import Mount, adopt
 from footplate.data.outputs import Courier
 from footplate.data.present import Shown, Wanted
@@ -60,9 +60,9 @@ class NodeData:
         self._workspace = orders.variables["AZUREML_WORKSPACE_ID"]
         with self._failing("the data of the run could not be found"):
             self._known: RunData = link.insist(lambda: link.data(self._workspace))
+            self._cache = cache_of(folder.home)
         self._scratch = os.path.join(folder.data, ".listings")
         self._records = os.path.join(folder.data, ".mounts")
-        self._cache = Cache(os.path.join(folder.home, "cache", "data"))
         self._shown: list[Shown] = []
         self._couriers: dict[str, Courier] = {}
         self._warned: set[str] = set()

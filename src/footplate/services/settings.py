@@ -9,6 +9,9 @@ image = docker.io/library/python:{python}-slim      for who asks for a container
 [computes]
 shapes = nearest            or exact: a run on a cluster whose vm_size this machine does not have is refused
 
+[data]
+cache = 100 GiB             how much remote data stays on this machine for later runs
+
 [store]                     where the built-in datastores of all workspaces lie, instead of folders of the home: the
 kind = s3                   fields of a StoreSpec, credentials among them, which close the file to all other users
 bucket = team-data
@@ -21,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from footplate.data import limit
 from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, FOLDER, GCS, S3, StoreSpec, credential_fields
 from footplate.environments.base import Workshop
 from footplate.environments.logins import Logins
@@ -55,7 +59,9 @@ def read_settings(home: Path) -> Settings:
     path, parser = home / NAME, _parse(home / NAME)
     found: dict[str, str] = {}
     for section in parser.sections():
-        if section != STORE:
+        if section == limit.SECTION:  # for whoever moves data, on the machine of the home: here it is only checked
+            limit.read_limit(str(path), dict(parser.items(section)))
+        elif section != STORE:
             for name, value in parser.items(section):
                 found[name] = _check(path, section, name, value.strip())
     return Settings(**found)
@@ -105,6 +111,7 @@ def _check(path: Path, section: str, name: str, value: str) -> str:
     names = _KNOWN.get(section, {})
     if name not in names:
         known = ", ".join(f"[{s}] {n}" for s, all_names in _KNOWN.items() for n in all_names)
+        known += f", [{limit.SECTION}] {limit.NAME}"
         raise InvalidInput(f"{path} has a setting [{section}] {name}, which is unknown", f"known is: {known}")
     if not names[name]:
         return value

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from footplate.content.listing import Listing, write_listing
 from footplate.data import Cache, Store, open_store
 from footplate.data.base import SMALL
+from footplate.data.cache import cache_at, cache_of
+from footplate.data.limit import DEFAULT_LIMIT
 from footplate.data.reading import open_remote
-from footplate.domain.data import StoreSpec
-from footplate.errors import Broken, FootplateError
+from footplate.data.views import View, make_view
+from footplate.domain.data import StoreSpec, place
+from footplate.errors import Broken, FootplateError, InvalidInput
+from footplate.services.settings import read_settings
 from footplate.testing.web_server import WebServer
 
 
@@ -175,6 +181,82 @@ def test_the_least_recently_used_goes_first_and_what_is_held_stays(
     os.close(first)
     assert cache.make_room(0) > 0
     assert cache.usage()[:3] == (0, 0, 0)
+
+
+def test_views_go_by_their_last_use_and_one_that_is_in_use_stays(
+    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor
+) -> None:
+    cache = Cache(tmp_path, limit=10_000)
+    made = dict[str, View]()
+    for number in range(3):
+        web.serve(f"f{number}", os.urandom(3000))
+        digest = write_listing([place(store.stat(f"f{number}"), "file")], str(tmp_path / "listing")).digest
+        with Listing(str(tmp_path / "listing")) as listing:
+            made[digest] = make_view(cache, digest, listing, {"": store})
+        os.utime(f"{cache.folder}/views/{digest}.lock", (1000 + number,) * 2)
+    in_use, oldest, newest = made
+    made[oldest].close()
+    made[newest].close()
+    assert cache.make_room(7000) == 3000
+    assert [os.path.isdir(f"{cache.folder}/views/{digest}") for digest in made] == [True, False, True]
+    assert is_here(cache, store, "f0") and not is_here(cache, store, "f1") and is_here(cache, store, "f2")
+    assert cache.make_room(0) == 3000
+    assert (Path(made[in_use].path) / "file").read_bytes() == web.files["f0"]
+    made[in_use].close()
+    assert cache.make_room(0) == 3000
+
+
+def test_readers_keep_what_they_read_while_room_is_made_all_the_time(
+    web: WebServer, store: Store, tmp_path: Path
+) -> None:
+    files = {f"f{number}": os.urandom(2000) for number in range(12)}
+    for name, data in files.items():
+        web.serve(name, data)
+    entries = {name: store.stat(name) for name in files}
+    done = threading.Event()
+
+    def clear() -> None:
+        while not done.is_set():
+            Cache(tmp_path, limit=4000).make_room(0)
+
+    def read(number: int) -> None:
+        cache, name = Cache(tmp_path, limit=4000), f"f{number % 12}"
+        with ThreadPoolExecutor(1) as pool:
+            for _ in range(10):
+                with os.fdopen(cache.open(store, entries[name], pool), "rb") as file:
+                    assert os.fstat(file.fileno()).st_nlink == 1, "it was removed while it was held"
+                    assert file.read() == files[name]
+
+    with ThreadPoolExecutor(7) as threads:
+        clearing = threads.submit(clear)
+        try:
+            list(threads.map(read, range(24)))
+        finally:
+            done.set()
+        clearing.result()
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"), [("200 GB", 200 * 10**9), ("1.5TiB", 3 * 2**39), (" 10 mb ", 10**7), (None, DEFAULT_LIMIT)]
+)
+def test_the_settings_of_a_home_limit_its_cache(tmp_path: Path, text: str | None, limit: int) -> None:
+    if text is not None:
+        (tmp_path / "settings.ini").write_text(f"[environments]\nconda = map\n[data]\ncache = {text}\n")
+    assert cache_of(str(tmp_path)).usage() == (0, 0, 0, limit)
+    assert cache_at(str(tmp_path / "cache" / "data")).limit == limit
+    assert cache_at(str(tmp_path / "elsewhere")).limit == DEFAULT_LIMIT
+    read_settings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line", ["cache = 200", "cache = GB", "cache = -1 GB", "cache = 0 GB", "cache = 1.2.3 MB", "size = 1 GB"]
+)
+def test_a_limit_that_is_none_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / "settings.ini").write_text(f"[data]\n{line}\n")
+    for read in (lambda: cache_of(str(tmp_path)), lambda: read_settings(tmp_path)):
+        with pytest.raises(InvalidInput, match=line.split(" = ")[0]) as refused:
+            read()
+        assert refused.value.hint
 
 
 def test_damage_is_found_and_fetched_again(

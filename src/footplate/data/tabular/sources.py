@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from footplate.content.listing import Listing
 from footplate.data.base import Store
-from footplate.data.cache import Cache
+from footplate.data.cache import Cache, cache_at
 from footplate.data.resolve import WEB, names_key, resolve, web_store
 from footplate.data.stores import open_store
 from footplate.data.tabular.engine import Table
@@ -133,7 +133,7 @@ class _Fetched:
         return self._held[known]
 
     def _opened(self) -> Cache:
-        self._cache = self._cache or Cache(self._folder)
+        self._cache = self._cache or cache_at(self._folder)
         return self._cache
 
     def close(self) -> None:

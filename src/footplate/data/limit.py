@@ -1,0 +1,45 @@
+"""How large the cache of a home folder may become: `[data] cache = 200 GB` in its `settings.ini`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from footplate.errors import InvalidInput
+
+SECTION, NAME = "data", "cache"
+DEFAULT_LIMIT = 100 * 1024**3
+_FACTORS = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+
+
+def limit_of(home: str) -> int:
+    path = os.path.join(home, "settings.ini")
+    if not os.path.exists(path):
+        return DEFAULT_LIMIT
+    import configparser  # not loaded by the start of every run, for most have no settings
+
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read(path, encoding="utf-8")
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}", "write it as:\n[data]\ncache = 200 GB") from None
+    return read_limit(path, dict(parser.items(SECTION)) if parser.has_section(SECTION) else {})
+
+
+def read_limit(path: str, section: Mapping[str, str]) -> int:
+    """Bytes, as the section `[data]` of the file says."""
+    for name in section:
+        if name != NAME:
+            raise InvalidInput(f"{path} has a setting [{SECTION}] {name}, which is unknown", f"known is: {NAME}")
+    text = section.get(NAME)
+    if text is None:
+        return DEFAULT_LIMIT
+    unit = text.strip().lstrip("0123456789. ")
+    number = text.strip()[: len(text.strip()) - len(unit)]
+    try:
+        found = int(float(number) * _FACTORS[unit.lower()])
+    except (KeyError, ValueError):
+        found = 0
+    if found <= 0:
+        raise InvalidInput(f"{path} says {NAME} = {text}", "write a number with its unit: cache = 200 GB, or 1.5 TiB")
+    return found
