@@ -79,6 +79,7 @@ def run(options: Options) -> Report:
     report.check("the rows that were written", json.loads(min(results))[0] == rows // 100, rows // 100)
     report.targets = [
         Target("beside pandas, time", report.ratio(WHOLE), "×", at_least=1),
+        Target("beside pandas in chunks, time", report.ratio(CHUNKS), "×", at_least=1),
         Target("memory beside pandas", memory[OURS] / memory[WHOLE], "×", at_most=0.5),
     ]
     return report
