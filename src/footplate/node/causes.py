@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -46,7 +47,7 @@ def of_rank(
         return Cause(
             "user_exception",
             f"{exception}: {message}" if message else str(exception),
-            "the traceback is in the run's error and at the end of its log",
+            _hint_about(str(exception), message),
             exit_code=code,
             exception=str(exception),
             exception_message=message,
@@ -70,6 +71,19 @@ def of_rank(
     if code in (126, 127):
         hint = "the shell could not find or execute a program of the command: see its last lines"
     return Cause("exit_code", f"ended with exit code {code}", hint, exit_code=code, **common)
+
+
+def _hint_about(exception: str, message: str) -> str:
+    """A missing module is the most common end of a first run."""
+    told = "the traceback is in the run's error and at the end of its log"
+    missing = re.match(r"No module named '([^'.]+)", message) if exception == "ModuleNotFoundError" else None
+    if missing is None:
+        return told
+    name = missing[1]
+    return (
+        f"if {name!r} is a package, add what has it to the environment: conda_dependencies.add_pip_package({name!r}); "
+        f"if it is yours, put it into the source folder; {told}"
+    )
 
 
 def was_killed(rank: Rank, note: Mapping[str, Any]) -> bool:

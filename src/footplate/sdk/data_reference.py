@@ -31,6 +31,10 @@ class DataReference:
         path_on_compute: Optional[str] = None,
         overwrite: bool = False,
     ) -> None:
+        if not hasattr(datastore, "datastore_type"):
+            raise UserErrorException(
+                f"datastore is {datastore!r}", hint="give the object: Datastore.get(workspace, 'workspaceblobstore')"
+            )
         if mode not in _MODES:
             raise UserErrorException(f"mode is {mode!r}", hint=f"use one of {', '.join(_MODES)}")
         self.datastore = datastore

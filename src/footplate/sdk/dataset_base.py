@@ -22,6 +22,7 @@ from footplate.sdk.data_access import run_of_this_process, stores_of
 from footplate.sdk.dataset_changes import DatasetChanges
 from footplate.sdk.dataset_consumption import DatasetConsumptionConfig
 from footplate.sdk.exceptions import Kinds, UserErrorException
+from footplate.sdk.labels import texts
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
@@ -233,7 +234,3 @@ class AbstractDataset:
         known = {"id": self.id, "name": self.name, "version": self.version, "sources": self._definition["sources"]}
         shown = ", ".join(f"{key}={value!r}" for key, value in known.items() if value is not None)
         return f"{type(self).__name__}({shown})"
-
-
-def texts(values: Mapping[str, Any]) -> Dict[str, Optional[str]]:
-    return {str(key): None if value is None else str(value) for key, value in values.items()}

@@ -15,6 +15,7 @@ from footplate.sdk import snapshots
 from footplate.sdk.clock import utc_time
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.filters import Filter, filters
+from footplate.sdk.labels import texts
 from footplate.sdk.run import Run, make_run, runs_of, start_run
 from footplate.sdk.submission import rerun, submit
 
@@ -29,6 +30,10 @@ class Experiment:
     """`Experiment(workspace, name)` is the experiment of that name, made if there is none."""
 
     def __init__(self, workspace: Workspace, name: str, **kwargs: Any) -> None:
+        if not hasattr(workspace, "session"):
+            raise UserErrorException(
+                f"workspace is {workspace!r}", hint="give the object: Experiment(Workspace.from_config(), 'name')"
+            )
         self.workspace = workspace
         made = workspace.session.put(f"/workspaces/{workspace.id}/experiments/{_checked(name)}")
         self._view = from_json(ExperimentView, made)
@@ -72,7 +77,7 @@ class Experiment:
             "interactive",
             name=name,
             display_name=display_name,
-            tags={str(key): None if value is None else str(value) for key, value in (tags or {}).items()},
+            tags=texts(tags or {}),
         )
         diff = b""
         if snapshot_directory is not None:
@@ -140,7 +145,7 @@ class Experiment:
         self.set_tags({key: value})
 
     def set_tags(self, tags: Mapping[str, Any]) -> None:
-        self._change(tags={str(key): None if value is None else str(value) for key, value in tags.items()})
+        self._change(tags=texts(tags))
 
     def remove_tags(self, tags: Union[str, Sequence[str]]) -> None:
         self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))

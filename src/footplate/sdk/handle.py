@@ -10,13 +10,14 @@ from footplate.sdk.status import TERMINAL
 
 if TYPE_CHECKING:
     from footplate.domain import codec, records
-    from footplate.sdk import details, files, interactive, session
+    from footplate.sdk import details, files, interactive, labels, session
     from footplate.sdk.experiment import Experiment
     from footplate.sdk.run import Run
 else:
     # A training script that only logs needs none of these, and should not wait for them.
     codec, records = Deferred("footplate.domain.codec"), Deferred("footplate.domain.records")
     details, files = Deferred("footplate.sdk.details"), Deferred("footplate.sdk.files")
+    labels = Deferred("footplate.sdk.labels")
 
 H = TypeVar("H", bound="RunHandle")
 
@@ -160,7 +161,7 @@ class RunHandle:
 
     def set_tags(self, tags: Mapping[str, Any]) -> None:
         """Add to the tags there are. Values become strings, None stays None."""
-        self._change(tags={str(key): None if value is None else str(value) for key, value in tags.items()})
+        self._change(tags=labels.texts(tags))
 
     def remove_tags(self, tags: Union[str, Sequence[str]]) -> None:
         self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))

@@ -19,13 +19,13 @@ from footplate.sdk.exceptions import (
     UserErrorException,
     WebserviceException,
 )
+from footplate.sdk.labels import texts
 from footplate.sdk.model_registration import (
     SAMPLE_INPUT,
     SAMPLE_OUTPUT,
     datasets_behind,
     local_files,
     registration,
-    texts,
 )
 from footplate.sdk.resource_configuration import ResourceConfiguration
 

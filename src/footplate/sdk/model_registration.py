@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 
 from footplate.sdk import blobs
 from footplate.sdk.exceptions import WebserviceException
+from footplate.sdk.labels import texts
 from footplate.sdk.resource_configuration import ResourceConfiguration
 
 if TYPE_CHECKING:
@@ -61,7 +62,3 @@ def datasets_behind(workspace: Workspace, given: Any, sample_input: Any, sample_
     named += [(SAMPLE_INPUT, sample_input)] if sample_input is not None else []
     named += [(SAMPLE_OUTPUT, sample_output)] if sample_output is not None else []
     return [(purpose, dataset.save(workspace).id) for purpose, dataset in named]
-
-
-def texts(values: Mapping[str, Any]) -> Dict[str, Optional[str]]:
-    return {str(key): None if value is None else str(value) for key, value in values.items()}

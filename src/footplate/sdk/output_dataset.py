@@ -14,6 +14,7 @@ from footplate.sdk.data_type import PromoteHeadersBehavior, header_word, type_wo
 from footplate.sdk.dataset_consumption import DatasetConsumptionConfig
 from footplate.sdk.datastore_kinds import AbstractDatastore
 from footplate.sdk.exceptions import Kinds, UserErrorException
+from footplate.sdk.labels import texts
 from footplate.sdk.session import translating
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
@@ -63,8 +64,7 @@ class OutputFileDatasetConfig:
         self: C, name: str, description: Optional[str] = None, tags: Optional[Mapping[str, Any]] = None
     ) -> C:
         """When the run has completed, what it wrote becomes the next version of the dataset `name`."""
-        texts = {str(key): None if value is None else str(value) for key, value in (tags or {}).items()}
-        return self._copy(_registration=Registration(name, description, texts))
+        return self._copy(_registration=Registration(name, description, texts(tags or {})))
 
     def as_input(self, name: Optional[str] = None) -> DatasetConsumptionConfig:
         """What the run that was submitted last with this output wrote, as the input of another run."""

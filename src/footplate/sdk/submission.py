@@ -16,6 +16,7 @@ from footplate.domain.records import RunView
 from footplate.domain.specs import RunSpec
 from footplate.sdk import on_demand, snapshots
 from footplate.sdk.exceptions import AzureMLException, ExperimentExecutionException, Kinds, UserErrorException
+from footplate.sdk.labels import texts
 from footplate.sdk.run import Run, make_run
 from footplate.sdk.run_data import RunData
 from footplate.sdk.script_run import ScriptRun
@@ -38,9 +39,13 @@ def submit(
     for kind in type(config).__mro__:
         if kind in SUBMITTERS:
             return SUBMITTERS[kind](experiment, config, tags, parent, **options)
+    kinds = ", ".join(sorted(known.__name__ for known in SUBMITTERS))
+    if isinstance(config, type):
+        raise AzureMLException(
+            f"the class {config.__name__} cannot be submitted", hint=f"make an object of it: {config.__name__}(…)"
+        )
     raise AzureMLException(
-        f"a {type(config).__name__} cannot be submitted",
-        hint=f"submit one of {', '.join(sorted(known.__name__ for known in SUBMITTERS))}",
+        f"{config!r:.100}, of the type {type(config).__name__}, cannot be submitted", hint=f"submit one of {kinds}"
     )
 
 
@@ -72,7 +77,7 @@ def submit_script(
         snapshot=taken.id,
         parent=parent,
         properties=taken.properties,
-        tags={str(key): None if value is None else str(value) for key, value in tags.items()},
+        tags=texts(tags),
     )
     chosen = run_id or new_run_id(experiment.name)
     body = {"id": chosen, "spec": to_json(spec), "created_by": user_name()}
@@ -96,7 +101,7 @@ def rerun(run: Run, arguments: Optional[Sequence[Any]], tags: Mapping[str, Any],
         parent=None,
         name=None,
         display_name=None,
-        tags={str(key): None if value is None else str(value) for key, value in tags.items()},
+        tags=texts(tags),
         properties=dict(before.spec.properties, **{RERUN_OF: run.id}),
     )
     if arguments is not None:

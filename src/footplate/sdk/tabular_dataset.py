@@ -64,6 +64,11 @@ class TabularDataset(AbstractDataset):
         made = to_pandas(frame, out_of_range_datetime)
         self._note_read()
         timestamp = self.timestamp_columns[0]
+        if timestamp is not None and timestamp not in made.columns:
+            raise DatasetExecutionError(
+                f"there is no column {timestamp!r}, which with_timestamp_columns names",
+                hint=f"the columns are {', '.join(map(repr, made.columns))}",
+            )
         return made if timestamp is None else made.set_index(timestamp, drop=False).rename_axis(None)
 
     def _read(self, strict: bool) -> Tuple[Frame, List[str]]:

@@ -36,6 +36,13 @@ def test_an_exception_is_told_with_its_traceback() -> None:
     assert cause.exit_code == 1
 
 
+def test_a_missing_module_is_told_where_it_belongs() -> None:
+    note = {"exception": "ModuleNotFoundError", "exception_message": "No module named 'sklearn.tree'", "code": 1}
+    hint = str(must(of(1, note)).hint)
+    assert "add_pip_package('sklearn')" in hint and "source folder" in hint and "traceback" in hint
+    assert "add_pip_package" not in str(must(of(1, {**note, "exception": "ValueError"})).hint)
+
+
 def test_an_exception_without_words_is_its_name() -> None:
     assert must(of(1, {"exception": "KeyboardInterrupt", "exception_message": ""})).message == "KeyboardInterrupt"
 

@@ -10,14 +10,18 @@ import pytest
 
 from footplate.sdk.cloud_compute import RemoteCompute
 from footplate.sdk.conda_dependencies import CondaDependencies
+from footplate.sdk.data_reference import DataReference
 from footplate.sdk.datastore_kinds import AbstractDatastore
 from footplate.sdk.environment import Environment
 from footplate.sdk.estimators.estimator import Estimator
 from footplate.sdk.estimators.frameworks import TensorFlow
 from footplate.sdk.exceptions import AzureMLException
+from footplate.sdk.experiment import Experiment
+from footplate.sdk.labels import texts
 from footplate.sdk.model import Model
 from footplate.sdk.run_configuration import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
 from footplate.sdk.script_run_config import ScriptRunConfig, to_run_spec
+from footplate.sdk.submission import submit
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -88,6 +92,11 @@ MISTAKES: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "a missing conda file": (lambda _: Environment.from_conda_specification("e", "env.yml"), "'env.yml'", "path"),
     "a missing list of requirements": (lambda _: Environment.from_pip_requirements("e", "r.txt"), "'r.txt'", "path"),
     "a missing Dockerfile": (lambda _: Environment.from_dockerfile("e", "./Dockerfile"), "'./Dockerfile'", "path"),
+    "a name for a workspace": (lambda _: Experiment("ws", "e"), "'ws'", "Workspace.from_config"),  # pyright: ignore
+    "a name for a datastore": (lambda _: DataReference("blob", "x"), "'blob'", "Datastore.get"),  # pyright: ignore
+    "a class for an object": (lambda _: submit(ANYTHING, Estimator, {}, None, {}), "Estimator", "Estimator(…)"),
+    "a path for a configuration": (lambda _: submit(ANYTHING, "t.py", {}, None, {}), "'t.py'", "ScriptRunConfig"),
+    "tags as a list": (lambda _: texts(["a"]), "['a']", "{'key': 'value'}"),
     "a number for a name": (lambda _: Environment(3), "not 3", "Environment("),  # pyright: ignore
     "a model that is not there": (lambda _: Model.register(ANYTHING, "out/model", "m"), "'out/model'", "path"),
     "deploying": (lambda _: Model.deploy(ANYTHING, "svc", []), "'svc'", "footplate models"),
