@@ -11,8 +11,8 @@ from footplate.cli.console import duration, is_terminal, say
 from footplate.cli.live import Live
 from footplate.domain.codec import from_json
 from footplate.domain.launch import first_log
-from footplate.domain.lifecycle import TERMINAL
 from footplate.domain.records import RunView
+from footplate.domain.states import TERMINAL
 from footplate.sdk.session import LONG_POLL, Session
 
 CANCELED = 130

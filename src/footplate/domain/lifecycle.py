@@ -24,14 +24,25 @@ Effects are idempotent; `resume(record)` gives those that a restarted server mus
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Tuple
 
+from footplate.domain.ending import (
+    Decision,
+    alive,
+    complete_if_all_ended,
+    decide,
+    decide_failure,
+    failed_before,
+    settle,
+    try_again,
+    why_not_again,
+    with_node,
+)
 from footplate.domain.events import (
     Admitted,
     Attends,
     CancelAsked,
     Completes,
-    Conclude,
     Done,
     Effect,
     Equipped,
@@ -44,7 +55,6 @@ from footplate.domain.events import (
     Launched,
     Locked,
     Lost,
-    NextAttempt,
     Prepared,
     Prepares,
     RankFailed,
@@ -58,76 +68,11 @@ from footplate.domain.events import (
     Waits,
     Warned,
 )
-from footplate.domain.gpus import devices, needs
-from footplate.domain.launch import meets
 from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunRecord, Stage, Waiting
+from footplate.domain.states import BEFORE_START, ENDED_NODES, OVER_NODES, held_gpus, is_equipped, is_ready, status
 from footplate.errors import InvalidTransition
 
-Decision = Tuple[RunRecord, Tuple[Effect, ...]]
-
-# ── Status ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-_STATUS_OF_STAGE = {
-    Stage.ACCEPTED: "Starting",
-    Stage.LOCKING: "Preparing",
-    Stage.QUEUED: "Queued",
-    Stage.PROVISIONING: "Provisioning",
-    Stage.PREPARING: "Preparing",
-    Stage.RUNNING: "Running",
-    Stage.FINALIZING: "Finalizing",
-}
-_STATUS_OF_OUTCOME = {"completed": "Completed", "failed": "Failed", "canceled": "Canceled"}
-TERMINAL = ("Completed", "Failed", "Canceled")
-NODE_LOST = "node_lost"
-"""The code of the cause when a node is gone: the one failure that is nobody's fault, and may be tried again."""
-
-_OVER = (NodeState.DONE, NodeState.LOST)
-ENDED_NODES = (NodeState.EXITED, *_OVER)
-_BEFORE_START = (NodeState.LAUNCHED, NodeState.JOINED, NodeState.PREPARING)
 _SAME_MISHAP_SECONDS = 15.0
-MPI_FAILED = "mpi_failed"
-"""The code of a cause that names what started the ranks, because no rank is known to have failed."""
-
-_HOLDS_NODES = (Stage.PROVISIONING, Stage.PREPARING, Stage.RUNNING, Stage.FINALIZING)
-
-
-def status(record: RunRecord) -> str:
-    """The one word that people and Azure's API see."""
-    if record.stage is Stage.ENDED and record.outcome is not None:
-        return _STATUS_OF_OUTCOME[record.outcome.kind]
-    if record.outcome is not None and record.outcome.kind == "canceled":
-        return "CancelRequested"
-    return _STATUS_OF_STAGE[record.stage]
-
-
-def holds_nodes(record: RunRecord) -> bool:
-    """Whether the run counts against its target's `max_nodes`."""
-    return record.stage in _HOLDS_NODES and record.spec.kind == "job"
-
-
-def is_ready(record: RunRecord) -> bool:
-    """Whether the ranks may start: at once when there is one process, else when every node is prepared."""
-    early = _BEFORE_START if meets(record.spec.distribution) else (NodeState.LAUNCHED,)
-    return all(node.state not in early for node in record.nodes)
-
-
-def is_equipped(record: RunRecord) -> bool:
-    """Whether it is decided which GPUs the nodes have. Where there are none and none is a must, nothing has to be."""
-    if all(node.gpus is not None for node in record.nodes):
-        return True
-    must = any(need.exact and need.count for need in needs(record.spec))
-    return not must and not any(devices(node.info) for node in record.nodes)
-
-
-def turning_points(record: RunRecord) -> Tuple[Any, ...]:
-    """What those wait for who wait long: agents for the others of their gang, people for the end. Only when this
-    changes has any of them a reason to look again."""
-    ended = tuple(node.index for node in record.nodes if node.state in ENDED_NODES)
-    ready = is_ready(record) and is_equipped(record)
-    return ready, record.outcome is not None, record.stage is Stage.ENDED, ended
-
-
-# ── The decision ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def apply(record: RunRecord, event: Event, now: float) -> Decision:
@@ -149,17 +94,12 @@ def apply(record: RunRecord, event: Event, now: float) -> Decision:
     return replace(after, version=record.version + 1), (*effects, *freed)
 
 
-def held_gpus(record: RunRecord) -> Set[str]:
-    """Those in use: a node whose ranks have ended needs its no more, whatever it still ships."""
-    return {uuid for node in record.nodes if node.state not in ENDED_NODES for uuid in node.gpus or ()}
-
-
 def resume(record: RunRecord) -> Tuple[Effect, ...]:
     """What a server that has just started must do for a run that it finds in this state."""
     if record.stage is Stage.ENDED or record.spec.kind != "job":
         return ()
     if record.outcome is not None and record.handle is not None:
-        return (StopNodes(_alive(record)),)
+        return (StopNodes(alive(record)),)
     if record.stage in (Stage.ACCEPTED, Stage.LOCKING):
         return (ResolveLock(),)
     if record.stage is Stage.QUEUED:
@@ -222,7 +162,7 @@ def _launched(record: RunRecord, event: Launched, now: float) -> Decision:
     if record.handle == event.handle:
         return record, ()
     # A cancel may have come while the engine was starting the agents.
-    late = _alive(record) if record.outcome is not None and record.stage is not Stage.ENDED else ()
+    late = alive(record) if record.outcome is not None and record.stage is not Stage.ENDED else ()
     return replace(record, handle=event.handle), (StopNodes(late),) if late else ()
 
 
@@ -230,7 +170,7 @@ def _joined(record: RunRecord, event: Joined, now: float) -> Decision:
     node = record.nodes[event.node]
     if node.state is not NodeState.LAUNCHED:
         return record, ()
-    after = _with_node(
+    after = with_node(
         record, event.node, state=NodeState.JOINED, host=event.host, address=event.address, info=event.info
     )
     return after, ()
@@ -241,7 +181,7 @@ def _prepares(record: RunRecord, event: Prepares, now: float) -> Decision:
     if node.state not in (NodeState.JOINED, NodeState.PREPARING, NodeState.PREPARED) or node.message == event.message:
         return record, ()
     state = NodeState.PREPARED if node.state is NodeState.PREPARED else NodeState.PREPARING
-    after = _with_node(record, event.node, state=state, message=event.message)
+    after = with_node(record, event.node, state=state, message=event.message)
     return replace(after, stage=Stage.PREPARING), ()
 
 
@@ -250,7 +190,7 @@ def _equipped(record: RunRecord, event: Equipped, now: float) -> Decision:
         return record, ()
     after = record
     for node, gpus in enumerate(event.gpus):
-        after = _with_node(after, node, gpus=gpus, message=None)
+        after = with_node(after, node, gpus=gpus, message=None)
     return after, ()
 
 
@@ -260,20 +200,20 @@ def _prepared(record: RunRecord, event: Prepared, now: float) -> Decision:
     again = node.state is NodeState.PREPARED and node.ports != event.ports and not is_ready(record)
     if node.state not in (NodeState.JOINED, NodeState.PREPARING) and not again:
         return record, ()
-    after = _with_node(record, event.node, state=NodeState.PREPARED, ports=event.ports)
-    missing = ", ".join(str(n.index) for n in after.nodes if n.state in _BEFORE_START)
+    after = with_node(record, event.node, state=NodeState.PREPARED, ports=event.ports)
+    missing = ", ".join(str(n.index) for n in after.nodes if n.state in BEFORE_START)
     words = f"ready, waits for node{'s' if ',' in missing else ''} {missing}" if missing else None
     if words is None and not is_equipped(after):
         return replace(after, stage=Stage.PREPARING), ()  # that it waits for GPUs has been said, and holds
     for index in [n.index for n in after.nodes if n.state is NodeState.PREPARED]:
-        after = _with_node(after, index, message=words)
+        after = with_node(after, index, message=words)
     return replace(after, stage=Stage.PREPARING), ()
 
 
 def _started(record: RunRecord, event: Started, now: float) -> Decision:
     if record.nodes[event.node].state not in (NodeState.JOINED, NodeState.PREPARING, NodeState.PREPARED):
         return record, ()
-    after = _with_node(record, event.node, state=NodeState.RUNNING, message=None)
+    after = with_node(record, event.node, state=NodeState.RUNNING, message=None)
     # A node may have ended already when the last one starts: the run has run nevertheless.
     if all(n.state in (NodeState.RUNNING, NodeState.ATTENDING, *ENDED_NODES) for n in after.nodes):
         return replace(after, stage=Stage.RUNNING, started=now), ()
@@ -283,67 +223,44 @@ def _started(record: RunRecord, event: Started, now: float) -> Decision:
 def _attends(record: RunRecord, event: Attends, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in (NodeState.ATTENDING, *ENDED_NODES):
         return record, ()
-    after = _with_node(record, event.node, state=NodeState.ATTENDING, message="serves the others until they are done")
-    return _complete_if_all_ended(after, now)
+    after = with_node(record, event.node, state=NodeState.ATTENDING, message="serves the others until they are done")
+    return complete_if_all_ended(after, now)
 
 
 def _exited(record: RunRecord, event: Exited, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in ENDED_NODES:
         return record, ()
-    after = _with_node(record, event.node, state=NodeState.EXITED, message="shipping what is left")
+    after = with_node(record, event.node, state=NodeState.EXITED, message="shipping what is left")
     if event.cause is not None:
-        return _decide_failure(after, event.cause, now)
-    return _complete_if_all_ended(after, now)
+        return decide_failure(after, event.cause, now)
+    return complete_if_all_ended(after, now)
 
 
 def _rank_failed(record: RunRecord, event: RankFailed, now: float) -> Decision:
     if record.nodes[event.node].state in ENDED_NODES:
         return record, ()
-    if record.outcome is not None and not _failed_before(event.cause, record.outcome):
+    if record.outcome is not None and not failed_before(event.cause, record.outcome):
         return record, ()
-    return _decide_failure(record, event.cause, now)
-
-
-def _decide_failure(record: RunRecord, cause: Cause, now: float) -> Decision:
-    if _failed_before(cause, record.outcome):
-        record = replace(record, outcome=None)
-    return _decide(record, Outcome("failed", cause), now)
-
-
-def _complete_if_all_ended(record: RunRecord, now: float) -> Decision:
-    if all(n.state in (NodeState.ATTENDING, *ENDED_NODES) for n in record.nodes):
-        return _decide(record, Outcome("completed"), now)
-    return record, ()
-
-
-def _failed_before(cause: Cause, outcome: Optional[Outcome]) -> bool:
-    """Whether this rank failed before the one that is held to be the cause. What started the ranks only passes on how
-    they ended (it names no rank), so any of them explains more."""
-    known = outcome.cause if outcome is not None and outcome.kind == "failed" else None
-    if known is not None and cause.code == known.code == MPI_FAILED:
-        return cause.node == 0 and known.node != 0  # that of mpirun itself, not of a daemon that it ended
-    if known is None or cause.rank is None or cause.time is None:
-        return False
-    return known.code == MPI_FAILED if known.rank is None else known.time is None or cause.time < known.time
+    return decide_failure(record, event.cause, now)
 
 
 def _done(record: RunRecord, event: Done, now: float) -> Decision:
-    if record.stage is Stage.ENDED or record.nodes[event.node].state in _OVER:
+    if record.stage is Stage.ENDED or record.nodes[event.node].state in OVER_NODES:
         return record, ()
-    after = _with_node(record, event.node, state=NodeState.DONE, message=None)
-    if after.outcome is None and all(n.state in _OVER for n in after.nodes):
+    after = with_node(record, event.node, state=NodeState.DONE, message=None)
+    if after.outcome is None and all(n.state in OVER_NODES for n in after.nodes):
         after = replace(after, outcome=Outcome("completed"))
-    return _settle(after, now, ())
+    return settle(after, now, ())
 
 
 def _lost(record: RunRecord, event: Lost, now: float) -> Decision:
-    if record.stage is Stage.ENDED or record.nodes[event.node].state in _OVER:
+    if record.stage is Stage.ENDED or record.nodes[event.node].state in OVER_NODES:
         return record, ()
-    after = _with_node(record, event.node, state=NodeState.LOST, message=event.cause.message)
+    after = with_node(record, event.node, state=NodeState.LOST, message=event.cause.message)
     if after.outcome is not None and after.outcome.kind == "completed":
         # Its ranks ended well, but what they made did not all arrive: that is not a completed run.
         after = replace(after, outcome=None)
-    return _decide(after, Outcome("failed", event.cause), now)
+    return decide(after, Outcome("failed", event.cause), now)
 
 
 def _vanished(record: RunRecord, event: Vanished, now: float) -> Decision:
@@ -351,12 +268,12 @@ def _vanished(record: RunRecord, event: Vanished, now: float) -> Decision:
     if record.stage is Stage.ENDED or not running or len(record.nodes) == 1:
         return record, ()
     known = record.outcome.cause if record.outcome is not None and record.outcome.kind == "failed" else None
-    if known is not None and known.rank is not None and known.node != event.node:
+    if known is not None and known != event.cause and known.rank is not None and known.node != event.node:
         if now - (known.time or now) > _SAME_MISHAP_SECONDS:
             return record, ()
         # Ranks fail because a node is gone, never a node because ranks failed: their word was only faster.
         return replace(record, outcome=Outcome("failed", event.cause)), ()
-    return (record, ()) if record.outcome is not None else _decide(record, Outcome("failed", event.cause), now)
+    return (record, ()) if record.outcome is not None else decide(record, Outcome("failed", event.cause), now)
 
 
 def _fails(record: RunRecord, event: Fails, now: float) -> Decision:
@@ -368,15 +285,15 @@ def _fails(record: RunRecord, event: Fails, now: float) -> Decision:
         # turn up is sent away when it joins.
         for node in record.nodes:
             if node.state is NodeState.LAUNCHED:
-                after = _with_node(after, node.index, state=NodeState.LOST, message=event.cause.message)
-    return _decide(after, Outcome("failed", event.cause), now)
+                after = with_node(after, node.index, state=NodeState.LOST, message=event.cause.message)
+    return decide(after, Outcome("failed", event.cause), now)
 
 
 def _cancel_asked(record: RunRecord, event: CancelAsked, now: float) -> Decision:
     if record.outcome is not None or record.stage is Stage.ENDED:
         return record, ()
     words = f"canceled by {event.by or 'the user'}" + (f": {event.reason}" if event.reason else "")
-    return _decide(record, Outcome("canceled", Cause("canceled", words)), now)
+    return decide(record, Outcome("canceled", Cause("canceled", words)), now)
 
 
 def _completes(record: RunRecord, event: Completes, now: float) -> Decision:
@@ -387,7 +304,7 @@ def _completes(record: RunRecord, event: Completes, now: float) -> Decision:
             f"the status of run {record.id} is managed by Footplate: it completes when its script ends",
             f"end it early with: footplate runs cancel {record.id}",
         )
-    return _decide(record, Outcome("completed"), now)
+    return decide(record, Outcome("completed"), now)
 
 
 def _restarted(record: RunRecord, event: Restarted, now: float) -> Decision:
@@ -398,78 +315,16 @@ def _restarted(record: RunRecord, event: Restarted, now: float) -> Decision:
             f"run {record.id} is at attempt {record.attempt} and takes no attempt {event.attempt}",
             f"its next attempt is {record.attempt + 1}",
         )
-    refusal = _why_not_again(record)
+    refusal = why_not_again(record)
     if refusal is not None:
         raise InvalidTransition(*refusal)
-    return _try_again(record, ())
-
-
-def _why_not_again(record: RunRecord) -> Optional[Tuple[str, str]]:
-    if record.spec.kind != "job":
-        return f"run {record.id} is interactive: only its own process can run it", "start a new one: start_logging()"
-    if record.stage is not Stage.ENDED or record.outcome is None:
-        return (
-            f"run {record.id} is {status(record)}, and only a run that has ended can be restarted",
-            f"wait for its end, or ask for it: footplate runs cancel {record.id}",
-        )
-    if record.outcome.kind == "completed":
-        return f"run {record.id} has completed: there is nothing to try again", "submit it again as a new run"
-    return None
-
-
-def _try_again(record: RunRecord, effects: Tuple[Effect, ...]) -> Decision:
-    """The next attempt, from the queue on; what the server needs to know of the last one is in the story."""
-    stage = Stage.LOCKING if record.lock is None else Stage.QUEUED
-    after = replace(
-        record, attempt=record.attempt + 1, stage=stage, nodes=(), handle=None, outcome=None, waiting=None,
-        started=None, ended=None,
-    )  # fmt: skip
-    begin: Effect = ResolveLock() if record.lock is None else Schedule()
-    return after, (*effects, NextAttempt(record.handle), begin)
+    return try_again(record, ())
 
 
 def _warned(record: RunRecord, event: Warned, now: float) -> Decision:
     if event.message in record.warnings:
         return record, ()
     return replace(record, warnings=(*record.warnings, event.message)), ()
-
-
-def _decide(record: RunRecord, outcome: Outcome, now: float) -> Decision:
-    """Fix the outcome if it is still open, have the nodes that still run stopped, and end if none is left."""
-    first = record.outcome is None
-    after = replace(record, outcome=outcome) if first else record
-    working = tuple(n.index for n in after.nodes if n.state not in ENDED_NODES)
-    effects: Tuple[Effect, ...] = (StopNodes(working),) if first and working else ()
-    return _settle(after, now, effects)
-
-
-def _settle(record: RunRecord, now: float, effects: Tuple[Effect, ...]) -> Decision:
-    """Move on to FINALIZING when all ranks have ended, and to ENDED when all nodes are over."""
-    if record.outcome is not None and all(n.state in _OVER for n in record.nodes):
-        if _tries_by_itself(record, record.outcome):
-            return _try_again(record, effects)
-        ended = replace(record, stage=Stage.ENDED, ended=now, waiting=None)
-        return ended, (*effects, Conclude(), *((Schedule(),) if record.spec.kind == "job" else ()))
-    if record.outcome is not None and all(n.state in ENDED_NODES for n in record.nodes):
-        return replace(record, stage=Stage.FINALIZING), effects
-    return record, effects
-
-
-def _tries_by_itself(record: RunRecord, outcome: Outcome) -> bool:
-    """Whether nothing but the loss of a node ended this attempt, and the spec allows another one."""
-    said = outcome.kind == "failed" and outcome.cause is not None and outcome.cause.code == NODE_LOST
-    lost = any(node.state is NodeState.LOST for node in record.nodes)
-    return said and lost and record.handle is not None and record.attempt < record.spec.max_attempts
-
-
-def _alive(record: RunRecord) -> Tuple[int, ...]:
-    return tuple(n.index for n in record.nodes if n.state not in _OVER)
-
-
-def _with_node(record: RunRecord, index: int, **changes: Any) -> RunRecord:
-    nodes: List[NodeRecord] = list(record.nodes)
-    nodes[index] = replace(nodes[index], **changes)
-    return replace(record, nodes=tuple(nodes))
 
 
 _HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from footplate.domain.launch import NodeOrders
-from footplate.domain.lifecycle import MPI_FAILED
 from footplate.domain.records import Cause
+from footplate.domain.states import MPI_FAILED
 from footplate.node import causes, fabric, mpi, ranks, tree
 from footplate.node.door import Door, Switchboard
 from footplate.node.prepare import Failed

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from footplate import environments
-from footplate.domain import lifecycle
+from footplate.domain import events
 from footplate.domain.events import Effect, Event
 from footplate.domain.records import Cause, Lock, RunRecord, Stage
 from footplate.engines.base import AgentJob, Engine
@@ -59,11 +59,11 @@ class Effects:
     def perform(self, record: RunRecord, effect: Effect) -> None:
         """Do it; what goes wrong ends the run. Unavailable or OutOfSpace when the store is away: then try again."""
         try:
-            if isinstance(effect, lifecycle.ResolveLock):
+            if isinstance(effect, events.ResolveLock):
                 self._resolve_lock(record)
-            elif isinstance(effect, lifecycle.Launch):
+            elif isinstance(effect, events.Launch):
                 self.launch(record)
-            elif isinstance(effect, lifecycle.StopNodes):
+            elif isinstance(effect, events.StopNodes):
                 self._stop_nodes(record)
         except StoreAway as away:
             raise away.error from None
@@ -89,7 +89,7 @@ class Effects:
         )
         handle = engine.submit(engine.prepare(job))
         with _of_the_store():
-            self._tell(record.id, lifecycle.Launched(handle), record.attempt)
+            self._tell(record.id, events.Launched(handle), record.attempt)
 
     def engine(self, record: RunRecord) -> Engine:
         with _of_the_store():
@@ -100,7 +100,7 @@ class Effects:
 
     def _fail(self, record: RunRecord, effect: Effect, cause: Cause) -> None:
         try:
-            self._tell(record.id, lifecycle.Fails(cause), record.attempt)
+            self._tell(record.id, events.Fails(cause), record.attempt)
         except (NotFound, Conflict):
             log.warning("run %s was over when %s failed: %s", record.id, type(effect).__name__, cause.message)
 
@@ -112,7 +112,7 @@ class Effects:
                 lock = self._store.locks.get(record.spec.lock or "")
             else:
                 self._store.locks.put(lock)
-            self._tell(record.id, lifecycle.Locked(lock.digest, lock.warnings), record.attempt)
+            self._tell(record.id, events.Locked(lock.digest, lock.warnings), record.attempt)
 
     def _resolved(self, record: RunRecord) -> Lock:
         size = 0
@@ -140,6 +140,6 @@ def _of_the_store() -> Generator[None, None, None]:
 
 
 def _cause_code(effect: Effect) -> str:
-    if isinstance(effect, lifecycle.ResolveLock):
+    if isinstance(effect, events.ResolveLock):
         return "environment_failed"
-    return "launch_failed" if isinstance(effect, lifecycle.Launch) else "internal"
+    return "launch_failed" if isinstance(effect, events.Launch) else "internal"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from footplate.domain.lifecycle import TERMINAL
 from footplate.domain.records import FileView
+from footplate.domain.states import TERMINAL
 from footplate.errors import InvalidInput, NotFound
 from footplate.storage import Store
 

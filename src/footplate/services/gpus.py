@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 
-from footplate.domain import gpus, lifecycle
+from footplate.domain import events, gpus, states
 from footplate.domain.gpus import Machine, Share
 from footplate.domain.records import Cause, RunRecord
 from footplate.errors import Conflict, NotFound
@@ -37,12 +37,12 @@ class GpuDesk:
 
         All nodes must have joined.
         """
-        if lifecycle.is_equipped(record) or record.outcome is not None:
+        if states.is_equipped(record) or record.outcome is not None:
             return record
         machines = self._machines(record)
         refusal = _refusal(record, machines)
         if refusal is not None:
-            return self._orchestrator.tell(record.id, lifecycle.Fails(refusal), record.attempt)
+            return self._orchestrator.tell(record.id, events.Fails(refusal), record.attempt)
         with self._guard:
             others = [other for other in self._store.runs.active("job") if other.id != record.id]
             held, before = _held(others), self._waiting_before(record, others, machines)
@@ -72,8 +72,8 @@ class GpuDesk:
         return [
             other
             for other in others
-            if lifecycle.is_ready(other)
-            and not lifecycle.is_equipped(other)
+            if states.is_ready(other)
+            and not states.is_equipped(other)
             and other.outcome is None
             and _waits(self._machines(other))
             and mine & _wanted_by([other])
@@ -81,10 +81,10 @@ class GpuDesk:
         ]
 
     def _hand_out(self, record: RunRecord, machines: list[Machine], shares: tuple[Share, ...]) -> RunRecord:
-        equipped = self._orchestrator.tell(record.id, lifecycle.Equipped(shares), record.attempt)
+        equipped = self._orchestrator.tell(record.id, events.Equipped(shares), record.attempt)
         pairs = list(zip(machines, shares, strict=True))
         if any(len(share) < machine.need.count and machine.devices for machine, share in pairs):
-            return self._orchestrator.tell(record.id, lifecycle.Warned(_FEWER), record.attempt)
+            return self._orchestrator.tell(record.id, events.Warned(_FEWER), record.attempt)
         return equipped
 
     def _say_why(
@@ -96,7 +96,7 @@ class GpuDesk:
             words += _listed(", held by", {held[gpu.uuid] for gpu in machine.devices if gpu.uuid in held})
             words += _listed(", behind", {other.id for other in before})
             try:
-                self._orchestrator.tell(record.id, lifecycle.Prepares(node.index, words), record.attempt)
+                self._orchestrator.tell(record.id, events.Prepares(node.index, words), record.attempt)
             except Conflict:
                 return  # it has ended meanwhile
 
@@ -129,7 +129,7 @@ def _refusal(record: RunRecord, machines: list[Machine]) -> Cause | None:
 
 def _held(records: list[RunRecord]) -> dict[str, str]:
     """Which run has which device. What a node holds is free when its ranks have ended."""
-    return {uuid: record.id for record in records for uuid in lifecycle.held_gpus(record)}
+    return {uuid: record.id for record in records for uuid in states.held_gpus(record)}
 
 
 def _last_free(machines: list[Machine], taken: set[str], count: int) -> set[str]:

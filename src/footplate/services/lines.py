@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from footplate import engines
-from footplate.domain import gpus, lifecycle, queue
+from footplate.domain import gpus, queue, states
 from footplate.domain.records import RunRecord, Stage
 from footplate.domain.shapes import Shape
 from footplate.errors import NotFound
@@ -48,7 +48,7 @@ class Lines:
             capacities = {(workspace, target): capacity}
         records = [record for record in known if _target(record) in capacities]
         waiting = [record for record in records if record.stage is Stage.QUEUED]
-        having = [record for record in records if lifecycle.holds_nodes(record)]
+        having = [record for record in records if states.holds_nodes(record)]
         return Scene(
             {record.id: record for record in waiting},
             [_ticket(r, gpus.wanted(r.spec, capacities[_target(r)].gpus, there)) for r in waiting],
@@ -97,7 +97,7 @@ def _is_decided(record: RunRecord) -> bool:
 def _has_gpus(record: RunRecord, capacity: Capacity, there: int) -> int:
     """What it has, or is to have as soon as its nodes are ready."""
     if _is_decided(record) or record.outcome is not None:
-        return len(lifecycle.held_gpus(record))
+        return len(states.held_gpus(record))
     return gpus.wanted(record.spec, capacity.gpus, there)
 
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from footplate.domain import contract, gpus, launch, lifecycle
+from footplate.domain import contract, events, gpus, launch, states
 from footplate.domain.launch import MpiOrders, NodeOrders, Place, RankPlan
 from footplate.domain.records import Cause, RunRecord
 from footplate.domain.specs import Program
@@ -34,7 +34,7 @@ class NodeService:
 
     def join(self, run: str, node: int, attempt: int, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
         seen = self._record(run, node, attempt)
-        joined = self._orchestrator.tell(run, lifecycle.Joined(node, host, address, info), attempt, seen)
+        joined = self._orchestrator.tell(run, events.Joined(node, host, address, info), attempt, seen)
         return self.orders_of(self._equipped(joined), node)
 
     def record(self, run: str, node: int) -> RunRecord:
@@ -42,21 +42,21 @@ class NodeService:
         return self._equipped(self._record(run, node))
 
     def _equipped(self, record: RunRecord) -> RunRecord:
-        return self._gpus.equip(record) if lifecycle.is_ready(record) else record
+        return self._gpus.equip(record) if states.is_ready(record) else record
 
     @staticmethod
     def is_due(record: RunRecord, node: int, until: str) -> bool:
         """Whether the orders say what a node waits for: that it may start, or that the ranks of all others are gone."""
         if until == "ended":
             return _others_ended(record, node)
-        return _must_stop(record) or (lifecycle.is_ready(record) and lifecycle.is_equipped(record))
+        return _must_stop(record) or (states.is_ready(record) and states.is_equipped(record))
 
     def orders(self, run: str, node: int) -> NodeOrders:
         return self.orders_of(self.record(run, node), node)
 
     def orders_of(self, record: RunRecord, node: int) -> NodeOrders:
         run = record.id
-        ready, wanted = lifecycle.is_ready(record) and lifecycle.is_equipped(record), record.spec.distribution
+        ready, wanted = states.is_ready(record) and states.is_equipped(record), record.spec.distribution
         places = tuple(Place(n.address or "127.0.0.1", n.ports) for n in record.nodes) if ready else ()
         ranks = _with_gpus(record, launch.plan(record.spec, places)) if ready else ()
         lock = self._store.locks.get(record.lock or "")
@@ -94,7 +94,7 @@ class NodeService:
         wanted = launch.ports_to_hold(seen.spec.distribution, node)
         if len(ports) != wanted or not all(0 < port < 65536 for port in ports):
             raise InvalidInput(f"node {node} holds the ports {list(ports)}", f"its ranks need {wanted} of them")
-        self._orchestrator.tell(run, lifecycle.Prepared(node, ports), attempt, seen)
+        self._orchestrator.tell(run, events.Prepared(node, ports), attempt, seen)
 
     def report(
         self, run: str, node: int, event: str, message: str | None, cause: Cause | None, attempt: int | None = None
@@ -102,18 +102,18 @@ class NodeService:
         """Take an agent's word; answers whether it is to stop its ranks."""
         seen = self._record(run, node, attempt)
         if event == "failed" and cause is not None:
-            return _must_stop(self._orchestrator.tell(run, lifecycle.RankFailed(node, cause), attempt, seen))
-        events: dict[str, lifecycle.Event] = {
-            "prepares": lifecycle.Prepares(node, message or ""),
-            "started": lifecycle.Started(node),
-            "attends": lifecycle.Attends(node),
-            "exited": lifecycle.Exited(node, cause),
-            "done": lifecycle.Done(node),
+            return _must_stop(self._orchestrator.tell(run, events.RankFailed(node, cause), attempt, seen))
+        told: dict[str, events.Event] = {
+            "prepares": events.Prepares(node, message or ""),
+            "started": events.Started(node),
+            "attends": events.Attends(node),
+            "exited": events.Exited(node, cause),
+            "done": events.Done(node),
         }
-        if event not in events:
-            known = ", ".join([*events, "failed (with a cause)"])
+        if event not in told:
+            known = ", ".join([*told, "failed (with a cause)"])
             raise InvalidInput(f"node event {event!r} is unknown", f"the events are {known}")
-        return _must_stop(self._orchestrator.tell(run, events[event], attempt, seen))
+        return _must_stop(self._orchestrator.tell(run, told[event], attempt, seen))
 
     def heartbeat(self, run: str, node: int, attempt: int | None = None) -> bool:
         return _must_stop(self._record(run, node, attempt))
@@ -166,7 +166,7 @@ def _with_gpus(record: RunRecord, ranks: tuple[RankPlan, ...]) -> tuple[RankPlan
 
 
 def _others_ended(record: RunRecord, node: int) -> bool:
-    return all(other.state in lifecycle.ENDED_NODES for other in record.nodes if other.index != node)
+    return all(other.state in states.ENDED_NODES for other in record.nodes if other.index != node)
 
 
 def _must_stop(record: RunRecord) -> bool:

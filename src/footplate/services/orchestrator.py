@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from footplate import engines
-from footplate.domain import lifecycle
+from footplate.domain import events, lifecycle, states
 from footplate.domain.events import Effect, Event
 from footplate.domain.records import RunRecord, RunView, Stage, Waiting
 from footplate.engines.base import Engine
@@ -80,7 +80,7 @@ class Orchestrator:
 
     # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def begin(self, record: RunRecord, created_by: str, event: lifecycle.Submitted) -> RunView:
+    def begin(self, record: RunRecord, created_by: str, event: events.Submitted) -> RunView:
         """Store a new run, already one event old, so that a server killed right after this finds it whole."""
         after, effects = lifecycle.apply(record, event, record.created)
         with self._perhaps_stored(record.id):
@@ -108,7 +108,7 @@ class Orchestrator:
             if saved:
                 self._track(after)
                 self._publish(f"run:{run}")
-                if lifecycle.turning_points(after) != lifecycle.turning_points(record):
+                if states.turning_points(after) != states.turning_points(record):
                     self._publish(f"turn:{run}")
                 self._perform_all(after, effects)
                 return after
@@ -139,14 +139,14 @@ class Orchestrator:
 
     def _perform_all(self, record: RunRecord, effects: tuple[Effect, ...]) -> None:
         for effect in effects:
-            if isinstance(effect, lifecycle.Schedule):
+            if isinstance(effect, events.Schedule):
                 self.look_at_queue(record.workspace, record.spec.target)
-            elif isinstance(effect, lifecycle.Conclude):
+            elif isinstance(effect, events.Conclude):
                 self._watcher.conclude(record)
-            elif isinstance(effect, lifecycle.FreeGpus):
+            elif isinstance(effect, events.FreeGpus):
                 self._wake_those_who_wait_for_gpus()
                 self.look_at_queue(record.workspace, record.spec.target)
-            elif isinstance(effect, lifecycle.NextAttempt):
+            elif isinstance(effect, events.NextAttempt):
                 self._watcher.begin_anew(record.id, effect.handle)
             else:
                 with contextlib.suppress(RuntimeError):  # the pool is shut: the next server resumes from the record
@@ -155,7 +155,7 @@ class Orchestrator:
     def _wake_those_who_wait_for_gpus(self) -> None:
         """Their agents wait for orders; asking again, they learn whether it is their turn."""
         for record in self._store.runs.active("job"):
-            if lifecycle.is_ready(record) and not lifecycle.is_equipped(record):
+            if states.is_ready(record) and not states.is_equipped(record):
                 self._publish(f"turn:{record.id}")
 
     def _perform(self, record: RunRecord, effect: Effect) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from footplate import environments
-from footplate.domain import lifecycle
+from footplate.domain import events
 from footplate.domain.codec import to_json
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
@@ -50,7 +50,7 @@ class RunService:
         warnings, now = self._warnings(workspace, spec), time.time()
         record = RunRecord(run, workspace, spec, Stage.ACCEPTED, created=now, warnings=warnings)
         try:
-            view = self._orchestrator.begin(record, created_by, lifecycle.Submitted(created_by))
+            view = self._orchestrator.begin(record, created_by, events.Submitted(created_by))
         except Conflict:  # the same request, twice at the same time
             known = self._known(run, workspace, spec)
             if known is None:
@@ -141,29 +141,29 @@ class RunService:
         return self.view(run)
 
     def warn(self, run: str, message: str) -> RunView:
-        self._orchestrator.tell(run, lifecycle.Warned(message))
+        self._orchestrator.tell(run, events.Warned(message))
         return self.view(run)
 
     # ── End ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def cancel(self, run: str, by: str = "", reason: str = "") -> RunView:
-        self._orchestrator.tell(run, lifecycle.CancelAsked(by, reason))
+        self._orchestrator.tell(run, events.CancelAsked(by, reason))
         for child in self._unfinished_children(run):
             self.cancel(child, by, f"its parent {run} was canceled")
         return self.view(run)
 
     def restart(self, run: str, attempt: int, by: str = "", reason: str = "") -> RunView:
         """Have a run that failed or was canceled tried again; `attempt` is the number of the new attempt."""
-        self._orchestrator.tell(run, lifecycle.Restarted(attempt, by, reason))
+        self._orchestrator.tell(run, events.Restarted(attempt, by, reason))
         return self.view(run)
 
     def complete(self, run: str) -> RunView:
-        self._orchestrator.tell(run, lifecycle.Completes())
+        self._orchestrator.tell(run, events.Completes())
         return self.view(run)
 
     def fail(self, run: str, cause: Cause) -> RunView:
         message = cause.message or "marked as failed by its user"
-        self._orchestrator.tell(run, lifecycle.Fails(replace(cause, message=message)))
+        self._orchestrator.tell(run, events.Fails(replace(cause, message=message)))
         return self.view(run)
 
     def _unfinished_children(self, run: str) -> list[str]:

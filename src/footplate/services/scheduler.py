@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import replace
 
-from footplate.domain import lifecycle, queue
+from footplate.domain import events, queue
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, Waiting
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
 from footplate.services.effects import Tell
@@ -87,21 +87,21 @@ class Scheduler:
             for record in self._store.runs.waiting(workspace, target):
                 with contextlib.suppress(NotFound, Conflict):  # over in between
                     cause = Cause("no_target", error.message, error.hint)
-                    self._tell(record.id, lifecycle.Fails(cause), record.attempt)
+                    self._tell(record.id, events.Fails(cause), record.attempt)
             return
         if not scene.tickets:
             return
         started, waits = queue.admit(scene.tickets, scene.holding, scene.lines, now, scene.gpus)
         for run in started:
             with contextlib.suppress(Conflict):  # cancelled in between
-                self._tell(run, lifecycle.Admitted())
+                self._tell(run, events.Admitted())
         for wait in waits:
             with self._queued_guard:
                 if wait.run in self._queued:  # not cancelled since we looked: nobody would take it out again
                     self._waits[wait.run] = Waiting(wait.reason, wait.position, wait.promised)
             if scene.records[wait.run].waiting is None:
                 with contextlib.suppress(Conflict):
-                    self._tell(wait.run, lifecycle.Waits(wait.reason, wait.position))
+                    self._tell(wait.run, events.Waits(wait.reason, wait.position))
 
 
 def with_waiting(view: RunView, waiting: Waiting | None) -> RunView:

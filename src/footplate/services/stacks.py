@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from footplate.domain import lifecycle
+from footplate.domain import states
 from footplate.domain.records import NodeState
 from footplate.domain.stacks import ProcessStacks, RunStacks
 from footplate.errors import Conflict
@@ -69,7 +69,7 @@ class StackService:
         nodes = tuple(node.index for node in record.nodes if node.state is NodeState.RUNNING)
         if not nodes:
             raise Conflict(
-                f"run {run} is {lifecycle.status(record)}: no process of it runs",
+                f"run {run} is {states.status(record)}: no process of it runs",
                 f"see what happened to it with: footplate runs show {run}",
             )
         return nodes

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from footplate.domain import lifecycle
+from footplate.domain import events, states
 from footplate.domain.records import Cause, NodeState, RunRecord, Stage
 from footplate.engines.base import Observation
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
@@ -181,11 +181,11 @@ class Watcher:
             words = f"lost node {node} of {len(record.nodes)}: its agent died while the script ran there"
             hint = "see whether somebody ended it or the machine ran out of memory; the other nodes were stopped"
             with contextlib.suppress(Conflict):
-                self._tell(record.id, lifecycle.Vanished(node, Cause(lifecycle.NODE_LOST, words, hint, node=node)))
+                self._tell(record.id, events.Vanished(node, Cause(states.NODE_LOST, words, hint, node=node)))
 
     def _give_up(self, record: RunRecord, nodes: set[int], why: str) -> None:
         hint = "see system_logs of the run, and whether the machine runs out of memory"
         for node in sorted(nodes):
             with contextlib.suppress(Conflict):
-                cause = Cause(lifecycle.NODE_LOST, f"lost node {node}: {why}", hint, node=node)
-                self._tell(record.id, lifecycle.Lost(node, cause), record.attempt)
+                cause = Cause(states.NODE_LOST, f"lost node {node}: {why}", hint, node=node)
+                self._tell(record.id, events.Lost(node, cause), record.attempt)

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, false, func, insert, or_, select, update
 
-from footplate.domain import lifecycle
+from footplate.domain import states
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.events import Admitted
 from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
@@ -28,7 +28,7 @@ from footplate.storage.workspaces import ensure, next_number
 __all__ = ["RunQuery", "Runs"]
 
 _ACTIVE = tuple(stage.value for stage in Stage if stage is not Stage.ENDED)
-_HOLDING = tuple(stage.value for stage in (Stage.PROVISIONING, Stage.PREPARING, Stage.RUNNING, Stage.FINALIZING))
+_HOLDING = tuple(stage.value for stage in states.HOLDS_NODES)
 _ADMITTED = Admitted.__name__
 _COMING = (NodeState.LAUNCHED.value,)
 _PREPARING = (NodeState.JOINED.value, NodeState.PREPARING.value, NodeState.PREPARED.value)
@@ -192,7 +192,7 @@ class Runs:
         """When runs had nodes of the target, attempt by attempt: those that have some, and those that ended `since`."""
         c = runs.c
         lately = or_(c.stage.in_(_ACTIVE), and_(c.stage == Stage.ENDED.value, c.ended > since))
-        turns = or_(story.c.event.in_((_ADMITTED, "AttemptBegins")), story.c.status.in_(lifecycle.TERMINAL))
+        turns = or_(story.c.event.in_((_ADMITTED, "AttemptBegins")), story.c.status.in_(states.TERMINAL))
         query = select(c.key, c.node_count, c.nodes, story.c.time, story.c.event).join(story, story.c.run == c.key)
         query = query.where(lately, c.workspace == workspace, c.target == target, c.kind == "job", turns)
         with self._database.read() as connection:
@@ -230,7 +230,7 @@ def _stays_of(lines: Sequence[Any]) -> builtins.list[Stay]:
 def _decided(record: RunRecord) -> dict[str, Any]:
     """The columns that the lifecycle changes."""
     return {
-        "status": lifecycle.status(record), "stage": record.stage.value, "version": record.version,
+        "status": states.status(record), "stage": record.stage.value, "version": record.version,
         "attempt": record.attempt, "started": record.started, "ended": record.ended, "lock": record.lock,
         "handle": record.handle, "waiting": to_json(record.waiting), "outcome": to_json(record.outcome),
         "warnings": to_json(record.warnings), "nodes": to_json(record.nodes),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from footplate.domain import lifecycle
+from footplate.domain import states
 from footplate.domain.records import (
     Cause,
     NodeRecord,
@@ -89,7 +89,7 @@ class RunTests(StorageFixtures):
         assert store.runs.save(ended, 0, [line(1), line(2)])
         assert not store.runs.save(replace(first, version=1), 0, [line(3)])
         assert store.runs.record("r-1") == ended
-        assert store.runs.view("r-1").status == lifecycle.status(ended) == "Failed"
+        assert store.runs.view("r-1").status == states.status(ended) == "Failed"
         assert [s.seq for s in store.runs.story("r-1")] == [1, 2, 3]
         with pytest.raises(NotFound, match="r-9"):
             store.runs.save(replace(ended, id="r-9"), 1, [])

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from footplate.domain import gpus
-from footplate.domain.events import tell
-from footplate.domain.lifecycle import (
+from footplate.domain.events import (
     Admitted,
     Attends,
     CancelAsked,
@@ -37,14 +36,12 @@ from footplate.domain.lifecycle import (
     Vanished,
     Waits,
     Warned,
-    apply,
-    holds_nodes,
-    is_ready,
-    resume,
-    status,
+    tell,
 )
+from footplate.domain.lifecycle import apply, resume
 from footplate.domain.records import Cause, Outcome, RunRecord, Stage, Waiting
 from footplate.domain.specs import Distribution, Program, RunSpec
+from footplate.domain.states import holds_nodes, is_ready, status
 from footplate.errors import InvalidTransition
 
 BOOM = Cause("script_failed", "the script ended with exit code 3", exit_code=3)
@@ -306,6 +303,11 @@ class TestVanishedNodes:
 
     def test_is_the_cause_of_failures_elsewhere(self) -> None:
         assert self.gang(Exited(1, self.FELT), Vanished(0, GONE)).outcome == Outcome("failed", GONE)
+
+    def test_repeated_changes_nothing_whatever_its_cause_names(self) -> None:
+        told = Vanished(0, replace(GONE, rank=0))
+        record = self.gang(told)
+        assert apply(record, told, 51.0) == (record, ())
 
     def test_much_later_it_is_not(self) -> None:
         record, _ = apply(self.gang(Exited(1, self.FELT)), Vanished(0, GONE), 200.0)

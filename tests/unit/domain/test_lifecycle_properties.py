@@ -8,15 +8,15 @@ from hypothesis import event as note
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from footplate.domain import events, states
 from footplate.domain import lifecycle as life
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.events import tell
 from footplate.domain.records import Cause, NodeState, RunRecord, Stage
 from footplate.domain.specs import Distribution, Program, RunSpec
 from footplate.errors import InvalidTransition
 
 STATUSES = {
-    "Starting", "Preparing", "Queued", "Provisioning", "Running", "Finalizing", "CancelRequested", *life.TERMINAL,
+    "Starting", "Preparing", "Queued", "Provisioning", "Running", "Finalizing", "CancelRequested", *states.TERMINAL,
 }  # fmt: skip
 OVER = (NodeState.DONE, NodeState.LOST)
 STAGES = list(Stage)
@@ -25,39 +25,41 @@ nodes = st.integers(0, 2)
 words = st.sampled_from(["a", "b"])
 causes = st.builds(
     Cause,
-    code=st.sampled_from(["a", life.MPI_FAILED, life.NODE_LOST]),
+    code=st.sampled_from(["a", states.MPI_FAILED, states.NODE_LOST]),
     message=words,
     node=st.none() | nodes,
     rank=st.none() | nodes,
     time=st.none() | st.floats(0, 9),
 )
 by_kind: dict[type, st.SearchStrategy[typing.Any]] = {
-    life.Submitted: st.builds(life.Submitted, by=words),
-    life.Locked: st.builds(life.Locked, lock=words),
-    life.Waits: st.builds(life.Waits, reason=words, position=st.integers(1, 2)),
-    life.Admitted: st.just(life.Admitted()),
-    life.Launched: st.builds(life.Launched, handle=words),
-    life.Joined: st.builds(life.Joined, node=nodes, host=words, address=words, info=st.just({})),
-    life.Prepares: st.builds(life.Prepares, node=nodes, message=words),
-    life.Prepared: st.builds(life.Prepared, node=nodes, ports=st.sampled_from([(), (1,), (2,)])),
-    life.Started: st.builds(life.Started, node=nodes),
-    life.Attends: st.builds(life.Attends, node=nodes),
-    life.RankFailed: st.builds(life.RankFailed, node=nodes, cause=causes),
-    life.Exited: st.builds(life.Exited, node=nodes, cause=st.none() | causes),
-    life.Done: st.builds(life.Done, node=nodes),
-    life.Lost: st.builds(life.Lost, node=nodes, cause=causes),
-    life.Vanished: st.builds(life.Vanished, node=nodes, cause=causes),
-    life.Fails: st.builds(life.Fails, cause=causes),
-    life.CancelAsked: st.builds(life.CancelAsked, by=words),
-    life.Completes: st.just(life.Completes()),
-    life.Equipped: st.builds(
-        life.Equipped, gpus=st.lists(st.sampled_from([(), ("a",), ("b", "c")]), min_size=1, max_size=3).map(tuple)
+    events.Submitted: st.builds(events.Submitted, by=words),
+    events.Locked: st.builds(events.Locked, lock=words),
+    events.Waits: st.builds(events.Waits, reason=words, position=st.integers(1, 2)),
+    events.Admitted: st.just(events.Admitted()),
+    events.Launched: st.builds(events.Launched, handle=words),
+    events.Joined: st.builds(events.Joined, node=nodes, host=words, address=words, info=st.just({})),
+    events.Prepares: st.builds(events.Prepares, node=nodes, message=words),
+    events.Prepared: st.builds(events.Prepared, node=nodes, ports=st.sampled_from([(), (1,), (2,)])),
+    events.Started: st.builds(events.Started, node=nodes),
+    events.Attends: st.builds(events.Attends, node=nodes),
+    events.RankFailed: st.builds(events.RankFailed, node=nodes, cause=causes),
+    events.Exited: st.builds(events.Exited, node=nodes, cause=st.none() | causes),
+    events.Done: st.builds(events.Done, node=nodes),
+    events.Lost: st.builds(events.Lost, node=nodes, cause=causes),
+    events.Vanished: st.builds(events.Vanished, node=nodes, cause=causes),
+    events.Fails: st.builds(events.Fails, cause=causes),
+    events.CancelAsked: st.builds(events.CancelAsked, by=words),
+    events.Completes: st.just(events.Completes()),
+    events.Equipped: st.builds(
+        events.Equipped, gpus=st.lists(st.sampled_from([(), ("a",), ("b", "c")]), min_size=1, max_size=3).map(tuple)
     ),
-    life.Restarted: st.builds(life.Restarted, attempt=st.integers(1, 4)),
-    life.Warned: st.builds(life.Warned, message=words),
+    events.Restarted: st.builds(events.Restarted, attempt=st.integers(1, 4)),
+    events.Warned: st.builds(events.Warned, message=words),
 }
 # Early events are drawn often, so that most sequences come further than the queue.
-events = st.one_of(*by_kind.values(), *[by_kind[k] for k in (life.Admitted, life.Joined, life.Started, life.Exited)])
+any_event = st.one_of(
+    *by_kind.values(), *[by_kind[k] for k in (events.Admitted, events.Joined, events.Started, events.Exited)]
+)
 
 
 @st.composite
@@ -69,12 +71,12 @@ def records(draw: st.DrawFn) -> RunRecord:
     )  # fmt: skip
     record = RunRecord("r", "w", spec, Stage.ACCEPTED, created=0.0)
     if draw(st.booleans()):
-        for step in (life.Submitted(), life.Locked("l"), life.Admitted()):
+        for step in (events.Submitted(), events.Locked("l"), events.Admitted()):
             record, _ = life.apply(record, step, 1.0)
     return record
 
 
-def step(record: RunRecord, happened: life.Event, now: float) -> life.Decision:
+def step(record: RunRecord, happened: events.Event, now: float) -> life.Decision:
     try:
         return life.apply(record, happened, now)
     except InvalidTransition:
@@ -83,7 +85,7 @@ def step(record: RunRecord, happened: life.Event, now: float) -> life.Decision:
 
 def check(record: RunRecord) -> None:
     """What is true of every record at any time."""
-    assert life.status(record) in STATUSES
+    assert states.status(record) in STATUSES
     over = all(n.state in OVER for n in record.nodes)
     if record.stage is Stage.ENDED:
         assert record.outcome is not None
@@ -93,11 +95,11 @@ def check(record: RunRecord) -> None:
         assert not (over and record.outcome), "its nodes are over and its outcome is known, but it has not ended"
     assert (record.ended is not None) == (record.stage is Stage.ENDED)
     assert record.stage is not Stage.RUNNING or record.started is not None
-    assert (life.status(record) in life.TERMINAL) == (record.stage is Stage.ENDED)
+    assert (states.status(record) in states.TERMINAL) == (record.stage is Stage.ENDED)
     assert [n.index for n in record.nodes] == list(range(len(record.nodes)))
 
 
-def check_changed_outcome(before: RunRecord, after: RunRecord, happened: life.Event) -> None:
+def check_changed_outcome(before: RunRecord, after: RunRecord, happened: events.Event) -> None:
     """An outcome changes in three cases only; whatever they are, a canceled run stays canceled."""
     assert before.outcome is not None
     assert after.outcome is not None
@@ -110,12 +112,12 @@ def check_changed_outcome(before: RunRecord, after: RunRecord, happened: life.Ev
     known, cause = before.outcome.cause, after.outcome.cause
     assert known is not None
     assert cause is not None
-    if isinstance(happened, life.Vanished):
+    if isinstance(happened, events.Vanished):
         assert known.rank is not None
         assert known.node != happened.node
     else:
-        assert isinstance(happened, (life.Exited, life.RankFailed))
-        if cause.code == known.code == life.MPI_FAILED:
+        assert isinstance(happened, (events.Exited, events.RankFailed))
+        if cause.code == known.code == states.MPI_FAILED:
             assert cause.node == 0
             assert known.node != 0
         else:
@@ -123,24 +125,24 @@ def check_changed_outcome(before: RunRecord, after: RunRecord, happened: life.Ev
             assert known.rank is None or known.time is None or cause.time < known.time
 
 
-def check_step(before: RunRecord, after: RunRecord, effects: tuple[life.Effect, ...], happened: life.Event) -> None:
+def check_step(before: RunRecord, after: RunRecord, effects: tuple[events.Effect, ...], happened: events.Event) -> None:
     """What is true of every step."""
     if after is before:
         assert effects == ()
         return
     assert after.version == before.version + 1
-    assert (life.FreeGpus() in effects) == bool(held(before) - held(after))
+    assert (events.FreeGpus() in effects) == bool(held(before) - held(after))
     if after.attempt != before.attempt:
         check_next_attempt(before, after, effects)
         return
     if before.outcome is not None and after.outcome != before.outcome:
         check_changed_outcome(before, after, happened)
     assert STAGES.index(after.stage) >= STAGES.index(before.stage)
-    assert (life.Conclude() in effects) == (after.stage is Stage.ENDED and before.stage is not Stage.ENDED)
+    assert (events.Conclude() in effects) == (after.stage is Stage.ENDED and before.stage is not Stage.ENDED)
     for was, now in zip(before.nodes, after.nodes, strict=False):
         assert was.state not in OVER or now.state is was.state
     for effect in effects:
-        if isinstance(effect, life.StopNodes):
+        if isinstance(effect, events.StopNodes):
             assert effect.nodes
             assert all(after.nodes[i].state not in OVER for i in effect.nodes)
 
@@ -150,15 +152,15 @@ def held(record: RunRecord) -> set[str]:
     return {gpu for node in record.nodes if node.state not in ended for gpu in node.gpus or ()}
 
 
-def check_next_attempt(before: RunRecord, after: RunRecord, effects: tuple[life.Effect, ...]) -> None:
+def check_next_attempt(before: RunRecord, after: RunRecord, effects: tuple[events.Effect, ...]) -> None:
     """A new attempt begins with nothing of the last one but what is resolved, and only after that is over."""
     assert after.attempt == before.attempt + 1
     assert before.spec.kind == "job"
     assert (after.nodes, after.handle, after.outcome, after.started, after.ended) == ((), None, None, None, None)
     assert (after.lock, after.spec, after.created) == (before.lock, before.spec, before.created)
-    begin = life.ResolveLock() if before.lock is None else life.Schedule()
-    assert effects[:2] == (life.NextAttempt(before.handle), begin)
-    assert set(effects[2:]) <= {life.FreeGpus()}
+    begin = events.ResolveLock() if before.lock is None else events.Schedule()
+    assert effects[:2] == (events.NextAttempt(before.handle), begin)
+    assert set(effects[2:]) <= {events.FreeGpus()}
     if before.stage is Stage.ENDED:
         assert before.outcome is not None
         assert before.outcome.kind != "completed"
@@ -171,53 +173,53 @@ def check_resume(record: RunRecord) -> None:
     if record.stage is Stage.ENDED or record.spec.kind == "interactive":
         assert effects == ()
     elif record.outcome is not None and record.handle is not None:
-        assert effects == (life.StopNodes(tuple(n.index for n in record.nodes if n.state not in OVER)),)
+        assert effects == (events.StopNodes(tuple(n.index for n in record.nodes if n.state not in OVER)),)
     elif record.stage in (Stage.ACCEPTED, Stage.LOCKING):
-        assert effects == (life.ResolveLock(),)
+        assert effects == (events.ResolveLock(),)
     elif record.stage is Stage.QUEUED:
-        assert effects == (life.Schedule(),)
+        assert effects == (events.Schedule(),)
     else:
-        assert effects == (() if record.handle else (life.Launch(),))
+        assert effects == (() if record.handle else (events.Launch(),))
 
 
 def test_every_event_is_drawn() -> None:
-    assert set(by_kind) == set(typing.get_args(life.Event))
+    assert set(by_kind) == set(typing.get_args(events.Event))
 
 
 @settings(max_examples=400, deadline=None)
-@given(records(), st.lists(events, max_size=40))
-def test_invariants_hold_whatever_happens(record: RunRecord, happens: list[life.Event]) -> None:
+@given(records(), st.lists(any_event, max_size=40))
+def test_invariants_hold_whatever_happens(record: RunRecord, happens: list[events.Event]) -> None:
     for now, happened in enumerate(happens, start=2):
         after, effects = step(record, happened, float(now))
         check_step(record, after, effects, happened)
         check(after)
         check_resume(after)
         assert step(after, happened, now + 0.5)[0] is after, f"{happened} changed something when it was repeated"
-        assert tell(happened)
+        assert events.tell(happened)
         record = after
     note(record.stage.value)
 
 
 @settings(max_examples=200, deadline=None)
-@given(records(), st.lists(events, max_size=25))
-def test_every_run_can_come_to_its_end(record: RunRecord, happens: list[life.Event]) -> None:
+@given(records(), st.lists(any_event, max_size=25))
+def test_every_run_can_come_to_its_end(record: RunRecord, happens: list[events.Event]) -> None:
     """From wherever it got, the ordinary course of things ends a run, and its outcome is the one decided first."""
     for happened in happens:
         record, _ = step(record, happened, 2.0)
     decided, attempt = record.outcome, record.attempt
     nodes = range(record.spec.distribution.node_count)
-    course: list[life.Event] = [life.Submitted(), life.Locked("l"), life.Admitted(), life.Launched("h")]
-    course += [event for node in nodes for event in (life.Joined(node, "h", "a", {}), life.Started(node))]
-    course += [event for node in nodes for event in (life.Exited(node), life.Done(node))]
-    for happened in [*course, life.Completes()] * record.spec.max_attempts:
+    course: list[events.Event] = [events.Submitted(), events.Locked("l"), events.Admitted(), events.Launched("h")]
+    course += [event for node in nodes for event in (events.Joined(node, "h", "a", {}), events.Started(node))]
+    course += [event for node in nodes for event in (events.Exited(node), events.Done(node))]
+    for happened in [*course, events.Completes()] * record.spec.max_attempts:
         record, _ = step(record, happened, 3.0)
     assert record.stage is Stage.ENDED
     assert decided is None or record.outcome == decided or record.attempt > attempt
 
 
 @settings(max_examples=100, deadline=None)
-@given(records(), st.lists(events, max_size=25))
-def test_a_record_survives_storage(record: RunRecord, happens: list[life.Event]) -> None:
+@given(records(), st.lists(any_event, max_size=25))
+def test_a_record_survives_storage(record: RunRecord, happens: list[events.Event]) -> None:
     for happened in happens:
         record, _ = step(record, happened, 2.0)
     assert from_json(RunRecord, to_json(record), strict=True) == record

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from footplate.domain import lifecycle
+from footplate.domain import states
 from footplate.domain.records import Cause, Stage
 from footplate.domain.specs import Distribution, Program
 from footplate.engines.base import Observation
@@ -214,4 +214,4 @@ def test_orders_carry_azures_variables_and_the_users_over_them(house: House) -> 
     variables = orders.variables
     assert variables["AZUREML_RUN_ID"] == "r1" and variables["AZUREML_ARM_PROJECT_NAME"] == "lab"
     assert variables["MINE"] == "1" and variables["AZUREML_FRAMEWORK"] == "Mine"
-    assert lifecycle.status(house.store.runs.record("r1")) == "Provisioning"
+    assert states.status(house.store.runs.record("r1")) == "Provisioning"

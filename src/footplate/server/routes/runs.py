@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from footplate.domain.codec import to_json
-from footplate.domain.lifecycle import TERMINAL
 from footplate.domain.records import RunView
 from footplate.domain.stacks import RunStacks
+from footplate.domain.states import TERMINAL
 from footplate.server.answers import answer, answer_list
 from footplate.server.routes.parsing import Body, HubOf, Repeated, ServicesOf, StrictCause, StrictSpec, pairs, poll
 from footplate.services import Services
