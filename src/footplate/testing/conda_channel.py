@@ -24,7 +24,10 @@ MINOR = "{}.{}".format(*sys.version_info[:2])
 
 @dataclass(frozen=True)
 class Package:
-    """`files` is path → content; one that holds the PLACEHOLDER gets the prefix of the environment instead."""
+    """`files` is path → content; one that holds the PLACEHOLDER gets the prefix of the environment instead.
+
+    `entry_points` are for noarch packages, as in `tool = module:function`; `info` are further files about the package.
+    """
 
     name: str
     version: str
@@ -35,6 +38,8 @@ class Package:
     noarch: str | None = None
     programs: frozenset[str] = frozenset()
     links: Mapping[str, str] = field(default_factory=dict[str, str])
+    entry_points: tuple[str, ...] = ()
+    info: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 def python_package(version: str = PYTHON) -> Package:
@@ -118,12 +123,16 @@ def _about(package: Package, subdir: str) -> dict[str, bytes]:
     return {
         "info/index.json": json.dumps(about).encode(),
         "info/paths.json": json.dumps({"paths": paths, "paths_version": 1}).encode(),
-        **(
-            {"info/link.json": b'{"noarch": {"type": "python"}, "package_metadata_version": 1}'}
-            if package.noarch
-            else {}
-        ),
+        **({"info/link.json": json.dumps(_link(package)).encode()} if package.noarch else {}),
+        **{f"info/{name}": data for name, data in package.info.items()},
     }
+
+
+def _link(package: Package) -> dict[str, Any]:
+    noarch: dict[str, Any] = {"type": package.noarch}
+    if package.entry_points:
+        noarch["entry_points"] = list(package.entry_points)
+    return {"noarch": noarch, "package_metadata_version": 1}
 
 
 def _path(path: str, data: bytes) -> dict[str, Any]:

@@ -62,6 +62,8 @@ class _Reporter(InstallerReporter):
     def __init__(self, say: Say) -> None:
         self._say = say
         self._names: dict[int, str] = {}
+        self._scripts = list[str]()
+        self.failed = list[str]()
 
     def on_populate_cache_start(self, operation: int, package_name: str) -> int:
         self._names[operation] = package_name
@@ -75,25 +77,36 @@ class _Reporter(InstallerReporter):
         self._say(f" + {package_name}")
         return operation
 
+    def on_post_link_start(self, package_name: str, script_path: str) -> int:
+        self._say(f"   {script_path}")
+        self._scripts.append(f"{script_path} of {package_name}")
+        return len(self._scripts) - 1
+
     def on_post_link_complete(self, index: int, success: bool) -> None:
         if not success:
-            self._say("a script that a package runs when it is linked has failed")
+            self.failed.append(self._scripts[index])
 
 
 def _link(wanted: Sequence[RepoDataRecord], folder: Path, cache: Path, say: Say, logins: Logins) -> None:
     cache.mkdir(parents=True, exist_ok=True)
     for record in wanted:
         _check_local(record)
+    reporter = _Reporter(say)
     try:
         with config(logins) as settings:
             asyncio.run(
                 install(
                     list(wanted), folder, cache_dir=cache, execute_link_scripts=True, show_progress=False,
-                    client=Client.from_config(settings), config=settings, reporter=_Reporter(say),
+                    client=Client.from_config(settings), config=settings, reporter=reporter,
                 )
             )  # fmt: skip
     except INSTALLING as error:
         raise _explain(logins.conceal(str(error))) from None
+    if reporter.failed:  # as in conda: without what such a script does a package is not installed
+        raise Broken(
+            f"a script that a conda package runs when it is linked has failed: {', '.join(reporter.failed)}",
+            "what it needs may be missing on this machine; ask for another version of the package",
+        )
 
 
 def _check_local(record: RepoDataRecord) -> None:
