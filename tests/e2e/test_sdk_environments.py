@@ -222,6 +222,20 @@ def test_curated_environments_are_there_by_name_and_run(project: Path, workspace
         Environment.get(workspace, "AzureML-Unheard-Of")
 
 
+def test_every_name_that_examples_of_azure_use(workspace: Workspace) -> None:
+    names = [
+        "AzureML-Minimal", "AzureML-Tutorial", "AzureML-sklearn-1.5", "azureml-sklearn-1.5",
+        "AzureML-tensorflow-2.16-cuda12", "azureml-tensorflow-2.11-cuda11", "azureml-acpt-pytorch-2.2-cuda12.1",
+        "azureml-acpt-pytorch-1.11-cuda11.3", *(f"AzureML-TensorFlow-{v}-GPU" for v in ("1.13", "2.0", "2.1", "2.3")),
+        "AzureML-PyTorch-1.4-GPU", "AzureML-PyTorch-1.6-GPU", "AzureML-PyTorch-1.6-CPU", "AzureML-Chainer-5.1.0-GPU",
+        "AzureML-Scikit-learn0.24-Cuda11-OpenMpi4.1.0-py36", "AzureML-PySpark-MmlSpark-0.15",
+    ]  # fmt: skip
+    for name in names:
+        got = Environment.get(workspace, name)
+        assert got.name.lower() == name.lower() and got.python.conda_dependencies.get_python_version(), name
+        assert got.clone("mine").curated == got.curated
+
+
 def test_a_clone_knows_where_it_comes_from(project: Path, workspace: Workspace) -> None:
     mine = Environment.get(workspace, "AzureML-Minimal").clone("mine")
     mine.python.conda_dependencies.add_pip_package("six==1.16.0")

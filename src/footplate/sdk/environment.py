@@ -55,6 +55,7 @@ class Environment(Checked):
         self.environment_variables: Dict[str, str] = {"EXAMPLE_ENV_VAR": "EXAMPLE_VALUE"}
         self.curated: Optional[str] = None  # the name of the curated environment that this one comes from
         self._seal()
+        kwargs.pop("workspace", None)  # some scripts pass it; an environment belongs to none until it is registered
         for key, value in kwargs.items():
             setattr(self, key, value)
 

@@ -12,7 +12,9 @@ import pytest
 from footplate import (
     AmlCompute,
     ComputeTarget,
+    CondaDependencies,
     DockerConfiguration,
+    Environment,
     Experiment,
     Model,
     MpiConfiguration,
@@ -32,6 +34,27 @@ from footplate.sdk.tabular_factory import TabularDatasetFactory
 from footplate.sdk.telemetry import set_diagnostics_collection
 
 SIGNATURES = {
+    Environment.register: "self, workspace",
+    Environment.get: "workspace, name, version=None, label=None",
+    Environment.list: "workspace",
+    Environment.label: "workspace, name, version, labels",
+    Environment.clone: "self, new_name",
+    Environment.from_conda_specification: "name, file_path",
+    Environment.from_pip_requirements: "name, file_path, pip_version=None",
+    Environment.from_docker_image: "name, image, container_registry=None, conda_specification=None, "
+    "pip_requirements=None",
+    Environment.from_dockerfile: "name, dockerfile, conda_specification=None, pip_requirements=None",
+    Environment.from_existing_conda_environment: "name, conda_environment_name",
+    Environment.build: "self, workspace, image_build_compute=None",
+    Environment.save_to_directory: "self, path, overwrite=False",
+    Environment.load_from_directory: "path",
+    Environment.add_private_pip_wheel: "workspace, file_path, exist_ok=False",
+    CondaDependencies.__init__: "self, conda_dependencies_file_path=None",
+    CondaDependencies.create: "pip_indexurl=None, pip_packages=None, conda_packages=None, python_version=None, "
+    "pin_sdk_version=True",
+    CondaDependencies.add_tensorflow_conda_package: "self, core_type='cpu', version=None",
+    CondaDependencies.save_to_file: "self, base_directory, conda_file_path=None",
+    CondaDependencies.save: "self, path=None",
     Workspace.__init__: "self, subscription_id, resource_group, workspace_name, auth=None, _location=None, "
     "_disable_service_check=False, _workspace_id=None, sku='basic', tags=None, _cloud='AzureCloud'",
     Workspace.from_config: "path=None, auth=None, _logger=None, _file_name=None",

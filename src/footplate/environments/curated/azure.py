@@ -92,6 +92,7 @@ ALL = (
     Curated(
         "AzureML-ACPT-pytorch-1.11-cuda11.3", "3.8", ("torch==1.11.0", "torchvision==0.12.0"), tested.TORCH_GPU.name
     ),
+    Curated("AzureML-PySpark-MmlSpark-0.15", _OLD_PYTHON, (), tested.MINIMAL.name, ("pyspark", "mmlspark==0.15")),
     Curated("AzureML-Chainer-5.1.0-CPU", _OLD_PYTHON, ("chainer==5.1.0",), tested.TORCH_CPU.name, ("mpi4py==3.0.0",)),
     Curated("AzureML-Chainer-5.1.0-GPU", _OLD_PYTHON, ("chainer==5.1.0", "cupy-cuda90==5.1.0"), tested.TORCH_GPU.name),
     Curated("AzureML-Chainer-7.0.0-CPU", _OLD_PYTHON, ("chainer==7.0.0",), tested.TORCH_CPU.name, ("mpi4py==3.0.3",)),
