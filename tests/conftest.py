@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SETTLE_SECONDS = 15.0  # how long agents and ranks of runs that are ending may take to be gone
 FOREIGN = ("FOOTPLATE_", "AZUREML_")
+CACHE = Path(os.environ.get("FOOTPLATE_TEST_CACHE") or Path.home() / ".cache" / "footplate-tests") / "environments"
 
 
 def processes_of(home: Path) -> dict[int, str]:
@@ -116,6 +117,17 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield folder
     left = remove_home(folder)
     assert not left, f"processes of the test were left behind (now killed): {left}"
+
+
+@pytest.fixture
+def shared_environments(home: Path) -> Path:
+    """The home builds environments in a folder outside of it (FOOTPLATE_TEST_CACHE), by content, once for all tests.
+
+    Footplate's own locks keep two workers from building the same one.
+    """
+    CACHE.mkdir(parents=True, exist_ok=True)
+    (home / "environments").symlink_to(CACHE)
+    return CACHE
 
 
 @pytest.fixture

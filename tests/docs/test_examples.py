@@ -18,11 +18,11 @@ Run = Callable[..., str]
 def run(environment: dict[str, str], tmp_path: Path) -> Run:
     """Copy an example away, make a workspace for it, and run one of its files."""
 
-    def in_copy(lesson: str, file: str, *arguments: str) -> str:
+    def in_copy(lesson: str, file: str, *arguments: str, seconds: float = 120.0) -> str:
         folder = tmp_path / lesson
         shutil.copytree(EXAMPLES / lesson, folder)
         for argv in (["footplate", "init"], [sys.executable, file, *arguments]):
-            done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+            done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=seconds)
             assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -68,9 +68,20 @@ def test_data(run: Run) -> None:
     ]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1500)  # PyTorch may have to be installed
+def test_distributed(shared_environments: Path, run: Run) -> None:
+    assert run("06-distributed", "submit.py", seconds=1400.0).splitlines() == [
+        "rank 0 of 2 on node 0, which meets at 127.0.0.2",
+        "rank 1 of 2 on node 1, which meets at 127.0.0.2",
+        "loss went from 124 to 0.00",
+        "idle nodes: 2",
+    ]
+
+
 def test_a_lesson_is_at_most_three_files_and_says_how_to_run_it() -> None:
     lessons = sorted(folder for folder in EXAMPLES.iterdir() if folder.is_dir())
-    assert len(lessons) == 5
+    assert len(lessons) == 6
     for folder in lessons:
         files = [f for f in folder.rglob("*") if f.is_file() and "__pycache__" not in f.parts]
         assert len(files) <= 3

@@ -1,13 +1,8 @@
-"""Real frameworks, in environments that are built once and then shared by all tests, sessions and workers.
-
-They lie by content in one folder outside of any test's home (FOOTPLATE_TEST_CACHE, default ~/.cache/footplate-tests);
-Footplate's own locks keep two workers from building the same one.
-"""
+"""Real frameworks, in environments that are built once and then shared by all tests, sessions and workers."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +12,6 @@ import pytest
 from footplate import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from footplate.sdk.conda_dependencies import CondaDependencies
 
-CACHE = Path(os.environ.get("FOOTPLATE_TEST_CACHE") or Path.home() / ".cache" / "footplate-tests") / "environments"
 JOBS = Path(__file__).parent / "jobs"
 
 
@@ -27,13 +21,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if JOBS.parent in item.path.parents:
             item.add_marker(pytest.mark.timeout(1500))
             item.add_marker(pytest.mark.slow)
-
-
-@pytest.fixture
-def shared_environments(home: Path) -> Path:
-    CACHE.mkdir(parents=True, exist_ok=True)
-    (home / "environments").symlink_to(CACHE)
-    return CACHE
 
 
 Train = Callable[..., Run]
