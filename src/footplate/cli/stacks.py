@@ -1,37 +1,89 @@
-"""How stacks are shown: process by process, thread by thread, the innermost call last."""
+"""How stacks are shown: thread by thread, the innermost call last; processes that stand at the same place as one.
+
+Of a gang that hangs, most ranks wait for the same: what is shown is what differs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import click
 
 from footplate.cli.console import paint
-from footplate.domain.stacks import ProcessStacks, ThreadStack
+from footplate.domain.stacks import Frame, ProcessStacks, ThreadStack
+
+_BOOTSTRAP = "footplate/job/bootstrap.py"
 
 
 def show_stacks(processes: Sequence[ProcessStacks], hosts: Mapping[int, str]) -> None:
-    ranks = {process.pid for process in processes}
+    groups: dict[Any, list[ProcessStacks]] = {}
     for process in processes:
-        rank = f"rank {process.rank}" if process.rank is not None else "no rank"
-        child = f" (child of {process.parent})" if process.parent in ranks else ""
-        host = f" on {hosts[process.node]}" if hosts.get(process.node) else ""
-        source = f" · {process.source}" if process.source else ""
-        _head(f"{rank} · node {process.node}{host} · pid {process.pid}{child}{source}")
-        click.echo(f"  {process.command}")
-        if process.note:
-            click.echo(f"  {process.note}")
-        for thread in process.threads:
+        groups.setdefault(_place(process), []).append(process)
+    pids = {process.pid for process in processes}
+    for group in groups.values():
+        _show_head(group, hosts, pids)
+        first = group[0]
+        click.echo(f"  {first.command}")
+        if first.note:
+            click.echo(f"  {first.note}")
+        for thread in first.threads:
             _show_thread(thread)
         click.echo()
 
 
+def _place(process: ProcessStacks) -> tuple[Any, ...]:
+    """What two processes have in common that need not be shown twice. One that nobody could look at stands alone."""
+    if not process.threads:
+        return (process.pid, process.node)
+    threads = sorted((thread.name or "", thread.frames and _lines(thread)) for thread in process.threads)
+    return (process.rank is None, process.command, process.source, process.note, tuple(threads))
+
+
+def _show_head(group: Sequence[ProcessStacks], hosts: Mapping[int, str], pids: set[int]) -> None:
+    first = group[0]
+    source = f" · {first.source}" if first.source else ""
+    if len(group) == 1:
+        rank = f"rank {first.rank}" if first.rank is not None else "no rank"
+        child = f" (child of {first.parent})" if first.parent in pids else ""
+        host = f" on {hosts[first.node]}" if hosts.get(first.node) else ""
+        _head(f"{rank} · node {first.node}{host} · pid {first.pid}{child}{source}")
+        return
+    ranks = sorted({process.rank for process in group if process.rank is not None})
+    nodes = sorted({process.node for process in group})
+    who = f"{'rank' if len(ranks) == 1 else 'ranks'} {_ranges(ranks)}" if ranks else "no rank"
+    where = f"{'node' if len(nodes) == 1 else 'nodes'} {_ranges(nodes)}"
+    _head(f"{who} · {where} · {len(group)} processes at the same place{source}")
+    click.echo(f"  pids {', '.join(str(process.pid) for process in group)}")
+
+
 def _show_thread(thread: ThreadStack) -> None:
     click.echo(f"  thread {thread.name or thread.id}")
-    for frame in thread.frames:
-        click.echo(f"    {frame.file}:{frame.line} in {frame.function}")
+    for line in _lines(thread):
+        click.echo(f"    {line}")
     if not thread.frames:
         click.echo("    (no Python code)")
+
+
+def _lines(thread: ThreadStack) -> tuple[str, ...]:
+    """Without our own way into the script, which is the same everywhere."""
+    frames = [frame for frame in thread.frames if not frame.file.endswith(_BOOTSTRAP)]
+    return tuple(map(_line, frames or thread.frames))
+
+
+def _line(frame: Frame) -> str:
+    return f"{frame.file}:{frame.line} in {frame.function}"
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """0–3, 5"""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in runs)
 
 
 def _head(text: str) -> None:
