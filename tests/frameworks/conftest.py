@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from footplate import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from footplate.sdk.conda_dependencies import CondaDependencies
 
 JOBS = Path(__file__).parent / "jobs"
+sys.path.insert(0, str(JOBS.parent.parent / "e2e"))  # for `ops_tools`: pytest's importlib mode puts no folder there
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -111,6 +111,11 @@ def _of_signal(number: int, peak: int | None, starved: bool, common: dict[str, A
     return Cause("signal", words or f"ended by {name}, which Footplate did not send", hint, signal=name, **common)
 
 
+def is_no_consequence(cause: Cause) -> bool:
+    """Nothing that happens to another rank makes the kernel, or a person, kill this one."""
+    return cause.signal in _NEVER_A_CONSEQUENCE
+
+
 def first(failures: Sequence[tuple[float, Cause]], among_others: bool, exact: bool = False) -> Cause:
     """Of the ranks that ended badly, the one that did so first: the others mostly fail because of it.
 
@@ -118,7 +123,7 @@ def first(failures: Sequence[tuple[float, Cause]], among_others: bool, exact: bo
     looked. What is seen in the same look came, most likely, after it: nothing that happens to another rank makes the
     kernel kill this one.
     """
-    time, cause = min(failures, key=lambda pair: (not exact and pair[1].signal not in _NEVER_A_CONSEQUENCE, pair[0]))
+    time, cause = min(failures, key=lambda pair: (not exact and not is_no_consequence(pair[1]), pair[0]))
     if not among_others:
         return cause
     return replace(cause, message=f"rank {cause.rank} on node {cause.node}: {cause.message}", time=time)

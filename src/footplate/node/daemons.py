@@ -21,6 +21,10 @@ LOOK_SECONDS = 0.5
 """How often the notes of the ranks are read: nobody wakes us when one of them is written."""
 
 
+_NOTED_LATE = 2.0
+"""By how much a rank that somebody killed is held to have ended before its shell noted it: the others fail for want of
+it within milliseconds, and on a busy machine the note of one of them may be written first."""
+
 _NO_CONTAINER = Cause(
     "start_failed",
     "the run wants MPI and a container, and mpirun does not reach into containers",
@@ -114,10 +118,24 @@ class Daemons:
                 cause = causes.of_rank(rank, self._orders.node, note, log, starved and rank.code == -9, full)
                 when = self._folder.rank_exit_time(plan.rank) or ended or time.time()
                 if cause is not None:
-                    found.append((when, cause))
-        if found:
-            return causes.first(found, self._orders.processes > 1, exact=True)
-        return next((cause for cause in map(self._of_daemon, processes) if cause is not None), None)
+                    found.append((when - (_NOTED_LATE if causes.is_no_consequence(cause) else 0.0), cause))
+        daemon = next((cause for cause in map(self._of_daemon, processes) if cause is not None), None)
+        if not found and any(process.ended is not None for process in processes):
+            found = self._left_early() if daemon is not None or self._some_are_missing() else []
+        return causes.first(found, self._orders.processes > 1, exact=True) if found else daemon
+
+    def _left_early(self) -> list[tuple[float, Cause]]:
+        """Ranks that ended well as far as their exit code tells, but never came to the end of their script."""
+        found: list[tuple[float, Cause]] = []
+        for plan in self._orders.ranks:
+            code, ended = self._folder.read_rank_end(plan.rank)
+            if code == 0 and ended is not None and not self._folder.read_rank_exit(plan.rank):
+                words = "left with exit code 0 before the end of its script, and the others waited for it"
+                hint = "every rank has to come to MPI_Finalize: look for os._exit, or a library that ends the process"
+                lines = causes.last_lines(os.path.join(self._folder.logs, plan.log))
+                rank, node = plan.rank, self._orders.node
+                found.append((ended, Cause("exit_code", words, hint, node, rank, exit_code=0, last_lines=lines)))
+        return found
 
     def _of_daemon(self, process: Rank) -> Cause | None:
         if process.ended is None or process.code == 0 or self._all_ended_well():
@@ -127,8 +145,13 @@ class Daemons:
         lines = causes.last_lines(os.path.join(self._folder.logs, self._log))
         return Cause(MPI_FAILED, words, f"see {self._log}", self._orders.node, exit_code=process.code, last_lines=lines)
 
+    def _some_are_missing(self) -> bool:
+        """Whether a rank of this node is gone together with its shell: ended by the daemon."""
+        return any(self._folder.read_rank_end(plan.rank)[0] is None for plan in self._orders.ranks)
+
     def _all_ended_well(self) -> bool:
-        return all(self._folder.read_rank_end(plan.rank)[0] == 0 for plan in self._orders.ranks)
+        folder = self._folder
+        return all(folder.read_rank_end(p.rank)[0] == 0 and folder.read_rank_exit(p.rank) for p in self._orders.ranks)
 
 
 def _found_with(launcher: mpi.Launcher, variables: dict[str, str]) -> dict[str, str]:

@@ -168,6 +168,8 @@ def mpirun_defaults(launcher: Launcher, orders: NodeOrders, machine: Machine) ->
         found["OMPI_MCA_mpi_yield_when_idle"] = "1"
     if orders.nodes > 1 and _are_virtual(orders):
         found |= {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"}
+        # It tells nodes apart by their host's name, which all of these share, and Open MPI 5 waits for ever then.
+        found["OMPI_MCA_coll"] = "^han"
         if launcher.kind == "open4":
             found["OMPI_MCA_oob_tcp_if_include"] = "lo"
     return found

@@ -47,6 +47,7 @@ class TestWhatMpirunIsTold:
         told = mpirun_defaults(launcher, orders(), LARGE)
         assert told["OMPI_MCA_plm_rsh_agent"] == "footplate-reach"
         assert (told["OMPI_MCA_btl"], told["OMPI_MCA_btl_tcp_if_include"]) == ("tcp,self", "lo")
+        assert told["OMPI_MCA_coll"] == "^han"
 
     def test_open_mpi_5(self) -> None:
         launcher = Launcher("/env/bin/mpirun", "open5")
