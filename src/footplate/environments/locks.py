@@ -19,13 +19,14 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import conda
+from footplate.environments import conda, curated, recipes
 from footplate.environments.base import Say, Workshop
 from footplate.environments.requirements import clean, names_local_files
 from footplate.environments.uv import RESOLVING, pip_settings
@@ -71,10 +72,17 @@ def key(spec: EnvironmentSpec, workshop: Workshop, environ: Mapping[str, str]) -
         "uv files": _texts(" ".join(_uv_files(environ))),
         "wheels": _wheels([*_find_links(settings, environ), *_named_folders(spec)]),
     }
+    file: dict[str, Any] = spec.options.get("conda") or {}
+    lines = [*spec.requirements, *(str(line) for line in file.get("pip") or ())]
     if "curated" in spec.options:
-        content["curated"] = spec.options["curated"]
+        entries = curated.with_nearest(str(spec.options["curated"]))
+        content["curated"] = [asdict(entry) for entry in entries]
         if spec.options.get("mpi"):
             content["mpi"] = True
+            lines += [line for entry in entries for line in entry.with_mpi]
+    made = recipes.fingerprints(lines)
+    if made:
+        content["recipes"] = made
     if spec.builder == "conda":
         content["channels"] = conda.settings_key(spec, workshop)
     if spec.builder == "container":

@@ -11,8 +11,9 @@ import pytest
 from footplate import environments
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import locks
+from footplate.environments import locks, recipes
 from footplate.environments.base import Workshop
+from footplate.environments.recipes.horovod import RECIPE as HOROVOD
 from footplate.errors import InvalidInput
 from footplate.testing import indexes
 from footplate.testing.wheels import make_wheel
@@ -141,3 +142,18 @@ def test_the_key_is_what_decides_and_nothing_else(tmp_path: Path, workshop: Work
     constraints.write_text("a<2\n")
     others.append(locks.key(SPEC, workshop, constrained))
     assert len({base, *others}) == len(others) + 1
+
+
+def test_what_footplate_itself_brings_decides_as_well(workshop: Workshop) -> None:
+    """A recipe that was mended, or a catalogue with other pins, must not be hidden by a lock of an older Footplate."""
+    none = {"PIP_CONFIG_FILE": os.devnull}
+    mended = replace(HOROVOD, edits=HOROVOD.edits[1:])
+    assert recipes.fingerprint(mended) != recipes.fingerprint(HOROVOD) == recipes.fingerprint(replace(HOROVOD))
+    assert recipes.fingerprints(["tiny", "Horovod[torch]>=0.20"]) == {"horovod": recipes.fingerprint(HOROVOD)}
+    curated = [
+        replace(SPEC, options={"curated": name, **more})
+        for name in ("AzureML-PyTorch-1.6-CPU", "AzureML-PyTorch-1.6-GPU")
+        for more in ({}, {"mpi": True})
+    ]
+    keys = {locks.key(spec, workshop, none) for spec in (SPEC, *curated)}
+    assert len(keys) == 5

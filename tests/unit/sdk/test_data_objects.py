@@ -88,7 +88,7 @@ def test_outputs_are_copied_by_every_method(store: FolderDatastore) -> None:
     with pytest.raises(UserErrorException, match="not been written by any run"):
         plain.written("default")
     sent.submitted_with("run-1")
-    assert plain.written("default") == {"datastore": "my-store", "path": "to/run-1"}
+    assert plain.written("default") == {"sources": [{"datastore": "my-store", "path": "to/run-1"}]}
     for bad in ("path", (1, 2), ("store", "path")):
         with pytest.raises(UserErrorException, match="destination"):
             OutputFileDatasetConfig(destination=bad)

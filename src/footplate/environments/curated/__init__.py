@@ -15,7 +15,7 @@ from footplate.errors import NotFound
 PREFIXES = ("azureml", "microsoft", "footplate-")
 """Names that begin so, in whatever case, cannot be registered."""
 
-__all__ = ["PREFIXES", "Curated", "every", "find", "get", "is_reserved"]
+__all__ = ["PREFIXES", "Curated", "every", "find", "get", "is_reserved", "with_nearest"]
 
 
 def is_reserved(name: str) -> bool:
@@ -32,6 +32,13 @@ def find(name: str) -> Curated | None:
     wanted = name.lower()
     known = {entry.name.lower(): entry for entry in every()}
     return known.get(wanted) or azure.understand(name)
+
+
+def with_nearest(name: str) -> list[Curated]:
+    """What the name stands for, and what stands in for that: all that a lock may be made from."""
+    entry = find(name)
+    instead = find(entry.nearest) if entry is not None and entry.nearest is not None else None
+    return [one for one in (entry, instead) if one is not None]
 
 
 def get(name: str) -> Curated:

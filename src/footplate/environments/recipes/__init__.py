@@ -8,9 +8,11 @@ with a `RECIPE`, and its name below.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -96,6 +98,18 @@ def describe(recipe: Recipe, pins: str, tools: str, brought: Mapping[str, str]) 
 def _is_for(edit: Edit, linked: Mapping[str, str]) -> bool:
     versions = {name: found[1] for name in edit.since if (found := _VERSION.match(linked.get(name, "")))}
     return all(Version(version) >= Version(edit.since[name]) for name, version in versions.items())
+
+
+def fingerprints(lines: Iterable[str]) -> dict[str, str]:
+    """name → digest of the recipe, of those that these lines ask for: another version of Footplate may have others."""
+    named = {name_of(line) for line in lines}
+    return {name: fingerprint(recipe) for name, recipe in _ALL.items() if name in named}
+
+
+def fingerprint(recipe: Recipe) -> str:
+    content = {name: value for name, value in asdict(recipe).items() if name != "variables"}
+    content["variables"] = recipe.variables(frozenset(recipe.linked))
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def linkable() -> frozenset[str]:
