@@ -72,6 +72,7 @@ def list_built(curated: bool, caches: bool, workspace_name: str | None, as_json:
         ]
         table(columns, rows, right=["packages", "size"])
     if not as_json:
+        click.echo()
         _list_caches(session, as_json)
         say("curated environments, ready to be used by name: footplate env list --curated")
 

@@ -89,13 +89,30 @@ def _not_built(called: str, talk: str) -> FootplateError | None:
 
 
 def _other_python(talk: str) -> str | None:
-    """For which Pythons there are wheels, where that is what is missing."""
-    found = _TAGS.search(re.sub(r"\s+", " ", talk))
-    versions = sorted({(int(major), int(minor)) for major, minor in _CPYTHON.findall(found[2])}) if found else []
-    if found is None or not versions:
+    found = _with_wheels(talk)
+    if found is None:
         return None
+    name, versions = found
     known = ", ".join(f"{major}.{minor}" for major, minor in versions)
-    return f"ask for a Python that {found[1]} has wheels for ({known}), or for another version of {found[1]}"
+    return f"ask for a Python that {name} has wheels for ({known}), or for another version of {name}"
+
+
+def rules_out(message: str, wanted: Sequence[str], version: Sequence[int]) -> bool:
+    """Whether what one Python was refused for says that this one would be as well: a pinned wheel is for others."""
+    found = _with_wheels(message)
+    if found is None or not any(name_of(line) == found[0] and re.search(r"==[^*,]+$", line) for line in wanted):
+        return False
+    return tuple(version[:2]) not in found[1]
+
+
+def _with_wheels(talk: str) -> tuple[str, list[tuple[int, int]]] | None:
+    """The package of which no wheel fits, and the Pythons that it has some for."""
+    found = _TAGS.search(re.sub(r"\s+", " ", talk))
+    tags = re.findall(r"`[^`]+`", found[2].split("hint:")[0]) if found else []
+    versions = [match for tag in tags if (match := _CPYTHON.fullmatch(tag))]
+    if found is None or not tags or len(versions) != len(tags):
+        return None
+    return found[1], sorted({(int(match[1]), int(match[2])) for match in versions})
 
 
 def _without_preamble(talk: str) -> str:

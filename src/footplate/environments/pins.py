@@ -57,12 +57,15 @@ def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, workshop:
         )
     first: InvalidInput | None = None
     end = pythons.end_of_life(asked)
-    for python, day in [*((one, end) for one in there if end), *((one, None) for one in there)]:
+    waiting = [*((one, end) for one in there if end), *((one, None) for one in there)]
+    while waiting:
+        python, day = waiting.pop(0)
         say(f"{missing}; trying {pythons.words(python.version)}{f' with packages as of {day}' if day else ''}")
         try:
             pins = _pin(wanted, python.path, workshop, say, day)
         except InvalidInput as error:
             first = first or error
+            waiting = [one for one in waiting if not complaints.rules_out(error.message, wanted, one[0].version)]
             continue
         return _content(builder, python.minor, wanted, pins, (_nearest(missing, python, day),))
     raise first or InvalidInput(missing, "install a Python of at least 3.8")

@@ -61,7 +61,7 @@ def build(orders: NodeOrders, folder: NodeFolder, tell: Callable[[str], None]) -
         with open(log, "a", encoding="utf-8", errors="replace") as file:
             file.write(line + "\n")
         if first:  # a builder with something to say has something to do
-            tell(line if line.startswith("waiting") else f"building the environment: {line}")
+            tell(line if line.startswith(("waiting", "building")) else f"building the environment: {line}")
 
     try:
         if orders.lock.builder != "existing":  # which needs nothing, and is not to wait for site-packages

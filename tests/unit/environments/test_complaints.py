@@ -76,6 +76,21 @@ def test_no_wheel_for_this_python_names_those_that_there_are(wheels: Path, tmp_p
     assert error.hint == "ask for a Python that native has wheels for (3.6, 3.8), or for another version of native"
 
 
+@pytest.mark.parametrize(("tag", "tries"), [("cp36-cp36m", 1), (f"cp{PYTHON.replace('.', '')}-none", None)])
+def test_no_python_is_tried_for_which_a_pinned_package_has_no_wheel(
+    tag: str, tries: int | None, wheels: Path, tmp_path: Path
+) -> None:
+    make_wheel(wheels, "native", "1.0")
+    (wheels / "native-1.0-py3-none-any.whl").rename(wheels / f"native-1.0-{tag}-linux_x86_64.whl")
+    spec, said = EnvironmentSpec(builder="venv", python="3.6.2", requirements=("native==1.0",)), list[str]()
+    if tries is None:
+        assert environments.resolve(spec, Workshop(tmp_path / "e"), said.append).content["python"] == PYTHON
+        return
+    with pytest.raises(FootplateError, match=r"native==1\.0"):
+        environments.resolve(spec, Workshop(tmp_path / "e"), said.append)
+    assert sum("; trying " in line for line in said) == tries
+
+
 def test_an_index_that_is_down(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
