@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import sysconfig
 import time
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from footplate import (
 from footplate.client.launcher import ensure_server, stop_server
 from footplate.sdk.run import Run
 from footplate.sdk.workspace import Workspace
+from footplate.testing.conda_channel import make_channel, module, python_package
 from footplate.testing.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -114,6 +116,47 @@ def test_packages_and_a_dockerfile(box: Box, tmp_path: Path) -> None:
     built = log_of(run, "azureml-logs/20_image_build_log.txt")
     assert "the environment is complete" in built
     assert str(tmp_path) not in os.popen(f"podman history --no-trunc {box.image}").read()
+
+
+# The Python of the tests' channel looks for its standard library where this machine has it.
+LINKED = """FROM {image}
+RUN ["python", "-c", "import os; os.makedirs({folder!r}, exist_ok=True); os.symlink({inside!r}, {stdlib!r})"]
+"""
+
+
+def test_conda_packages_are_lent_and_the_image_stays_as_it_is(box: Box, tmp_path: Path) -> None:
+    channel = make_channel(tmp_path / "channel", [python_package(), module("alpha", "1.0"), module("beta", "2.0")])
+    make_wheel(tmp_path / "wheels", "tiny", "1.0")
+    Path("conda.yml").write_text(
+        f"channels: [{channel}]\ndependencies: [python={PYTHON}, alpha=1, beta, "
+        f"{{pip: [--no-index, '--find-links {tmp_path / 'wheels'}', tiny, azureml-defaults]}}]\n"
+    )
+    stdlib = sysconfig.get_path("stdlib")
+    text = LINKED.format(
+        image=box.image, folder=os.path.dirname(stdlib), stdlib=stdlib, inside=f"/usr/local/lib/python{PYTHON}"
+    )
+    made = Environment.from_dockerfile("boxed", text, conda_specification="conda.yml")
+    run = box.submit(
+        "import alpha, beta, tiny, os, shutil, sys\n"
+        "from azureml.core import Run\nRun.get_context().log('seen', 1)\n"
+        "print(alpha.version, beta.version, tiny.version, os.environ['FROM_IMAGE'])\n"
+        "print(sys.prefix == os.environ['CONDA_PREFIX'], shutil.which('python') == sys.executable, sys.prefix)\n"
+        "try: open(os.path.join(sys.prefix, 'written'), 'w')\n"
+        "except OSError: print('read-only')\n",
+        made,
+    )
+    assert ends(run) == "Completed", why(run)
+    first, second, third = log_of(run).splitlines()[:3]
+    assert (first, third) == ("1.0 2.0 1.0 yes", "read-only")
+    same, found, prefix = second.split()
+    assert (same, found) == ("True", "True")
+    assert run.get_metrics()["seen"] == 1
+    assert run.get_details()["warnings"] == []
+    built = {view["builder"]: view for view in box.workspace.session.items("/built-environments")}
+    assert built["conda"]["path"] == prefix
+    image = json.loads((Path(built["container"]["path"]) / "image.json").read_text())
+    layers = os.popen(f"podman image inspect -f '{{{{len .RootFS.Layers}}}}' {image['image']} {image['base']}").read()
+    assert layers == "2\n2\n", "nothing was put into the image"
 
 
 def test_data_is_seen_inside_and_what_is_written_comes_out(box: Box, tmp_path: Path) -> None:

@@ -39,7 +39,8 @@ class Workshop:
 
 @dataclass(frozen=True)
 class Container:
-    """What each rank is enclosed in. `python` is a path inside of it; `options` are for the engine's `run`."""
+    """What each rank is enclosed in. `python` is a path inside of it; `options` are for the engine's `run`; `lent` are
+    folders of this machine that it sees under the same path, to read."""
 
     engine: str  # podman or docker
     program: str  # its path
@@ -47,6 +48,7 @@ class Container:
     python: str
     shm_size: str
     options: tuple[str, ...] = ()
+    lent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

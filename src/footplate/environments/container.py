@@ -2,7 +2,8 @@
 
 `options["docker"]` of the spec says what is asked for. The packages are resolved outside, for the Python inside, and
 installed inside, by the uv of this machine in a container of the image, which is then kept as an image of its own: no
-address, password or file of this machine becomes part of it. Without packages the image is used as it is.
+address, password or file of this machine becomes part of it. Without packages the image is used as it is, and so it is
+with those of conda's channels, which are lent to it (`lent`).
 
 An environment's folder holds `image.json` and `bin/python`, which runs the Python in a container for anybody.
 """
@@ -10,6 +11,7 @@ An environment's folder holds `image.json` and `bin/python`, which runs the Pyth
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,7 +21,7 @@ from typing import Any, cast
 from footplate.domain.locks import image_name, packages
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import folders, images, install, oci
+from footplate.environments import conda, folders, images, install, lent, oci
 from footplate.environments.base import Container, Interpreter, Say, Workshop, make_lock
 from footplate.environments.conda import mapping
 from footplate.environments.existing import OLDEST
@@ -27,6 +29,7 @@ from footplate.environments.logins import NONE, Logins
 from footplate.environments.oci import Engine, Image
 from footplate.environments.pins import compile_pins
 from footplate.environments.requirements import clean, is_option, split_ours
+from footplate.environments.uv import uv_platform
 from footplate.errors import InvalidInput
 
 _PROBE = """
@@ -35,7 +38,6 @@ libc = os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_
 about = {"version": sys.version_info[:3], "path": sys.executable, "machine": platform.machine(), "libc": libc}
 print(json.dumps(about))
 """
-_GLIBC = (17, 28, *range(31, 41))  # the minor versions that uv has words for
 _OURS_TO_SET = ("-d", "--detach", "--name", "--cidfile", "--entrypoint", "--rm", "-w", "--workdir", "--pid")
 
 
@@ -46,10 +48,16 @@ class ContainerBuilder:
         engine = oci.find_or_refuse()
         asked: dict[str, Any] = spec.options.get("docker") or {}
         start = _start(asked)
-        lines, warnings, version = _packages(spec, say)
+        version = _python_asked_for(spec)
         otherwise = workshop.image.replace("{python}", version or f"{sys.version_info.major}.{sys.version_info.minor}")
         base = images.lock_base(engine, asked, otherwise, workshop.root, say)
         here = images.fetch_base(engine, base, workshop.root, say)
+        reason = None
+        if _wants_conda(spec):
+            found, reason = lent.lock(spec, engine, here, workshop, say)
+            if found is not None:
+                return make_lock(self.name, {**found.content, "base": base, "start": start}, found.warnings)
+        lines, warnings = _packages(spec, reason, say)
         python = _look_inside(engine, here, str(asked.get("interpreter") or "python"), _called(base))
         pins = _resolve(lines, python, workshop, say)
         content = {
@@ -66,18 +74,21 @@ class ContainerBuilder:
 
     def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NONE) -> Interpreter:
         say = logins.listen(say)
-        folder = folders.use(root, lock, say, lambda place, _held: _build(lock, place, root, say, logins))
+        brought = lent.build(lock, root, say, logins)
+        folder = folders.use(root, lock, say, lambda place, _held: _build(lock, place, root, brought, say, logins))
         made = _read(folder)
-        if oci.Engine(made["engine"], made["program"]).image(made["id"]) is None:
-            say("the image is gone from this machine")
+        image = oci.Engine(made["engine"], made["program"]).image(made["id"])
+        if image is None or (brought is not None and made["python"] != brought.argv[0]):
+            say("the image is gone from this machine" if image is None else "its conda packages lie elsewhere now")
             folders.remove(folder)
-            folder = folders.use(root, lock, say, lambda place, _held: _build(lock, place, root, say, logins))
+            folder = folders.use(root, lock, say, lambda place, _held: _build(lock, place, root, brought, say, logins))
             made = _read(folder)
         start: dict[str, Any] = lock.content["start"]
         container = Container(
-            made["engine"], made["program"], made["id"], made["python"], start["shm_size"], tuple(start["arguments"])
-        )
-        return Interpreter((str(folder / "bin" / "python"),), container=container)
+            made["engine"], made["program"], made["id"], made["python"], start["shm_size"], tuple(start["arguments"]),
+            tuple(made.get("lent") or ()),
+        )  # fmt: skip
+        return Interpreter((str(folder / "bin" / "python"),), made.get("variables") or {}, container)
 
 
 def forget(folder: Path) -> None:
@@ -106,20 +117,30 @@ def _start(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"arguments": arguments, "shm_size": str(asked.get("shm_size") or "2g")}
 
 
-def _packages(spec: EnvironmentSpec, say: Say) -> tuple[list[str], tuple[str, ...], str | None]:
-    """Lines of requirements, what the user should know about them, and the Python that was asked for."""
+def _wants_conda(spec: EnvironmentSpec) -> bool:
+    return spec.builder != "existing" and spec.options.get("conda") is not None
+
+
+def _python_asked_for(spec: EnvironmentSpec) -> str | None:
+    lines = [str(line) for line in spec.options["conda"].get("dependencies") or ()] if _wants_conda(spec) else []
+    found = [line for line in lines if re.match(r"python\b(?!-)", line)]
+    return mapping.map_packages(found).python or spec.python if spec.builder != "existing" else None
+
+
+def _packages(spec: EnvironmentSpec, reason: str | None, say: Say) -> tuple[list[str], tuple[str, ...]]:
+    """Lines of requirements, and what the user should know about them; `reason`: why they do not come from conda."""
     if spec.builder == "existing":
-        return [], (), None
-    lines, warnings, version = list(spec.requirements), tuple[str, ...](), spec.python
+        return [], ()
+    lines, warnings = list(spec.requirements), tuple[str, ...]()
     wanted: dict[str, Any] | None = spec.options.get("conda")
     if wanted is not None:
         found = mapping.map_packages([str(line) for line in wanted.get("dependencies") or ()])
         lines += [*found.requirements, *(str(line) for line in wanted.get("pip") or ())]
-        warnings, version = found.warnings(), found.python or version
+        warnings = conda.explained(found.warnings(), reason or "")
     kept, ours = split_ours(clean(lines))
     for line in ours:
         say(f"{line}: left out, Footplate brings the azureml names itself")
-    return kept, warnings, version
+    return kept, warnings
 
 
 def _called(base: Mapping[str, Any]) -> str:
@@ -149,18 +170,10 @@ def _look_inside(engine: Engine, image: Image, interpreter: str, called: str) ->
 def _resolve(lines: Sequence[str], python: Mapping[str, Any], workshop: Workshop, say: Say) -> str:
     if not lines:
         return ""
-    libc = str(python["libc"] or "")
-    minor = int(libc.split(".")[1]) if libc.startswith("glibc 2.") else 0
-    fitting = [known for known in _GLIBC if known <= minor]
-    if not fitting:
-        raise InvalidInput(
-            f"packages can be installed only in images with the GNU C library 2.17 or newer, and this one has "
-            f"{libc or 'another'}",
-            "choose an image of Debian, Ubuntu or Fedora, or install the packages in a Dockerfile",
-        )
+    libc = str(python["libc"] or "").removeprefix("glibc ")
     version = ".".join(map(str, python["version"]))
     where = ["--python", sys.executable, "--python-version", version]
-    where += ["--python-platform", f"{python['machine']}-manylinux_2_{max(fitting)}"]
+    where += ["--python-platform", uv_platform(python["machine"], libc)]
     return compile_pins(lines, where, f"Python {version} of the image", workshop, say)
 
 
@@ -179,29 +192,42 @@ def _other_python(asked: str | None, python: Mapping[str, Any], called: str, wor
 # ── Building ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _build(lock: Lock, folder: Path, root: Path, say: Say, logins: Logins) -> dict[str, Any]:
+def _build(
+    lock: Lock, folder: Path, root: Path, brought: Interpreter | None, say: Say, logins: Logins
+) -> dict[str, Any]:
     engine, name = oci.find_or_refuse(), image_name(lock)
-    python = install.PYTHON if lock.content["requirements"] else str(lock.content["interpreter"])
     base = images.fetch_base(engine, lock.content["base"], root, say)
+    installs = brought is None and bool(lock.content["requirements"])
     image = engine.image(name)
     if image is None:
         say(f"building the image {name[-64:][:12]} with {engine.name}")
-        if lock.content["requirements"]:
+        if installs:
             install.install(engine, base, lock, name, root, say, logins)
         else:
             engine.call(["tag", base.id, name], say)
         image = engine.image(name) or base
-    _write(folder, engine, image, name, images.base_name(lock.content["base"]), python)
+    made: dict[str, Any] = {
+        "engine": engine.name, "program": engine.program, "image": name, "id": image.id,
+        "base": images.base_name(lock.content["base"]), "lent": [], "variables": {},
+    }  # fmt: skip
+    if brought is not None:
+        python = brought.argv[0]
+        lent.check(engine, image, python)
+        prefix = str(Path(python).parent.parent)
+        made.update(lent=[prefix], variables={**brought.variables, "PATH": lent.path_inside(image, prefix)})
+    else:
+        python = install.PYTHON if installs else str(lock.content["interpreter"])
+    _write(folder, {**made, "python": python})
     return {"size": max(0, image.size - base.size), "packages": len(packages(lock))}
 
 
-def _write(folder: Path, engine: Engine, image: Image, name: str, base: str | None, python: str) -> None:
+def _write(folder: Path, made: Mapping[str, Any]) -> None:
     (folder / "bin").mkdir(parents=True)
-    made = {
-        "engine": engine.name, "program": engine.program, "image": name, "id": image.id, "base": base, "python": python,
-    }  # fmt: skip
     (folder / "image.json").write_text(json.dumps(made, indent=1), encoding="utf-8")
-    run = [engine.program, "run", "--rm", "--interactive", "--network", "host", "--entrypoint", "", image.id, python]
+    run = [made["program"], "run", "--rm", "--interactive", "--network", "host", "--entrypoint", ""]
+    run += [word for path in made["lent"] for word in lent.options(path)]
+    run += [word for name, value in made["variables"].items() for word in ("--env", f"{name}={value}")]
+    run += [made["id"], made["python"]]
     wrapper = folder / "bin" / "python"
     wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(run)} "$@"\n', encoding="utf-8")
     wrapper.chmod(0o755)

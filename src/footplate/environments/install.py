@@ -98,7 +98,7 @@ def _script(lock: Lock, variables: Mapping[str, str]) -> str:
 
 def _changes(base: Image) -> list[str]:
     """The image's own settings, with the new interpreter first on its path."""
-    path = next((one.partition("=")[2] for one in base.variables if one.startswith("PATH=")), os.defpath)
+    path = base.variable("PATH") or os.defpath
     changes = [f"ENV PATH={HOME}/environment/bin:{path}", f"ENV VIRTUAL_ENV={HOME}/environment", f'CMD ["{PYTHON}"]']
     changes += [f"USER {base.user}"] if base.user else []
     return [word for change in changes for word in ("--change", change)]

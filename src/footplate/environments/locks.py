@@ -83,7 +83,7 @@ def key(spec: EnvironmentSpec, workshop: Workshop, environ: Mapping[str, str]) -
     made = recipes.fingerprints(lines)
     if made:
         content["recipes"] = made
-    if spec.builder == "conda":
+    if spec.builder == "conda" or (spec.builder == "container" and spec.options.get("conda")):
         content["channels"] = conda.settings_key(spec, workshop)
     if spec.builder == "container":
         content.update(docker=spec.options.get("docker"), image=workshop.image)

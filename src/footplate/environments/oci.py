@@ -43,6 +43,9 @@ class Image:
     user: str
     variables: tuple[str, ...]  # NAME=value
 
+    def variable(self, name: str) -> str | None:
+        return next((one[len(name) + 1 :] for one in self.variables if one.startswith(f"{name}=")), None)
+
 
 @dataclass(frozen=True)
 class Engine:

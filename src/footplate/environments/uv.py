@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from footplate.environments.logins import NONE, Logins
-from footplate.errors import Broken
+from footplate.errors import Broken, InvalidInput
 
 # pip's option → uv's variable, and what uv wants between several values. pip itself separates them by white space.
 _TRANSLATION = {
@@ -47,6 +47,7 @@ RESOLVING = frozenset(
 STORE = ".uv-cache"
 """uv's cache under the root of the environments."""
 
+_GLIBC = (17, 28, *range(31, 41))  # the minor versions that uv has words for
 _YES = ("1", "true", "yes", "on")
 # Older names that uv still reads: whoever set one of them has spoken.
 _SYNONYMS = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
@@ -67,6 +68,20 @@ def find_uv() -> str:
     if found is None:
         raise Broken(f"uv, which builds environments, is not installed beside {sys.executable}", "run: pip install uv")
     return found
+
+
+def uv_platform(machine: str, libc: str) -> str:
+    """uv's name for Linux with this version of the GNU C library, or the next older one that it has a name for."""
+    parts = libc.split(".")
+    minor = int(parts[1]) if parts[0] == "2" and parts[1:2] and parts[1].isdigit() else 0
+    fitting = [known for known in _GLIBC if known <= minor]
+    if not fitting:
+        raise InvalidInput(
+            f"packages can be installed only in images with the GNU C library 2.17 or newer, and this one has "
+            f"{libc or 'another'}",
+            "choose an image of Debian, Ubuntu or Fedora, or install the packages in a Dockerfile",
+        )
+    return f"{machine}-manylinux_2_{max(fitting)}"
 
 
 def uv_variables(inherited: Mapping[str, str], settings: Mapping[str, str], cache: Path | None) -> dict[str, str]:

@@ -79,6 +79,8 @@ def _install(content: dict[str, Any], folder: Path, cache: Path, say: Say, held:
     lines = "\n".join([*content["options"], pins, ""])
     # Not `sync`, which would remove what the lock has from elsewhere. All that is wanted is pinned, so no more comes.
     arguments = ["pip", "install", "--no-deps", "--python", str(folder / "bin" / "python"), "--no-compile-bytecode"]
+    if content.get("wheels_for"):  # a container, whose C library is older than ours
+        arguments += ["--python-platform", str(content["wheels_for"])]
     if all_hashed(pins):  # what comes from a version control system has none
         arguments.append("--require-hashes")
         if _install_offline([*arguments, "--offline", "-r", "-"], lines, cache, say, held):

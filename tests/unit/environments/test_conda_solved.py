@@ -22,6 +22,7 @@ from footplate.domain.codec import from_json, to_json
 from footplate.domain.locks import diff, packages
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import conda
 from footplate.environments.base import Interpreter, Workshop, make_lock
 from footplate.environments.conda import CondaBuilder
 from footplate.environments.conda.packages import clear
@@ -97,6 +98,20 @@ def test_the_lock_names_each_file_exactly(channel: str, tmp_path: Path) -> None:
     assert packages(made)["alpha"] == "1.0" and from_json(Lock, to_json(made)) == made
     other, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha"))
     assert {change.what for change in diff(made, other)} == {"alpha", "beta", "tool"}
+
+
+def test_it_is_solved_for_the_c_library_of_an_image(tmp_path: Path, wheels: Path) -> None:
+    modern = Package("modern", "2.0", {"share/modern": b"new"}, ("__glibc >=2.30",))
+    old = Package("modern", "1.0", {"share/modern": b"old"}, ("__glibc >=2.17",))
+    channel = make_channel(tmp_path / "channel", [python_package(), modern, old])
+    asked, workshop = spec_of([channel], f"python={MINOR}", "modern", pip=("tiny",)), Workshop(tmp_path / "e")
+    here = conda.solve(asked, workshop, lambda _: None)
+    there = conda.solve(asked, workshop, lambda _: None, "2.28")
+    assert (packages(here)["modern"], packages(there)["modern"]) == ("2.0", "1.0")
+    assert "wheels_for" not in here.content
+    assert there.content["wheels_for"].endswith("-manylinux_2_28")
+    interpreter, _ = build(tmp_path, there)
+    assert ask(interpreter, "import tiny; print(tiny.version)") == packages(there)["tiny"]
 
 
 def test_it_runs_with_its_prefix_and_its_activation(channel: str, tmp_path: Path) -> None:

@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from footplate.environments.uv import find_uv, pip_flags, pip_settings, run_uv, uv_variables
+from footplate.environments.uv import find_uv, pip_flags, pip_settings, run_uv, uv_platform, uv_variables
+from footplate.errors import InvalidInput
+
+
+def test_the_c_library_of_an_image_in_uv_s_words() -> None:
+    assert uv_platform("x86_64", "2.36") == "x86_64-manylinux_2_36"
+    assert uv_platform("aarch64", "2.30") == "aarch64-manylinux_2_28"  # the next older one that uv knows
+    assert uv_platform("x86_64", "2.99") == "x86_64-manylinux_2_40"
+    for strange in ("2.12", "", "3.1", "2"):
+        with pytest.raises(InvalidInput, match=strange or "another"):
+            uv_platform("x86_64", strange)
 
 
 def test_pip_s_words_become_uv_s() -> None:

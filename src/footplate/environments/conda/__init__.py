@@ -27,21 +27,13 @@ class CondaBuilder:
     name = "conda"
 
     def lock(self, spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
-        if workshop.conda == "map":
-            return mapping.lock(spec, workshop, say)
-        reason = _why_not(spec)
+        reason = why_mapped(spec, workshop)
         if reason is None:
-            from footplate.environments.conda import solving  # lazy: it needs the extra `conda`
-
-            return solving.lock(spec, workshop, say)
-        if workshop.conda == "solve":
-            raise InvalidInput(
-                f"the conda packages cannot be solved, and the setting conda = solve admits nothing else: {reason}",
-                "pip install 'footplate[conda]', make the channels reachable, or set conda = auto",
-            )
-        say(f"the conda packages are mapped to PyPI: {reason}")
+            return solve(spec, workshop, say)
+        if reason:
+            say(f"the conda packages are mapped to PyPI: {reason}")
         lock = mapping.lock(spec, workshop, say)
-        return replace(lock, warnings=_explained(lock.warnings, reason))
+        return replace(lock, warnings=explained(lock.warnings, reason))
 
     def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NONE) -> Interpreter:
         if "packages" not in lock.content:
@@ -54,6 +46,28 @@ class CondaBuilder:
         from footplate.environments.conda import prefixes  # lazy: it needs the extra `conda`
 
         return prefixes.build(lock, root, say, logins)
+
+
+def why_mapped(spec: EnvironmentSpec, workshop: Workshop) -> str | None:
+    """Why the packages come from PyPI; None when they are solved, no words when the
+    settings say so. Raises where the settings admit no other way than to solve them.
+    """
+    if workshop.conda == "map":
+        return ""
+    reason = _why_not(spec)
+    if reason is not None and workshop.conda == "solve":
+        raise InvalidInput(
+            f"the conda packages cannot be solved, and the setting conda = solve admits nothing else: {reason}",
+            "pip install 'footplate[conda]', make the channels reachable, or set conda = auto",
+        )
+    return reason
+
+
+def solve(spec: EnvironmentSpec, workshop: Workshop, say: Say, libc: str | None = None) -> Lock:
+    """The lock of packages from their channels; `libc`: for this version of the GNU C library, not the machine's."""
+    from footplate.environments.conda import solving  # lazy: it needs the extra `conda`
+
+    return solving.lock(spec, workshop, say, libc)
 
 
 def _why_not(spec: EnvironmentSpec) -> str | None:
@@ -69,9 +83,9 @@ def _has_rattler() -> bool:
     return importlib.util.find_spec("rattler") is not None
 
 
-def _explained(warnings: tuple[str, ...], reason: str) -> tuple[str, ...]:
+def explained(warnings: tuple[str, ...], reason: str) -> tuple[str, ...]:
     """The reason belongs to the line that lists the mapping; without a mapped package there is nothing to explain."""
-    if not warnings or not warnings[0].startswith(mapping.TOLD):
+    if not reason or not warnings or not warnings[0].startswith(mapping.TOLD):
         return warnings
     return (f"{warnings[0]} ({reason})", *warnings[1:])
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rattler import (
     ChannelPriority,
     Gateway,
     MatchSpec,
+    Override,
     RepoDataRecord,
     Subdir,
     VirtualPackage,
@@ -31,6 +33,7 @@ from footplate.environments.conda.packages import STORE
 from footplate.environments.existing import OLDEST
 from footplate.environments.pins import Pins, pin_on_top
 from footplate.environments.requirements import clean, is_option, name_of, split_ours
+from footplate.environments.uv import uv_platform
 from footplate.errors import InvalidInput, Unavailable
 
 BUILDER = "conda"
@@ -40,20 +43,22 @@ _PLAIN = re.compile(r"\s*(\d+(?:\.\d+)*)(?:\.\*)?\s*")
 
 @dataclass(frozen=True)
 class Question:
-    """What the channels are asked for. `python` is the line about Python, which may have to be another one."""
+    """What the channels are asked for. `python` is the line about Python, which may have to be another one; `libc` the
+    version of the C library that it is all for, when that is not the machine's."""
 
     lines: tuple[str, ...]
     python: str
     channels: tuple[str, ...]
     pip: tuple[str, ...]
+    libc: str | None = None
 
 
-def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
-    question = _question(spec, say)
+def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say, libc: str | None = None) -> Lock:
+    question = replace(_question(spec, say), libc=libc)
     say(f"solving {len(question.lines) + 1} packages from {', '.join(question.channels)}")
     found, warnings = _solve_for_jobs(question, workshop, say)
     say(f"{len(found)} packages, Python {_python_of(found)}")
-    pins = _pin_pip(question.pip, found, workshop, say)
+    pins = _pin_pip(question, found, workshop, say)
     options = [line for line in question.pip if is_option(line)]
     content: dict[str, Any] = {
         "python": pythons.words(_version_of(found)[:2]),
@@ -64,6 +69,8 @@ def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
     }
     if pins.recipes:
         content["recipes"] = list(pins.recipes)
+    if libc is not None:
+        content["wheels_for"] = uv_platform(platform.machine(), libc)
     return make_lock(BUILDER, content, (*warnings, *pins.warnings))
 
 
@@ -138,13 +145,13 @@ def _solve(question: Question, workshop: Workshop, say: Say, python: str) -> lis
     priority = channels.read_settings().priority
     first = ChannelPriority.Disabled if priority in ("disabled", "false") else ChannelPriority.Strict
     try:
-        return _ask(lines, question.channels, workshop, first)
+        return _ask(lines, question, workshop, first)
     except SolverError as error:
         words = str(error).strip()
     if first is ChannelPriority.Strict and priority != "strict" and len(question.channels) > 1:
         # As conda does: a channel further down may help out where the first that has a package does not suffice.
         try:
-            found = _ask(lines, question.channels, workshop, ChannelPriority.Disabled)
+            found = _ask(lines, question, workshop, ChannelPriority.Disabled)
             say("packages of several channels are mixed: the first one that has them does not suffice")
             return found
         except SolverError:
@@ -156,15 +163,18 @@ def _solve(question: Question, workshop: Workshop, say: Say, python: str) -> lis
 
 
 def _ask(
-    lines: Sequence[str], sources: Sequence[str], workshop: Workshop, priority: ChannelPriority
+    lines: Sequence[str], question: Question, workshop: Workshop, priority: ChannelPriority
 ) -> list[RepoDataRecord]:
     specs = [_match_spec(line) for line in lines]
-    machine = VirtualPackage.detect(VirtualPackageOverrides.from_env())
+    overrides = VirtualPackageOverrides.from_env()
+    if question.libc is not None:
+        overrides.libc = Override.string(question.libc)
+    machine, sources = VirtualPackage.detect(overrides), list(question.channels)
     try:
         with config(workshop.logins) as settings:
             gateway = Gateway.from_config(settings, cache_dir=workshop.root / STORE / "repodata")
             return asyncio.run(
-                solve(list(sources), specs, gateway=gateway, virtual_packages=machine, channel_priority=priority)
+                solve(sources, specs, gateway=gateway, virtual_packages=machine, channel_priority=priority)
             )
     except GatewayError as error:
         raise Unavailable(
@@ -188,9 +198,9 @@ def _python_of(found: Sequence[RepoDataRecord]) -> str:
 # ── pip's section ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _pin_pip(lines: Sequence[str], found: Sequence[RepoDataRecord], workshop: Workshop, say: Say) -> Pins:
+def _pin_pip(question: Question, found: Sequence[RepoDataRecord], workshop: Workshop, say: Say) -> Pins:
     """As pip does it in such an environment: what conda brings serves, unless a line asks for another version."""
-    wanted, ours = split_ours(lines)
+    wanted, ours = split_ours(question.pip)
     for line in ours:
         say(f"{line}: left out, Footplate brings the azureml names itself")
     brought = _known_to_pip(found)
@@ -205,6 +215,8 @@ def _pin_pip(lines: Sequence[str], found: Sequence[RepoDataRecord], workshop: Wo
         for name, record in brought.items()
     }
     where, called = ["--python-version", _python_of(found)], f"Python {_python_of(found)}"
+    if question.libc is not None:
+        where += ["--python-platform", uv_platform(platform.machine(), question.libc)]
     return pin_on_top(asked, builds, where, called, workshop, say)
 
 
