@@ -1,5 +1,6 @@
 #!/bin/sh
-# What the tests need from the system: git, PostgreSQL's server programs, FUSE, npm (for Azurite), podman. Installed when this is root on Debian.
+# What the tests need from the system: git, PostgreSQL's server programs, FUSE, npm (for Azurite), podman,
+# a registry of images. Installed when this is root on Debian.
 set -eu
 
 missing=""
@@ -11,6 +12,7 @@ command -v fusermount3 >/dev/null || missing="$missing fuse3"
 command -v npm >/dev/null || missing="$missing npm"
 # runc, because the other runtime refuses machines with both kinds of control groups.
 command -v podman >/dev/null || missing="$missing podman runc"
+command -v docker-registry >/dev/null || missing="$missing docker-registry"
 [ -z "$missing" ] && exit 0
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

@@ -50,7 +50,7 @@ class ContainerBuilder:
         start = _start(asked)
         version = _python_asked_for(spec)
         otherwise = workshop.image.replace("{python}", version or f"{sys.version_info.major}.{sys.version_info.minor}")
-        base = images.lock_base(engine, asked, otherwise, workshop.root, say)
+        base = images.lock_base(engine, asked, otherwise, workshop, say)
         here = images.fetch_base(engine, base, workshop.root, say)
         reason = None
         if _wants_conda(spec):
@@ -196,7 +196,7 @@ def _build(
     lock: Lock, folder: Path, root: Path, brought: Interpreter | None, say: Say, logins: Logins
 ) -> dict[str, Any]:
     engine, name = oci.find_or_refuse(), image_name(lock)
-    base = images.fetch_base(engine, lock.content["base"], root, say)
+    base = images.fetch_base(engine, lock.content["base"], root, say, logins)
     installs = brought is None and bool(lock.content["requirements"])
     image = engine.image(name)
     if image is None:

@@ -17,8 +17,9 @@ from typing import Any
 
 from footplate.content.blobs import BlobFolder
 from footplate.content.restore import materialize
-from footplate.environments.base import Say
-from footplate.environments.oci import Engine, Image
+from footplate.environments.base import Say, Workshop
+from footplate.environments.logins import NONE, Logins
+from footplate.environments.oci import Engine, Image, host_of
 from footplate.errors import Broken, InvalidInput
 
 _FROM = re.compile(r"^(\s*FROM\s+(?:--platform=\S+\s+)?)(\S+)((?:\s+AS\s+(\S+))?\s*)$", re.IGNORECASE | re.MULTILINE)
@@ -28,24 +29,28 @@ def full_name(asked: Mapping[str, Any], otherwise: str) -> str:
     """The image's name with its registry's address, as the engine wants it."""
     name = str(asked.get("base_image") or otherwise)
     registry: Mapping[str, Any] = asked.get("registry") or {}
-    address = str(registry.get("address") or "").removeprefix("https://").rstrip("/")
+    address = host_of(str(registry.get("address") or ""))
     return name if not address or name.startswith(f"{address}/") else f"{address}/{name}"
 
 
-def lock_base(engine: Engine, asked: Mapping[str, Any], otherwise: str, root: Path, say: Say) -> dict[str, Any]:
+def lock_base(engine: Engine, asked: Mapping[str, Any], otherwise: str, workshop: Workshop, say: Say) -> dict[str, Any]:
     """What to begin with, as content. A Dockerfile is built now: only then is its Python known."""
     if asked.get("base_dockerfile") or asked.get("build_context"):
         base = {"dockerfile": asked.get("base_dockerfile"), "context": asked.get("build_context")}
         if base["dockerfile"]:
-            base["dockerfile"] = _pinned(engine, str(base["dockerfile"]), say)
-        fetch_base(engine, base, root, say)
+            base["dockerfile"] = _pinned(engine, str(base["dockerfile"]), workshop.logins, say)
+        fetch_base(engine, base, workshop.root, say)
         return base
     name = full_name(asked, otherwise)
-    found = engine.pull(name, say)
-    return {"image": name, "id": found.id, "pulled": found.pulled}
+    found = engine.pull(name, say, workshop.logins)
+    base = {"image": name, "id": found.id, "pulled": found.pulled}
+    registry = f"https://{name.partition('/')[0]}"
+    if workshop.logins.user_of(registry) is not None:
+        base["registry"] = registry  # by which the login is found for a node that has to pull it, too
+    return base
 
 
-def fetch_base(engine: Engine, base: Mapping[str, Any], root: Path, say: Say) -> Image:
+def fetch_base(engine: Engine, base: Mapping[str, Any], root: Path, say: Say, logins: Logins = NONE) -> Image:
     """The image on this machine, pulled or built if it is not there yet."""
     if "image" not in base:
         return _build(engine, base, root, say)
@@ -57,7 +62,7 @@ def fetch_base(engine: Engine, base: Mapping[str, Any], root: Path, say: Say) ->
             f"the image {base['image']!r} ({str(base['id'])[:19]}) was made on one machine and is not on this one",
             "push it to a registry that both machines reach, and name it by that",
         )
-    found = engine.pull(str(base["pulled"]), say)
+    found = engine.pull(str(base["pulled"]), say, logins)
     if found.id != base["id"]:
         raise Broken(f"{base['pulled']} is the image {found.id[:19]}, and the lock says {str(base['id'])[:19]}")
     return found
@@ -116,7 +121,7 @@ def _lay_out(snapshot: str, root: Path, folder: str) -> None:
         materialize(manifest.read(), store.copy_to, folder)
 
 
-def _pinned(engine: Engine, text: str, say: Say) -> str:
+def _pinned(engine: Engine, text: str, logins: Logins, say: Say) -> str:
     """The Dockerfile with its FROM lines naming exact images, so that it begins with the same ones next year."""
     stages = {match[4].lower() for match in _FROM.finditer(text) if match[4]}
 
@@ -124,6 +129,6 @@ def _pinned(engine: Engine, text: str, say: Say) -> str:
         name = line[2]
         if name.lower() in {"scratch", *stages} or "$" in name or "@" in name:
             return line[0]
-        return f"{line[1]}{engine.pull(name, say).pulled or name}{line[3]}"
+        return f"{line[1]}{engine.pull(name, say, logins).pulled or name}{line[3]}"
 
     return _FROM.sub(pin, text)

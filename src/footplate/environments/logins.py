@@ -2,9 +2,11 @@
 
     https://conda.anaconda.org/t/TOKEN/channel   a conda channel     → https://conda.anaconda.org/channel
     https://USER:PASSWORD@host/simple            whatever has a host → https://host/simple
+    https://USER:PASSWORD@host                   a registry of images, as the SDK sends it
 
 The server takes them out of what it is sent (`take_out`), keeps them sealed, and gives them to the node that builds, as
-`Logins`: bare address → whole address. They are put back (`reveal`) only in what uv and rattler are asked with.
+`Logins`: bare address → whole address. They are put back (`reveal`) only in what uv, rattler and container
+engines are asked with.
 """
 
 from __future__ import annotations
@@ -55,6 +57,12 @@ class Logins:
         texts = _texts(lock.content) if self.known else []
         return Logins({bare: whole for bare, whole in self.known.items() if any(bare in text for text in texts)})
 
+    def user_of(self, bare: str) -> tuple[str, str] | None:
+        """Name and password for this address, if there are any."""
+        address = _ADDRESS.fullmatch(self.known.get(bare, ""))
+        user, colon, password = ((address["user"] or "") if address else "").rstrip("@").partition(":")
+        return (unquote(user), unquote(password)) if colon else None
+
     def _secrets(self) -> set[str]:
         found = set[str]()
         for whole in self.known.values():
@@ -82,6 +90,11 @@ def take_out(spec: EnvironmentSpec) -> tuple[EnvironmentSpec, Logins]:
             if conda.get(name)
         }
         options = {**options, "conda": {**conda, **changed}}
+    docker: dict[str, Any] = options.get("docker") or {}
+    registry: dict[str, Any] = docker.get("registry") or {}
+    if registry.get("address"):
+        bare = {**registry, "address": _bare(str(registry["address"]), found, tokens=False)}
+        options = {**options, "docker": {**docker, "registry": bare}}
     if not found:
         return spec, NONE
     return replace(spec, requirements=lines, options=options), Logins(found)

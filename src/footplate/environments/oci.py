@@ -5,23 +5,28 @@ An engine that is installed and does not answer (a docker client without its dae
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, cast
 
 from footplate.environments.base import Say
+from footplate.environments.logins import NONE, Logins
 from footplate.errors import Broken, InvalidInput, OutOfSpace
 
 NAMES = ("podman", "docker")
 _ASK = {"podman": ("info", "--format", "{{.Host.Arch}}"), "docker": ("version", "--format", "{{.Server.Version}}")}
 _PATIENCE = 30.0
+_CALLED_BY_DOCKER = {"docker.io": ("https://index.docker.io/v1/",)}
 _AGAIN_SECONDS = 10.0
 
 _guard = threading.Lock()
@@ -52,12 +57,19 @@ class Engine:
     name: str
     program: str
 
-    def call(self, arguments: Sequence[str], say: Say, text: str | None = None, whole: bool = False) -> str:
+    def call(
+        self,
+        arguments: Sequence[str],
+        say: Say,
+        text: str | None = None,
+        whole: bool = False,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> str:
         """What the engine writes to its output. What it says goes to `say` as it comes; `whole`: its output, too.
 
         Ends with us: when the caller is interrupted, the engine's program is killed. Raises Broken in its own words.
         """
-        code, output, talk = _stream([self.program, *arguments], say, text, whole)
+        code, output, talk = _stream([self.program, *arguments], say, text, whole, variables)
         if code == 0:
             return output
         if "no space left on device" in talk.lower():
@@ -94,14 +106,14 @@ class Engine:
             variables=tuple(str(one) for one in config.get("Env") or ()),
         )
 
-    def pull(self, name: str, say: Say) -> Image:
-        """The image, fetched if it is not here. Credentials are those that the engine was logged in with."""
+    def pull(self, name: str, say: Say, logins: Logins = NONE) -> Image:
+        """The image, fetched if it is not here: with the login for its registry, else with the engine's own."""
         found = self.image(name)
         if found is not None:
             return found
         say(f"pulling {name}")
         try:
-            self.call(["pull", name], say)
+            self._pull(name, say, logins)
         except Broken as error:
             registry = _registry(name)
             if not _answers_calls(registry):
@@ -112,7 +124,8 @@ class Engine:
                 ) from None
             raise InvalidInput(
                 f"the image {name!r} cannot be had: {error.message}",
-                f"check its name; if it needs a login, do so where the run is to run: {self.name} login {registry}; "
+                "check its name; if it needs a login, set address, username and password of docker.base_image_registry "
+                f"or log in where the run is to run: {self.name} login {registry}; "
                 "to do without containers set containers = ignore in settings.ini",
             ) from None
         found = self.image(name)
@@ -120,9 +133,32 @@ class Engine:
             raise Broken(f"{self.name} pulled {name!r} and does not have it", f"see: {self.name} images")
         return found
 
+    def _pull(self, name: str, say: Say, logins: Logins) -> None:
+        """The login goes through a file that nobody else can read; podman and docker are told of it in variables."""
+        host = _registry(name)
+        login = logins.user_of(f"https://{host}")
+        if login is None:
+            self.call(["pull", name], say)
+            return
+        import json  # as in `image`
+
+        shown = base64.b64encode(":".join(login).encode()).decode()
+        with tempfile.TemporaryDirectory(prefix="footplate-login-") as folder:  # mode 0700
+            path = os.path.join(folder, "config.json")
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+                json.dump(
+                    {"auths": {called: {"auth": shown} for called in (host, *_CALLED_BY_DOCKER.get(host, ()))}}, file
+                )
+            self.call(["pull", name], say, variables={"REGISTRY_AUTH_FILE": path, "DOCKER_CONFIG": folder})
+
     def remove_container(self, name: str) -> None:
         """By force, and at once; one that is not there is no error."""
         self.ask("rm", "--force", "--volumes", *(("--time", "0") if self.name == "podman" else ()), name)
+
+
+def host_of(address: str) -> str:
+    """A registry's address as images are named by it."""
+    return address.removeprefix("https://").rstrip("/")
 
 
 def _registry(image: str) -> str:
@@ -177,7 +213,9 @@ def _answers(name: str, program: str) -> bool:
     return answers
 
 
-def _stream(argv: Sequence[str], say: Say, text: str | None, whole: bool) -> tuple[int, str, str]:
+def _stream(
+    argv: Sequence[str], say: Say, text: str | None, whole: bool, variables: Mapping[str, str]
+) -> tuple[int, str, str]:
     """Exit code, output, and output and talk together as they came."""
     process = subprocess.Popen(
         argv,
@@ -185,6 +223,7 @@ def _stream(argv: Sequence[str], say: Say, text: str | None, whole: bool) -> tup
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd="/",
+        env={**os.environ, **variables},
         text=True,
         encoding="utf-8",
         errors="replace",

@@ -40,7 +40,7 @@ class PythonSection(Checked):
 
 
 class ContainerRegistry(Checked):
-    """Where an image is pulled from. The password stays in this object: it is neither stored nor sent."""
+    """Where an image is pulled from. The server keeps the password sealed; no definition, run, lock or log has it."""
 
     def __init__(self) -> None:
         self.address: Optional[str] = None

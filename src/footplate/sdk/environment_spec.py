@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import sys
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from urllib.parse import quote
 
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.conda_dependencies import CondaDependencies, default_python_version, package_name
-from footplate.sdk.environment_sections import DEFAULT_CPU_IMAGE, DEFAULT_SHM_SIZE, DockerSection
+from footplate.sdk.environment_sections import DEFAULT_CPU_IMAGE, DEFAULT_SHM_SIZE, ContainerRegistry, DockerSection
+from footplate.sdk.exceptions import UserErrorException
 
 if TYPE_CHECKING:
     from footplate.sdk.environment import Environment
@@ -21,7 +22,6 @@ _PANDAS = re.compile(r"\[[^\]]*\bpandas\b[^\]]*\]", re.IGNORECASE)
 
 _EXACT = re.compile(r"\d+(\.\d+){0,2}")
 _BOUND = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)\s*")
-_log = logging.getLogger(__name__)
 
 
 def to_spec(
@@ -131,7 +131,7 @@ def _docker(environment: Environment, runtime: Optional[DockerConfiguration]) ->
         "shm_size": _runtime("shm_size", section, runtime, DEFAULT_SHM_SIZE),
         "arguments": list(_runtime("arguments", section, runtime, [])),
         "shared_volumes": section.shared_volumes and (runtime is None or runtime.shared_volumes),
-        "registry": _registry(environment),
+        "registry": _registry(section.base_image_registry),
         "interpreter": environment.python.interpreter_path,
     }
     return {} if _is_untouched(found) else found
@@ -159,15 +159,17 @@ def _context(section: DockerSection) -> Optional[Dict[str, str]]:
     }
 
 
-def _registry(environment: Environment) -> Optional[Dict[str, Any]]:
-    registry = environment.docker.base_image_registry
-    if not registry.address and not registry.username and not registry.password:
+def _registry(registry: ContainerRegistry) -> Optional[Dict[str, Any]]:
+    """The password travels within the address, out of which the server takes it before it keeps anything."""
+    address, username, password = registry.address, registry.username, registry.password
+    if not address and not username and not password:
         return None
-    if registry.password:
-        _log.warning(
-            "the password for the registry %s is not sent with the run, where everyone who sees the run could read it; "
-            "log in where the run is to run: podman login %s",
-            registry.address,
-            registry.address,
-        )
-    return {"address": registry.address, "username": registry.username}
+    if password:
+        if not address or not username:
+            raise UserErrorException(
+                f"a password is given without all of the rest: {registry!r}",
+                hint="set address and username of docker.base_image_registry as well",
+            )
+        host = address.split("://")[-1].rstrip("/")
+        address = f"https://{quote(username, safe='')}:{quote(password, safe='')}@{host}"
+    return {"address": address, "username": username}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import json
 import os
 import socket
 import sys
@@ -13,6 +15,7 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import images, oci
 from footplate.environments.base import Workshop
 from footplate.environments.container import ContainerBuilder
+from footplate.environments.logins import Logins
 from footplate.environments.oci import Engine
 from footplate.errors import Broken, InvalidInput
 
@@ -133,6 +136,28 @@ def test_an_image_that_its_registry_does_not_give_is_an_error(tmp_path: Path) ->
         ) as caught:
             resolve(asks(base_image="image", registry={"address": address}), tmp_path)
     assert f"podman login {address}" in (caught.value.hint or "")
+
+
+@pytest.mark.usefixtures("no_engine")
+@pytest.mark.parametrize("name", ["podman", "docker"])
+def test_a_login_is_for_its_registry_alone_and_in_no_argument(tmp_path: Path, name: str) -> None:
+    place = '"$REGISTRY_AUTH_FILE"' if name == "podman" else '"$DOCKER_CONFIG/config.json"'
+    shell = '{ read -r line; echo "$line"; }'
+    program(
+        tmp_path, name, '[ "$1" = image ] && exit 1', f'echo "$@" >> {tmp_path}/told',
+        f"[ -e {place} ] && {shell} < {place} >> {tmp_path}/told", "exit 0",
+    )  # fmt: skip
+    engine, logins = (
+        Engine(name, str(tmp_path / "bin" / name)),
+        Logins({"https://my.example": "https://me:s3cret@my.example"}),
+    )
+    for image in ("my.example/a:1", "other.example/a:1"):
+        with pytest.raises(Broken, match="does not have it"):
+            engine.pull(image, lambda _: None, logins)
+    first, shown, second = (tmp_path / "told").read_text().splitlines()
+    assert (first, second) == ("pull my.example/a:1", "pull other.example/a:1")
+    assert json.loads(shown) == {"auths": {"my.example": {"auth": base64.b64encode(b"me:s3cret").decode()}}}
+    assert "s3cret" not in repr(logins)
 
 
 def test_the_full_name_of_an_image() -> None:

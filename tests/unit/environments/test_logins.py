@@ -62,3 +62,16 @@ def test_an_address_is_not_taken_for_one_that_only_begins_like_it() -> None:
     assert known.reveal("https://host/mine2 https://host/mine.git") == "https://host/mine2 https://host/mine.git"
     assert known.reveal("-f https://host/mine/y") == "-f https://me:secret@host/mine/y"
     assert known.reveal("https://host/mine/x/z") == "https://you:other@host/mine/x/z"
+
+
+def test_the_password_of_a_registry_of_images() -> None:
+    registry = {"address": "https://me:s%2Fcret@my.example:5000", "username": "me"}
+    docker = {"base_image": "a/b:1", "registry": registry}
+    spec, found = take_out(EnvironmentSpec(builder="venv", requirements=("six",), options={"docker": docker}))
+    assert spec.options["docker"] == {**docker, "registry": {**registry, "address": "https://my.example:5000"}}
+    assert found.user_of("https://my.example:5000") == ("me", "s/cret")
+    assert found.user_of("https://other.example") is None
+    assert found.conceal("wrong: s/cret, s%2Fcret") == "wrong: ***, ***"
+    assert Logins({"https://host": "https://token@host"}).user_of("https://host") is None
+    bare, none = take_out(spec)
+    assert (bare, none) == (spec, NONE)

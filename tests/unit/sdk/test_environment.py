@@ -217,18 +217,21 @@ def test_the_run_configuration_wins_over_the_environment():
     assert (told["shm_size"], told["arguments"], told["shared_volumes"]) == ("8g", ["-b"], False)
 
 
-def test_a_password_is_never_sent_or_stored(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_a_password_travels_where_the_server_takes_it_out(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     registry = ContainerRegistry()
-    registry.address, registry.username, registry.password = "x.example", "me", "hunter2"
+    registry.address, registry.username, registry.password = "x.example", "me", "hunter2/"
     environment = Environment.from_docker_image("mine", "some/image", registry)
     told = to_spec(environment)
-    assert told.options["docker"]["registry"] == {"address": "x.example", "username": "me"}
-    assert "podman login x.example" in caplog.text
+    assert told.options["docker"]["registry"] == {"address": "https://me:hunter2%2F@x.example", "username": "me"}
     environment.save_to_directory(str(tmp_path / "e"))
     kept = (tmp_path / "e" / "azureml_environment.json").read_text()
-    for shown in (repr(told), str(environment), repr(registry), repr(environment.docker), kept, caplog.text):
+    for shown in (str(environment), repr(registry), repr(environment.docker), kept, caplog.text):
         assert "hunter2" not in shown
-    assert registry.password == "hunter2"
+    assert registry.password == "hunter2/"
+    registry.username = None
+    with pytest.raises(UserErrorException, match="without all of the rest") as caught:
+        to_spec(environment)
+    assert "hunter2" not in str(caught.value)
 
 
 # ── As data ──
