@@ -15,22 +15,33 @@ from pathlib import Path
 from footplate.environments.uv import find_uv
 
 NAME = "localhost/footplate-test-python:1"
+ENGINE = "docker" if os.environ.get("FOOTPLATE_TEST_ENGINE") == "docker" else "podman"
+"""docker only for who has a daemon to spare: all of its containers and images are removed at the end."""
+
 PROGRAMS = ("sh", "cat", "env", "ls", "mkdir", "mv", "sleep")
 _LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "tkinter", "turtledemo", "__pycache__"}
 
 
 def why_not() -> str | None:
     """Why there can be no container tests here, in words; None when there can."""
-    if shutil.which("podman") is None:
-        return "podman is not installed (scripts/system_packages.sh installs it on Debian)"
-    if os.geteuid() != 0:
+    if shutil.which(ENGINE) is None:
+        return f"{ENGINE} is not installed (scripts/system_packages.sh installs podman on Debian)"
+    if ENGINE == "podman" and os.geteuid() != 0:
         return "podman is tested as root: without it, whether it works depends on how the machine is set up"
     return None
 
 
 def configure(folder: Path) -> dict[str, str]:
-    """The variables that make podman keep everything below `folder`, and that let it run where little is allowed."""
+    """The variables that make podman keep everything below `folder`, and that let it run where little is allowed.
+
+    With docker, which keeps everything where its daemon was told to, those that make podman seem not to work.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    if ENGINE == "docker":
+        refusing = folder / "podman"
+        refusing.write_text("#!/bin/sh\nexit 125\n", encoding="utf-8")
+        refusing.chmod(0o755)
+        return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
     storage, engine = folder / "storage.conf", folder / "containers.conf"
     storage.write_text(
         f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/images"\nrunroot = "{folder}/state"\n', encoding="utf-8"
@@ -52,7 +63,7 @@ def make_image(folder: Path, variables: dict[str, str], name: str = NAME) -> str
         for source, target in _files():
             tar.add(source, target, recursive=False)
     changes = ["--change", "ENV PATH=/usr/local/bin:/bin", "--change", "ENV FROM_IMAGE=yes"]
-    argv = ["podman", "import", "--quiet", *changes, str(archive), name]
+    argv = [ENGINE, "import", *changes, str(archive), name]
     subprocess.run(argv, env={**os.environ, **variables}, check=True, capture_output=True, timeout=120)
     archive.unlink()
     return name
@@ -62,7 +73,7 @@ def containers(variables: dict[str, str]) -> list[str]:
     """What there is of containers, running or not; waited for a little, for an engine tidies up behind itself."""
     found = list[str]()
     for _ in range(50):
-        found = _podman(variables, "ps", "--all", "--format", "{{.ID}} {{.Status}} {{.Command}}").splitlines()
+        found = _engine(variables, "ps", "--all", "--format", "{{.ID}} {{.Status}} {{.Command}}").splitlines()
         if not found:
             break
         time.sleep(0.1)
@@ -71,12 +82,14 @@ def containers(variables: dict[str, str]) -> list[str]:
 
 def clear(variables: dict[str, str]) -> None:
     """Remove everything, so that the folder can be."""
-    _podman(variables, "rm", "--all", "--force")
-    _podman(variables, "rmi", "--all", "--force")
+    for what in (("rm", "--force"), ("rmi", "--force")):
+        asked = ("ps" if what[0] == "rm" else "images", "--all", "--quiet")
+        if found := dict.fromkeys(_engine(variables, *asked).split()):
+            _engine(variables, *what, *found)
 
 
-def _podman(variables: dict[str, str], *arguments: str) -> str:
-    argv, environment = ["podman", *arguments], {**os.environ, **variables}
+def _engine(variables: dict[str, str], *arguments: str) -> str:
+    argv, environment = [ENGINE, *arguments], {**os.environ, **variables}
     return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False, timeout=120).stdout
 
 

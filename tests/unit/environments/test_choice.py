@@ -18,6 +18,7 @@ from footplate.environments.container import ContainerBuilder
 from footplate.environments.logins import Logins
 from footplate.environments.oci import Engine
 from footplate.errors import Broken, InvalidInput
+from footplate.testing.images import ENGINE
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -217,6 +218,6 @@ def test_no_word_of_this_machine_becomes_part_of_the_image(
     said = list[str]()
     made = ContainerBuilder().build(lock, tmp_path / "e", said.append).container
     assert made is not None
-    about = os.popen(f"podman inspect {made.image}; podman history --no-trunc {made.image}").read()
+    about = os.popen(f"{ENGINE} inspect {made.image}; {ENGINE} history --no-trunc {made.image}").read()
     assert "s3cret" not in about and str(wheels) not in about and "UV_" not in about
     assert "s3cret" not in "\n".join(said)
