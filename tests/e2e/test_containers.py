@@ -311,5 +311,5 @@ def test_an_image_that_was_removed_is_made_again_and_gc_removes_it(box: Box, foo
     second = box.submit("import tiny", made)
     assert ends(second) == "Completed", why(second)
     assert os.system(f"podman image exists {image}") == 0
-    assert len(footplate.json("env", "gc", "--days", "0")) == 1
+    assert len(footplate.json("env", "gc", "--days", "0")["environments"]) == 1
     assert os.system(f"podman image exists {image}") != 0
