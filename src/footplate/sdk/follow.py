@@ -14,6 +14,8 @@ from footplate.sdk.exceptions import ExperimentExecutionException
 from footplate.sdk.session import LONG_POLL, Session
 from footplate.sdk.status import TERMINAL
 
+_WAITS = ("waiting", "ready, waits")
+
 
 def wait(session: Session, run_id: str, show_output: bool) -> RunView:
     """The run when it is over. Ctrl-C ends the waiting and leaves the run running."""
@@ -115,7 +117,8 @@ class _Follower:
             words = f"{view.status} (position {view.waiting.position}): {view.waiting.reason}"
         doing = [node.message for node in view.nodes if node.message]
         if doing and view.status == "Preparing":
-            words = f"{view.status}: {doing[0]}"
+            # Of several nodes those that wait do so for one that is at work.
+            words = f"{view.status}: {min(doing, key=lambda message: message.startswith(_WAITS))}"
         if words != self._last_phase:
             self._end_line()
             self._say(words + "\n")

@@ -13,7 +13,7 @@ from footplate.errors import InvalidInput, NotFound
 from footplate.storage import Store
 
 CHUNK = 1 << 20
-BUILD_LOG = "azureml-logs/20_image_build_log.txt"
+BUILD_LOGS = "azureml-logs/20_image_build_log"
 
 
 @dataclass(frozen=True)
@@ -106,10 +106,14 @@ class FileService:
         return Tail(name, offset + len(data), data.decode("utf-8", "replace"))
 
     def primary_log(self, run: str) -> str | None:
-        """What a person wants to see first: the first rank's output, or the environment build while there is none."""
-        names = sorted(f.path for f in self._store.logs.list(run))
-        users = [n for n in names if n.startswith("user_logs/std_log")]
-        return users[0] if users else (BUILD_LOG if BUILD_LOG in names else None)
+        """What a person wants to see first: the first rank's output, or the environment build while there is none.
+
+        Of several nodes on one machine one builds, and the others only say that they wait.
+        """
+        logs = self._store.logs.list(run)
+        users = sorted(f.path for f in logs if f.path.startswith("user_logs/std_log"))
+        builds = sorted((-f.size, f.path) for f in logs if f.path.startswith(BUILD_LOGS))
+        return users[0] if users else builds[0][1] if builds else None
 
     # ── Blobs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

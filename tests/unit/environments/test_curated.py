@@ -165,6 +165,7 @@ def test_what_stands_in_over_mpi_is_what_was_tested_with_horovod(wheels: Path, t
     found = packages(lock)
     assert (recipe["version"], found["torch"], found["mpi4py"]) == ("0.28.1", "2.13.0", "4.1.2")
     assert len(lock.warnings) == 1 and instead.name in lock.warnings[0]
+    assert "horovod==0.20.0" in lock.warnings[0] and "horovod==0.28.1" in lock.warnings[0]
 
 
 def test_a_clone_with_conda_packages_is_swapped_as_well(wheels: Path, tmp_path: Path) -> None:

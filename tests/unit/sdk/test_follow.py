@@ -120,6 +120,14 @@ def test_a_run_that_never_started_has_no_stream(capsys: pytest.CaptureFixture[st
     assert "Cause: no such package: nowhere\nhint: look at its name\nWarning: careful\n" in out
 
 
+def test_of_several_nodes_the_one_at_work_is_told_of(capsys: pytest.CaptureFixture[str]):
+    nodes = [
+        NodeRecord(index, NodeState.JOINED, message=text) for index, text in enumerate(("waiting: x", "building y"))
+    ]
+    out = shown(Scripted([replace(VIEW, nodes=tuple(nodes)), DONE], {}), capsys)
+    assert "Preparing: building y\n" in out and "waiting" not in out
+
+
 def test_the_first_of_several_ranks_is_followed(capsys: pytest.CaptureFixture[str]):
     spec = RunSpec("e", distribution=Distribution("torch", 1, 2))
     views = [replace(RUNNING, spec=spec), replace(DONE, spec=spec)]

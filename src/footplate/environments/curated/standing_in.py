@@ -37,12 +37,14 @@ def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say, resolve: Callable[
         say(error.message)
     instead = curated.get(entry.nearest)
     found = resolve(_swapped(spec, entry, instead))
-    warning = f"{entry.name}: {_words(entry)} cannot be installed here; the run uses {instead.name}: {_words(instead)}"
+    had, has = _words(entry, spec), _words(instead, spec)
+    warning = f"{entry.name}: {had} cannot be installed here; the run uses {instead.name}: {has}"
     return replace(found, warnings=(warning, *found.warnings))
 
 
-def _words(entry: Curated) -> str:
-    return ", ".join([*entry.requirements, f"Python {entry.python}"])
+def _words(entry: Curated, spec: EnvironmentSpec) -> str:
+    more = entry.with_mpi if spec.options.get(MPI) else ()
+    return ", ".join([*entry.requirements, *more, f"Python {entry.python}"])
 
 
 def _about_left_out(spec: EnvironmentSpec, entry: Curated) -> tuple[str, ...]:
