@@ -238,10 +238,15 @@ def test_a_cluster_is_a_queue_that_gives_its_reasons(footplate: Any) -> None:
         assert time.monotonic() < end
     assert "position 1: 1 of 1 node of 'single' is busy" in shown
     assert footplate.json("compute", "show", "single")["busy_nodes"] == 1
+    assert f"1  {second}" in footplate("compute", "queue", "single").stdout
+    (queued,) = footplate.json("compute", "queue", "single")
+    assert (queued["run"], queued["position"], queued["reason"]) == (second, 1, "1 of 1 node of 'single' is busy")
     row = next(line for line in footplate("compute", "list").stdout.splitlines() if line.startswith("single"))
     assert row.split()[1:6] == ["local", "1", "0", "1", "1"]
     footplate("runs", "cancel", second, "latest", footplate.json("runs", "list", "--status", "running")[0]["id"])
     assert first.wait(60) == 130
+    assert "nobody waits for single" in footplate("compute", "queue", "single").stderr
+    assert "0 busy, 1 idle, at most 1" in footplate("compute", "show", "single").stdout
     footplate("compute", "delete", "single")
     assert [c["name"] for c in footplate.json("compute", "list")] == ["local"]
     assert "local" in footplate("compute", "delete", "local", code=1).stderr

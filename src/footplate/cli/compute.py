@@ -78,6 +78,7 @@ def show(name: str, workspace_name: str | None, as_json: bool) -> None:
             ("engine", found["engine"]),
             ("nodes", _nodes(found)),
             ("idle nodes", f"{found['min_nodes']} stay, others for {duration(found['idle_seconds'])}"),
+            ("GPUs", f"{found['busy_gpus']} of {found['gpus']} in use, by any target" if found["gpus"] else None),
             ("waiting runs", str(found["waiting_runs"])),
             ("vm size", _size(str(options.get("vm_size") or ""))),
             ("vm priority", options.get("vm_priority")),

@@ -200,6 +200,8 @@ class ComputeView:
     target_nodes: int = 0  # those that are to be there; others come or leave
     resized: float = 0.0  # when it last had more or fewer, or was given other sizes
     waiting_runs: int = 0
+    gpus: int = 0  # of the machine, for all targets whose nodes are there; 0 where only the nodes themselves can tell
+    busy_gpus: int = 0
 
 
 @dataclass(frozen=True)

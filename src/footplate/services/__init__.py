@@ -61,7 +61,7 @@ class Services:
         lines = Lines(store, node_shape)
         self.orchestrator = Orchestrator(store, hub.publish, endpoint, home, lines, load_engine, watch_seconds)
         self.workspaces = WorkspaceService(store)
-        self.computes = ComputeService(store, self.orchestrator, home)
+        self.computes = ComputeService(store, self.orchestrator, lines, home)
         store.datastores.lie_in(read_store(home))
         self.datastores = DatastoreService(store)
         self.store_files = StoreFileService(store)

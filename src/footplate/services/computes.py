@@ -15,6 +15,7 @@ from footplate.domain.records import ComputeView
 from footplate.domain.specs import LOCAL
 from footplate.errors import Conflict, InvalidInput
 from footplate.services.capacity import capacity_of
+from footplate.services.lines import Lines
 from footplate.services.orchestrator import Orchestrator
 from footplate.services.settings import read_settings
 from footplate.storage import Store
@@ -25,11 +26,17 @@ _RESERVED = (LOCAL, "amlcompute", "containerinstance")
 
 class ComputeService:
     def __init__(
-        self, store: Store, orchestrator: Orchestrator, home: Path, clock: Callable[[], float] = time.time
+        self,
+        store: Store,
+        orchestrator: Orchestrator,
+        lines: Lines,
+        home: Path,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._home = home
         self._orchestrator = orchestrator
+        self._lines = lines
         self._clock = clock
 
     def put(
@@ -54,9 +61,13 @@ class ComputeService:
         return self.get(workspace, name)
 
     def get(self, workspace: str, name: str) -> ComputeView:
+        return self._with_load(self.definition(workspace, name))
+
+    def definition(self, workspace: str, name: str) -> ComputeView:
+        """The target without what it is doing, which takes a look at its history."""
         if name.lower() == LOCAL:
-            return self._with_load(_local(workspace, capacity_of(self._store, workspace, LOCAL).max_nodes))
-        return self._with_load(self._store.computes.get(workspace, name))
+            return _local(workspace, capacity_of(self._store, workspace, LOCAL).max_nodes)
+        return self._store.computes.get(workspace, name)
 
     def list(self, workspace: str) -> list[ComputeView]:
         return [self._with_load(view) for view in self._store.computes.list(workspace)]
@@ -104,6 +115,7 @@ class ComputeService:
         known = self._store.runs.stays(view.workspace, view.name, since)
         stays = [stay for stay in known if stay.began >= view.created]
         nodes = scaling.count(stays, scaling.Sizes(view.min_nodes, view.max_nodes, view.idle_seconds), now)
+        gpus, busy_gpus = self._lines.gpus_in_use(view.engine)
         return replace(
             view,
             busy_nodes=sum(stay.nodes for stay in stays if stay.ended is None),
@@ -113,6 +125,8 @@ class ComputeService:
             target_nodes=nodes.target,
             resized=max(view.modified, nodes.changed or 0.0),
             waiting_runs=len(self._store.runs.waiting(view.workspace, view.name)),
+            gpus=gpus,
+            busy_gpus=busy_gpus,
         )
 
     def fit(self, target: ComputeView) -> list[str]:

@@ -57,6 +57,12 @@ class Lines:
             there,
         )
 
+    def gpus_in_use(self, engine: str) -> tuple[int, int]:
+        """How many GPUs the nodes of an engine have in all, as far as that is known, and how many runs have."""
+        there = self._gpus_of(engine)
+        active = self._store.runs.active("job") if there else []
+        return there, sum(len(states.held_gpus(record)) for record in active)
+
     def promised_gpus(self, records: Iterable[RunRecord]) -> int:
         """How many GPUs of this machine those runs are to have that ask for some and have none yet."""
         there = self._gpus_of("local")

@@ -85,7 +85,7 @@ class RunService:
         """What the target cannot give as asked; raises InvalidInput where that is too much."""
         if spec.kind != "job":
             return ()
-        target = self._computes.get(workspace, spec.target)
+        target = self._computes.definition(workspace, spec.target)
         refuse_if_too_large(spec.distribution.node_count, target.max_nodes, spec.target)
         return tuple(self._computes.fit(target))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from footplate.domain.codec import to_json
-from footplate.domain.gpus import INFO, Gpu, Machine, Need, assign, devices, needs, shortage, variables, wanted
+from footplate.domain.gpus import INFO, Gpu, Machine, Need, Share, assign, devices, needs, shortage, variables, wanted
 from footplate.domain.launch import RankPlan
+from footplate.domain.queue import Holding, Line, Ticket, admit
 from footplate.domain.specs import Distribution, GpuRequest, Program, RunSpec
 
 TORCH = Distribution("torch", node_count=1, process_count=2, backend="gloo")
@@ -161,3 +163,50 @@ def test_no_device_is_ever_given_twice(wanted: list[Machine], taken: set[str]) -
 )
 def test_what_a_run_waits_for(run: RunSpec, size: int | None, there: int, count: int) -> None:
     assert wanted(run, size, there) == count
+
+
+WISHES = st.builds(
+    lambda nodes, ranks, kind: {
+        "nccl": spec(Distribution("torch", nodes, nodes * ranks, backend="nccl")),
+        "number": spec(Distribution(node_count=nodes), gpus=GpuRequest(per_node=ranks)),
+        "needed": spec(Distribution("torch", nodes, nodes * ranks, backend="gloo"), gpus=GpuRequest(needed=True)),
+        "nothing": spec(Distribution(node_count=nodes)),
+    }[kind],
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.sampled_from(["nccl", "number", "needed", "nothing"]),
+)
+
+
+@given(st.lists(WISHES, max_size=8), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_who_leaves_the_queue_gets_its_gpus_and_nobody_has_the_same(
+    wishes: list[RunSpec], there: int, chance: Random
+) -> None:
+    """The queue counts, the desk hands out: in whatever order runs come to it, each finds what it was let in for."""
+    waiting = {f"r{n}": run for n, run in enumerate(wishes)}
+    running: dict[str, tuple[Share, ...]] = {}
+    while waiting:
+        has = {name: sum(map(len, shares)) for name, shares in running.items()}
+        started, _ = admit(
+            [Ticket(name, "c", 1, 0, 0.0, None, wanted(run, None, there)) for name, run in waiting.items()],
+            [Holding(name, "c", 1, None, count) for name, count in has.items()],
+            {"c": Line("c", 100)},
+            0.0,
+            there,
+        )
+        chance.shuffle(started)
+        for name in started:
+            run = waiting.pop(name)
+            machines = [Machine(machine(there), need) for need in needs(run)]
+            if shortage(machines) is not None:
+                continue  # refused, in words
+            firm = any(need.firm and need.count for need in needs(run))
+            taken = {uuid for shares in running.values() for share in shares for uuid in share}
+            shares = assign(machines, taken if firm else {gpu.uuid for gpu in machine(there)})
+            assert shares is not None, "it would have to wait where it holds nodes"
+            running[name] = shares
+        held = [uuid for shares in running.values() for share in shares for uuid in share]
+        assert len(held) == len(set(held)) <= there
+        if waiting:
+            assert running, "somebody waits, and nobody has anything"
+            del running[chance.choice(sorted(running))]

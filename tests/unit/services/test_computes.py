@@ -10,6 +10,7 @@ from footplate.domain.records import ComputeView
 from footplate.domain.specs import Distribution
 from footplate.errors import Conflict, InvalidInput
 from footplate.services.computes import ComputeService
+from footplate.services.lines import Lines
 
 from .conftest import House
 
@@ -17,8 +18,10 @@ PAIR = Distribution("torch", node_count=2)
 
 
 def later(house: House, seconds: float) -> ComputeView:
-    clock = ComputeService(house.store, house.services.orchestrator, house.home, lambda: time.time() + seconds)
-    return clock.get(house.workspace, "warm")
+    services = house.services
+    lines = Lines(house.store, lambda engine: None)
+    computes = ComputeService(house.store, services.orchestrator, lines, house.home, lambda: time.time() + seconds)
+    return computes.get(house.workspace, "warm")
 
 
 def nodes(view: ComputeView) -> tuple[int, int, int, int, int]:

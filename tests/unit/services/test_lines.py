@@ -71,6 +71,8 @@ def test_who_waits_for_a_gpu_has_no_node_and_a_run_without_goes_first(house: Hou
 
 def test_ranks_that_have_ended_free_their_gpus_for_other_targets(house: House) -> None:
     begin(house, "has", TWO)
+    view = house.services.computes.get(house.workspace, "b")
+    assert (view.gpus, view.busy_gpus, view.busy_nodes) == (2, 2, 0)
     house.submit("wants", gpus=ONE, target="b")
     reason(house, "wants", "it needs 1 GPU and 2 of 2 are used by has")
     end_ranks(house, "has")
