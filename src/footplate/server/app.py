@@ -17,8 +17,6 @@ from typing import Any, Protocol, cast
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,6 +25,7 @@ from footplate import __version__
 from footplate.errors import Broken, FootplateError, InvalidInput, NotFound, OutOfSpace
 from footplate.server.answers import answer, answer_error
 from footplate.server.auth import Directory, Guard
+from footplate.server.document import Route, describe, operation_id
 from footplate.server.gate import Gate, GateMiddleware
 from footplate.server.hub import Hub
 from footplate.server.limits import BodyLimit
@@ -66,12 +65,13 @@ def create_app(
         docs_url=None,  # both documentation pages load their scripts from somebody else's machine
         redoc_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=_operation_id,
+        generate_unique_id_function=operation_id,
     )
     app.state.services, app.state.hub = services, hub
     app.state.gate, app.state.about = gate or Gate(), about or About()
     app.state.trusted = token is None
-    for router in (_own, *routers()):
+    nouns = [_own, *routers()]
+    for router in nouns:
         app.include_router(router, prefix=PREFIX)
     app.add_exception_handler(FootplateError, _on_footplate_error)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
@@ -82,13 +82,13 @@ def create_app(
     app.add_middleware(BodyLimit, prefix=PREFIX)
     app.add_middleware(FaultMiddleware)
     app.add_middleware(GateMiddleware, gate=app.state.gate)
-    app.openapi = lambda: _openapi(app)  # pyright: ignore[reportAttributeAccessIssue]  FastAPI's documented way
+    app.openapi = lambda: describe(app, nouns, PREFIX)  # pyright: ignore[reportAttributeAccessIssue]  FastAPI's documented way
     return app
 
 
 # ── The server's own endpoints ────────────────────────────────────────────────────────────────────────────────────────
 
-_own = APIRouter(tags=["server"])
+_own = APIRouter(tags=["server"], route_class=Route)
 
 
 @_own.get("/server")
@@ -175,45 +175,3 @@ def _explain(error: Exception, scope: Scope) -> FootplateError:
         f"its log says more: footplate server logs, look for {incident}",
         incident=incident,
     )
-
-
-# ── OpenAPI ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-_ERROR: dict[str, Any] = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["code", "message", "hint", "details"],
-            "properties": {
-                "code": {"type": "string"},
-                "message": {"type": "string"},
-                "hint": {"type": ["string", "null"]},
-                "details": {"type": "object"},
-            },
-        }
-    },
-}
-
-
-def _operation_id(route: APIRoute) -> str:
-    return route.name
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """FastAPI's document, with the errors that we really send in place of its own."""
-    if app.openapi_schema:
-        return app.openapi_schema
-    document = get_openapi(title=app.title, version=app.version, routes=app.routes)
-    components: dict[str, Any] = document.setdefault("components", {}).setdefault("schemas", {})
-    for name in ("HTTPValidationError", "ValidationError"):
-        components.pop(name, None)
-    components["Error"] = _ERROR
-    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            operation["responses"].pop("422", None)
-            operation["responses"]["default"] = {"description": "What went wrong, and what to do", "content": content}
-    app.openapi_schema = document
-    return document

@@ -7,15 +7,22 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from footplate import environments
 from footplate.domain.records import BuildView, BuiltView, CacheView, Cause, ClearedView, Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import caches, folders
 from footplate.environments.logins import Logins, take_out
 from footplate.errors import FootplateError, InvalidInput, NotFound
+from footplate.lazy import Deferred
 from footplate.services.settings import workshop_of
 from footplate.storage import Store
+
+if TYPE_CHECKING:
+    from footplate.environments import caches, folders
+else:
+    # A server that only ever uses existing interpreters loads no builder.
+    caches, folders = (Deferred(f"footplate.environments.{name}") for name in ("caches", "folders"))
 
 
 class LockService:

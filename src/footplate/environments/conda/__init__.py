@@ -12,15 +12,21 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Interpreter, Say, Workshop
-from footplate.environments.conda import channels, mapping
 from footplate.environments.logins import NONE, Logins
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import InvalidInput
+from footplate.lazy import Deferred
+
+if TYPE_CHECKING:
+    from footplate.environments.conda import channels, mapping
+else:
+    # Only who locks needs them: agents, which build, do not load what speaks HTTP.
+    channels, mapping = (Deferred(f"footplate.environments.conda.{name}") for name in ("channels", "mapping"))
 
 
 class CondaBuilder:

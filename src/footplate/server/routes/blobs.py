@@ -9,9 +9,10 @@ from fastapi.responses import StreamingResponse
 
 from footplate.errors import Unavailable
 from footplate.server.answers import answer
+from footplate.server.document import Route
 from footplate.server.routes.parsing import Body, ServicesOf
 
-router = APIRouter(tags=["blobs"])
+router = APIRouter(tags=["blobs"], route_class=Route)
 
 _STALLED_SECONDS = 120.0
 _UPLOADS = ThreadPoolExecutor(max_workers=64, thread_name_prefix="upload")

@@ -6,9 +6,10 @@ from fastapi import APIRouter, Response
 
 from footplate.domain.records import ComputeView
 from footplate.server.answers import answer, answer_list
+from footplate.server.document import Route
 from footplate.server.routes.parsing import Body, ServicesOf
 
-router = APIRouter(tags=["computes"])
+router = APIRouter(tags=["computes"], route_class=Route)
 
 
 class NewCompute(Body):

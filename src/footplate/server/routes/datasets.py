@@ -7,10 +7,11 @@ from fastapi import APIRouter, Response
 from footplate.domain.datasets import DatasetView, Lineage
 from footplate.errors import InvalidInput
 from footplate.server.answers import answer, answer_list
+from footplate.server.document import Route
 from footplate.server.routes.parsing import Body, Repeated, ServicesOf, pairs
 from footplate.services.datasets import LARGEST_PAGE, NewDataset
 
-router = APIRouter(tags=["datasets"])
+router = APIRouter(tags=["datasets"], route_class=Route)
 
 
 class DatasetRegistration(Body):

@@ -7,10 +7,11 @@ from fastapi import APIRouter, Response
 from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import DatastoreView, RunData
 from footplate.server.answers import answer, answer_list
+from footplate.server.document import Route
 from footplate.server.routes.parsing import Body, ServicesOf
 from footplate.services.datastores import NewDatastore
 
-router = APIRouter(tags=["datastores"])
+router = APIRouter(tags=["datastores"], route_class=Route)
 
 
 class DatastoreRegistration(Body):

@@ -4,9 +4,10 @@ from fastapi import APIRouter, Response
 
 from footplate.domain.records import BuildView, ClearedView, Lock
 from footplate.server.answers import answer, answer_list
+from footplate.server.document import Route
 from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictEnvironment, poll
 
-router = APIRouter(tags=["locks"])
+router = APIRouter(tags=["locks"], route_class=Route)
 
 
 class Resolution(Body):

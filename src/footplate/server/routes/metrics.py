@@ -6,9 +6,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from footplate.server.answers import answer, answer_list
+from footplate.server.document import Route
 from footplate.server.routes.parsing import ServicesOf
 
-router = APIRouter(tags=["metrics"])
+router = APIRouter(tags=["metrics"], route_class=Route)
 
 
 @router.put("/runs/{run}/journals/{writer}/{stream}")

@@ -7,10 +7,11 @@ from fastapi import APIRouter, Response
 from footplate.domain.records import ModelView
 from footplate.errors import InvalidInput
 from footplate.server.answers import answer, answer_list
+from footplate.server.document import Route
 from footplate.server.routes.parsing import Body, Repeated, ServicesOf, StrictFile, pairs
 from footplate.services.models import NewModel
 
-router = APIRouter(tags=["models"])
+router = APIRouter(tags=["models"], route_class=Route)
 
 
 class ModelRegistration(Body):

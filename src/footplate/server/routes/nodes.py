@@ -7,11 +7,12 @@ from fastapi import APIRouter, Response
 
 from footplate.domain.launch import NodeOrders
 from footplate.server.answers import answer
+from footplate.server.document import Route
 from footplate.server.hub import Hub
 from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictCause, StrictStacks, poll
 from footplate.services import Services
 
-router = APIRouter(tags=["nodes"])
+router = APIRouter(tags=["nodes"], route_class=Route)
 
 
 class Join(Body):

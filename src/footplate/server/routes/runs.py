@@ -9,13 +9,14 @@ from footplate.domain.records import RunView
 from footplate.domain.stacks import RunStacks
 from footplate.domain.states import TERMINAL
 from footplate.server.answers import answer, answer_list
+from footplate.server.document import Route
 from footplate.server.routes.parsing import Body, HubOf, Repeated, ServicesOf, StrictCause, StrictSpec, pairs, poll
 from footplate.services import Services
 from footplate.services.files import Tail
 from footplate.services.stacks import topic
 from footplate.storage import RunQuery
 
-router = APIRouter(tags=["runs"])
+router = APIRouter(tags=["runs"], route_class=Route)
 
 
 class NewRun(Body):

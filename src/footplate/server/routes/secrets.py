@@ -3,9 +3,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from footplate.server.answers import answer, answer_list
+from footplate.server.document import Route
 from footplate.server.routes.parsing import Body, ServicesOf
 
-router = APIRouter(tags=["secrets"])
+router = APIRouter(tags=["secrets"], route_class=Route)
 
 
 class SecretValue(Body):

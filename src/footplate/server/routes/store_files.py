@@ -10,9 +10,10 @@ from fastapi.responses import StreamingResponse
 
 from footplate.domain.data import Entry
 from footplate.server.answers import answer, encode
+from footplate.server.document import Route
 from footplate.server.routes.parsing import ServicesOf, tail_of_path
 
-router = APIRouter(tags=["datastores"])
+router = APIRouter(tags=["datastores"], route_class=Route)
 
 _FILES = "/workspaces/{workspace}/datastores/{name}/files"
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")

@@ -4,9 +4,10 @@ from fastapi import APIRouter, Response
 
 from footplate.domain.records import WorkspaceView
 from footplate.server.answers import answer, answer_list
+from footplate.server.document import Route
 from footplate.server.routes.parsing import Body, ServicesOf
 
-router = APIRouter(tags=["workspaces"])
+router = APIRouter(tags=["workspaces"], route_class=Route)
 
 
 class NewWorkspace(Body):
