@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from footplate.data import Store, download, open_store
+from footplate.data.base import SMALL
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Conflict, InvalidInput, NotAllowed, Unavailable
 from footplate.testing.azure_requests import put_blob
@@ -72,6 +73,20 @@ class TestS3(StoreSuite):
     @pytest.fixture
     def arena(self, rclone: RcloneS3) -> WritableArena:
         return WritableArena(open_store(rclone.new_store()), conditions=False)
+
+
+def test_gen2_is_reached_at_its_blob_endpoint(azurite: Azurite, tmp_path: Path) -> None:
+    """As far as it can be seen here: Azurite has no dfs endpoint, and our requests are those of blobs for both."""
+    blobs = azurite.new_store()
+    store = open_store(StoreSpec("adls_gen2", blobs.location, blobs.credentials))
+    (tmp_path / "large").write_bytes(b"x" * (SMALL + 1))
+    store.put("deep/small", b"small")
+    store.put("deep/large", tmp_path / "large")
+    assert {entry.path: entry.size for page in store.list("deep") for entry in page} == {
+        "deep/small": 5,
+        "deep/large": SMALL + 1,
+    }
+    assert open_store(blobs).read("deep/small") == b"small"
 
 
 @pytest.fixture(scope="session")

@@ -106,6 +106,39 @@ def test_azure_blob(workspace: Workspace, azurite: StoreSpec, here: Environment,
     check_round_trip(workspace, store, azurite, here, home)
 
 
+def check_tables(workspace: Workspace, store: Any) -> None:
+    """From files of the store and back to it, without a file on the way that anybody sees."""
+    Path("tables").mkdir()
+    for number in (1, 2):
+        Path(f"tables/{number}.csv").write_text("id,name\n" + "".join(f"{number}{i},n{i}\n" for i in range(3)))
+    store.upload("tables", "tables", show_progress=False)
+    table = Dataset.Tabular.from_delimited_files((store, "tables/*.csv")).register(workspace, f"table-{store.name}")
+    assert sorted(table.to_pandas_dataframe()["id"]) == [10, 11, 12, 20, 21, 22]
+    odd = table.filter(table["id"] > 12)
+    odd.to_csv_files().download("csv")
+    assert sum(len(path.read_text().splitlines()) - 1 for path in Path("csv").rglob("*") if path.is_file()) == 3
+    odd.to_parquet_files().download("parquet")
+    for path in (path for path in Path("parquet").rglob("*") if path.is_file()):
+        store.upload_files([str(path)], target_path="parquet", show_progress=False)
+    again = Dataset.Tabular.from_parquet_files((store, "parquet"))
+    assert sorted(again.to_pandas_dataframe()["id"]) == [20, 21, 22]
+
+
+def test_tables_in_a_blob_container(workspace: Workspace, azurite: StoreSpec) -> None:
+    store = Datastore.register_azure_blob_container(
+        workspace, "blobs", azurite.location["container"], azurite.location["account"],
+        account_key=azurite.credentials["key"], endpoint=azurite.location["endpoint"],
+    )  # fmt: skip
+    workspace.set_default_datastore("blobs")
+    check_tables(workspace, store)
+
+
+def test_tables_in_a_bucket(workspace: Workspace, s3: StoreSpec) -> None:
+    store = Datastore.register_s3_bucket(workspace, "s3", **s3.location, **s3.credentials)  # type: ignore[arg-type]
+    workspace.set_default_datastore("s3")
+    check_tables(workspace, store)
+
+
 def test_wrong_credentials_are_an_error_when_the_store_is_registered(workspace: Workspace, azurite: StoreSpec) -> None:
     with pytest.raises(UserErrorException) as refused:
         Datastore.register_azure_blob_container(

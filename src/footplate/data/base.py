@@ -69,8 +69,20 @@ class Store(Protocol):
         """The file from `start` to its end in one request, in chunks."""
         ...
 
-    def put(self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count | None = None) -> Entry:
-        """Write a file; it is there whole or not at all. With `if_absent`: Conflict when the name is taken."""
+    def put(
+        self,
+        path: str,
+        source: bytes | Path,
+        *,
+        if_absent: bool = False,
+        count: Count | None = None,
+        notes: str | None = None,
+    ) -> Entry:
+        """Write a file; it is there whole or not at all. With `if_absent`: Conflict when the name is taken.
+
+        `notes`: a file for this source and target, where a store that needs to writes down how far a large one is, so
+        that the next attempt goes on there. It is gone when the file is whole.
+        """
         ...
 
     def delete(self, path: str) -> None:

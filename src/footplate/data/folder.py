@@ -121,7 +121,15 @@ class FolderStore:
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def put(self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count | None = None) -> Entry:
+    def put(
+        self,
+        path: str,
+        source: bytes | Path,
+        *,
+        if_absent: bool = False,
+        count: Count | None = None,
+        notes: str | None = None,
+    ) -> Entry:
         target = self._local(check_name(path))
         with _translated(path):
             os.makedirs(os.path.dirname(target), exist_ok=True)

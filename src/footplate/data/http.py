@@ -76,7 +76,15 @@ class HttpStore:
     def stream(self, path: str, start: int = 0, etag: str = "") -> Iterator[bytes]:
         return self._pull(path, start, None, etag)
 
-    def put(self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count | None = None) -> Entry:
+    def put(
+        self,
+        path: str,
+        source: bytes | Path,
+        *,
+        if_absent: bool = False,
+        count: Count | None = None,
+        notes: str | None = None,
+    ) -> Entry:
         self._refuse()
 
     def delete(self, path: str) -> None:

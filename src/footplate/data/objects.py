@@ -19,6 +19,7 @@ from obstore import exceptions
 from obstore import store as backends
 
 from footplate.data.base import SMALL, Children, Count
+from footplate.data.parts import parts_of, put_parts
 from footplate.domain.data import Entry, StoreSpec
 from footplate.domain.names import check_name, clean_folder
 from footplate.errors import Conflict, InvalidInput, NotAllowed, NotFound, Unavailable
@@ -52,6 +53,7 @@ class ObjectStore:
         self.spec = spec
         self.ranges: bool | None = None
         self._backend = _build(spec, self._open)
+        self._parts = parts_of(spec)
 
     def _open(self, location: dict[str, str], credentials: dict[str, str], options: dict[str, Any]) -> Any:
         raise NotImplementedError
@@ -139,23 +141,38 @@ class ObjectStore:
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def put(self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count | None = None) -> Entry:
+    def put(
+        self,
+        path: str,
+        source: bytes | Path,
+        *,
+        if_absent: bool = False,
+        count: Count | None = None,
+        notes: str | None = None,
+    ) -> Entry:
         check_name(path)
         if isinstance(source, Path) and os.stat(source).st_size <= SMALL:
             source = source.read_bytes()
         if isinstance(source, Path):
-            return self._put_parts(path, source, if_absent, count or (lambda _: None))
+            return self._put_parts(path, source, if_absent, count or (lambda _: None), notes)
         data, mode = source, "create" if if_absent else "overwrite"
         done = self._ask(path, lambda: obstore.put(self._backend, path, data, mode=mode, use_multipart=False))
         if count is not None:
             count(len(data))
         return Entry(path, len(data), _plain_etag(done["e_tag"]), time.time())
 
-    def _put_parts(self, path: str, source: Path, if_absent: bool, count: Count) -> Entry:
-        """In parts, several at a time; the store shows the file when the last part has come. A retry begins anew."""
+    def _put_parts(self, path: str, source: Path, if_absent: bool, count: Count, notes: str | None) -> Entry:
+        """In parts, several at a time; the store shows the file when the last part has come."""
         size = os.stat(source).st_size
         if if_absent and self._exists(path):
             raise Conflict(f"{path!r} exists in the store already", "overwrite it, or choose another name")
+        if self._parts is not None:
+            put_parts(self._parts, path, source, count, notes)
+            return self.stat(path)
+        return self._put_anew(path, source, size, count)
+
+    def _put_anew(self, path: str, source: Path, size: int, count: Count) -> Entry:
+        """Through obstore, which cannot go on with what another process began."""
         part = max(_PART, -(-size // _MOST_PARTS))
         options: Any = {"use_multipart": True, "chunk_size": part, "max_concurrency": _PARTS_AT_A_TIME}
         self._ask(path, lambda: obstore.put(self._backend, path, _parts(source, part, count), **options))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from footplate.data.base import Report, Store
-from footplate.data.transfer import local_files, upload
+from footplate.data.transfer import Overwrite, local_files, upload
 from footplate.domain.names import clean_folder, join
 from footplate.errors import FootplateError
 
@@ -115,13 +115,14 @@ class Courier:
         """What we have sent before is ours to replace; what is new, by the rule."""
         ours = [due for due in batch if self._replaces or due.name in self._sent]
         new = [due for due in batch if not (self._replaces or due.name in self._sent)]
-        upload([self._named(due) for due in ours], self._store, overwrite="replace", report=report)
-        stayed = set(upload([self._named(due) for due in new], self._store, overwrite="skip", report=report).skipped)
+        stayed = {*self._upload(ours, "replace", report), *self._upload(new, "skip", report)}
         self._kept |= {due.name for due in new if join(self._folder, due.name) in stayed}
         self._note([due for due in batch if due.name not in self._kept])
 
-    def _named(self, due: _Due) -> tuple[Path, str]:
-        return due.path, join(self._folder, due.name)
+    def _upload(self, some: Sequence[_Due], overwrite: Overwrite, report: Report | None) -> list[str]:
+        named = [(due.path, join(self._folder, due.name)) for due in some]
+        parts = f"{self._notes}.parts"
+        return upload(named, self._store, overwrite=overwrite, report=report, notes=parts).skipped
 
     def _note(self, sent: Sequence[_Due]) -> None:
         self._notes.parent.mkdir(parents=True, exist_ok=True)

@@ -27,6 +27,9 @@ from footplate.domain.data import Item, StoreSpec
 from footplate.domain.names import clean_folder, join
 from footplate.errors import Broken, FootplateError, InvalidInput, NotFound
 
+GOING = "going"
+"""The folder of the cache where it is noted how far large uploads are."""
+
 Specs = Mapping[str, Any]
 """Stores by name, each a StoreSpec as JSON."""
 
@@ -65,11 +68,13 @@ def upload(
     store: Mapping[str, Any],
     folder: str,
     overwrite: bool,
+    cache: str | None = None,
     report: Report | None = None,
 ) -> dict[str, int]:
     """Local files to the folder of a store, each under its name there."""
     named = [(Path(path), join(clean_folder(folder), name)) for path, name in files]
-    done = transfer.upload(named, _open(store), overwrite="replace" if overwrite else "skip", report=report)
+    rule, notes = "replace" if overwrite else "skip", os.path.join(cache, GOING) if cache else None
+    done = transfer.upload(named, _open(store), overwrite=rule, report=report, notes=notes)
     return {"stored": len(done.stored), "skipped": len(done.skipped)}
 
 

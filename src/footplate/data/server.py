@@ -63,7 +63,15 @@ class ServerStore(HttpStore):
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def put(self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count | None = None) -> Entry:
+    def put(
+        self,
+        path: str,
+        source: bytes | Path,
+        *,
+        if_absent: bool = False,
+        count: Count | None = None,
+        notes: str | None = None,
+    ) -> Entry:
         count = count or (lambda _: None)
         more = {"if_absent": "true"} if if_absent else {}
         if isinstance(source, Path):

@@ -1,13 +1,14 @@
 """Many files to a store and from one: many at a time, each whole or not there, with progress.
 
 A transfer that was cut off is repeated: files that are there are passed over (`skip`, the rule that is usual), and a
-large one that was coming down goes on with the blocks that are missing.
+large one goes on with the blocks or parts that are missing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import shutil
 import threading
@@ -61,9 +62,17 @@ def local_files(folder: Path | str) -> Iterator[tuple[Path, str]]:
 
 
 def upload(
-    files: Iterable[tuple[Path, str]], store: Store, *, overwrite: Overwrite = "skip", report: Report | None = None
+    files: Iterable[tuple[Path, str]],
+    store: Store,
+    *,
+    overwrite: Overwrite = "skip",
+    report: Report | None = None,
+    notes: Path | str | None = None,
 ) -> Uploaded:
-    """Write local files to the store under the given names. Each is there whole or not at all."""
+    """Write local files to the store under the given names. Each is there whole or not at all.
+
+    `notes`: a folder where it is written down how far large files are. An upload that was cut off goes on there.
+    """
     wanted = [(path, check_name(name)) for path, name in files]
     taken = _taken(store, [name for _, name in wanted]) if overwrite != "replace" else set[str]()
     if taken and overwrite == "refuse":
@@ -73,7 +82,7 @@ def upload(
 
     def put(job: tuple[Path, str, int]) -> Entry:
         path, name, size = job
-        entry = _put(store, path, name, size, meter)
+        entry = _put(store, path, name, size, meter, notes)
         meter.add(files=1)
         return entry
 
@@ -83,13 +92,19 @@ def upload(
     return Uploaded(stored, sorted(taken))
 
 
-def _put(store: Store, path: Path, name: str, size: int, meter: Meter) -> Entry:
+def _put(store: Store, path: Path, name: str, size: int, meter: Meter, notes: Path | str | None) -> Entry:
     if size > SMALL:
-        return store.put(name, path, count=lambda more: meter.add(bytes=more))
+        note = None if notes is None else os.path.join(notes, _key(store, path, name))
+        return store.put(name, path, count=lambda more: meter.add(bytes=more), notes=note)
     data = _read_still(path)
     entry = store.put(name, data)
     meter.add(bytes=len(data))
     return entry
+
+
+def _key(store: Store, path: Path, name: str) -> str:
+    told = "\0".join((store.spec.identity(), name, str(path.absolute())))
+    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 def _read_still(path: Path) -> bytes:

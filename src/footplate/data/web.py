@@ -87,7 +87,7 @@ class Web:
             if body is not None or answer.status not in _REDIRECTS or not (there := answer.header("Location")):
                 return answer
             answer.done()
-            url = _follow(url, there)
+            url = follow(url, there)
 
     def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
         parts = urllib.parse.urlsplit(url)
@@ -135,7 +135,8 @@ def _connect(parts: urllib.parse.SplitResult, proxy: str | None, timeout: float)
     return secure
 
 
-def _follow(url: str, there: str) -> str:
+def follow(url: str, there: str) -> str:
+    """Where a redirect from `url` leads."""
     following = check_url(urllib.parse.urljoin(url, there))
     if url.startswith("https:") and following.startswith("http:"):
         raise NotAllowed(

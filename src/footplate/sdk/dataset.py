@@ -63,6 +63,7 @@ class FileDatasetFactory:
             "store": store_spec(datastore.workspace, datastore.name),
             "folder": source["path"],
             "overwrite": overwrite,
+            "cache": porter.cache_folder(),
         }
         porter.call("upload", arguments, bar(f"Uploading to {datastore.name}", show_progress))
         return FileDataset({"sources": [source]}, datastore.workspace)

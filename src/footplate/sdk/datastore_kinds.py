@@ -96,6 +96,7 @@ class AbstractDatastore:
             "store": store_spec(self.workspace, self.name),
             "folder": target or "",
             "overwrite": overwrite,
+            "cache": porter.cache_folder(),
         }
         porter.call("upload", arguments, bar(f"Uploading to {self.name}", show))
 

@@ -1,0 +1,173 @@
+"""Large files to object stores over a line that breaks, by senders that are killed: what has gone need not go again."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from footplate.data import open_store, upload
+from footplate.data.parts import PART, Parts, parts_of, put_parts
+from footplate.domain.codec import to_json
+from footplate.domain.data import StoreSpec
+from footplate.errors import Conflict, NotFound, Unavailable
+from footplate.testing.cutting_proxy import CuttingProxy
+from footplate.testing.servers import Azurite, RcloneS3, find_azurite, find_rclone
+
+SIZE = 4 * PART + 7
+
+KILLED = """
+import json, os, pathlib, signal, sys
+from footplate.data import open_store
+from footplate.domain.codec import from_json
+from footplate.domain.data import StoreSpec
+spec, source, notes, enough = sys.argv[1:]
+sent = 0
+def count(more):
+    global sent
+    sent += more
+    if sent >= int(enough):
+        os.kill(os.getpid(), signal.SIGKILL)
+open_store(from_json(StoreSpec, json.loads(spec))).put("deep/x y", pathlib.Path(source), count=count, notes=notes)
+"""
+
+
+class Line:
+    """A store behind a line that can be cut."""
+
+    def __init__(self, port: int, spec: StoreSpec) -> None:
+        self.proxy = CuttingProxy(port)
+        endpoint = spec.location["endpoint"].replace(f":{port}", f":{self.proxy.port}")
+        self.near = spec
+        self.spec = replace(spec, location={**spec.location, "endpoint": endpoint})
+
+
+@pytest.fixture(scope="module", params=["s3", "azure"])
+def new_line(request: pytest.FixtureRequest) -> Iterator[Callable[[], Line]]:
+    found = find_rclone() if request.param == "s3" else find_azurite()
+    if found is None:
+        pytest.skip("Azurite is not installed: sh scripts/node_packages.sh")
+    server = RcloneS3(found) if request.param == "s3" else Azurite(found)
+    yield lambda: Line(server.port, server.new_store())
+    server.stop()
+
+
+@pytest.fixture
+def line(new_line: Callable[[], Line]) -> Iterator[Line]:
+    made = new_line()
+    yield made
+    made.proxy.stop()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "source"
+    path.write_bytes(os.urandom(SIZE))
+    return path
+
+
+def kill_midway(line: Line, source: Path, notes: Path) -> None:
+    argv = [sys.executable, "-c", KILLED, json.dumps(to_json(line.spec)), str(source), str(notes), str(2 * PART)]
+    assert subprocess.run(argv, check=False).returncode == -9
+    with pytest.raises(NotFound):
+        open_store(line.near).stat("deep/x y")
+
+
+def test_a_line_that_breaks_again_and_again(line: Line, source: Path) -> None:
+    line.proxy.limit = int(1.5 * PART)
+    counted = list[int]()
+    entry = open_store(line.spec).put("deep/x y", source, count=counted.append)
+    assert entry.size == sum(counted) == SIZE
+    assert open_store(line.near).read("deep/x y") == source.read_bytes()
+
+
+def test_a_sender_that_was_killed_leaves_what_has_gone_to_the_next(line: Line, source: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    kill_midway(line, source, notes)
+    with notes.open("a") as file:
+        file.write('[4, "')  # a death in the middle of a line
+    line.proxy.sent = 0
+    counted = list[int]()
+    open_store(line.spec).put("deep/x y", source, count=counted.append, notes=str(notes))
+    if line.spec.kind != "s3":  # rclone refuses to put parts together of which one was cut, and then all go again
+        assert line.proxy.sent < SIZE - PART + 100_000, "it began anew"
+        assert sum(counted) == SIZE, "what had gone before is progress, too"
+    assert open_store(line.near).read("deep/x y") == source.read_bytes()
+    assert not notes.exists()
+
+
+class Tired:
+    """Parts of a store that is out of reach after the first two."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts, self._sent, self._turn = parts, 0, threading.Lock()
+        self.begin, self.check, self.finish, self.give_up = parts.begin, parts.check, parts.finish, parts.give_up
+
+    def send(self, path: str, upload: str, number: int, data: bytes) -> str:
+        with self._turn:
+            if self._sent == 2:
+                raise Unavailable("out of reach", "try again")
+            tag = self._parts.send(path, upload, number, data)
+            self._sent += 1
+            return tag
+
+
+def test_only_what_is_missing_goes_after_a_failure(line: Line, source: Path, tmp_path: Path) -> None:
+    parts, notes = parts_of(line.spec), str(tmp_path / "notes")
+    assert parts is not None
+    with pytest.raises(Unavailable):
+        put_parts(Tired(parts), "x", source, lambda _: None, notes)
+    line.proxy.sent = 0
+    counted = list[int]()
+    open_store(line.spec).put("x", source, count=counted.append, notes=notes)
+    assert line.proxy.sent < SIZE - PART + 100_000, "it began anew"
+    assert sum(counted) == SIZE, "what had gone before is progress, too"
+    assert open_store(line.near).read("x") == source.read_bytes()
+
+
+def test_a_source_that_was_changed_meanwhile_goes_anew(line: Line, source: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    kill_midway(line, source, notes)
+    source.write_bytes(os.urandom(SIZE))
+    open_store(line.spec).put("deep/x y", source, notes=str(notes))
+    assert open_store(line.near).read("deep/x y") == source.read_bytes()
+
+
+def test_a_source_that_changes_on_the_way_is_refused_and_nothing_is_there(line: Line, source: Path) -> None:
+    with pytest.raises(Conflict, match="was changed while it was sent"):
+        open_store(line.spec).put("deep/x y", source, count=lambda _: os.utime(source, (5, 5)))
+    with pytest.raises(NotFound):
+        open_store(line.near).stat("deep/x y")
+
+
+def test_parts_that_the_store_has_forgotten_go_again(line: Line, source: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    info = source.stat()
+    lines = [
+        f'["aaaabbbbccccdddd", {PART}, {info.st_size}, {info.st_mtime_ns}]',
+        '[1, "YWFhYWJiYmJjY2NjZGRkZC0wMDAwMDE="]',
+    ]
+    notes.write_text("\n".join(lines) + "\n")
+    open_store(line.spec).put("deep/x y", source, notes=str(notes))
+    assert open_store(line.near).read("deep/x y") == source.read_bytes()
+
+
+def test_a_line_that_is_down_is_said_and_an_upload_of_many_goes_on(line: Line, source: Path, tmp_path: Path) -> None:
+    files = [(source, "large"), *[(tmp_path / f"f{n}", f"f{n}") for n in range(20)]]
+    for path, _ in files[1:]:
+        path.write_text(path.name)
+    line.proxy.limit = PART // 2
+    with pytest.raises(Unavailable):
+        upload(files, open_store(line.spec), notes=tmp_path / "going")
+    line.proxy.limit = None
+    done = upload(files, open_store(line.spec), notes=tmp_path / "going")
+    assert len(done.stored) + len(done.skipped) == 21 and "large" not in done.skipped
+    assert open_store(line.near).read("large") == source.read_bytes()
+    assert list((tmp_path / "going").iterdir()) == []
