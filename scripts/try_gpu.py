@@ -91,7 +91,7 @@ def attempt(folder: Path, python: str, has_torch: bool, seconds: float) -> None:
     assert len(node.gpus) == 1, node
     second = experiment.submit(configuration(source, python, has_torch, len(devices)))
     reason = waiting_words(second)
-    print(f"while the first runs, the second {reason}")
+    print(f"while the first runs, the second says: {reason}")
     for run in (first, second):
         run.wait_for_completion()
         log = folder / "log.txt"
@@ -124,10 +124,10 @@ def wait_for(run: Any, status: str) -> None:
 
 def waiting_words(run: Any) -> str:
     end = time.monotonic() + 60
-    while "waits for" not in (words := run.get_detailed_status()["details"]):
+    while "GPU" not in (words := run.get_detailed_status()["details"]):
         assert time.monotonic() < end, f"it does not wait: {run.get_detailed_status()}"
         time.sleep(0.1)
-    return words.partition(": ")[2]
+    return words
 
 
 def show_curves(run: Any) -> None:
