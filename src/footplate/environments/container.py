@@ -21,7 +21,7 @@ from typing import Any, cast
 from footplate.domain.locks import image_name, packages
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import conda, folders, images, install, lent, oci
+from footplate.environments import conda, folders, images, install, lent, oci, recipes
 from footplate.environments.base import Container, Interpreter, Say, Workshop, make_lock
 from footplate.environments.conda import mapping
 from footplate.environments.existing import OLDEST
@@ -58,6 +58,7 @@ class ContainerBuilder:
             if found is not None:
                 return make_lock(self.name, {**found.content, "base": base, "start": start}, found.warnings)
         lines, warnings = _packages(spec, reason, say)
+        _refuse_recipes(lines)
         python = _look_inside(engine, here, str(asked.get("interpreter") or "python"), _called(base))
         pins = _resolve(lines, python, workshop, say)
         content = {
@@ -141,6 +142,16 @@ def _packages(spec: EnvironmentSpec, reason: str | None, say: Say) -> tuple[list
     for line in ours:
         say(f"{line}: left out, Footplate brings the azureml names itself")
     return kept, warnings
+
+
+def _refuse_recipes(lines: Sequence[str]) -> None:
+    made = [recipe.name for recipe in recipes.split(lines).recipes]
+    if made:
+        raise InvalidInput(
+            f"{made[0]} is built from its source with the compilers of this machine, and not for images",
+            f"take an image that has {made[0]} and leave it out of the packages; or name no image, and the run gets a "
+            "virtual environment that has it",
+        )
 
 
 def _called(base: Mapping[str, Any]) -> str:

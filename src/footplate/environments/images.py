@@ -24,6 +24,8 @@ from footplate.errors import Broken, InvalidInput
 
 _FROM = re.compile(r"^(\s*FROM\s+(?:--platform=\S+\s+)?)(\S+)((?:\s+AS\s+(\S+))?\s*)$", re.IGNORECASE | re.MULTILINE)
 
+_REMOTE = re.compile(r"https?://|git@|ssh://")
+
 
 def full_name(asked: Mapping[str, Any], otherwise: str) -> str:
     """The image's name with its registry's address, as the engine wants it."""
@@ -38,6 +40,7 @@ def lock_base(engine: Engine, asked: Mapping[str, Any], otherwise: str, workshop
     if asked.get("base_dockerfile") or asked.get("build_context"):
         base = {"dockerfile": asked.get("base_dockerfile"), "context": asked.get("build_context")}
         if base["dockerfile"]:
+            _refuse_to_copy(str(base["dockerfile"]))
             base["dockerfile"] = _pinned(engine, str(base["dockerfile"]), workshop.logins, say)
         fetch_base(engine, base, workshop.root, say)
         return base
@@ -119,6 +122,24 @@ def _lay_out(snapshot: str, root: Path, folder: str) -> None:
         )
     with store.open(snapshot) as manifest:
         materialize(manifest.read(), store.copy_to, folder)
+
+
+def _refuse_to_copy(text: str) -> None:
+    """A Dockerfile without a context has only stages and addresses to copy from; an engine would name a lost file."""
+    for words in map(str.split, text.replace("\\\n", " ").splitlines()):
+        if not words or words[0].upper() not in ("COPY", "ADD"):
+            continue
+        given = [word for word in words[1:] if not word.startswith("--")]
+        sources = [word.strip('[",') for word in given[:-1]]
+        if any(word.startswith("--from=") for word in words) or any(word.startswith("<<") for word in given):
+            continue
+        lost = [source for source in sources if not (words[0].upper() == "ADD" and _REMOTE.match(source))]
+        if lost:
+            raise InvalidInput(
+                f"the Dockerfile has {' '.join(words)!r}, and no folder from which {lost[0]!r} could be copied",
+                "keep the Dockerfile in that folder: DockerBuildContext.from_local_directory(workspace, folder) and "
+                "Environment.from_docker_build_context(name, context)",
+            )
 
 
 def _pinned(engine: Engine, text: str, logins: Logins, say: Say) -> str:

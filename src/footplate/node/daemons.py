@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.domain.states import MPI_FAILED
-from footplate.node import causes, fabric, mpi, ranks, tree
+from footplate.node import causes, containers, fabric, mpi, mpi_inside, ranks, tree
 from footplate.node.door import Door, Switchboard
-from footplate.node.prepare import Failed
 from footplate.node.ranks import Rank
 from footplate.node.setting import Setting, rank_argv, rank_variables
 from footplate.node.workdir import NodeFolder
@@ -25,12 +24,6 @@ _NOTED_LATE = 2.0
 """By how much a rank that somebody killed is held to have ended before its shell noted it: the others fail for want of
 it within milliseconds, and on a busy machine the note of one of them may be written first."""
 
-_NO_CONTAINER = Cause(
-    "start_failed",
-    "the run wants MPI and a container, and mpirun does not reach into containers",
-    "leave docker off: the environment's packages are installed on this machine then",
-)
-
 
 class Daemons:
     """`enlist` takes a process over into the care of the agent; it is called on other threads, too."""
@@ -42,6 +35,7 @@ class Daemons:
         self._door: Door | None = None
         self._switchboard: Switchboard | None = None
         self._variables: dict[str, str] = {}
+        self._setting: Setting
         self._log = f"system_logs/mpi_node_{orders.node}.txt"
         self.awaited = False  # whether no daemon has been asked for yet
 
@@ -49,20 +43,23 @@ class Daemons:
         """On node 0 mpirun, and on every other the door at which it asks for its daemon."""
         orders, folder = self._orders, self._folder
         assert orders.mpi is not None
-        common = rank_variables(orders, orders.ranks[0], setting)
-        if setting.interpreter.container is not None:
-            raise Failed(_NO_CONTAINER)
-        launcher, machine = mpi.find(common["PATH"], orders), mpi.Machine.here()
+        self._setting, container = setting, setting.interpreter.container
+        common, machine = rank_variables(orders, orders.ranks[0], setting), mpi.Machine.here()
         if not machine.has_fabric:
             common = {**fabric.NO_HOOKS, **common}
         common |= {"AZ_BATCHAI_MPI_HOST_FILE": mpi.host_file(folder), "TMPDIR": folder.tmp}
-        common |= _found_with(launcher, common)
-        if "OPAL_PREFIX" in common:  # by its real path, as mpirun names it to its daemons
-            common["OPAL_PREFIX"] = os.path.realpath(common["OPAL_PREFIX"])
+        if container is None:
+            launcher = mpi.find(common["PATH"], orders)
+            common |= _found_with(launcher, common)
+            if "OPAL_PREFIX" in common:  # by its real path, as mpirun names it to its daemons
+                common["OPAL_PREFIX"] = os.path.realpath(common["OPAL_PREFIX"])
+        else:
+            launcher, found = mpi_inside.find(container, common, setting, folder, orders)
+            common |= found
         if orders.attempt > 1:
             for plan in orders.ranks:
                 ranks.mark_attempt(os.path.join(folder.logs, plan.log), orders.attempt)
-        mpi.lay_out(orders, folder, rank_argv(orders.program, setting), common)
+        mpi.lay_out(orders, folder, rank_argv(orders.program, setting), common, *_reach(setting))
         path = mpi.bin_folder(folder) + os.pathsep + common["PATH"]  # daemons, too, look for what stands in for ssh
         self._variables = {**common, "PATH": path}
         if orders.node > 0:
@@ -90,9 +87,16 @@ class Daemons:
                 opened.close()
 
     def _spawn(self, name: str, argv: Sequence[str], variables: Mapping[str, str]) -> Rank:
+        container = self._setting.interpreter.container
+        if container is not None:  # all ranks of the node are in it, and share its memory for messages
+            # From the only folder that surely exists on every node: daemons go where mpirun was started.
+            argv = ["/bin/sh", "-c", 'cd / && exec "$@"', "sh", *argv]
+            argv, variables = containers.enclose(
+                container, argv, variables, self._setting.machine, True, self._setting.runtime, self._folder
+            )
         # Numbered below zero: it is no rank of the user's.
         process = ranks.spawn(argv, variables, os.path.join(self._folder.logs, self._log))
-        rank = Rank(-1, process, tree.identity(process), self._log)
+        rank = Rank(-1, process, tree.identity(process), self._log, enclosed=container is not None)
         rank.watch = ranks.watch(process)
         self._enlist(name, rank)
         return rank
@@ -152,6 +156,14 @@ class Daemons:
     def _all_ended_well(self) -> bool:
         folder = self._folder
         return all(folder.read_rank_end(p.rank)[0] == 0 and folder.read_rank_exit(p.rank) for p in self._orders.ranks)
+
+
+def _reach(setting: Setting) -> list[list[str]]:
+    """How reach is run, where that is not as the agent would run it: in a container what is ours lies elsewhere."""
+    container = setting.interpreter.container
+    if container is None:
+        return []
+    return [[container.python, "-I", "-S", os.path.join(setting.runtime, "footplate", "node", "reach.py")]]
 
 
 def _found_with(launcher: mpi.Launcher, variables: dict[str, str]) -> dict[str, str]:

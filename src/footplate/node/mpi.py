@@ -115,6 +115,11 @@ def _asked(program: str) -> str | None:
         ).stdout  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
+    return kind_by_version(told)
+
+
+def kind_by_version(told: str) -> str | None:
+    """By what it says when it is asked for its version; None for what is no mpirun that we know."""
     if "Open MPI" in told:
         return "open4" if "(Open MPI) 4" in told or "(Open MPI) 3" in told else "open5"
     return "mpich" if "HYDRA" in told else None
@@ -195,14 +200,20 @@ _OPEN5 = {
 # ── What lies in the node's folder for it ─────────────────────────────────────────────────────────────────────────────
 
 
-def lay_out(orders: NodeOrders, folder: NodeFolder, argv: Sequence[str], variables: Mapping[str, str]) -> None:
-    """Write what mpirun, its daemons and its ranks need here."""
+def lay_out(
+    orders: NodeOrders,
+    folder: NodeFolder,
+    argv: Sequence[str],
+    variables: Mapping[str, str],
+    reach_argv: Sequence[str] = (sys.executable, "-I", "-S", os.path.abspath(reach.__file__)),
+) -> None:
+    """Write what mpirun, its daemons and its ranks need here. `reach_argv` is how reach is run where mpirun runs."""
     assert orders.mpi is not None
     os.makedirs(bin_folder(folder), exist_ok=True)
     for rank in orders.ranks:
         os.makedirs(os.path.dirname(os.path.join(folder.logs, rank.log)), exist_ok=True)
     places, slots = orders.mpi.places, orders.mpi.processes_per_node
-    _write(reach_program(folder), reach_text(folder), 0o700)
+    _write(reach_program(folder), reach_text(folder, reach_argv), 0o700)
     _write(rank_script(folder), rank_text(orders, folder, argv, variables), 0o700)
     _write(host_file(folder), "".join(f"{place.address} slots={slots}\n" for place in places), 0o600)
 
@@ -227,9 +238,8 @@ def host_file(folder: NodeFolder) -> str:
     return os.path.join(folder.tmp, "hosts")
 
 
-def reach_text(folder: NodeFolder) -> str:
-    words = [sys.executable, "-I", "-S", os.path.abspath(reach.__file__), reach_socket(folder)]
-    return f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
+def reach_text(folder: NodeFolder, argv: Sequence[str]) -> str:
+    return f'#!/bin/sh\nexec {shlex.join([*argv, reach_socket(folder)])} "$@"\n'
 
 
 def rank_text(orders: NodeOrders, folder: NodeFolder, argv: Sequence[str], variables: Mapping[str, str]) -> str:

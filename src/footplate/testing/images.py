@@ -18,6 +18,9 @@ NAME = "localhost/footplate-test-python:1"
 ENGINE = "docker" if os.environ.get("FOOTPLATE_TEST_ENGINE") == "docker" else "podman"
 """docker only for who has a daemon to spare: all of its containers and images are removed at the end."""
 
+_OF_THE_C_LIBRARY = ("libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1", "libm.so.6")
+"""What every image has with it, and wheels expect: empty by now, for all of it is in the C library itself."""
+
 PROGRAMS = ("sh", "cat", "env", "ls", "mkdir", "mv", "sleep")
 _LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "tkinter", "turtledemo", "__pycache__"}
 
@@ -123,4 +126,6 @@ def _libraries(programs: Iterable[str]) -> set[str]:
         words = line.split()
         paths = [word for word in words if word.startswith("/") and not word.endswith(":")]
         found.update(path for path in paths if os.path.exists(path))
-    return found
+    beside = [os.path.dirname(path) for path in found if os.path.basename(path) == "libc.so.6"]
+    rest = {os.path.join(folder, name) for folder in beside for name in _OF_THE_C_LIBRARY}
+    return found | {path for path in rest if os.path.exists(path)}

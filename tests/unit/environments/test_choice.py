@@ -188,6 +188,29 @@ def test_from_lines_are_pinned_and_stages_left_alone(python_image: str, tmp_path
         ContainerBuilder().lock(broken, Workshop(tmp_path / "e"), said.append)
 
 
+@pytest.mark.parametrize(
+    "line", ["COPY a.txt /a", "add --chown=1:1 a.txt b.txt /c/", 'COPY ["a.txt", "/a"]', "COPY \\\n  a.txt /a"]
+)
+def test_a_dockerfile_alone_has_nothing_to_copy_from(line: str, tmp_path: Path) -> None:
+    asked = {"base_dockerfile": f"FROM some\n{line}\n"}
+    with pytest.raises(InvalidInput, match=r"no folder from which 'a.txt' could be copied") as caught:
+        images.lock_base(Engine("none", "/none"), asked, "", Workshop(tmp_path), lambda _: None)
+    assert "from_local_directory" in (caught.value.hint or "")
+
+
+def test_what_a_dockerfile_alone_may_copy(python_image: str, tmp_path: Path) -> None:
+    text = f"FROM {python_image} AS first\nRUN echo a > /a\nFROM {python_image}\nCOPY --from=first /a /b\nRUN cat /b\n"
+    spec = EnvironmentSpec(builder="container", options={"docker": {"base_dockerfile": text}})
+    assert ContainerBuilder().lock(spec, Workshop(tmp_path / "e"), lambda _: None).builder == "container"
+
+
+def test_what_a_recipe_makes_is_not_for_images(python_image: str, tmp_path: Path) -> None:
+    docker = {"base_image": python_image}
+    spec = EnvironmentSpec(builder="container", requirements=("torch", "horovod"), options={"docker": docker})
+    with pytest.raises(InvalidInput, match="horovod is built from its source"):
+        ContainerBuilder().lock(spec, Workshop(tmp_path / "e"), lambda _: None)
+
+
 def test_an_image_without_python_is_refused(python_image: str, tmp_path: Path) -> None:
     docker = {"base_image": python_image, "interpreter": "/opt/conda/bin/python"}
     with pytest.raises(InvalidInput, match="has no Python that runs as '/opt/conda/bin/python'"):
