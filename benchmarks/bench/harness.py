@@ -65,7 +65,7 @@ class Check:
 
 @dataclass
 class Report:
-    """What one benchmark found. `ours` is the row that the others are compared with."""
+    """What one benchmark found. `ours` is the row that the others are compared with, if one is."""
 
     name: str
     title: str

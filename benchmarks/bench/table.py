@@ -28,7 +28,8 @@ def _rows(report: Report) -> list[str]:
     tail = "p5" if report.more_is_better else "p95"
     table = [("", f"median, {report.unit}", tail, "n", "× of ours", "")]
     for row in report.rows:
-        ratio = "" if row.who == report.ours else number(row.median / report.row(report.ours).median)
+        alone = report.ours in ("", row.who)  # without one of ours, rows are pairs, and the targets compare them
+        ratio = "" if alone else number(row.median / report.row(report.ours).median)
         table.append((row.who, number(row.median), number(report.tail(row)), str(len(row.samples)), ratio, row.note))
     return align(table)
 
