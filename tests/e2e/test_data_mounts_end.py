@@ -1,0 +1,118 @@
+"""A mount ends with its run, whoever was killed on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from azureml.core import Dataset, Datastore, Environment, Experiment, ScriptRunConfig, Workspace
+from azureml.exceptions import ActivityFailedException
+from footplate.data import mount
+from footplate.testing.web_server import WebServer
+
+pytestmark = pytest.mark.skipif(not mount.has_fuse() or os.geteuid() != 0, reason="needs FUSE")
+SCRIPT = """
+import os, sys, time
+data, started, go = sys.argv[1:]
+open(os.path.join(data, "first")).read()
+with open(started + ".part", "w") as file:
+    file.write(str(os.getpid()))
+os.rename(started + ".part", started)
+while not os.path.exists(go):
+    time.sleep(0.05)
+try:
+    print("then:", open(os.path.join(data, "then")).read())
+except OSError as error:
+    print("then:", error.strerror)
+"""
+
+
+@pytest.fixture
+def web() -> Iterator[WebServer]:
+    server = WebServer()
+    yield server
+    server.stop()
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def mounts_below(folder: Path) -> list[str]:
+    return [line for line in Path("/proc/self/mounts").read_text().splitlines() if f" {folder}/" in line]
+
+
+def who_holds(name: str, home: Path) -> list[int]:
+    """Processes that have a file of this name open, below the records of the mounts of this home."""
+    found = list[int]()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            held = [os.readlink(link) for link in (process / "fd").iterdir()]
+            if any(path.startswith(f"{home}/cache/data/mounts/") and path.endswith(name) for path in held):
+                found.append(int(process.name))
+    return found
+
+
+def keepers(home: Path) -> list[int]:
+    """The keeper, and then its child that serves: each has the keeper's lock open."""
+    return sorted(who_holds("/keeper.lock", home), key=lambda pid: Path(f"/proc/{pid}/stat").stat().st_ctime)
+
+
+def agent_of(run: str, home: Path) -> int:
+    (lock,) = (home / "work" / run).glob("*/agent.lock")
+    return int(json.loads(lock.read_text())["pid"])
+
+
+VICTIMS: dict[str, Callable[[str, Path, int], list[int]]] = {
+    "script": lambda run, home, script: [script],
+    "agent": lambda run, home, script: [agent_of(run, home)],
+    "server": lambda run, home, script: [int(json.loads((home / "server.json").read_text())["pid"])],
+    "keeper": lambda run, home, script: keepers(home)[:1],
+    "what serves": lambda run, home, script: keepers(home)[1:],
+    "keeper and what serves": lambda run, home, script: keepers(home),
+    "agent and keeper": lambda run, home, script: [agent_of(run, home), *keepers(home)[:1]],
+    "agent, keeper and what serves": lambda run, home, script: [agent_of(run, home), *keepers(home)],
+    "script and agent": lambda run, home, script: [agent_of(run, home), script],
+}
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_nothing_stays_mounted(workspace: Workspace, web: WebServer, home: Path, tmp_path: Path, victim: str) -> None:
+    here = Environment("here")
+    here.python.user_managed_dependencies, here.python.interpreter_path = True, sys.executable
+    web.serve("first", b"1")
+    web.serve("then", b"2")
+    site = Datastore.register_web(workspace, "site", web.address)
+    dataset = Dataset.File.from_files([(site, "first"), (site, "then")])
+    Path("src").mkdir()
+    Path("src/script.py").write_text(SCRIPT)
+    started, go = tmp_path / "started", tmp_path / "go"
+    arguments = [dataset.as_named_input("data").as_mount(), str(started), str(go)]
+    run = Experiment(workspace, "ends").submit(ScriptRunConfig("src", "script.py", arguments, environment=here))
+    wait_for(started.exists)
+    assert mounts_below(home)
+    pids = VICTIMS[victim](run.id, home, int(started.read_text()))
+    assert pids and len(keepers(home)) == 2
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    go.touch()
+    if "script" in victim:
+        with pytest.raises(ActivityFailedException):
+            run.wait_for_completion()
+    else:
+        run.wait_for_completion()
+        assert run.get_status() == "Completed"
+    wait_for(lambda: not mounts_below(home))
+    wait_for(lambda: not list((home / "cache/data/mounts").iterdir()))
+    wait_for(lambda: not who_holds("", home))
