@@ -5,6 +5,7 @@ What is mounted never changes, so the kernel is told to remember everything that
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import importlib
 import os
@@ -81,8 +82,14 @@ class Files(mfusepy.Operations):
         return handle
 
     def read(self, path: str, size: int, offset: int, fh: int) -> bytes:
+        """That it is here tells mfusepy that we read; `_Session` asks `read_into`."""
+        return os.pread(self._open[fh].file, size, offset)
+
+    def read_into(self, path: str, buffer: Any, offset: int, fh: int) -> int:
+        """How many bytes of the file are in the buffer now."""
         file = self._open[fh]
-        return self._told(path, lambda: file.read(offset, size))
+        self._told(path, lambda: file.bring(offset, len(buffer)))
+        return os.preadv(file.file, [buffer], offset)
 
     def release(self, path: str, fh: int) -> int:
         with self._lock:
@@ -116,6 +123,14 @@ class Files(mfusepy.Operations):
             raise mfusepy.FuseOSError(errno.EIO) from None
 
 
+class _Session(mfusepy.FUSE):
+    """Reads into the buffer that libfuse gives: bytes on their way would be copied once more."""
+
+    def read(self, path: bytes, buf: Any, size: int, offset: int, fip: Any) -> int:
+        buffer = (ctypes.c_char * size).from_address(ctypes.cast(buf, ctypes.c_void_p).value or 0)
+        return self.operations.read_into(path.decode(self.encoding, self.errors), buffer, offset, fip.contents.fh)
+
+
 def serve(tree: Tree, stores: Mapping[str, Store], cache: Cache, at: str, ready: Callable[[], None]) -> None:
     """Mount at `at`, or serve what is mounted if that is a device (`/dev/fd/…`), and return when it is unmounted.
 
@@ -123,4 +138,4 @@ def serve(tree: Tree, stores: Mapping[str, Store], cache: Cache, at: str, ready:
     """
     remember = {f"{what}_timeout": _REMEMBER_SECONDS for what in ("attr", "entry", "negative", "ac_attr")}
     options = {"foreground": True, "ro": True, "fsname": "footplate", "kernel_cache": True}
-    mfusepy.FUSE(Files(tree, stores, cache, ready), at, **options, **remember)
+    _Session(Files(tree, stores, cache, ready), at, **options, **remember)

@@ -20,31 +20,32 @@ AHEAD = 4
 
 
 class CachedFile:
-    """A file that is whole in the cache."""
+    """A file that is whole in the cache: `file` is open for reading."""
 
     def __init__(self, file: int) -> None:
-        self._file = file
+        self.file = file
 
-    def read(self, start: int, length: int) -> bytes:
-        return os.pread(self._file, length, start)
+    def bring(self, start: int, length: int) -> None:
+        """See that these bytes can be read from `file`."""
 
     def close(self) -> None:
-        os.close(self._file)
+        os.close(self.file)
 
 
 class BlockFile:
-    """A large file, of which the cache may have any part."""
+    """A large file, of which the cache may have any part: `file` has the bytes that were brought."""
 
     def __init__(self, store: Store, entry: Entry, cache: Cache, key: str, pool: ThreadPoolExecutor) -> None:
         self._store, self._entry, self._cache, self._key, self._pool = store, entry, cache, key, pool
         self._partial = cache.partial(key, entry)
+        self.file = self._partial.file
         self._lock, self._coming = threading.Lock(), dict[int, Future[None]]()
         self._next = 0
 
-    def read(self, start: int, length: int) -> bytes:
+    def bring(self, start: int, length: int) -> None:
         end = min(start + length, self._entry.size)
         if start >= end:
-            return b""
+            return
         first, last = start // self._partial.block, (end - 1) // self._partial.block
         wanted = [self._want(index) for index in range(first, last + 1)]
         if first <= self._next <= last + 1:  # in order so far
@@ -54,7 +55,6 @@ class BlockFile:
         for future in wanted:
             if future is not None:
                 future.result()
-        return os.pread(self._partial.file, end - start, start)
 
     def _want(self, index: int) -> Future[None] | None:
         """What brings the block; None when it is here."""
