@@ -16,7 +16,7 @@ from footplate.data import mount as mounts
 from footplate.data.base import SMALL
 from footplate.data.sysmount import is_mounted, unmount
 from footplate.domain.data import StoreSpec, place
-from footplate.errors import Conflict, NotFound
+from footplate.errors import Broken, Conflict, NotFound
 from footplate.testing.servers import RcloneS3, find_rclone
 from footplate.testing.web_server import WebServer
 
@@ -165,6 +165,14 @@ def test_what_cannot_be_read_is_an_error_that_is_explained(tmp_path: Path, cache
         with pytest.raises(OSError, match="Input/output error"):
             (mount.path / "a.txt").read_bytes()
         assert "there is no http://" in mount.problems()
+
+
+@needs_fuse
+def test_a_damaged_listing_is_an_error_before_anything_is_mounted(tmp_path: Path, cache: Cache, site: Site) -> None:
+    Path(site.listing).write_text("no listing\n")
+    with pytest.raises(Broken, match="not a whole listing"):
+        site.mount(tmp_path / "m", cache, how="fuse")
+    assert not (tmp_path / "m").exists()
 
 
 OWNER = """
