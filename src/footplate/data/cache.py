@@ -186,7 +186,7 @@ class Cache:
 
     def usage(self) -> Usage:
         found = list(self._objects())
-        held = sum(one.size for one in found if _is_held(one.path))
+        held = sum(one.size for one in found if _is_in_use(one.path))
         return Usage(len(found), sum(one.size for one in found), held, self.limit)
 
     def make_room(self, limit: int | None = None) -> int:
@@ -292,7 +292,8 @@ def _hash(file: int) -> str:
     return digest.hexdigest()
 
 
-def _is_held(path: str) -> bool:
+def _is_in_use(path: str) -> bool:
+    """Asked with an exclusive lock: who uses an object holds it together with all others who do."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Type, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
 from footplate.lazy import Deferred
 from footplate.sdk import metrics
-from footplate.sdk.exceptions import AzureMLException, Kinds, SnapshotException, UserErrorException
+from footplate.sdk.exceptions import Kinds, SnapshotException, UserErrorException
 from footplate.sdk.filters import Filter, filters
-from footplate.sdk.handle import RunHandle
+from footplate.sdk.logging_run import LoggingRun
 from footplate.sdk.status import TERMINAL
 
 if TYPE_CHECKING:
-    import io
     import uuid
 
     from footplate.domain import codec, records, specs
     from footplate.domain.stacks import ProcessStacks
-    from footplate.job.journal import Journal
     from footplate.sdk import (
         blobs,
         children,
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 else:
     # A training script that only logs needs none of these, and should not wait for them.
-    io, uuid = Deferred("io"), Deferred("uuid")
+    uuid = Deferred("uuid")
     codec, records, specs = (Deferred(f"footplate.domain.{name}") for name in ("codec", "records", "specs"))
     children, details, environment, files, follow, interactive = (
         Deferred(f"footplate.sdk.{name}")
@@ -54,7 +52,7 @@ TYPES: Dict[str, Type[Run]] = {}
 """The class for each type of run; what is not named here is a plain Run."""
 
 
-class Run(RunHandle):
+class Run(LoggingRun):
     """`Run(experiment, run_id)` is the run of that id, fetched."""
 
     @staticmethod
@@ -86,56 +84,6 @@ class Run(RunHandle):
         return Run.get_context(allow_offline=False)
 
     # ── metrics ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def _journal(self) -> Journal:
-        return recorder.open_recorder(self._session, self._id).journal
-
-    def log(self, name: str, value: Any, description: str = "", step: Optional[float] = None) -> None:
-        """One value of a series: a number, a string, a bool or None."""
-        self._journal.log(name, metrics.scalar(value, name), step, description or "")
-
-    def log_list(self, name: str, value: Iterable[Any], description: str = "") -> None:
-        values = metrics.scalars(value, name)
-        if values:
-            self._journal.log_list(name, values, description or "")
-
-    def log_row(self, name: str, description: Optional[str] = None, **kwargs: Any) -> None:
-        self._journal.log_row(name, metrics.row(kwargs, name), description or "")
-
-    def log_table(self, name: str, value: Mapping[str, Any], description: str = "") -> None:
-        self._journal.log_table(name, metrics.table(value, name), description or "")
-
-    def log_image(self, name: str, path: Optional[str] = None, plot: Any = None, description: str = "") -> None:
-        """A picture: a file (`path`), or anything with `savefig` (`plot`), matplotlib.pyplot itself included."""
-        if (path is None) == (plot is None):
-            raise AzureMLException(f"image {name!r} needs either path or plot", hint="give exactly one of the two")
-        artifact, content = files.image(name, path, plot)
-        self._log_artifact(name, artifact, content, "image", description)
-
-    def log_confusion_matrix(self, name: str, value: Any, description: str = "") -> None:
-        self._log_json(name, value, "confusion_matrix", description)
-
-    def log_accuracy_table(self, name: str, value: Any, description: str = "") -> None:
-        self._log_json(name, value, "accuracy_table", description)
-
-    def log_residuals(self, name: str, value: Any, description: str = "") -> None:
-        self._log_json(name, value, "residuals", description)
-
-    def log_predictions(self, name: str, value: Any, description: str = "") -> None:
-        self._log_json(name, value, "predictions", description)
-
-    def _log_json(self, name: str, value: Any, kind: str, description: str) -> None:
-        content = io.BytesIO(metrics.json_document(value, name).encode("utf-8"))
-        self._log_artifact(name, name, content, kind, description)
-
-    def _log_artifact(self, name: str, artifact: str, content: blobs.Source, kind: str, description: str) -> None:
-        files.upload(self._session, self._id, [(artifact, content)])
-        self._journal.log_artifact(name, files.clean_name(artifact), kind, description or "")
-
-    def flush(self, timeout_seconds: float = 300) -> None:
-        """Return when everything logged so far is with the server."""
-        recorder.flush_recorder(self._session, self._id)
 
     def get_metrics(
         self,
