@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from azureml.data.datapath import DataPath
 from azureml.train.estimator import Estimator
 from footplate import Experiment, Run, ScriptRunConfig, Workspace
 from footplate.sdk.exceptions import AzureMLException
+from footplate.sdk.run_configuration import PyTorchConfiguration
 
 RESUMES = """
     import os, sys
@@ -112,6 +114,35 @@ def test_a_lost_node_is_tried_again_and_finds_its_checkpoint(
     assert log == ["here is attempt 1", "──── attempt 2", "here is attempt 2"]
     assert bytes_of(run, "outputs/checkpoint.txt", tmp_path) == b"from one"
     assert any("attempt 2 begins by itself" in line.text for line in run.story())
+    until(lambda: not (home / "work" / run.id).exists())
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_restart_by_hand_finds_what_a_lost_node_had(
+    home: Path, workspace: Workspace, project: Path, tmp_path: Path, nodes: int
+) -> None:
+    """Its ranks do not listen: whoever follows the killed agent is killed as well, before it has saved anything."""
+    script = LOSES_ITS_AGENT.replace(
+        "time.sleep(300)", "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(300)"
+    )
+    job = PyTorchConfiguration("Gloo", node_count=nodes) if nodes > 1 else None
+    run = submit(workspace, project, script, distributed_job_config=job)
+    until((home / "work" / run.id / "node_0" / "wd" / "READY").exists)
+    until(lambda: run.get_status() == "Running")
+
+    def killed_until_lost() -> bool:
+        send_agent(home, run, signal.SIGKILL)
+        return run.get_status() == "Failed"
+
+    until(killed_until_lost, 120.0)
+    time.sleep(4)  # a person takes longer than whoever tidies up behind runs that are over
+    run.restart()
+    finish(run)
+    assert (run.get_status(), run.attempt) == ("Completed", 2), run.get_details()
+    assert sorted(run.get_metrics()["attempt"]) == sorted([1, 2] * nodes)
+    name = "user_logs/std_log.txt" if nodes == 1 else "user_logs/std_log_process_00.txt"
+    assert marks(bytes_of(run, name, tmp_path)) == ["here is attempt 1", "──── attempt 2", "here is attempt 2"]
+    assert bytes_of(run, "outputs/checkpoint.txt", tmp_path) == b"from one"
     until(lambda: not (home / "work" / run.id).exists())
 
 

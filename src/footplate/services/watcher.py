@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from footplate.domain import events, states
+from footplate.domain import ending, events, states
 from footplate.domain.records import Cause, NodeState, RunRecord, Stage
 from footplate.engines.base import Observation
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
@@ -25,6 +25,10 @@ log = logging.getLogger(__name__)
 
 FORGET_SECONDS = 60.0
 """How long the agents of a run that is over may take to clean up behind themselves."""
+
+KEEP_SECONDS = 7 * 24 * 3600.0
+"""How long the folder of a lost node is kept for somebody who restarts the run: nobody else can bring over what it has.
+The server that starts after that has it removed."""
 
 MAX_REVIVALS = 3
 
@@ -87,6 +91,8 @@ class Watcher:
 
     def conclude(self, record: RunRecord) -> None:
         """A run is over: have the engine forget its agents, as soon as they are gone."""
+        if _is_worth_keeping(record):
+            return
         for handle in [*self._earlier.pop(record.id, []), *([record.handle] if record.handle else [])]:
             self._to_forget[handle] = (record, time.monotonic() + FORGET_SECONDS)
             self._wake.set()
@@ -189,3 +195,10 @@ class Watcher:
             with contextlib.suppress(Conflict):
                 cause = Cause(states.NODE_LOST, f"lost node {node}: {why}", hint, node=node)
                 self._tell(record.id, events.Lost(node, cause), record.attempt)
+
+
+def _is_worth_keeping(record: RunRecord) -> bool:
+    """Whether a node was lost with what its ranks had made, and the next attempt could save that."""
+    lost = any(node.state is NodeState.LOST for node in record.nodes) and record.started is not None
+    fresh = time.time() - (record.ended or 0.0) < KEEP_SECONDS
+    return lost and fresh and ending.why_not_again(record) is None
