@@ -108,7 +108,7 @@ class Report:
                     "median": row.median,
                     "tail": self.tail(row),
                     "n": len(row.samples),
-                    "ratio": self.ratio(row.who),
+                    "ratio": self.ratio(row.who) if self.ours else None,
                     "note": row.note,
                     "samples": list(row.samples),
                 }
