@@ -23,7 +23,7 @@ from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
 from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
 from footplate.lazy import Deferred
-from footplate.node import gang, machine, outputs, prepare, salvage, sampler, setting, stacks, tree
+from footplate.node import containers, gang, machine, outputs, prepare, salvage, sampler, setting, stacks, tree
 from footplate.node.courier import Courier
 from footplate.node.crew import Crew
 from footplate.node.leases import Leases
@@ -266,6 +266,8 @@ class Agent:
             chosen = setting.for_ranks(interpreter, self._folder, self._orders, ours)
             if self._ports is not None:
                 self._ports.let_go()
+            if interpreter.container is not None:
+                self._warn(containers.hidden_gpus(interpreter.container.engine, self._orders.gpus or ()))
             self._crew.start(self._orders, chosen)
         except OSError as error:
             known = self._no_room(error)
@@ -275,6 +277,10 @@ class Agent:
         self._guard(self._crew.living())
         if self._data is not None:
             self._data.send_as_written()
+
+    def _warn(self, words: str | None) -> None:
+        if words is not None:
+            self._link.insist(lambda: self._link.warn(words))
 
     def _guard(self, pids: list[int]) -> None:
         """Mounts have to outlive these processes."""

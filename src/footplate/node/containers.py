@@ -96,8 +96,21 @@ def gpu_options(engine: str, root: str = "/") -> list[str]:
         return []
     if engine == "docker":
         return ["--gpus", "all"]
-    described = any(glob.glob(os.path.join(root, pattern)) for pattern in _CDI)
-    return ["--device", "nvidia.com/gpu=all"] if described else []
+    return ["--device", "nvidia.com/gpu=all"] if _are_described(root) else []
+
+
+def hidden_gpus(engine: str, gpus: Sequence[str], root: str = "/") -> str | None:
+    """Words for a run that was given GPUs which its container will not see."""
+    if not gpus or engine == "docker" or _are_described(root):
+        return None
+    return (
+        f"podman does not show {len(gpus)} of this machine's GPUs to the run's container, because they have no CDI "
+        "description; hint: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+    )
+
+
+def _are_described(root: str) -> bool:
+    return any(glob.glob(os.path.join(root, pattern)) for pattern in _CDI)
 
 
 def remove(program: str, folder: NodeFolder) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from footplate.environments.base import Container
-from footplate.node.containers import enclose, gpu_options
+from footplate.node.containers import enclose, gpu_options, hidden_gpus
 from footplate.node.workdir import NodeFolder
 
 BOX = Container("podman", "/usr/bin/podman", "sha256:abc", "/opt/python", "4g", ("--cap-add", "X"), ("/prefix",))
@@ -72,7 +72,13 @@ def test_gpus(tmp_path: Path) -> None:
     (tmp_path / "dev" / "nvidiactl").touch()
     assert gpu_options("docker", root) == ["--gpus", "all"]
     assert gpu_options("podman", root) == []
+    words = hidden_gpus("podman", ["GPU-1", "GPU-2"], root)
+    assert words is not None
+    assert "2 of this machine's GPUs" in words
+    assert "nvidia-ctk cdi generate" in words
+    assert hidden_gpus("docker", ["GPU-1"], root) is hidden_gpus("podman", [], root) is None
     (tmp_path / "etc" / "cdi").mkdir(parents=True)
     (tmp_path / "etc" / "cdi" / "nvidia.yaml").touch()
     assert gpu_options("podman", root) == ["--device", "nvidia.com/gpu=all"]
+    assert hidden_gpus("podman", ["GPU-1"], root) is None
     assert gpu_options("docker", root) == ["--gpus", "all"]

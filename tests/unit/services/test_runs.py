@@ -68,10 +68,11 @@ def test_what_cannot_work_is_refused_before_anything_is_stored(house: House) -> 
 
 def test_a_cluster_runs_at_most_max_nodes_and_the_rest_wait_with_reason_and_position(house: House) -> None:
     house.services.computes.put(house.workspace, "small", max_nodes=1)
-    for name in ("r1", "r2", "r3"):
-        house.submit(name, target="small")
+    house.submit("r1", target="small")
     house.until_launched("r1")
-    house.bulletin.until(lambda: house.services.orchestrator.waiting("r3") is not None)
+    for name in ("r2", "r3"):  # one after the other: a run is in the line when its environment is known
+        house.submit(name, target="small")
+        house.bulletin.until(lambda name=name: house.services.orchestrator.waiting(name) is not None)
     waiting = house.services.runs.view("r3").waiting
     assert waiting is not None and waiting.position == 2
     assert waiting.reason == "1 of 1 node of 'small' is busy, and 1 run waits before it"
