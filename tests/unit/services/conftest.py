@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -49,7 +50,8 @@ class FakeEngine:
 
 
 class Bulletin:
-    """A hub for tests: `until` waits, without sleeping, for something that is published to become true."""
+    """A hub for tests: `until` waits for something to become true. It looks when something is published and, for what
+    the services do besides, every moment."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -59,8 +61,11 @@ class Bulletin:
             self._changed.notify_all()
 
     def until(self, true: Callable[[], bool], timeout: float = 20.0) -> None:
+        end = time.monotonic() + timeout
         with self._changed:
-            assert self._changed.wait_for(true, timeout), "it did not happen in time"
+            while not true():
+                assert time.monotonic() < end, "it did not happen in time"
+                self._changed.wait(0.02)
 
 
 @dataclass
