@@ -96,7 +96,9 @@ def test_a_sender_that_was_killed_leaves_what_has_gone_to_the_next(line: Line, s
     line.proxy.sent = 0
     counted = list[int]()
     open_store(line.spec).put("deep/x y", source, count=counted.append, notes=str(notes))
-    if line.spec.kind != "s3":  # rclone refuses to put parts together of which one was cut, and then all go again
+    # rclone refuses to put parts together after this, whatever their tags, and then all go again. moto's server, tried
+    # by hand, took the missing ones alone.
+    if line.spec.kind != "s3":
         assert line.proxy.sent < SIZE - PART + 100_000, "it began anew"
         assert sum(counted) == SIZE, "what had gone before is progress, too"
     assert open_store(line.near).read("deep/x y") == source.read_bytes()

@@ -40,6 +40,12 @@ def test_what_the_machine_does_not_have_is_a_warning_on_the_run(workspace: Works
     assert "1 GPU (it has none)" in words
 
 
+def test_a_size_that_nobody_knows_is_a_warning_on_the_run(workspace: Workspace, project: Path) -> None:
+    run = finish(submit(workspace, project, "print(1)", compute_target=cluster(workspace, vm_size="STANDRAD_NC6")))
+    words = " ".join(warning["message"] for warning in run.get_details()["warnings"])
+    assert "size STANDRAD_NC6, and what such a node has is not known (is it STANDARD_NC6?)" in words
+
+
 @pytest.mark.skipif(bool(machine_shape().gpus), reason="this machine has GPUs")
 def test_unless_the_home_wants_exact_shapes(home: Path, workspace: Workspace, project: Path) -> None:
     (home / "settings.ini").write_text("[computes]\nshapes = exact\n")

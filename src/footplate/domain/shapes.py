@@ -1,7 +1,7 @@
 """Machine sizes by name: what a node of a cluster is asked to be like.
 
 The names are a cloud's, and scripts are full of them; the figures are those that it publishes. A name that is not known
-asks for nothing.
+asks for nothing, and runs there are told so.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import time
 from collections.abc import Callable
@@ -137,9 +138,15 @@ class ComputeService:
         size = str(target.options.get("vm_size") or "")
         shape = shapes.shape_of(size)
         missing = shapes.lacks(shape, there) if shape is not None else []
-        if not missing:
+        if not size or (shape is not None and not missing):
             return []
-        words = f"{target.name!r} asks for nodes of size {size}, and this machine does not have {', '.join(missing)}"
+        if shape is None:
+            words = f"{target.name!r} asks for nodes of size {size}, and what such a node has is not known"
+            close = difflib.get_close_matches(size.upper(), shapes.names(), 1, 0.8)
+            words += f" (is it {close[0]}?)" if close else ""
+        else:
+            has_not = ", ".join(missing)
+            words = f"{target.name!r} asks for nodes of size {size}, and this machine does not have {has_not}"
         if read_settings(self._home).shapes == "exact":
             raise InvalidInput(words, "give the cluster another vm_size, or set shapes = nearest in settings.ini")
         return [f"{words}: the run uses what there is"]

@@ -14,6 +14,7 @@ WHOLE = {
     "s3": {"bucket": "b"},
     "gcs": {"bucket": "b"},
     "http": {},
+    "server": {"url": "http://host:8000", "workspace": "w", "datastore": "d"},
     "sql": {"dialect": "sqlite", "database": "/data/shop.db"},
 }
 
