@@ -30,6 +30,7 @@ from typing import Any
 from footplate.data.sysmount import unmount
 
 _LOOK_SECONDS = 0.5
+_PLACE = "mount.json"
 
 
 def main() -> None:
@@ -57,20 +58,31 @@ def main() -> None:
 
 
 def _end(record: str, at: str, child: int | None) -> None:
-    unmount(at)
+    """An owner that has closed the mount has taken the record away before it let go of its lock: then there is nothing
+    left to do here, and what is mounted at the same place by now is another's."""
+    ours = os.path.exists(f"{record}/{_PLACE}")
+    if ours:
+        unmount(at)
     if child is not None:
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGTERM)
         os.waitpid(child, 0)
-    remove(record, at)
+    if ours:
+        remove(record, at)
+    else:
+        _forget(record)
 
 
 def remove(record: str, at: str) -> None:
     """Take away the empty folder, or file, that was mounted on, and the record. What is gone already is no error."""
     with suppress(OSError):
         os.rmdir(at) if os.path.isdir(at) else os.path.getsize(at) or os.unlink(at)
+    _forget(record)
+
+
+def _forget(record: str) -> None:
     with suppress(OSError):
-        for name in os.listdir(record):
+        for name in sorted(os.listdir(record), key=lambda name: name != _PLACE):  # without it nothing is ours any more
             os.unlink(f"{record}/{name}")
         os.rmdir(record)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -322,6 +323,20 @@ def test_what_is_lent_may_be_changed_and_the_cache_is_as_it_was(tmp_path: Path, 
             site.web.files.clear()
         assert not (tmp_path / "m").exists()
     assert cache.verify() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to mount")
+def test_a_late_keeper_leaves_alone_what_others_have_mounted_there_since(tmp_path: Path, cache: Cache) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("alpha")
+    with mount_folder(StoreSpec("folder", {"path": str(tmp_path / "data")}), "", tmp_path / "m", cache) as mount:
+        record = tmp_path / "record"  # whose owner has closed it while its keeper was still being loaded
+        record.mkdir()
+        task = json.dumps({"record": str(record), "at": str(mount.path), "view": None})
+        argv = [sys.executable, "-m", "footplate.data.keeper"]
+        subprocess.run(argv, input=task + "\n", text=True, check=True, timeout=PATIENCE)
+        assert (mount.path / "a.txt").read_text() == "alpha"
+        assert not record.exists()
 
 
 def test_data_of_this_machine_is_not_lent(tmp_path: Path, cache: Cache, site: Site) -> None:
