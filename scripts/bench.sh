@@ -1,7 +1,8 @@
 #!/bin/sh
-# The benchmarks are a project of their own, with their own lock and environment: their peers are large.
+# The benchmarks are a project of their own, with their own lock and environment: their peers are large. One is Azurite.
 set -eu
 cd "$(dirname "$0")/.."
 .uv/bin/python scripts/uv_like_pip.py sync --frozen --quiet --compile-bytecode --project benchmarks
+sh scripts/node_packages.sh
 cd benchmarks
 exec .venv/bin/python -m bench "$@"

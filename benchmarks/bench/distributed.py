@@ -83,7 +83,7 @@ the one quicker than the other. It is what a person could set, and does not.
 The clock starts before `submit`, or before the program, and ends when the last rank is past its first collective.
 
 Steps a second are all_reduces of 1 MB for some seconds after a warm-up, by hand as plain processes with the variables
-of torch and the same addresses.
+of torch and the same addresses, each in a session of its own, as torchrun has its ranks: Linux shares cores by session.
 """
 
 
@@ -159,7 +159,13 @@ class Stage:
 
         def start(marks: Path) -> None:
             processes = [
-                subprocess.Popen([*command, str(marks)], env={**common, **variables}, cwd=self.source, **quiet)
+                subprocess.Popen(
+                    [*command, str(marks)],
+                    env={**common, **variables},
+                    cwd=self.source,
+                    start_new_session=bool(each),
+                    **quiet,
+                )
                 for command, variables in zip(commands, own, strict=True)
             ]
             for process in processes:
@@ -233,7 +239,7 @@ def _steps(report: Report, stage: Stage, python: str, ranks: int) -> None:
     hand = stage.by_hand(*[[python, "steps.py"]] * ranks, each=each)
     names = f"footplate, steps a second, {ranks} ranks", f"by hand, steps a second, {ranks} ranks"
     samples = interleave(
-        stage.options.pick(3, 1),
+        stage.options.pick(5, 1),
         {names[0]: lambda: min(stage.marks(ranks, ours)[1]), names[1]: lambda: min(stage.marks(ranks, hand)[1])},
     )
     report.rows += [Row(who, values, "more is better") for who, values in samples.items()]

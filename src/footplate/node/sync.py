@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,9 @@ from footplate.node.workdir import NodeFolder, regular_files
 
 PIECE = 1 << 20
 """The most that one request carries."""
+
+_SAMPLES_SECONDS = 5.0
+"""How often samples of the machine are sent. Nobody waits for them, and each request takes time from the training."""
 
 _GLANCE = 32 * slots.SLOT
 _TAIL = 256
@@ -56,16 +60,24 @@ class Shipper:
         self._logs: dict[str, _Log] = {}
         self._journals: dict[str, int] = dict(orders.shipped.get("journals") or {})
         self._refused: set[str] = set()
+        self._samples_due = 0.0
 
     def ship(self, writers_are_dead: bool = False) -> bool:
         """One pass over everything; says whether anything was sent."""
         sent = False
         for name, path in self._log_files():
             sent = self._unless_refused(name, lambda n=name, p=path: self._ship_log(n, p)) or sent
+        now = time.monotonic()
         for run, writer in self._writers():
+            samples = self._are_samples(run, writer)
+            if samples and now < self._samples_due and not writers_are_dead:
+                continue
             read = slots.everything if writers_are_dead else _finished
             key = f"{run}/{writer}"
-            sent = self._unless_refused(key, lambda r=run, w=writer, f=read: self._ship_journal(r, w, f)) or sent
+            if self._unless_refused(key, lambda r=run, w=writer, f=read: self._ship_journal(r, w, f)):
+                sent = True
+                if samples:
+                    self._samples_due = now + _SAMPLES_SECONDS
         return sent
 
     def _unless_refused(self, name: str, send: Callable[[], bool]) -> bool:
@@ -136,6 +148,10 @@ class Shipper:
         runs = sorted(os.listdir(self._folder.journals))
         return [(run, writer) for run in runs for writer in slots.writers(os.path.join(self._folder.journals, run))]
 
+    def _are_samples(self, run: str, writer: str) -> bool:
+        """Of the machine, taken by the agent."""
+        return run == self._run and writer.startswith(self._system)
+
     def _ship_journal(self, run: str, writer: str, read: Callable[[str, int, int], bytes]) -> bool:
         base, key = os.path.join(self._folder.journals, run, writer), f"{run}/{writer}"
         data = read(base + ".slots", self._journals.get(key + ".slots", 0), PIECE)
@@ -151,9 +167,8 @@ class Shipper:
     def _send_journal(self, run: str, writer: str, part: str, data: bytes) -> bool:
         key = f"{run}/{writer}.{part}"
         offset = self._journals.get(key, 0)
-        system = run == self._run and writer.startswith(self._system)
         try:
-            self._link.append_journal(run, writer, part, offset, data, system)
+            self._link.append_journal(run, writer, part, offset, data, self._are_samples(run, writer))
         except Conflict as error:
             self._journals[key] = _agreed(error, offset)
             return False
