@@ -47,8 +47,10 @@ class Shipper:
         orders: NodeOrders,
         say: Callable[[str], None],
         bases: Mapping[str, int] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._link = link
+        self._clock = clock
         self._folder = folder
         self._run = orders.run
         self._system = f"node_{orders.node}"
@@ -67,7 +69,7 @@ class Shipper:
         sent = False
         for name, path in self._log_files():
             sent = self._unless_refused(name, lambda n=name, p=path: self._ship_log(n, p)) or sent
-        now = time.monotonic()
+        now = self._clock()
         for run, writer in self._writers():
             samples = self._are_samples(run, writer)
             if samples and now < self._samples_due and not writers_are_dead:

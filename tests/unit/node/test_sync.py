@@ -57,6 +57,7 @@ class World:
         self.watched.mkdir()
         self.server = Server()
         self.said: list[str] = []
+        self.now = 100.0
 
     def shipper(self, **shipped: Any) -> Shipper:
         orders = NodeOrders(
@@ -64,7 +65,7 @@ class World:
             snapshot=None, variables={}, watch=("logs",), shipped=shipped,
         )  # fmt: skip
         link: Any = self.server
-        return Shipper(link, self.folder, orders, self.said.append)
+        return Shipper(link, self.folder, orders, self.said.append, clock=lambda: self.now)
 
     def ship_all(self, shipper: Shipper, dead: bool = False) -> None:
         while shipper.ship(dead):
@@ -176,6 +177,18 @@ def test_holes_are_shipped_only_when_the_writer_is_dead(world: World) -> None:
     world.ship_all(shipper, dead=True)
     assert len(world.server.journals["run_1/rank_0.slots"]) == 5 * 32
     journal.close()
+
+
+def test_samples_of_the_machine_go_at_once_then_every_five_seconds_and_all_of_them_at_the_end(world: World) -> None:
+    journal = Journal(os.path.join(world.folder.journals, "run_1"), "node_0")
+    shipper, shipped = world.shipper(), list[int]()
+    for now, dead in ((100.0, False), (104.9, False), (105.0, False), (106.0, False), (106.0, True)):
+        world.now = now
+        journal.log("cpu", now)
+        world.ship_all(shipper, dead)
+        shipped.append(len(world.server.journals["run_1/node_0.slots"]) // 32 - 1)  # the first slot names the series
+    journal.close()
+    assert shipped == [1, 1, 3, 3, 5]
 
 
 def test_a_journal_longer_than_a_piece(world: World) -> None:
