@@ -10,12 +10,13 @@ import builtins
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from functools import cached_property
 from heapq import merge as merge_sorted
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, select, update
+from sqlalchemy import Connection, Executable, RowMapping, func, select, update
 
 from footplate.domain.records import Stage
 from footplate.errors import InvalidInput
@@ -125,11 +126,14 @@ class Metrics:
             | asdict(summary)
             for name, summary in changed.items()
         ]
+        connection.execute(self._saving, rows)
+
+    @cached_property
+    def _saving(self) -> Executable:
+        """Made once: that takes longer than carrying it out."""
         statement = self._database.insert(series)
         updated = {name: statement.excluded[name] for name in _SUMMARY}
-        connection.execute(
-            statement.on_conflict_do_update(index_elements=["run", "system", "name"], set_=updated), rows
-        )
+        return statement.on_conflict_do_update(index_elements=["run", "system", "name"], set_=updated)
 
     # ── Read ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
