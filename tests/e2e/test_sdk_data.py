@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.server
 import json
 import os
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,14 +45,6 @@ def folder(tmp_path: Path) -> Path:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(name)
     return root
-
-
-@pytest.fixture
-def here() -> Environment:
-    environment = Environment("here")
-    environment.python.user_managed_dependencies = True
-    environment.python.interpreter_path = sys.executable
-    return environment
 
 
 def run_script(workspace: Workspace, text: str, arguments: list[Any], here: Environment, **more: Any) -> Run:

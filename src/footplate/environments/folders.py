@@ -19,7 +19,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,6 +28,7 @@ from footplate.environments.base import Say
 from footplate.environments.disk import own_size
 
 MARKER = ".footplate-complete"
+_CACHES_LOCK = ".caches.lock"
 Make = Callable[[Path, int], "dict[str, Any] | None"]
 """Makes the environment in the folder, given the lock that is held; what it returns is kept in the marker."""
 
@@ -36,7 +37,7 @@ def use(root: Path, lock: Lock, say: Say, make: Make) -> Path:
     """The folder of the environment, made by `make` if no whole one is there. Notes the use."""
     found = _whole(root, lock.digest)
     if found is None:
-        with _turn(root, lock.digest, say) as held:
+        with turn(root / f"{lock.digest}.lock", say, "another process is building this environment") as held:
             found = _whole(root, lock.digest) or _make(root, lock, say, make, held)
     with contextlib.suppress(OSError):  # of another user, who shares it read-only: its last use is theirs to note
         os.utime(found / MARKER)
@@ -100,18 +101,23 @@ def read_marker(folder: Path) -> dict[str, Any] | None:
 
 
 @contextmanager
-def _turn(root: Path, digest: str, say: Say) -> Generator[int]:
-    root.mkdir(parents=True, exist_ok=True)
-    held = os.open(root / f"{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def turn(path: Path, say: Say, why: str, how: int = fcntl.LOCK_EX) -> Generator[int]:
+    """Hold the lock at `path`; who has to wait for it says why."""
+    held = _open_lock(path)
     try:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(held, how | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("waiting: another process is building this environment")
-            fcntl.flock(held, fcntl.LOCK_EX)
+            say(f"waiting: {why}")
+            fcntl.flock(held, how)
         yield held
     finally:
         os.close(held)
+
+
+def _open_lock(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _make(root: Path, lock: Lock, say: Say, make: Make, held: int) -> Path:
@@ -156,25 +162,15 @@ def _write_marker(folder: Path, lock: Lock, facts: dict[str, Any]) -> None:
     os.replace(aside, folder / MARKER)
 
 
-@contextmanager
-def building(root: Path, say: Say) -> Generator[None]:
+def building(root: Path, say: Say) -> AbstractContextManager[int]:
     """For who builds from the caches: nothing is cleared meanwhile."""
-    held = _open_caches_lock(root)
-    try:
-        try:
-            fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("waiting: the caches are being cleared")
-            fcntl.flock(held, fcntl.LOCK_SH)
-        yield
-    finally:
-        os.close(held)
+    return turn(root / _CACHES_LOCK, say, "the caches are being cleared", fcntl.LOCK_SH)
 
 
 @contextmanager
 def clearing(root: Path) -> Generator[bool]:
     """For who clears the caches: whether nobody builds; if so, nobody begins to until this ends."""
-    held = _open_caches_lock(root)
+    held = _open_lock(root / _CACHES_LOCK)
     try:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -184,11 +180,6 @@ def clearing(root: Path) -> Generator[bool]:
             yield True
     finally:
         os.close(held)
-
-
-def _open_caches_lock(root: Path) -> int:
-    root.mkdir(parents=True, exist_ok=True)
-    return os.open(root / ".caches.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 # ── Looking and clearing away ─────────────────────────────────────────────────────────────────────────────────────────

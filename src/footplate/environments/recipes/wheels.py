@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -13,7 +12,7 @@ import subprocess
 import sysconfig
 import tarfile
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ _ERROR = re.compile(r"(^|: )(fatal )?(error|Error)\b")
 def wheel_of(recipe: Mapping[str, Any], pins: str, python: str, root: Path, say: Say, held: int) -> Path:
     """The wheel of a locked recipe for this interpreter. `pins` are installed beside it while it is built."""
     shelf = root / STORE / _key(recipe, python)
-    with _turn(shelf, say):
+    with folders.turn(Path(f"{shelf}.lock"), say, "another process is building the same wheel"):
         found = sorted(shelf.glob("*.whl"))
         if found:
             os.utime(shelf)  # its last use
@@ -49,21 +48,6 @@ def _key(recipe: Mapping[str, Any], python: str) -> str:
     tag = subprocess.run([python, "-I", "-S", "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     content = [recipe, tag, sysconfig.get_platform()]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-@contextlib.contextmanager
-def _turn(shelf: Path, say: Say) -> Generator[None]:
-    shelf.parent.mkdir(parents=True, exist_ok=True)
-    lock = os.open(f"{shelf}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("waiting: another process is building the same wheel")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
 
 
 def _keep(wheel: Path, shelf: Path) -> Path:
