@@ -33,6 +33,7 @@ BENCHMARKS = (
     "idle_server",
     "environments",
     "distributed",
+    "throughput",
     "data_transfer",
     "data_mount",
     "table_filter",

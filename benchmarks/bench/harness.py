@@ -149,6 +149,22 @@ def interleave(
     return {who: tuple(values) for who, values in samples.items()}
 
 
+def pairs(rounds: int, contestants: dict[str, Callable[[], float]]) -> dict[str, tuple[float, ...]]:
+    """Two contestants, one right after the other, each of them first in every other round."""
+    samples: dict[str, list[float]] = {who: [] for who in contestants}
+    for turn in range(rounds):
+        for who in list(contestants)[:: 1 if turn % 2 == 0 else -1]:
+            samples[who].append(contestants[who]())
+    return {who: tuple(values) for who, values in samples.items()}
+
+
+def confidence(ordered: Sequence[float]) -> tuple[float, float]:
+    """Between these two of the ordered samples the true median lies, with 95 %: so many coins fall on one side."""
+    count = len(ordered)
+    reach = int(1.96 * count**0.5 / 2 + 0.5)
+    return ordered[max(0, count // 2 - reach)], ordered[min(count - 1, count // 2 + reach)]
+
+
 def wait_for(what: str, probe: Callable[[], Any], limit: float = 60.0, pause: float = 0.002) -> Any:
     """The first answer of `probe` that is not None."""
     end = time.monotonic() + limit

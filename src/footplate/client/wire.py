@@ -57,7 +57,7 @@ def parse_endpoint(url: str) -> Endpoint:
         port = parts.port
     except ValueError as error:
         raise InvalidInput(f"{url!r} is not a server's address: {error}", hint) from None
-    if parts.scheme == "unix" and parts.path.startswith("/") and not parts.netloc:
+    if url.startswith("unix:///"):
         return Endpoint(url, socket=unquote(url[len("unix://") :], errors="surrogateescape"))
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidInput(f"{url!r} is not a server's address", hint)

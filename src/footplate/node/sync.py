@@ -17,8 +17,9 @@ from footplate.node.workdir import NodeFolder, regular_files
 PIECE = 1 << 20
 """The most that one request carries."""
 
-_SAMPLES_SECONDS = 5.0
-"""How often samples of the machine are sent. Nobody waits for them, and each request takes time from the training."""
+_SAMPLES_SECONDS = 6.0
+"""How often samples of the machine are sent: with every other heartbeat, as a server that is awake answers with half
+the effort. Nobody waits for them, and each request takes time from the training."""
 
 _GLANCE = 32 * slots.SLOT
 _TAIL = 256

@@ -206,7 +206,7 @@ class _Serving:
             os.unlink(self._path)
         self._hub.close()
         for listener in self._listeners:
-            listener.should_exit = True
+            listener.leave()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _watch(self, inode: int | None) -> None:
@@ -253,6 +253,15 @@ class Listener(uvicorn.Server):
             )
         )
         self.door = door
+        self._over = asyncio.Event()
+
+    def leave(self) -> None:
+        self.should_exit = True
+        self._over.set()
+
+    async def main_loop(self) -> None:
+        # uvicorn's own looks ten times a second whether it is to end, and takes that time from whoever trains here.
+        await self._over.wait()
 
     def capture_signals(self) -> AbstractContextManager[None]:  # pyright: ignore[reportIncompatibleMethodOverride]
         return contextlib.nullcontext()

@@ -302,7 +302,9 @@ def test_token_that_would_break_the_request_is_refused(token):
         Transport("http://localhost:1", token)
 
 
-@pytest.mark.parametrize("url", ["", "server:80", "ftp://x", "unix://relative/path", "http://", "http://h:port"])
+@pytest.mark.parametrize(
+    "url", ["", "server:80", "ftp://x", "unix://relative/path", "unix:/a/b", "http://", "http://h:port"]
+)
 def test_wrong_address_is_refused_by_name(url):
     with pytest.raises(InvalidInput, match="is not a server's address"):
         parse_endpoint(url)

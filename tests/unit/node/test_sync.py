@@ -179,10 +179,10 @@ def test_holes_are_shipped_only_when_the_writer_is_dead(world: World) -> None:
     journal.close()
 
 
-def test_samples_of_the_machine_go_at_once_then_every_five_seconds_and_all_of_them_at_the_end(world: World) -> None:
+def test_samples_of_the_machine_go_at_once_then_every_six_seconds_and_all_of_them_at_the_end(world: World) -> None:
     journal = Journal(os.path.join(world.folder.journals, "run_1"), "node_0")
     shipper, shipped = world.shipper(), list[int]()
-    for now, dead in ((100.0, False), (104.9, False), (105.0, False), (106.0, False), (106.0, True)):
+    for now, dead in ((100.0, False), (105.9, False), (106.0, False), (107.0, False), (107.0, True)):
         world.now = now
         journal.log("cpu", now)
         world.ship_all(shipper, dead)
