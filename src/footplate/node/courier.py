@@ -14,12 +14,18 @@ from collections.abc import Callable
 
 from footplate.domain.records import Cause
 from footplate.errors import Broken, FootplateError, OutOfSpace, Unavailable
+from footplate.node import machine
 from footplate.node.link import Abandoned, Link
 from footplate.node.sync import Shipper
 
 HEARTBEAT_SECONDS = 3.0
 _BUSY_PAUSE = 0.05
 _IDLE_PAUSE = 0.15
+_QUIET_PAUSE = 0.5
+_QUIET_SECONDS = 2.0
+"""When nothing has grown for so long, looks are further apart: each takes a core from a rank for a moment, and whoever
+waits for the next line waits for it a blink longer."""
+
 _LONGEST_PAUSE = 2.0
 _SHARE = 0.002
 """The part of one processor that looking for news may cost: the more there is to look at, the less often it is done."""
@@ -52,6 +58,7 @@ class Courier:
         self._wake = threading.Event()
         self._finishing = False
         self._next_beat = time.monotonic() + HEARTBEAT_SECONDS
+        self._last_news = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
 
     def start(self) -> None:
@@ -69,6 +76,7 @@ class Courier:
         self._thread.join()
 
     def _run(self) -> None:
+        machine.step_back()
         try:
             self._go_on()
         except Abandoned:
@@ -104,9 +112,11 @@ class Courier:
             self._ask(self._beat)
         began = time.thread_time()
         if self._shipper.ship(writers_are_dead=finishing):
+            self._last_news = time.monotonic()
             return 0.0 if finishing else _BUSY_PAUSE
         cost = time.thread_time() - began
-        return min(max(_IDLE_PAUSE, cost / _SHARE), _LONGEST_PAUSE)
+        is_quiet = time.monotonic() - self._last_news >= _QUIET_SECONDS
+        return min(max(_QUIET_PAUSE if is_quiet else _IDLE_PAUSE, cost / _SHARE), _LONGEST_PAUSE)
 
     def _beat(self) -> bool:
         stop, questions = self._link.beat()

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from footplate.job.journal import Journal
-from footplate.node import gpus, tree
+from footplate.node import gpus, machine, tree
 from footplate.node.workdir import see_installed_packages
 
 OFTEN_SECONDS, SELDOM_SECONDS = 1.0, 5.0
-OFTEN_FOR_SECONDS = 30.0
 _START_SECONDS = 0.3
 """Left to the ranks' own start: nothing of a run is worth seeing earlier, and the import of psutil is not free."""
 
@@ -43,12 +42,13 @@ class Sampler:
         self._thread.join()
 
     def _run(self) -> None:
+        machine.step_back()
         self._over.wait(_START_SECONDS)
-        machine, devices, began = _Machine(self._disk), _Gpus(self._gpus), time.monotonic()
+        host, devices, ranks, began = _Machine(self._disk), _Gpus(self._gpus), _Ranks(), time.monotonic()
         try:
             while not self._over.wait(_pause(time.monotonic() - began)):
-                self._write({**machine.sample(), **devices.sample(), "process_tree_rss_bytes": _resident()})
-            self._write({**machine.sample(), **devices.sample()})
+                self._write({**host.sample(), **devices.sample(), **ranks.sample()})
+            self._write({**host.sample(), **devices.sample()})
         except OSError:
             pass  # a full disk: the ranks will say it louder
         finally:
@@ -60,19 +60,8 @@ class Sampler:
 
 
 def _pause(elapsed: float) -> float:
-    return OFTEN_SECONDS if elapsed < OFTEN_FOR_SECONDS else SELDOM_SECONDS
-
-
-def _resident() -> float:
-    """Memory of the ranks and all they started; shared pages count for each who has them."""
-    total = 0
-    for pid in tree.below(os.getpid()):
-        try:
-            with open(f"/proc/{pid}/statm", "rb") as file:
-                total += int(file.read().split()[1]) * _PAGE
-        except (OSError, IndexError):
-            continue
-    return float(total)
+    """A tenth of the time that has gone by: a short run has a curve, a long one is left in peace."""
+    return min(max(OFTEN_SECONDS, elapsed / 10), SELDOM_SECONDS)
 
 
 def preload() -> Any:
@@ -103,6 +92,27 @@ class _Machine:
         if network is not None:
             values.update(network_received_bytes=network.bytes_recv, network_sent_bytes=network.bytes_sent)
         return values
+
+
+class _Ranks:
+    """Memory of the ranks and all they started; shared pages count for each who has them."""
+
+    def __init__(self) -> None:
+        self._pids: list[int] = []
+        self._next = 0.0
+
+    def sample(self) -> dict[str, float]:
+        if time.monotonic() >= self._next:  # who is there is the expensive question
+            self._pids, self._next = tree.below(os.getpid()), time.monotonic() + SELDOM_SECONDS
+        return {"process_tree_rss_bytes": float(sum(_resident(pid) for pid in self._pids))}
+
+
+def _resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * _PAGE
+    except (OSError, IndexError):
+        return 0
 
 
 class _Gpus:

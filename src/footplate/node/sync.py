@@ -66,7 +66,7 @@ class Shipper:
         self._samples_due = 0.0
 
     def ship(self, writers_are_dead: bool = False) -> bool:
-        """One pass over everything; says whether anything was sent."""
+        """One pass over everything; says whether anything was sent that there may be more of at once."""
         sent = False
         for name, path in self._log_files():
             sent = self._unless_refused(name, lambda n=name, p=path: self._ship_log(n, p)) or sent
@@ -78,9 +78,9 @@ class Shipper:
             read = slots.everything if writers_are_dead else _finished
             key = f"{run}/{writer}"
             if self._unless_refused(key, lambda r=run, w=writer, f=read: self._ship_journal(r, w, f)):
-                sent = True
                 if samples:
                     self._samples_due = now + _SAMPLES_SECONDS
+                sent = sent or writers_are_dead or not samples
         return sent
 
     def _unless_refused(self, name: str, send: Callable[[], bool]) -> bool:

@@ -1,0 +1,36 @@
+"""Threads of the agent that leave the cores to the ranks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from footplate.node import machine
+from footplate.node.sampler import _pause
+
+SAY_POLICY = "import os; print(os.sched_getscheduler(0))"
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="this system has no policies of scheduling")
+def test_a_thread_that_steps_back_is_alone_with_it() -> None:
+    before, seen = os.sched_getscheduler(0), dict[str, int]()
+
+    def work() -> None:
+        machine.step_back()
+        seen["thread"] = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+        seen["child"] = int(subprocess.run([sys.executable, "-c", SAY_POLICY], capture_output=True, check=True).stdout)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == {"thread": os.SCHED_BATCH, "child": os.SCHED_OTHER}
+    assert os.sched_getscheduler(0) == before
+
+
+@pytest.mark.parametrize(("elapsed", "pause"), [(0.0, 1.0), (10.0, 1.0), (30.0, 3.0), (50.0, 5.0), (86_400.0, 5.0)])
+def test_samples_are_further_apart_the_longer_it_runs(elapsed: float, pause: float) -> None:
+    assert _pause(elapsed) == pause
