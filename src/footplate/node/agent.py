@@ -191,7 +191,8 @@ class Agent:
     def _revive_server(self) -> str:
         if not self._folder.exists():
             raise Abandoned("the work folder is gone")
-        return revive_server(self._options.home or "")
+        with machine.standing_up():
+            return revive_server(self._options.home or "")
 
     def _prepare(self) -> Interpreter:
         """Everything that the ranks need; what can fail soonest comes first."""

@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import sys
+from collections.abc import Generator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -51,6 +52,27 @@ def own_python() -> list[str]:
 def step_back() -> None:
     """Have this thread wait for a core until a rank leaves it one, instead of taking it from a rank in the midst of its
     work: where ranks wait for each other, taking from one takes from all."""
-    if hasattr(os, "SCHED_BATCH"):
-        with contextlib.suppress(OSError):  # not allowed in some sandboxes, and no loss there
-            os.sched_setscheduler(0, os.SCHED_BATCH | os.SCHED_RESET_ON_FORK, os.sched_param(0))
+    if _has_policies() and os.sched_getscheduler(0) == os.SCHED_OTHER:  # whoever chose another one has their reasons
+        _set_policy(os.SCHED_BATCH)
+
+
+@contextlib.contextmanager
+def standing_up() -> Generator[None]:
+    """Around the start of something that outlives the run: it must not inherit that this thread has stepped back."""
+    stepped_back = _has_policies() and os.sched_getscheduler(0) != os.sched_getscheduler(os.getpid())
+    if stepped_back:
+        _set_policy(os.SCHED_OTHER)
+    try:
+        yield
+    finally:
+        if stepped_back:
+            _set_policy(os.SCHED_BATCH)
+
+
+def _has_policies() -> bool:
+    return hasattr(os, "SCHED_BATCH")
+
+
+def _set_policy(policy: int) -> None:
+    with contextlib.suppress(OSError):  # not allowed in some sandboxes, and no loss there
+        os.sched_setscheduler(0, policy, os.sched_param(0))
