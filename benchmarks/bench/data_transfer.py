@@ -29,7 +29,8 @@ one thread) is at its own limit with either. rclone serves S3 from a folder.
 
 Ours checks the length of each file, writes it aside, syncs it to the disk and renames it; fsspec writes in place and
 syncs nothing. fsspec's `put` and `get` are called with a folder, with its own defaults: s3fs for S3, adlfs for Azure.
-The order of the two is changed each round, and every round uses new names.
+The order of the two is changed each round, and both always find the store empty: Azurite looks through all blobs that
+it has, one after the other, for each that is asked for.
 """
 
 
@@ -119,13 +120,15 @@ def _compare(
 ) -> None:
     seconds: dict[tuple[str, str], list[float]] = {}
     for number in range(rounds):
-        contestants = [(OURS, _ours(new_store())), (THEIRS, _theirs(*peer(new_store())))]
-        for who, (put, get) in contestants if number % 2 == 0 else reversed(contestants):
-            back = folder / "back"
+        for who in (OURS, THEIRS) if number % 2 == 0 else (THEIRS, OURS):
+            back, spec = folder / "back", new_store()
+            file_system, root = peer(spec)
+            put, get = _ours(spec) if who == OURS else _theirs(file_system, root)
             seconds.setdefault((who, "up"), []).append(_timed(lambda put=put: put(source)))
             seconds.setdefault((who, "down"), []).append(_timed(lambda get=get, back=back: get(back)))
             report.check(f"{what}: {who} brought back what it took", _same(source, back))
             shutil.rmtree(back)
+            file_system.rm(root, recursive=True)
     for way in ("up", "down"):
         rows = {who: Row(f"{who}, {what}, {way}", tuple(seconds[who, way])) for who in (OURS, THEIRS)}
         report.rows += rows.values()
