@@ -11,7 +11,8 @@ A column is a list of chunks, one for each batch. `kind` says what the buffers o
     boolean            values (a byte a row), valid
     time · duration    values (int64 of the unit in `of`), valid; a time may have a zone
     date               values (int32, days), valid
-    text · bytes · decimal · json      codes (int32, -1 is null) into distinct values: offsets (int64) and data
+    text · bytes · decimal · json      codes (int32, -1 is null) into distinct values: offsets (int64) and data;
+                       of a decimal, `of` may say how many digits there are, and how many after the point: `5,2`
 """
 
 from __future__ import annotations

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import functools
 import importlib
 import json
-from typing import Any, BinaryIO, Callable, Dict, List, Optional, Tuple
+from typing import Any, BinaryIO, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from footplate.domain.frames import Chunk, Column, Frame, FrameFile
 from footplate.sdk.exceptions import UserErrorException
@@ -19,6 +20,7 @@ _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _EPOCH = datetime.date(1970, 1, 1)
 _NOT_A_TIME = -(2**63)
 _SETTLED = {"boolean": "boolean", "integer": "Int64", "floating": "float64", "mixed-integer-float": "float64"}
+_MOST_DIGITS = 76  # of a decimal in a Parquet file
 
 
 def to_pandas(frame: Frame, out_of_range_datetime: str = "null") -> Any:
@@ -156,76 +158,150 @@ def _all_valid(numpy: Any, column: Column, rows: int) -> Any:
 # ── The other way ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+class _Kind(NamedTuple):
+    """What `Column` says of a column, without its name."""
+
+    kind: str
+    of: str = ""
+    zone: Optional[str] = None
+
+
 def from_pandas(frame: Any, out: BinaryIO, rows_at_a_time: int = 100_000) -> None:
     """Write a DataFrame as a frame. Its index is left out; columns are called by the text of their names."""
     numpy, pandas = _libraries()
+    if not isinstance(frame, pandas.DataFrame):
+        raise UserErrorException(
+            f"the dataframe is a {type(frame).__name__}", hint="give a pandas DataFrame, as in series.to_frame()"
+        )
     names = [str(name) for name in frame.columns]
     for name in names:
         if names.count(name) > 1:
             raise UserErrorException(f"two columns are called {name!r}", hint="give each column its own name")
-    columns = [_settled(pandas, frame.iloc[:, at]) for at in range(len(names))]
-    kinds = [_kind_of(pandas, series) for series in columns]
-    file = FrameFile(out, [Column(name, *kind) for name, kind in zip(names, kinds)])
+    columns = [_settled(numpy, pandas, frame.iloc[:, at]) for at in range(len(names))]
+    file = FrameFile(out, [Column(name, *kind) for name, (_, kind) in zip(names, columns)])
     for begin in range(0, len(frame), rows_at_a_time):
-        parts = [series.iloc[begin : begin + rows_at_a_time] for series in columns]
+        parts = [(series.iloc[begin : begin + rows_at_a_time], kind) for series, kind in columns]
         rows = min(rows_at_a_time, len(frame) - begin)
-        file.add(rows, [_buffers(numpy, part, kind) for part, kind in zip(parts, kinds)])
+        file.add(rows, [_buffers(numpy, part, kind) for part, kind in parts])
     file.finish()
 
 
-def _settled(pandas: Any, series: Any) -> Any:
-    """A column of objects that are all of one type is a column of that type: pandas makes objects of what has gaps."""
+def _settled(numpy: Any, pandas: Any, series: Any) -> Tuple[Any, _Kind]:
+    """A column that `_buffers` can write, and what it is.
+
+    One of objects that are all of one type is a column of that type: pandas makes objects of what has gaps.
+    """
+    if isinstance(series.dtype, pandas.SparseDtype):
+        series = series.sparse.to_dense()
+    if isinstance(series.dtype, pandas.CategoricalDtype):
+        series = series.astype(object)  # its categories, whatever they are
     if series.dtype != object:
-        return series
+        return series, _kind_of(numpy, pandas, series)
     held = pandas.api.types.infer_dtype(series, skipna=True)
     try:
-        if held in ("datetime", "date"):
-            return pandas.to_datetime(series)
-        return series.astype(_SETTLED[held]) if held in _SETTLED else series
+        if held in _OBJECT_KINDS:
+            return _OBJECT_KINDS[held](series)
+        if held in ("datetime", "datetime64", "date"):
+            series = pandas.to_datetime(series)
+        elif held in ("timedelta", "timedelta64"):
+            series = pandas.to_timedelta(series)
+        elif held in _SETTLED:
+            series = series.astype(_SETTLED[held])
     except (ValueError, TypeError, OverflowError):  # numbers that no type holds, zones that differ: as text
-        return series
+        pass
+    return series, _kind_of(numpy, pandas, series)
 
 
-def _kind_of(pandas: Any, series: Any) -> Tuple[str, str, Optional[str]]:
+def _bytes(series: Any) -> Tuple[Any, _Kind]:
+    return series, _Kind("bytes")
+
+
+def _decimals(series: Any) -> Tuple[Any, _Kind]:
+    """As text with as many digits as the longest needs."""
+    whole = fraction = 0
+    for value in series[series.notna()]:
+        _, digits, exponent = value.as_tuple()
+        if not isinstance(exponent, int):
+            raise ValueError("not finite")
+        whole, fraction = max(whole, len(digits) + exponent), max(fraction, -exponent)
+    if whole + fraction > _MOST_DIGITS:
+        raise ValueError("too many digits")
+    return series.map("{:f}".format, na_action="ignore"), _Kind("decimal", f"{max(whole + fraction, 1)},{fraction}")
+
+
+def _nested(series: Any) -> Tuple[Any, _Kind]:
+    """Lists, arrays and objects, as JSON."""
+    if not all(isinstance(value, (list, tuple, dict)) or hasattr(value, "tolist") for value in series[series.notna()]):
+        raise TypeError("of several types")
+    return series.map(functools.partial(json.dumps, default=_plain), na_action="ignore"), _Kind("json")
+
+
+def _plain(value: Any) -> Any:
+    """numpy's arrays and scalars as Python's own."""
+    if not hasattr(value, "tolist"):
+        raise TypeError(f"{type(value).__name__} has no form in JSON")
+    return value.tolist()
+
+
+_OBJECT_KINDS: Dict[str, Callable[[Any], Tuple[Any, _Kind]]] = {
+    "bytes": _bytes,
+    "decimal": _decimals,
+    "mixed": _nested,
+}
+
+
+def _kind_of(numpy: Any, pandas: Any, series: Any) -> _Kind:
     is_ = pandas.api.types
     kind = series.dtype
     if is_.is_bool_dtype(kind):
-        return "boolean", "", None
+        return _Kind("boolean")
     if is_.is_integer_dtype(kind) or is_.is_float_dtype(kind):
-        return "number", getattr(kind, "numpy_dtype", kind).newbyteorder("<").str.replace("|", "<"), None
+        return _Kind("number", getattr(kind, "numpy_dtype", kind).newbyteorder("<").str.replace("|", "<"))
     if is_.is_datetime64_any_dtype(kind):
-        zone = getattr(kind, "tz", None)
-        return "time", "ns", None if zone is None else str(zone)
+        zone = _part_of(kind, "tz")
+        return _Kind("time", _unit(numpy, kind), None if zone is None else str(zone))
     if is_.is_timedelta64_dtype(kind):
-        return "duration", "ns", None
-    return "text", "", None
+        return _Kind("duration", _unit(numpy, kind))
+    return _Kind("text")
 
 
-def _buffers(numpy: Any, series: Any, kind: Tuple[str, str, Optional[str]]) -> Dict[str, Any]:
+def _unit(numpy: Any, kind: Any) -> str:
+    """Its own: not every time of another one is a number of nanoseconds."""
+    return _part_of(kind, "unit") or str(numpy.datetime_data(kind)[0])
+
+
+def _part_of(kind: Any, name: str) -> Any:
+    return getattr(getattr(kind, "pyarrow_dtype", kind), name, None)
+
+
+def _buffers(numpy: Any, series: Any, kind: _Kind) -> Dict[str, Any]:
     missing = series.isna().to_numpy(dtype=bool)
-    if kind[0] == "text":
-        return _coded_texts(numpy, series, missing)
-    if kind[0] == "number":
-        values = series.to_numpy(dtype=numpy.dtype(kind[1]), na_value=0) if missing.any() else series.to_numpy()
-        values = values.astype(kind[1], copy=False)
-    elif kind[0] == "boolean":
+    if kind.kind in _OBJECTS:
+        return _coded(numpy, series, missing)
+    if kind.kind == "number":
+        values = series.to_numpy(dtype=numpy.dtype(kind.of), na_value=0) if missing.any() else series.to_numpy()
+        values = values.astype(kind.of, copy=False)
+    elif kind.kind == "boolean":
         values = series.fillna(False).to_numpy().astype("u1")
     else:
-        plain = series.dt.tz_convert("UTC").dt.tz_localize(None) if kind[2] else series
-        values = plain.to_numpy().astype("M8[ns]" if kind[0] == "time" else "m8[ns]").view("i8")
+        plain = series.dt.tz_convert("UTC").dt.tz_localize(None) if kind.zone else series
+        values = plain.to_numpy().astype(f"{'M8' if kind.kind == 'time' else 'm8'}[{kind.of}]").view("i8")
     found = {"values": numpy.ascontiguousarray(values).view("u1").data}
     if missing.any():
         found["valid"] = (~missing).astype("u1").data
     return found
 
 
-def _coded_texts(numpy: Any, series: Any, missing: Any) -> Dict[str, Any]:
-    """Anything but text is written as its own text, as `str` shows it."""
+def _coded(numpy: Any, series: Any, missing: Any) -> Dict[str, Any]:
     codes = numpy.full(len(series), -1, "<i4")
-    known: Dict[str, int] = {}
+    known: Dict[bytes, int] = {}
     for at, value in enumerate(series.to_numpy(dtype=object).tolist()):
         if not missing[at]:
-            codes[at] = known.setdefault(value if isinstance(value, str) else str(value), len(known))
-    texts = [text.encode("utf-8", "surrogateescape") for text in known]
-    offsets = numpy.cumsum([0, *map(len, texts)], dtype="<i8")
-    return {"codes": codes.view("u1").data, "offsets": offsets.view("u1").data, "data": b"".join(texts)}
+            codes[at] = known.setdefault(_encoded(value), len(known))
+    offsets = numpy.cumsum([0, *map(len, known)], dtype="<i8")
+    return {"codes": codes.view("u1").data, "offsets": offsets.view("u1").data, "data": b"".join(known)}
+
+
+def _encoded(value: Any) -> bytes:
+    """Anything but text and bytes is written as its own text, as `str` shows it."""
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")

@@ -207,3 +207,18 @@ def _formatted(text: str, formats: Iterable[str]) -> datetime | None:
 
 def plain_utc(value: datetime) -> datetime:
     return value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value
+
+
+def nested_type(values: list[Any]) -> Any:
+    """The type of lists or of objects; text where they have no common one that a file could hold."""
+    try:
+        found = pa.array(values).type
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError):
+        return pa.string()
+    return pa.string() if pa.types.is_null(found) or _is_hollow(found) else found
+
+
+def _is_hollow(kind: Any) -> bool:
+    """Whether there is an object without fields in it: Parquet has none, and fields that come later would be lost."""
+    fields = [kind.field(at).type for at in range(kind.num_fields)]
+    return (pa.types.is_struct(kind) and not fields) or any(map(_is_hollow, fields))

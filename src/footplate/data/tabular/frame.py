@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from footplate.data.tabular.arrow import pa, pc
+from footplate.data.tabular.convert import nested_type
 from footplate.domain.frames import Chunk, Column, Frame
 
 _NUMPY = {
@@ -124,16 +125,20 @@ _CHUNKS: dict[str, Any] = {
 # ── the other way ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _ARROW = {name: kind for kind, name in _NUMPY.items()}
+_DIGITS_128 = 38
 
 
 def schema_for(frame: Frame) -> Any:
     return pa.schema([(column.name, _arrow_type(column)) for column in frame.columns])
 
 
-def batch_of(frame: Frame, index: int) -> Any:
-    """The chunk at `index` of every column, as a batch."""
-    arrays = [_arrow_array(column, column.chunks[index]) for column in frame.columns]
-    return pa.record_batch(arrays, schema=schema_for(frame))
+def batch_of(frame: Frame, index: int, schema: Any) -> Any:
+    """The chunk at `index` of every column, as a batch in the schema of the frame."""
+    arrays = [
+        _arrow_array(column, column.chunks[index], field.type)
+        for column, field in zip(frame.columns, schema, strict=True)
+    ]
+    return pa.record_batch(arrays, schema=schema)
 
 
 def _arrow_type(column: Column) -> Any:
@@ -141,13 +146,20 @@ def _arrow_type(column: Column) -> Any:
         return pa.type_for_alias(_ARROW[column.of])
     if column.kind in ("time", "duration"):
         return pa.timestamp(column.of, column.zone) if column.kind == "time" else pa.duration(column.of)
+    if column.kind == "decimal" and column.of:
+        precision, scale = map(int, column.of.split(","))
+        return pa.decimal128(precision, scale) if precision <= _DIGITS_128 else pa.decimal256(precision, scale)
+    if column.kind == "json":
+        return nested_type(
+            [json.loads(text) for chunk in column.chunks for text in _distinct(column, chunk).to_pylist()]
+        )
     return {"boolean": pa.bool_(), "date": pa.date32(), "bytes": pa.large_binary()}.get(column.kind, pa.string())
 
 
-def _arrow_array(column: Column, chunk: Chunk) -> Any:
+def _arrow_array(column: Column, chunk: Chunk, wanted: Any) -> Any:
     if "codes" in chunk.buffers:
-        return _decoded(column, chunk)
-    stored = pa.uint8() if column.kind == "boolean" else _arrow_type(column)
+        return _decoded(column, chunk, wanted)
+    stored = pa.uint8() if column.kind == "boolean" else wanted
     values = pa.Array.from_buffers(stored, chunk.rows, [None, pa.py_buffer(chunk.buffers["values"])])
     if "valid" in chunk.buffers:
         valid = pa.Array.from_buffers(pa.uint8(), chunk.rows, [None, pa.py_buffer(chunk.buffers["valid"])])
@@ -155,10 +167,17 @@ def _arrow_array(column: Column, chunk: Chunk) -> Any:
     return pc.cast(values, pa.bool_()) if column.kind == "boolean" else values
 
 
-def _decoded(column: Column, chunk: Chunk) -> Any:
-    offsets, data = pa.py_buffer(chunk.buffers["offsets"]), pa.py_buffer(chunk.buffers["data"])
-    large = pa.large_binary() if column.kind == "bytes" else pa.large_string()
-    distinct = pa.Array.from_buffers(large, offsets.size // 8 - 1, [None, offsets, data])
+def _decoded(column: Column, chunk: Chunk, wanted: Any) -> Any:
+    distinct = _distinct(column, chunk)
+    if pa.types.is_nested(wanted):
+        distinct = pa.array([json.loads(text) for text in distinct.to_pylist()], wanted)
     codes = pa.Array.from_buffers(pa.int32(), chunk.rows, [None, pa.py_buffer(chunk.buffers["codes"])])
     known = pc.if_else(pc.less(codes, 0), pa.scalar(None, pa.int32()), codes)
-    return pc.cast(pc.take(distinct, known), _arrow_type(column))
+    return pc.cast(pc.take(distinct, known), wanted)
+
+
+def _distinct(column: Column, chunk: Chunk) -> Any:
+    """The distinct values of a chunk, as they are written."""
+    offsets, data = pa.py_buffer(chunk.buffers["offsets"]), pa.py_buffer(chunk.buffers["data"])
+    large = pa.large_binary() if column.kind == "bytes" else pa.large_string()
+    return pa.Array.from_buffers(large, offsets.size // 8 - 1, [None, offsets, data])

@@ -91,9 +91,10 @@ def write_files(
 def frame_to_parquet(frame: str, target: str, row_group_size: int | None = None) -> Json:
     """A frame that somebody else wrote as Parquet files in the folder `target`."""
     held = read_frame(frame)
+    schema = schema_for(held)
     with space(target):
-        batches = (batch_of(held, index) for index in range(len(held.columns[0].chunks) if held.columns else 0))
-        return {"files": write_parquet(schema_for(held), batches, Path(target), row_group_size)}
+        batches = (batch_of(held, index, schema) for index in range(len(held.columns[0].chunks) if held.columns else 0))
+        return {"files": write_parquet(schema, batches, Path(target), row_group_size)}
 
 
 def profile(definition: Json, stores: Specs, cache: str, listing: str | None = None) -> Json:

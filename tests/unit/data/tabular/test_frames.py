@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -137,12 +138,18 @@ FRAME = pd.DataFrame(
 )
 
 
+def written(frame: pd.DataFrame, folder: Path) -> pa.Table:
+    """The Parquet file that a DataFrame becomes, in two batches."""
+    with open(folder / "frame", "wb") as out:
+        from_pandas(frame, out, rows_at_a_time=2)
+    held = read_frame(str(folder / "frame"))
+    schema = schema_for(held)
+    pq.write_table(pa.Table.from_batches([batch_of(held, i, schema) for i in range(2)]), folder / "a.parquet")
+    return pq.read_table(folder / "a.parquet")
+
+
 def test_from_pandas_and_back(tmp_path: Path) -> None:
-    with open(tmp_path / "frame", "wb") as out:
-        from_pandas(FRAME, out, rows_at_a_time=2)
-    held = read_frame(str(tmp_path / "frame"))
-    table = pa.Table.from_batches([batch_of(held, i) for i in range(2)], schema_for(held))
-    pq.write_table(table, tmp_path / "a.parquet")
+    table = written(FRAME, tmp_path)
     back = pd.read_parquet(tmp_path / "a.parquet")
     assert back["i"].tolist() == [1, 2, 3]
     assert back["f"].isna().tolist() == [False, True, False]
@@ -157,6 +164,49 @@ def test_from_pandas_and_back(tmp_path: Path) -> None:
     assert table.column("ob").to_pylist() == [True, None, False]
     assert table.column("oi").to_pylist() == [1, None, 3]
     assert back["od"].dt.year.fillna(0).tolist() == [2020, 0, 2021]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Categorical([3, 1, 3]),
+        pd.Categorical(pd.to_datetime(["2020-01-01", None, "2020-01-02"])),
+        [b"\xff", None, b"a"],
+        [Decimal("1.10"), None, Decimal("-1E+3")],
+        [Decimal(10) ** 40, None, Decimal("0.001")],
+        [[1, 2], None, []],
+        [np.array([0.5]), None, np.array([1.5, 2.5])],
+        [{"a": 1, "b": ["x"]}, None, {"a": 2, "b": []}],
+        [dt.timedelta(seconds=1), None, dt.timedelta(days=1)],
+        pd.arrays.SparseArray([1.0, None, 2.0]),
+    ],
+    ids=lambda values: type(values[0]).__name__,
+)
+def test_columns_of_objects_keep_what_they_hold(tmp_path: Path, values: Any) -> None:
+    back = written(pd.DataFrame({"o": values}), tmp_path).column("o").to_pylist()
+    expected = [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
+    assert back == [None if value is not None and value != value else value for value in expected]
+
+
+@pytest.mark.parametrize("values", [[{"a": 1}, None, ["a"]], [{}, None, {}], [{1, 2}, None, "x"]])
+def test_objects_that_have_no_type_in_common_are_text(tmp_path: Path, values: list[Any]) -> None:
+    column = written(pd.DataFrame({"o": values}), tmp_path).column("o")
+    assert column.type == pa.string() and column.null_count == 1
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_times_that_no_number_of_nanoseconds_tells(tmp_path: Path, unit: str) -> None:
+    times = np.array(["1500-01-01", "NaT", "3000-12-31T23:59:59"], f"M8[{unit}]")
+    frame = pd.DataFrame({"t": times, "z": pd.DatetimeIndex(times).tz_localize("UTC"), "d": times - times[0]})
+    table = written(frame, tmp_path)
+    assert table.column("t").to_pylist() == [dt.datetime(1500, 1, 1), None, dt.datetime(3000, 12, 31, 23, 59, 59)]
+    assert table.column("z").to_pylist()[0] == dt.datetime(1500, 1, 1, tzinfo=dt.timezone.utc)
+    assert table.column("d").to_pylist()[2] == dt.datetime(3000, 12, 31, 23, 59, 59) - dt.datetime(1500, 1, 1)
+
+
+def test_what_is_no_dataframe(tmp_path: Path) -> None:
+    with open(tmp_path / "frame", "wb") as out, pytest.raises(UserErrorException, match="is a Series"):
+        from_pandas(pd.Series([1]), out)
 
 
 def test_what_pandas_calls_columns(tmp_path: Path) -> None:
