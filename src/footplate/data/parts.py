@@ -24,10 +24,11 @@ from xml.sax.saxutils import escape
 
 from footplate.data.base import SMALL, Count
 from footplate.data.fetch import wait_all
+from footplate.data.refusals import refusal
 from footplate.data.signing import AzureSigner, S3Signer, Signer
 from footplate.data.web import Web
 from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, S3, StoreSpec
-from footplate.errors import Conflict, InvalidInput, NotAllowed, NotFound, Unavailable
+from footplate.errors import Conflict, NotFound, Unavailable
 
 PART = SMALL
 _MOST_PARTS = 9_000  # S3 admits 10,000
@@ -68,9 +69,9 @@ class Parts(Protocol):
 def parts_of(spec: StoreSpec) -> Parts | None:
     """None where requests are not signed here: for GCS, the roles of machines, and service principals."""
     if spec.kind == S3 and S3Signer.can(spec):
-        return _S3Parts(_Client(S3Signer(spec)))
+        return _S3Parts(_Client(spec, S3Signer(spec)))
     if spec.kind in (AZURE_BLOB, ADLS_GEN2) and AzureSigner.can(spec):
-        return _AzureParts(_Client(AzureSigner(spec)))
+        return _AzureParts(_Client(spec, AzureSigner(spec)))
     return None
 
 
@@ -164,8 +165,11 @@ class _Notes:
         text = os.pread(self._file, os.fstat(self._file).st_size, 0)
         whole = text[: text.rfind(b"\n") + 1]
         os.ftruncate(self._file, len(whole))  # the death of a writer may have cut the last line short
-        lines = [json.loads(line) for line in whole.splitlines()]
-        return (_State(*lines[0]), dict(lines[1:])) if lines else (None, {})
+        try:
+            lines = [json.loads(line) for line in whole.splitlines()]
+            return (_State(*lines[0]), dict(lines[1:])) if lines else (None, {})
+        except (ValueError, TypeError):  # of a disk that was full, or a machine that lost its power
+            return None, {}
 
     def begin(self, state: _State) -> None:
         if self._file is not None:
@@ -209,11 +213,10 @@ def _open_notes(path: str | None) -> Generator[_Notes, None, None]:
 
 
 class _Client:
-    """Signed requests, repeated when they were cut or the store was busy. What a store says may hold secrets: only its
-    code is told."""
+    """Signed requests, repeated when they were cut or the store was busy."""
 
-    def __init__(self, signer: Signer) -> None:
-        self._signer = signer
+    def __init__(self, spec: StoreSpec, signer: Signer) -> None:
+        self._spec, self._signer = spec, signer
         self._web = Web(None, _PATIENCE_SECONDS)
 
     def ask(self, method: str, path: str, query: Mapping[str, str], body: bytes = b"") -> tuple[str, bytes]:
@@ -236,22 +239,12 @@ class _Client:
             answer.done()
         if answer.status < 300 and b"<Error>" not in told:  # S3 may find out after it has said that all is well
             return answer.header("ETag"), told
-        raise _refusal(path, answer.status, told)
-
-
-def _refusal(path: str, status: int, told: bytes) -> Exception:
-    found = _CODE.search(told)
-    code = found.group(1).decode() if found else ""
-    words = f"{path!r} could not be written ({status} {code})".replace(" )", ")")
-    if code in _GONE:
-        return _Gone()
-    if status in (401, 403):
-        return NotAllowed(words, "look at the credentials: key, expiry, permissions")
-    if status == 404:
-        return NotFound(words, "look at the bucket or container")
-    if status < 300 or status >= 500 or status in (408, 429):
-        return Unavailable(words, "look at the store; try again")
-    return InvalidInput(words, "look at the name and the endpoint of the store")
+        found = _CODE.search(told)
+        code = found.group(1).decode() if found else ""
+        if code in _GONE:
+            raise _Gone
+        # An error in an answer that began with success is one of the store's own.
+        raise refusal(self._spec, path, answer.status if answer.status >= 300 else 500, code)
 
 
 class _S3Parts:

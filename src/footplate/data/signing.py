@@ -1,7 +1,8 @@
 """Requests to S3 and Azure Blob, signed by hand: only those that send a large file in parts.
 
 obstore sends a large file in parts, too, but forgets them with its process: it has no way to go on with an upload that
-another one began. What it takes to do so is small: where a part goes, and a signature.
+another one began, and the addresses that it signs admit no query of ours. What it takes to do so is small: where a part
+goes, and a signature.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from email.utils import formatdate
 from typing import NamedTuple, Protocol
 
 from footplate.domain.data import StoreSpec
-from footplate.domain.names import join
+from footplate.domain.names import clean_folder, join
 
 _AZURE_VERSION = "2021-12-02"
 _UNSIGNED = "UNSIGNED-PAYLOAD"
@@ -43,7 +44,7 @@ class S3Signer:
             self._base = f"{place['endpoint'].rstrip('/')}/{place['bucket']}"
         else:
             self._base = f"https://{place['bucket']}.s3.{self._region}.amazonaws.com"
-        self._prefix = place.get("prefix", "").strip("/")
+        self._prefix = clean_folder(place.get("prefix"))
         self._id, self._secret = secrets["access_key_id"], secrets["secret_access_key"]
         self._session = secrets.get("session_token")
 
@@ -78,7 +79,7 @@ class AzureSigner:
         self._account, self._secrets = place["account"], spec.credentials
         endpoint = place.get("endpoint") or f"https://{self._account}.blob.core.windows.net"
         self._base = f"{endpoint.rstrip('/')}/{place['container']}"
-        self._prefix = place.get("prefix", "").strip("/")
+        self._prefix = clean_folder(place.get("prefix"))
 
     @staticmethod
     def can(spec: StoreSpec) -> bool:

@@ -1,4 +1,5 @@
-"""Requests to Azure Blob that only tests make: containers, and blobs under names that a store of ours would refuse."""
+"""Requests to Azure Blob that only tests make: containers, blobs under names that a store of ours would refuse, and
+signatures that let others in."""
 
 from __future__ import annotations
 
@@ -22,6 +23,27 @@ def put_blob(endpoint: str, account: str, key: str, container: str, name: str, d
     _send(endpoint, account, key, f"/{container}/{urllib.parse.quote(name, safe='')}", {}, data, headers)
 
 
+def account_sas(account: str, key: str, permissions: str = "rwdlac", expiry: str = "2099-01-01T00:00:00Z") -> str:
+    """A shared access signature for all containers of an account."""
+    fields = {"sp": permissions, "ss": "b", "srt": "sco", "se": expiry, "sv": _VERSION}
+    text = "\n".join((account, permissions, "b", "sco", "", expiry, "", "", _VERSION, "", ""))
+    return urllib.parse.urlencode({**fields, "sig": _signature(key, text)})
+
+
+def container_sas(
+    account: str, key: str, container: str, permissions: str = "racwdl", expiry: str = "2099-01-01T00:00:00Z"
+) -> str:
+    """A shared access signature of the blob service, for one container."""
+    fields = {"sp": permissions, "se": expiry, "sv": _VERSION, "sr": "c"}
+    place = f"/blob/{account}/{container}"
+    text = "\n".join((permissions, "", expiry, place, "", "", "", _VERSION, "c", "", "", "", "", "", "", ""))
+    return urllib.parse.urlencode({**fields, "sig": _signature(key, text)})
+
+
+def _signature(key: str, text: str) -> str:
+    return base64.b64encode(hmac.new(base64.b64decode(key), text.encode(), hashlib.sha256).digest()).decode()
+
+
 def _send(
     endpoint: str, account: str, key: str, path: str, query: dict[str, str], body: bytes, extra: dict[str, str]
 ) -> None:
@@ -31,8 +53,7 @@ def _send(
     asked = "".join(f"\n{name}:{query[name]}" for name in sorted(query))
     length = str(len(body)) if body else ""
     text = f"PUT\n\n\n{length}\n\n\n\n\n\n\n\n\n{named}/{account}{place.path}{path}{asked}"
-    signature = base64.b64encode(hmac.new(base64.b64decode(key), text.encode(), hashlib.sha256).digest()).decode()
-    headers["Authorization"] = f"SharedKey {account}:{signature}"
+    headers["Authorization"] = f"SharedKey {account}:{_signature(key, text)}"
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=30)
     target = f"{place.path}{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
     connection.request("PUT", target, body, {**headers, "Content-Length": str(len(body))})

@@ -1,18 +1,23 @@
 """Real servers of data for tests, started on a free port of this machine in a folder of their own.
 
-Azurite (Azure Blob) comes from npm into `.node/` (scripts/node_packages.sh), rclone's S3 from PyPI; our own is here.
+Azurite (Azure Blob) comes from npm into `.node/` (scripts/node_packages.sh), rclone's S3 and moto from PyPI; our own is
+here.
 Each is started by its constructor and ended by `stop`.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
+import urllib.request
 import uuid
 from pathlib import Path
 
@@ -38,6 +43,10 @@ def find_azurite() -> Path | None:
     return None
 
 
+def has_moto() -> bool:
+    return all(importlib.util.find_spec(name) for name in ("moto", "flask", "flask_cors"))
+
+
 def find_rclone() -> Path | None:
     beside = Path(sys.executable).parent / "rclone"
     named = str(beside) if beside.exists() else shutil.which("rclone")
@@ -49,12 +58,16 @@ class _Server:
         self.folder = Path(tempfile.mkdtemp(prefix=f"fp-{name}-"))
         self.port = _free_port()
         variables = {key: value for key, value in os.environ.items() if not key.startswith("FOOTPLATE_")}
+        variables.update(self._variables())
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(self._argv(), stdout=log, stderr=log, cwd=self.folder, env=variables)
         self._wait_until_ready()
 
     def _argv(self) -> list[str]:
         raise NotImplementedError
+
+    def _variables(self) -> dict[str, str]:
+        return {}
 
     @property
     def address(self) -> str:
@@ -134,6 +147,67 @@ class RcloneGcs(RcloneS3):
     def new_store(self) -> StoreSpec:
         location = {"bucket": self.BUCKET, "endpoint": self.address, "prefix": uuid.uuid4().hex[:16]}
         return StoreSpec(GCS, location, {"token": "nobody-looks"})
+
+
+_ALL = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}'
+_ANYBODY = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "sts:AssumeRole"}]}'
+
+
+class MotoS3(_Server):
+    """moto's server, all in memory. It looks at signatures and session tokens, at ranges and conditions, and keeps the
+    parts of uploads that were cut."""
+
+    BUCKET = "tests"
+
+    def __init__(self) -> None:
+        super().__init__("moto")
+        try:
+            self._make_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _argv(self) -> list[str]:
+        return [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+
+    def _variables(self) -> dict[str, str]:
+        return {"INITIAL_NO_AUTH_ACTION_COUNT": "7"}  # as many as are made ready; from then on it wants signatures
+
+    def _make_ready(self) -> None:
+        user, role = {"UserName": "tests"}, {"RoleName": "tests"}
+        policy = {"PolicyName": "all", "PolicyDocument": _ALL}
+        self._ask("iam", {"Action": "CreateUser", **user})
+        self.keys = _told(self._ask("iam", {"Action": "CreateAccessKey", **user}))
+        self._ask("iam", {"Action": "PutUserPolicy", **user, **policy})
+        made = self._ask("iam", {"Action": "CreateRole", **role, "AssumeRolePolicyDocument": _ANYBODY})
+        self._ask("iam", {"Action": "PutRolePolicy", **role, **policy})
+        named = {"RoleArn": _field(made, "Arn"), "RoleSessionName": "tests"}
+        answer = self._ask("sts", {"Action": "AssumeRole", **named})
+        self.session = {**_told(answer), "session_token": _field(answer, "SessionToken")}
+        self._send("s3", "PUT", f"/{self.BUCKET}", b"")
+
+    def _ask(self, service: str, form: dict[str, str]) -> str:
+        return self._send(service, "POST", "/", urllib.parse.urlencode(form).encode())
+
+    def _send(self, service: str, method: str, path: str, body: bytes) -> str:
+        who = f"AWS4-HMAC-SHA256 Credential=nobody/20250101/us-east-1/{service}/aws4_request"
+        request = urllib.request.Request(f"{self.address}{path}", body, {"Authorization": who}, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.read().decode()
+
+    def new_store(self) -> StoreSpec:
+        location = {"bucket": self.BUCKET, "endpoint": self.address, "prefix": uuid.uuid4().hex[:16]}
+        return StoreSpec(S3, location, self.keys)
+
+
+def _told(answer: str) -> dict[str, str]:
+    return {"access_key_id": _field(answer, "AccessKeyId"), "secret_access_key": _field(answer, "SecretAccessKey")}
+
+
+def _field(answer: str, name: str) -> str:
+    found = re.search(f"<{name}>([^<]+)</{name}>", answer)
+    assert found is not None, f"moto did not tell {name}"
+    return found.group(1)
 
 
 class TeamServer(_Server):

@@ -1,0 +1,143 @@
+"""Who is let into object stores, what is refused, and how that is said: the same for small files, which obstore sends,
+and for large ones, whose parts are signed here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from footplate.data import Store, open_store
+from footplate.data.base import SMALL
+from footplate.domain.data import StoreSpec
+from footplate.errors import FootplateError, InvalidInput, NotAllowed, NotFound
+from footplate.testing.azure_requests import account_sas, container_sas, put_blob
+from footplate.testing.servers import AZURITE_ACCOUNT, AZURITE_KEY, Azurite, MotoS3
+
+LONG_AGO = "2020-01-01T00:00:00Z"
+ODD = "a%20b+c&d=é~[x]{y}#?*'\"<>^`|;,$!@()/ü . 名"
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    path = tmp_path / "large"
+    path.write_bytes(os.urandom(SMALL + 9))
+    return path
+
+
+def check_all_goes(store: Store, large: Path, name: str = "deep/x y") -> None:
+    store.put(f"{name} small", b"small")
+    store.put(f"{name} large", large)
+    assert store.read(f"{name} small") == b"small"
+    assert store.read(f"{name} large", SMALL) == large.read_bytes()[SMALL:]
+    assert {entry.path for page in store.list() for entry in page} == {f"{name} small", f"{name} large"}
+
+
+def check_nothing_goes(store: Store, large: Path, error: type[FootplateError], *, secret: str = "\0") -> None:
+    acts: list[Callable[[], object]] = [
+        lambda: store.put("x", b"small"),
+        lambda: store.put("x", large),
+        lambda: list(store.list()),
+        store.children,
+        lambda: store.read("x"),
+    ]
+    for act in acts:
+        with pytest.raises(error) as caught:
+            act()
+        assert secret not in repr(caught.value.to_wire())
+
+
+def with_signature(spec: StoreSpec, sas: str) -> Store:
+    return open_store(replace(spec, credentials={"sas": sas}))
+
+
+@pytest.mark.parametrize("before", ["", "?"])
+def test_a_shared_access_signature_of_an_account(azurite: Azurite, large: Path, before: str) -> None:
+    sas = account_sas(AZURITE_ACCOUNT, AZURITE_KEY)
+    check_all_goes(with_signature(azurite.new_store(), before + sas), large)
+
+
+def test_a_shared_access_signature_of_a_container(azurite: Azurite, large: Path) -> None:
+    spec = azurite.new_store()
+    sas = container_sas(AZURITE_ACCOUNT, AZURITE_KEY, spec.location["container"])
+    check_all_goes(with_signature(spec, sas), large)
+
+
+def test_signatures_of_others_and_old_ones_let_nobody_in(azurite: Azurite, large: Path) -> None:
+    spec = azurite.new_store()
+    for sas in (
+        container_sas(AZURITE_ACCOUNT, AZURITE_KEY, "another"),
+        container_sas(AZURITE_ACCOUNT, AZURITE_KEY, spec.location["container"], expiry=LONG_AGO),
+        account_sas(AZURITE_ACCOUNT, AZURITE_KEY, expiry=LONG_AGO),
+    ):
+        check_nothing_goes(with_signature(spec, sas), large, NotAllowed, secret=sas[-40:])
+
+
+def test_a_signature_to_read_writes_nothing(azurite: Azurite, large: Path) -> None:
+    spec = azurite.new_store()
+    open_store(spec).put("x", b"there")
+    store = with_signature(spec, container_sas(AZURITE_ACCOUNT, AZURITE_KEY, spec.location["container"], "rl"))
+    assert store.read("x") == b"there"
+    for source in (b"small", large):
+        with pytest.raises(NotAllowed, match="403 AuthorizationPermissionMismatch"):
+            store.put("x", source)
+    assert store.read("x") == b"there"
+
+
+def test_a_session_of_s3(moto: MotoS3, large: Path) -> None:
+    check_all_goes(open_store(replace(moto.new_store(), credentials=moto.session)), large)
+
+
+def test_credentials_of_s3_that_do_not_fit(moto: MotoS3, large: Path) -> None:
+    alone = {name: value for name, value in moto.session.items() if name != "session_token"}
+    for wrong in (alone, {**moto.session, "session_token": "hidden"}, {**moto.keys, "secret_access_key": "hidden"}):
+        store = open_store(replace(moto.new_store(), credentials=wrong))
+        check_nothing_goes(store, large, NotAllowed, secret="hidden")
+
+
+@pytest.fixture(params=["azurite", "moto"])
+def spec(request: pytest.FixtureRequest) -> StoreSpec:
+    return request.getfixturevalue(request.param).new_store()
+
+
+def elsewhere(spec: StoreSpec, name: str) -> Store:
+    field = "container" if "container" in spec.location else "bucket"
+    return open_store(replace(spec, location={**spec.location, field: name}))
+
+
+def test_odd_names(spec: StoreSpec, large: Path) -> None:
+    check_all_goes(open_store(spec), large, ODD)
+
+
+@pytest.mark.parametrize("prefix", ["./a//b/", "/a+ü/"])
+def test_a_prefix_as_people_write_it(spec: StoreSpec, large: Path, prefix: str) -> None:
+    check_all_goes(open_store(replace(spec, location={**spec.location, "prefix": prefix})), large)
+
+
+@pytest.mark.parametrize("name", ["a\tb", "a\nb", "a\x7f", "not-utf8-\udcff"])
+def test_names_that_would_be_in_the_way_of_every_listing_are_refused(spec: StoreSpec, large: Path, name: str) -> None:
+    store = open_store(spec)
+    for source in (b"small", large):
+        with pytest.raises(InvalidInput, match="which object stores do not take"):
+            store.put(f"deep/{name}", source)
+    assert list(store.list()) == []
+
+
+def test_a_name_that_others_left_and_that_cannot_be_listed_is_told(azurite: Azurite) -> None:
+    spec = azurite.new_store()
+    put_blob(azurite.endpoint, AZURITE_ACCOUNT, AZURITE_KEY, spec.location["container"], 'a\t"b', b"x")
+    with pytest.raises(InvalidInput, match=r'a name that is not allowed: "a\\t\\"b"'):
+        list(open_store(spec).list())
+
+
+def test_a_bucket_that_is_not_there(spec: StoreSpec, large: Path) -> None:
+    check_nothing_goes(elsewhere(spec, "nonesuch"), large, NotFound)
+    with pytest.raises(NotFound, match=f"there is no {spec.kind} store 'nonesuch'"):
+        list(elsewhere(spec, "nonesuch").list())
+
+
+def test_what_a_store_refuses_is_not_said_to_be_out_of_reach(azurite: Azurite, large: Path) -> None:
+    check_nothing_goes(elsewhere(azurite.new_store(), "No_Name"), large, InvalidInput)
