@@ -175,6 +175,24 @@ def test_those_that_die_of_a_failure_are_not_its_cause(workspace: Workspace, pro
     assert (error_of(run)["rank"], error_of(run)["signal"]) == (3, "SIGKILL"), error_of(run)
 
 
+def test_who_leaves_the_group_before_its_exception_is_out_is_the_cause(workspace: Workspace, project: Path) -> None:
+    """As with `finally: destroy_process_group()`: on both nodes the others fail, and are told of, before it."""
+    script = """
+        import os, time
+        if os.environ["RANK"] == "3":
+            try:
+                raise ValueError("no more data")
+            finally:
+                open("outputs/left", "w").close()
+                time.sleep(1)
+        while not os.path.exists("outputs/left"):
+            time.sleep(0.01)
+        raise ConnectionError("peer is gone")
+    """
+    run = finish(submit(workspace, project, script, distributed_job_config=FOUR_ON_TWO))
+    assert error_of(run)["message"] == "rank 3 on node 1: ValueError: no more data"
+
+
 def test_a_rank_that_does_not_listen_is_killed_after_the_grace_period(
     home: Path, workspace: Workspace, project: Path
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ops_tools import finish, submit, until
 
-from footplate import PyTorchConfiguration, Workspace
+from footplate import PyTorchConfiguration, TensorflowConfiguration, Workspace
 from footplate.sdk.exceptions import AzureMLException
 
 DEADLOCK = """
@@ -49,6 +49,24 @@ def test_two_ranks_in_a_deadlock(home: Path, workspace: Workspace, project: Path
     finish(run)
     with pytest.raises(AzureMLException, match="is Canceled: no process of it runs"):
         run.get_stacks()
+
+
+SERVES = """
+    import json, os, time
+    open("ready." + json.loads(os.environ["TF_CONFIG"])["task"]["type"] + os.environ["FOOTPLATE_NODE"], "w").close()
+    time.sleep(600)
+"""
+
+
+def test_nodes_that_only_serve_tell_too(home: Path, workspace: Workspace, project: Path) -> None:
+    """When a chief waits for ever, what matters is where its workers and parameter servers are."""
+    job = TensorflowConfiguration(worker_count=2, parameter_server_count=1, chief=True)
+    run = submit(workspace, project, SERVES, distributed_job_config=job)
+    until(lambda: len(list((home / "work" / run.id / "node_0" / "wd").glob("ready.*"))) == 4)
+    until(lambda: workspace.session.get(f"/runs/{run.id}")["nodes"][1]["state"] == "attending")
+    assert {(each.rank, each.node) for each in run.get_stacks()} == {(0, 0), (1, 0), (2, 1), (3, 0)}
+    run.cancel()
+    finish(run)
 
 
 def command(home: Path, *words: str) -> str:

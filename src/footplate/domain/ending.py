@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, List, Optional, Tuple
 
+from footplate.domain.blame import blames_another
 from footplate.domain.events import Conclude, Effect, NextAttempt, ResolveLock, Schedule, StopNodes
 from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunRecord, Stage
 from footplate.domain.states import ENDED_NODES, MPI_FAILED, NODE_LOST, OVER_NODES, status
@@ -48,13 +49,17 @@ def complete_if_all_ended(record: RunRecord, now: float) -> Decision:
 
 def failed_before(cause: Cause, outcome: Optional[Outcome]) -> bool:
     """Whether this rank failed before the one that is held to be the cause. What started the ranks only passes on how
-    they ended (it names no rank), so any of them explains more."""
+    they ended (it names no rank), so any of them explains more; and so does any of them that does not blame another."""
     known = outcome.cause if outcome is not None and outcome.kind == "failed" else None
     if known is not None and cause.code == known.code == MPI_FAILED:
         return cause.node == 0 and known.node != 0  # that of mpirun itself, not of a daemon that it ended
     if known is None or cause.rank is None or cause.time is None:
         return False
-    return known.code == MPI_FAILED if known.rank is None else known.time is None or cause.time < known.time
+    if known.rank is None:
+        return known.code == MPI_FAILED
+    if blames_another(cause) != blames_another(known):
+        return blames_another(known)
+    return known.time is None or cause.time < known.time
 
 
 # ── Another attempt ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -21,7 +21,7 @@ from footplate.domain import gpus
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
-from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
+from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
 from footplate.lazy import Deferred
 from footplate.node import containers, gang, machine, outputs, prepare, salvage, sampler, setting, stacks, tree
 from footplate.node.courier import Courier
@@ -102,7 +102,7 @@ class Agent:
         self._crew = Crew(folder, options.node, options.home, self._guard)
         self._orders: NodeOrders
         self._bases: dict[str, int] = {}
-        self._questions: set[str] = set()
+        self._answers = stacks.Answers(self._link, self._crew.members, options.node)
         self._why_stop: str | None = None
         self._interruptible = False
         self._courier: Courier | None = None
@@ -357,22 +357,9 @@ class Agent:
         """The courier, started when it is first needed: not before the ranks, unless something else takes time."""
         if self._courier is None:
             shipper = Shipper(self._link, self._folder, self._orders, say, self._bases)
-            self._courier = Courier(self._link, shipper, self._on_stop, self._folder.exists, self._on_question)
+            self._courier = Courier(self._link, shipper, self._on_stop, self._folder.exists, self._answers.give)
             self._courier.start()
         return self._courier
-
-    def _on_question(self, key: str) -> None:
-        """From the courier's thread, which must not wait for the answer."""
-        if key not in self._questions:
-            self._questions.add(key)
-            threading.Thread(target=self._show_stacks, args=[key], name="stacks", daemon=True).start()
-
-    def _show_stacks(self, key: str) -> None:
-        found = stacks.collect(self._crew.members(), self._options.node, stacks.find_spy())
-        try:
-            self._link.insist(lambda: self._link.show_stacks(key, found))
-        except (FootplateError, Abandoned) as error:
-            say(f"the stacks of {len(found)} processes could not be told: {error}")
 
     def _hand_over(self, cause: Cause | None) -> None:
         """Say how it ended at once, then bring over everything there is, then say that this was all."""

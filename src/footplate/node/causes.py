@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from footplate.domain.blame import blames_another, is_no_consequence
 from footplate.domain.records import Cause
 from footplate.node.ranks import Rank
 
@@ -17,7 +18,11 @@ _LONGEST_LINE = 2000
 _TAIL = 64 * 1024
 _NOTE = 16 * 1024
 
-_NEVER_A_CONSEQUENCE = ("SIGKILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
+_NOTED_LATE = 2.0
+"""By how much a rank that a signal killed is held to have ended before that was noted: the others fail for want of it
+within milliseconds, and on a busy machine the note of one of them, perhaps on another node, may be written first."""
+
+_LOOK_ELSEWHERE = "it has lost another rank: see the logs of the others for one that ended early or does not answer"
 _SIGNALS = {
     signal.SIGSEGV: "crashed with a segmentation fault (SIGSEGV)",
     signal.SIGBUS: "crashed with a bus error (SIGBUS): it reached memory that is not there, or a mapped file was cut",
@@ -111,22 +116,22 @@ def _of_signal(number: int, peak: int | None, starved: bool, common: dict[str, A
     return Cause("signal", words or f"ended by {name}, which Footplate did not send", hint, signal=name, **common)
 
 
-def is_no_consequence(cause: Cause) -> bool:
-    """Nothing that happens to another rank makes the kernel, or a person, kill this one."""
-    return cause.signal in _NEVER_A_CONSEQUENCE
+def failed_at(cause: Cause, noted: float) -> float:
+    """When the rank failed whose end was noted then."""
+    return noted - (_NOTED_LATE if is_no_consequence(cause) else 0.0)
 
 
-def first(failures: Sequence[tuple[float, Cause]], among_others: bool, exact: bool = False) -> Cause:
+def first(failures: Sequence[tuple[float, Cause]], among_others: bool) -> Cause:
     """Of the ranks that ended badly, the one that did so first: the others mostly fail because of it.
 
-    Unless the times are `exact`: a rank that a signal killed leaves no time of its own, only that at which somebody
-    looked. What is seen in the same look came, most likely, after it: nothing that happens to another rank makes the
-    kernel kill this one.
+    Who says that another process is gone speaks of a failure that came before, whatever the times are: a rank may
+    leave its group, which the others notice at once, long before it has told of its own exception.
     """
-    time, cause = min(failures, key=lambda pair: (not exact and not is_no_consequence(pair[1]), pair[0]))
+    time, cause = min(failures, key=lambda pair: (blames_another(pair[1]), pair[0]))
     if not among_others:
         return cause
-    return replace(cause, message=f"rank {cause.rank} on node {cause.node}: {cause.message}", time=time)
+    hint = _LOOK_ELSEWHERE if blames_another(cause) else cause.hint
+    return replace(cause, message=f"rank {cause.rank} on node {cause.node}: {cause.message}", hint=hint, time=time)
 
 
 def last_lines(log: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from footplate.client.home import read_record
+from footplate.domain.blame import blames_another
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.node import causes, containers, ranks, tree
@@ -21,6 +22,9 @@ from footplate.node.setting import Setting
 from footplate.node.workdir import NodeFolder
 
 _IDLE_LOOK_SECONDS = 5.0
+_DOUBT_SECONDS = 3.0
+"""How long a rank that blames another may be wrong about who failed first: so long the other, which has left its group
+and is still on its way out, has to tell more."""
 
 
 class Crew:
@@ -36,6 +40,7 @@ class Crew:
         self._daemons: Daemons | None = None
         self._container_program: str | None = None  # of the engine that encloses the ranks, if one does
         self._oom_before = causes.oom_kills()
+        self._doubts_until: float | None = None  # from the first failure on
         self.began = time.time()
         self._wake, self.waker = os.pipe()  # a byte into the waker ends a sleep
         for end in (self._wake, self.waker):
@@ -117,14 +122,14 @@ class Crew:
         return [rank.pid for rank in self._ranks if rank.ended is None]
 
     def works(self) -> bool:
-        """Whether a rank still runs, or mpirun has yet to ask for its daemon here."""
+        """Whether a rank still runs, mpirun has yet to ask for its daemon here, or why a rank failed is in doubt."""
         awaited = self._daemons is not None and self._daemons.awaited
-        return awaited or any(rank.ended is None for rank in self._ranks)
+        return awaited or self._seconds_of_doubt() > 0 or any(rank.ended is None for rank in self._ranks)
 
     def only_attends(self) -> bool:
         """Whether only ranks are left that serve the others, and never end by themselves."""
         left = [rank for rank in self._ranks if rank.ended is None]
-        return bool(left) and all(rank.attends for rank in left)
+        return bool(left) and all(rank.attends for rank in left) and self._doubts_until is None
 
     def reap(self) -> None:
         ranks.reap(self._ranks)
@@ -132,6 +137,7 @@ class Crew:
     def sleep(self, limit: float | None) -> None:
         """Until a rank ends or somebody wakes us, but no longer than `limit` seconds."""
         look = _IDLE_LOOK_SECONDS if self._daemons is None else LOOK_SECONDS
+        look = min(look, self._seconds_of_doubt() or look)
         ranks.wait(self._ranks, self._wake, look if limit is None else min(limit, look))
         try:
             os.read(self._wake, 4096)
@@ -139,10 +145,36 @@ class Crew:
             pass
 
     def first_failure(self) -> Cause | None:
-        """Of the ranks that ended badly, the one that did so first: the others mostly fail because of it."""
-        if self._daemons is not None:
-            starved, full = causes.oom_kills() > self._oom_before, causes.has_no_room(self._folder.path)
-            return self._daemons.first_failure(self._ranks, starved, full)
+        """Of the ranks that ended badly, the one that did so first: the others mostly fail because of it.
+
+        None as long as another one, of this node or of others, may yet turn out to have been the first.
+        """
+        cause = self._first_of_mpi() if self._daemons is not None else self._first_of_ranks()
+        if cause is None or not self._is_doubtful(cause):
+            self._doubts_until = None
+            return cause
+        if self._doubts_until is None:
+            self._doubts_until = time.monotonic() + _DOUBT_SECONDS
+        return None if self._seconds_of_doubt() > 0 else cause
+
+    def _is_doubtful(self, cause: Cause) -> bool:
+        others = self._orders.nodes > 1 or bool(self.living())
+        return others and (blames_another(cause) or any(self._told_before(rank, cause) for rank in self._ranks))
+
+    def _told_before(self, rank: ranks.Rank, cause: Cause) -> bool:
+        """Whether a rank that has yet to come to its end told of its own failure before that one."""
+        if rank.ended is not None or not self._folder.read_rank_exit(rank.number).get("code"):
+            return False
+        return (self._folder.rank_exit_time(rank.number) or 0.0) < (cause.time or 0.0)
+
+    def _seconds_of_doubt(self) -> float:
+        return 0.0 if self._doubts_until is None else max(0.0, self._doubts_until - time.monotonic())
+
+    def _first_of_mpi(self) -> Cause | None:
+        starved, full = causes.oom_kills() > self._oom_before, causes.has_no_room(self._folder.path)
+        return self._daemons.first_failure(self._ranks, starved, full) if self._daemons is not None else None
+
+    def _first_of_ranks(self) -> Cause | None:
         found: list[tuple[float, Cause]] = []
         for rank in self._ranks:
             if rank.ended is None:
@@ -152,7 +184,9 @@ class Crew:
             full = causes.has_no_room(self._folder.path)
             cause = causes.of_rank(rank, self._node, note, log, starved, full)
             if cause is not None:
-                found.append((self._folder.rank_exit_time(rank.number) or rank.ended, cause))
+                # A rank may also fail after its script has ended well, long after it said so.
+                noted = self._folder.rank_exit_time(rank.number) if note.get("code") else None
+                found.append((causes.failed_at(cause, noted or rank.ended), cause))
         return causes.first(found, self._orders.processes > 1) if found else None
 
     # ── Ending ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,11 +20,6 @@ LOOK_SECONDS = 0.5
 """How often the notes of the ranks are read: nobody wakes us when one of them is written."""
 
 
-_NOTED_LATE = 2.0
-"""By how much a rank that somebody killed is held to have ended before its shell noted it: the others fail for want of
-it within milliseconds, and on a busy machine the note of one of them may be written first."""
-
-
 class Daemons:
     """`enlist` takes a process over into the care of the agent; it is called on other threads, too."""
 
@@ -122,11 +117,11 @@ class Daemons:
                 cause = causes.of_rank(rank, self._orders.node, note, log, starved and rank.code == -9, full)
                 when = self._folder.rank_exit_time(plan.rank) or ended or time.time()
                 if cause is not None:
-                    found.append((when - (_NOTED_LATE if causes.is_no_consequence(cause) else 0.0), cause))
+                    found.append((causes.failed_at(cause, when), cause))
         daemon = next((cause for cause in map(self._of_daemon, processes) if cause is not None), None)
         if not found and any(process.ended is not None for process in processes):
             found = self._left_early() if daemon is not None or self._some_are_missing() else []
-        return causes.first(found, self._orders.processes > 1, exact=True) if found else daemon
+        return causes.first(found, self._orders.processes > 1) if found else daemon
 
     def _left_early(self) -> list[tuple[float, Cause]]:
         """Ranks that ended well as far as their exit code tells, but never came to the end of their script."""

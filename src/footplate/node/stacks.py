@@ -13,13 +13,17 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from footplate.domain.stacks import SIGNAL, Frame, ProcessStacks, ThreadStack
+from footplate.errors import FootplateError
 from footplate.node import tree
+from footplate.node.link import Abandoned, Link
+from footplate.node.log import say
 
 _AT_ONCE = 4
 _SPY_SECONDS = 20.0
@@ -28,6 +32,28 @@ _QUIET_SECONDS = 0.1
 _LONGEST_COMMAND = 200
 _THREAD = re.compile(r"^(?:Current thread|Thread) (0x[0-9a-f]+)(?: \[(.*)\])? \(most recent call first\):")
 _FRAME = re.compile(r'^  File "(.*)", line (\d+) in (.*)$')
+
+
+class Answers:
+    """Gives each question one answer, on a thread of its own: the caller is the one who says that this node lives."""
+
+    def __init__(self, link: Link, members: Callable[[], list[int]], node: int) -> None:
+        self._link = link
+        self._members = members
+        self._node = node
+        self._heard: set[str] = set()
+
+    def give(self, key: str) -> None:
+        if key not in self._heard:
+            self._heard.add(key)
+            threading.Thread(target=self._answer, args=[key], name="stacks", daemon=True).start()
+
+    def _answer(self, key: str) -> None:
+        found = collect(self._members(), self._node, find_spy())
+        try:
+            self._link.insist(lambda: self._link.show_stacks(key, found))
+        except (FootplateError, Abandoned) as error:
+            say(f"the stacks of {len(found)} processes could not be told: {error}")
 
 
 def collect(pids: Iterable[int], node: int, spy: str | None) -> list[ProcessStacks]:
@@ -90,7 +116,10 @@ def _spy(program: str | None, pid: int) -> tuple[tuple[ThreadStack, ...], str | 
         done = subprocess.run(
             [program, "dump", "--json", "--pid", str(pid)], capture_output=True, timeout=_SPY_SECONDS, check=True
         )
-        return tuple(_thread(each) for each in json.loads(done.stdout)), None
+        threads = [_thread(each) for each in json.loads(done.stdout)]
+        return tuple(
+            sorted(threads, key=lambda thread: thread.name != "MainThread")
+        ), None  # what people look for first
     except subprocess.CalledProcessError as error:
         lines = error.stderr.decode("utf-8", "replace").strip().splitlines()
         return (), f"py-spy: {lines[0] if lines else 'failed'}"

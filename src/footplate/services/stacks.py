@@ -14,6 +14,7 @@ from footplate.errors import Conflict
 from footplate.storage import Store
 
 KEEP_SECONDS = 120.0
+_WITH_RANKS = (NodeState.RUNNING, NodeState.ATTENDING)
 
 
 @dataclass
@@ -66,7 +67,7 @@ class StackService:
 
     def _nodes(self, run: str) -> tuple[int, ...]:
         record = self._store.runs.record(run)
-        nodes = tuple(node.index for node in record.nodes if node.state is NodeState.RUNNING)
+        nodes = tuple(node.index for node in record.nodes if node.state in _WITH_RANKS)
         if not nodes:
             raise Conflict(
                 f"run {run} is {states.status(record)}: no process of it runs",

@@ -320,6 +320,18 @@ class TestVanishedNodes:
         assert self.gang(Exited(0), Vanished(0, GONE)).outcome is None
 
 
+class TestFailuresOfSeveralNodes:
+    LOST_ANOTHER = Cause("user_exception", "…", node=0, rank=0, time=14.0, exception="ConnectionResetError")
+    RAISED = Cause("user_exception", "ValueError: bad", node=1, rank=1, time=15.0, exception="ValueError")
+
+    @pytest.mark.parametrize("causes", [(LOST_ANOTHER, RAISED), (RAISED, LOST_ANOTHER)], ids=["after", "before"])
+    def test_who_blames_another_is_not_the_cause_whoever_speaks_first(self, causes: tuple[Cause, Cause]) -> None:
+        ready = [event for node in (0, 1) for event in (joined(node), Prepared(node), Started(node))]
+        told = [RankFailed(cause.node or 0, cause) for cause in causes]
+        record = after(accepted(nodes=2), *TO_NODES, *ready, *told, *(Exited(c.node or 0, c) for c in causes))
+        assert record.outcome == Outcome("failed", self.RAISED)
+
+
 class TestAttendants:
     def gang(self, *events: Event) -> RunRecord:
         ready = [event for node in (0, 1) for event in (joined(node), Prepared(node), Started(node))]

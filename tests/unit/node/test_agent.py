@@ -258,6 +258,59 @@ def test_the_rank_that_failed_first_is_named_and_the_others_are_ended(node: Any)
     assert (cause["message"], cause["rank"]) == ("RuntimeError: it was me", 1)
 
 
+LEAVES_ITS_GROUP = """
+import os, time
+if os.environ["RANK"] == "1":
+    try:
+        raise ValueError("it was me")
+    finally:
+        open("outputs/left", "w").close()
+        time.sleep(0.7)
+while not os.path.exists("outputs/left"):
+    time.sleep(0.01)
+raise ConnectionResetError("the other is gone")
+"""
+
+
+def test_a_rank_that_leaves_its_group_before_it_fails_is_the_first(node: Any) -> None:
+    """As with `finally: destroy_process_group()`: the others have failed long before its exception is out."""
+    node.script(LEAVES_ITS_GROUP, ranks=2, processes=2)
+    cause = node.run()
+    assert (cause["rank"], cause["exception"]) == (1, "ValueError")
+
+
+def test_a_rank_that_only_blames_another_is_believed_after_a_while(node: Any) -> None:
+    node.script(
+        "import os, time\n"
+        "if os.environ['RANK'] == '1': raise ConnectionResetError('the other is gone')\n"
+        "time.sleep(600)\n",
+        ranks=2,
+    )  # fmt: skip
+    cause = node.run()
+    assert (cause["rank"], cause["exception"]) == (1, "ConnectionResetError")
+
+
+def test_a_rank_that_fails_after_its_script_has_ended_did_not_fail_first(node: Any) -> None:
+    """One that has told of its good end, and is aborted by a library at the end of its process, when others fail."""
+    node.script(
+        "import atexit, os, signal, time\n"
+        "def wait_and_abort():\n"
+        "    while not os.path.exists('outputs/failed'): time.sleep(0.01)\n"
+        "    os.kill(os.getpid(), signal.SIGABRT)\n"
+        "if os.environ['RANK'] == '0':\n"
+        "    atexit.register(wait_and_abort)\n"
+        "    open('outputs/over', 'w').close()\n"
+        "else:\n"
+        "    while not os.path.exists('outputs/over'): time.sleep(0.01)\n"
+        "    time.sleep(0.3)\n"
+        "    atexit.register(lambda: (open('outputs/failed', 'w').close(), time.sleep(0.5)))\n"
+        "    raise ValueError('it was me')\n",
+        ranks=2, processes=2,
+    )  # fmt: skip
+    cause = node.run()
+    assert (cause["rank"], cause["exception"]) == (1, "ValueError")
+
+
 def test_the_time_limit(node: Any) -> None:
     node.script("import time; print('on'); time.sleep(600)", max_seconds=0.4)
     cause = node.run()

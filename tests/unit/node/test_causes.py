@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +103,37 @@ def test_last_lines_are_few_and_of_readable_length(tmp_path: Path) -> None:
 
 def test_the_counter_can_be_read_here() -> None:
     assert causes.oom_kills() >= 0
+
+
+# ── Which of several ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+RAISED = Cause("user_exception", "ValueError: bad", node=1, rank=3, exception="ValueError", exception_message="bad")
+LOST_ANOTHER = Cause(
+    "user_exception", "RuntimeError: …", "its log", node=1, rank=2, exception="RuntimeError",
+    exception_message="[gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:8090",
+)  # fmt: skip
+KILLED = Cause(
+    "signal", "ended by SIGKILL", node=1, rank=1, signal="SIGKILL", last_lines=("connection refused, again",)
+)
+
+
+def test_the_earliest_is_the_first() -> None:
+    found = causes.first([(2.0, RAISED), (1.0, replace(RAISED, rank=0))], among_others=True)
+    assert (found.rank, found.time) == (0, 1.0)
+    assert found.message == "rank 0 on node 1: ValueError: bad"
+
+
+def test_who_says_that_another_is_gone_was_not_the_first() -> None:
+    assert causes.first([(1.0, LOST_ANOTHER), (2.0, RAISED)], among_others=True).rank == 3
+
+
+def test_when_all_blame_another_the_hint_says_where_to_look() -> None:
+    found = causes.first([(2.0, replace(LOST_ANOTHER, rank=0)), (1.0, LOST_ANOTHER)], among_others=True)
+    assert found.rank == 2
+    assert "see the logs of the others" in (found.hint or "")
+    assert causes.first([(1.0, LOST_ANOTHER)], among_others=False) == LOST_ANOTHER
+
+
+def test_a_kill_is_noted_later_than_what_it_does_to_others() -> None:
+    seen = [(cause, causes.failed_at(cause, noted)) for cause, noted in ((RAISED, 9.9), (KILLED, 10.0))]
+    assert causes.first([(time, cause) for cause, time in seen], among_others=True).rank == 1

@@ -1,0 +1,33 @@
+"""Which of several failures explains the others: whoever has lost another rank says so in words that are known."""
+
+from __future__ import annotations
+
+from footplate.domain.records import Cause
+
+_NEVER_A_CONSEQUENCE = ("SIGKILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
+
+# By their last names: these are torch's, TensorFlow's and Horovod's, and Python's own.
+_EXCEPTIONS_ABOUT_OTHERS = (
+    "BrokenPipeError", "ConnectionAbortedError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError",
+    "DistBackendError", "DistNetworkError", "DistStoreError", "HorovodInternalError", "UnavailableError",
+)  # fmt: skip
+_WORDS_ABOUT_OTHERS = (
+    "broken pipe", "connection closed by peer", "connection refused", "connection reset by peer", "remote worker",
+    "socket closed", "timed out waiting",
+)  # fmt: skip
+
+
+def is_no_consequence(cause: Cause) -> bool:
+    """Nothing that happens to another rank makes the kernel, or a person, kill this one."""
+    return cause.signal in _NEVER_A_CONSEQUENCE
+
+
+def blames_another(cause: Cause) -> bool:
+    """Whether the rank only says that another process is gone or does not answer."""
+    if cause.rank is None or is_no_consequence(cause):
+        return False
+    if (cause.exception or "").rpartition(".")[2] in _EXCEPTIONS_ABOUT_OTHERS:
+        return True
+    # Who aborts or leaves without an exception has written why.
+    said = [cause.exception_message or ""] if cause.exception else cause.last_lines
+    return any(words in line.lower() for line in said for words in _WORDS_ABOUT_OTHERS)
