@@ -21,9 +21,8 @@ WIDTH = 100
 
 def commands(command: click.Command, path: str, parent: click.Context | None = None) -> Iterator[click.Context]:
     """The contexts of a command and of all below it, in the order in which they are listed."""
-    ctx = click.Context(
-        command, info_name=path.split()[-1], parent=parent, terminal_width=WIDTH, max_content_width=WIDTH
-    )
+    settings = {**command.context_settings, "terminal_width": WIDTH, "max_content_width": WIDTH}
+    ctx = click.Context(command, info_name=path.split()[-1], parent=parent, **settings)
     yield ctx
     if isinstance(command, click.Group):
         for name in command.list_commands(ctx):

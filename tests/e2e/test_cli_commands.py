@@ -45,6 +45,11 @@ def test_the_whole_loop(footplate: Any) -> None:
     ]
     series = footplate("runs", "metrics", "latest", "--name", "loss").stdout.splitlines()
     assert series == ["0\t1", "1\t0.5", "2\t0.333333", "3\t0.25", "4\t0.2"]
+    error = footplate("runs", "metrics", "latest", "--name", "los", code=1).stderr
+    assert (
+        "has no metric 'los'" in error and f"hint: see what it logged with: footplate runs metrics {run['id']}" in error
+    )
+    assert footplate("runs", "list", "--sort", "los").stderr == "no runs that logged 'los'\n"
 
     paths = [file["path"] for file in footplate.json("runs", "files", "latest")]
     assert {"outputs/model.txt", "user_logs/std_log.txt"} <= set(paths)
@@ -75,13 +80,18 @@ def test_models(footplate: Any) -> None:
     path = footplate("models", "download", "net:1", "--to", "models").stdout.strip()
     assert (footplate.folder / path).read_text() == "weights"
     again = footplate("models", "download", "net:1", "--to", "models", code=1)
-    assert again.stderr.startswith("error: ")
+    assert again.stderr.startswith("error: ") and "--overwrite" in again.stderr
     footplate("models", "download", "net:1", "--to", "models", "--overwrite")
     footplate("models", "delete", "net:1")
     assert [m["version"] for m in footplate.json("models", "list")] == [2]
     assert "names no version" in footplate("models", "delete", "net", code=2).stderr
     assert "'x' is not a version" in footplate("models", "show", "net:x", code=2).stderr
     assert footplate("models", "show", "nothing", code=1).stderr.startswith("error: ")
+    missing = footplate("models", "register", "net", "nothing", code=1).stderr
+    assert missing.startswith("error: there is no file or folder 'nothing'") and "\nhint: a relative path" in missing
+    (footplate.folder / "taken").touch()
+    blocked = footplate("models", "download", "net", "--to", "taken/below", code=1).stderr
+    assert f"error: {footplate.folder}/taken/below: Not a directory\nhint: " in blocked
 
 
 @pytest.mark.parametrize(
@@ -245,11 +255,12 @@ def test_a_cluster_is_a_queue_that_gives_its_reasons(footplate: Any) -> None:
     assert row.split()[1:6] == ["local", "1", "0", "1", "1"]
     footplate("runs", "cancel", second, "latest", footplate.json("runs", "list", "--status", "running")[0]["id"])
     assert first.wait(60) == 130
-    assert "nobody waits for single" in footplate("compute", "queue", "single").stderr
+    nobody = footplate("compute", "queue", "single")
+    assert (nobody.stdout, nobody.stderr) == ("", "nobody waits for single\n")
     assert "0 busy, 1 idle, at most 1" in footplate("compute", "show", "single").stdout
     footplate("compute", "delete", "single")
     assert [c["name"] for c in footplate.json("compute", "list")] == ["local"]
-    assert "local" in footplate("compute", "delete", "local", code=1).stderr
+    assert "the target 'local' cannot be deleted" in footplate("compute", "delete", "local", code=1).stderr
 
 
 def test_doctor(footplate: Any, home: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from footplate import Dataset, Experiment, OutputFileDatasetConfig, ScriptRunConfig, Workspace
+
 
 @pytest.fixture
 def pictures(project: Path) -> Path:
@@ -33,6 +35,18 @@ def test_add_list_show_download_verify(footplate: Any, pictures: Path) -> None:
     assert "as it was registered" in footplate("data", "verify", "pictures").stdout
     assert "no dataset 'nothing'" in footplate("data", "show", "nothing", code=1).stderr
     assert "no run has read" in footplate("data", "lineage", "pictures").stderr
+
+
+def test_a_run_shows_what_it_read_and_wrote(footplate: Any, pictures: Path) -> None:
+    footplate("data", "add", "pictures", "pictures")
+    footplate.write("take_over.py", "import shutil, sys", "shutil.copytree(*sys.argv[1:], dirs_exist_ok=True)")
+    workspace = Workspace.from_config(str(footplate.folder))
+    read = Dataset.get_by_name(workspace, "pictures").as_named_input("pictures").as_mount()
+    written = OutputFileDatasetConfig("copies").register_on_complete("copies")
+    config = ScriptRunConfig(str(footplate.folder), "take_over.py", [read, written])
+    Experiment(workspace, "copy").submit(config).wait_for_completion()
+    lines = [line.split() for line in footplate("runs", "show", "latest").stdout.splitlines()]
+    assert ["read", "pictures:1"] in lines and ["wrote", "copies:1"] in lines
 
 
 def test_a_store_is_added_looked_into_and_verified(footplate: Any, pictures: Path) -> None:

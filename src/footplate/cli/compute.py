@@ -109,14 +109,15 @@ def queue(name: str, workspace_name: str | None, as_json: bool) -> None:
     if as_json:
         emit([{"run": view.id, "created": view.created, **to_json(waiting)} for view, waiting in found])
         return
+    if not found:
+        say(f"nobody waits for {target}")
+        return
     rows = [
         [waiting.position, view.id, ago(view.created), _within(waiting.latest), waiting.reason]
         for view, waiting in found
     ]
     columns = ["place", "run", "submitted", "starts within", "waits because"]
     table(columns, rows, right=["place"], wrap=["waits because"], drop=["submitted"])
-    if not rows:
-        say(f"nobody waits for {target}")
 
 
 def _within(latest: float | None) -> str:
@@ -126,7 +127,7 @@ def _within(latest: float | None) -> str:
 @compute.command()
 @click.argument("name")
 @click.option("--max-nodes", type=click.IntRange(1), required=True, help="How many nodes may run at once.")
-@click.option("--min-nodes", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--min-nodes", type=click.IntRange(0), default=0, show_default=True, help="How many always stay.")
 @click.option("--idle-seconds", type=float, default=1800.0, show_default=True, help="Before a node is given back.")
 @click.option("--vm-size", default="", metavar="SIZE", help="What its nodes are to be like, e.g. STANDARD_NC6.")
 @workspace_option
@@ -157,5 +158,6 @@ def create(
 @workspace_option
 def delete(name: str, workspace_name: str | None) -> None:
     """Delete a cluster that has no runs left."""
-    ComputeTarget(open_workspace(workspace_name), name).delete()
+    workspace = open_workspace(workspace_name)
+    workspace.session.delete(f"/workspaces/{workspace.id}/computes/{name}")
     say(f"{name} is deleted")

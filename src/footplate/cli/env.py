@@ -71,8 +71,8 @@ def list_built(curated: bool, caches: bool, workspace_name: str | None, as_json:
             for v in found
         ]
         table(columns, rows, right=["packages", "size"])
-    if not as_json:
         click.echo()
+    if not as_json:
         _list_caches(session, as_json)
         say("curated environments, ready to be used by name: footplate env list --curated")
 

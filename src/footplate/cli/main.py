@@ -112,7 +112,7 @@ def main() -> NoReturn:
         _fail((error.message if near else error.format_message()).rstrip("."), _usage_hint(error, near))
         code = 2
     except click.ClickException as error:
-        _fail(error.format_message(), None)
+        _fail(error.format_message(), "see: footplate --help")
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED
@@ -121,19 +121,27 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1  # as click has it when it notices first
     except Exception as error:
-        if os.environ.get("FOOTPLATE_DEBUG") or not _is_ours(error):
+        if os.environ.get("FOOTPLATE_DEBUG") or not _is_expected(error):
             raise
-        _fail(str(getattr(error, "message", error)), getattr(error, "hint", None))
+        _fail(*_words(error))
         code = 1
     sys.exit(code)
 
 
-def _is_ours(error: Exception) -> bool:
-    if isinstance(error, FootplateError):
+def _is_expected(error: Exception) -> bool:
+    if isinstance(error, (FootplateError, OSError)):
         return True
     from footplate.sdk.exceptions import AzureMLException  # lazy: an error may afford it
 
     return isinstance(error, AzureMLException)
+
+
+def _words(error: Exception) -> tuple[str, str]:
+    """The message of an error and its hint, which ours have; the system's do not, and name the file instead."""
+    message, _, hint = str(error).partition("\nhint: ")
+    if isinstance(error, OSError) and error.filename is not None:
+        message = f"{error.filename}: {error.strerror}"
+    return message, hint or "FOOTPLATE_DEBUG=1 shows where this happened"
 
 
 def _usage_hint(error: click.UsageError, near: list[str]) -> str:
@@ -143,7 +151,6 @@ def _usage_hint(error: click.UsageError, near: list[str]) -> str:
     return f"did you mean {' or '.join(near)}? {see}" if near else see
 
 
-def _fail(message: str, hint: str | None) -> None:
+def _fail(message: str, hint: str) -> None:
     click.echo(f"{paint('error:', sys.stderr, fg='red', bold=True)} {message}", err=True)
-    if hint:
-        click.echo(f"{paint('hint:', sys.stderr, fg='cyan', bold=True)} {hint}", err=True)
+    click.echo(f"{paint('hint:', sys.stderr, fg='cyan', bold=True)} {hint}", err=True)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from footplate.cli import charts, context
-from footplate.cli.console import ago, duration, emit, number, pairs, say, size, tag_words, when, word
+from footplate.cli.console import ago, counted, duration, emit, number, pairs, say, size, tag_words, when, word
 from footplate.cli.context import (
     find_run,
     find_view,
@@ -28,11 +28,12 @@ from footplate.cli.main import Noun
 from footplate.cli.run import wait_for
 from footplate.cli.stacks import show_stacks
 from footplate.cli.tables import table
-from footplate.domain.codec import to_json
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.datasets import DataUse
 from footplate.domain.floats import untag_float
-from footplate.domain.records import RunView
+from footplate.domain.records import NodeRecord, RunView
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.session import user_name
+from footplate.sdk.session import Session, user_name
 
 STATUSES = (
     "Starting", "Preparing", "Queued", "Provisioning", "Running", "Finalizing", "CancelRequested", "Completed",
@@ -52,7 +53,9 @@ def runs() -> None:
 @click.option(
     "-e", "--experiment", metavar="NAME", shell_complete=names_of("experiments"), help="Only runs of this experiment."
 )
-@click.option("-s", "--status", multiple=True, type=click.Choice(STATUSES, case_sensitive=False), help="Repeatable.")
+@click.option(
+    "-s", "--status", multiple=True, type=click.Choice(STATUSES, case_sensitive=False), help="Only these; repeatable."
+)
 @click.option(
     "--tag",
     "tags",
@@ -63,7 +66,9 @@ def runs() -> None:
 @click.option("--sort", metavar="METRIC", help="By the last value of a metric, best first.  [default: by time]")
 @click.option("--ascending", is_flag=True, help="The oldest, or the smallest, first.")
 @click.option("--children", is_flag=True, help="Children of other runs too.")
-@click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(1))
+@click.option(
+    "-n", "--limit", default=20, show_default=True, type=click.IntRange(1), metavar="N", help="At most so many."
+)
 @workspace_option
 @json_option
 def list_runs(
@@ -85,7 +90,7 @@ def list_runs(
     if as_json:
         emit([to_json(view) for view in found])
     elif not found:
-        say("no runs")
+        say(f"no runs that logged {sort!r}" if sort else "no runs")
     else:
         shown = [sort] if sort else []
         columns = ["id", "experiment", "status", "created", "took", "name", *shown]
@@ -107,11 +112,11 @@ def _row(view: RunView, metrics: list[str]) -> list[str]:
 @json_option
 def show(run_id: str, workspace_name: str | None, as_json: bool) -> None:
     """Show all about a run."""
-    _, view = find_view(run_id, workspace_name)
+    session, view = find_view(run_id, workspace_name)
     if as_json:
         emit(to_json(view))
         return
-    pairs([*_identity(view), *_reasons(view)])
+    pairs([*_identity(view), *_data(session, view), *_reasons(view)])
 
 
 def _reasons(view: RunView) -> list[tuple[str, Any]]:
@@ -129,7 +134,6 @@ def _reasons(view: RunView) -> list[tuple[str, Any]]:
 
 def _identity(view: RunView) -> list[tuple[str, Any]]:
     waiting = f"position {view.waiting.position}: {view.waiting.reason}" if view.waiting else None
-    nodes = ", ".join(f"{n.index}: {n.state.value}" + (f" on {n.host}" if n.host else "") for n in view.nodes)
     program = view.spec.program if view.spec else None
     script = " ".join([program.script, *program.arguments]) if program and program.script else None
     return [
@@ -146,11 +150,25 @@ def _identity(view: RunView) -> list[tuple[str, Any]]:
         ("took", duration((view.ended or time.time()) - view.started) if view.started else None),
         ("by", view.created_by),
         ("parent", view.parent),
-        ("nodes", nodes),
+        ("nodes", "\n".join(map(describe_node, view.nodes))),
         ("snapshot", view.snapshot and view.snapshot[:12]),
         ("tags", tag_words(view.tags)),
         ("warnings", "; ".join(view.warnings)),
     ]
+
+
+def describe_node(node: NodeRecord) -> str:
+    """One node in a line: how far it is, where, with which GPUs, and what it does or waits for."""
+    place = f" on {node.host}" if node.host else ""
+    gpus = f", {len(node.gpus)} of {counted(node.info.get('gpus', 0), 'GPU')}" if node.gpus else ""
+    doing = f": {node.message}" if node.message else ""
+    return f"{node.index}: {node.state.value}{place}{gpus}{doing}"
+
+
+def _data(session: Session, view: RunView) -> list[tuple[str, Any]]:
+    uses = [from_json(DataUse, use) for use in session.items(f"/runs/{view.id}/datasets")]
+    named = [(use.role, f"{use.dataset_name}:{use.version}" if use.dataset_name else use.dataset) for use in uses]
+    return [(verb, ", ".join(name for role, name in named if role == verb)) for verb in ("read", "wrote")]
 
 
 @runs.command()
@@ -194,7 +212,12 @@ def metrics(run_id: str, name: str | None, system: bool, workspace_name: str | N
     if as_json:
         emit(series)
     elif not series:
-        say(f"{view.id} has no metric {name!r}" if name else f"{view.id} logged no metrics")
+        if name:
+            raise UserErrorException(
+                f"run {view.id} has no metric {name!r}",
+                hint=f"see what it logged with: footplate runs metrics {view.id}{' --system' * system}",
+            )
+        say(f"{view.id} logged no metrics")
     elif name:
         charts.show_series(series)
     else:
