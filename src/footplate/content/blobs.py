@@ -15,13 +15,12 @@ import re
 import time
 from typing import BinaryIO, Callable, Generator, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from footplate.content.disk import CHUNK, aside_file, copy, space, sync_file_system, write_all
+from footplate.content.disk import CHUNK, aside_file, copy, space, sync, write_all
 from footplate.errors import Broken, InvalidInput, NotFound
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ASIDE = ".aside"
 _FORGOTTEN = 24 * 3600.0  # an aside file of this age belongs to nobody alive
-_MANY = 64  # from here on, one sync of the file system is cheaper than one of each file
 
 
 class _Aside(NamedTuple):
@@ -201,25 +200,15 @@ class BlobFolder:
         try:
             with space(self.root):
                 new = [aside for aside in asides if not self.has(aside.digest)]
-                self._sync([aside.path for aside in new])
+                sync([aside.path for aside in new])
                 folders = sorted({os.path.dirname(self.path(aside.digest)) for aside in new})
                 for folder in folders:
                     os.makedirs(folder, exist_ok=True)
                 for aside in new:
                     os.rename(aside.path, self.path(aside.digest))
-                self._sync(folders)
+                sync(folders)
         finally:
             _unlink_all(asides)
-
-    def _sync(self, paths: Sequence[str]) -> None:
-        if len(paths) >= _MANY and sync_file_system(self.root):
-            return
-        for path in paths:
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
 
     def _link_aside(self, path: str) -> Optional[_Aside]:
         """A second name for a file that has only one, hashed; None when that cannot be."""

@@ -18,7 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from footplate.content.disk import space, sync_file_system, write_all
+from footplate.content.disk import space, sync, write_all
 from footplate.data import fetch
 from footplate.data.base import SMALL, Progress, Report, Store
 from footplate.data.folder import ASIDE, FolderStore
@@ -222,18 +222,6 @@ def _place(batch: Sequence[tuple[str, str]], meter: Meter) -> None:
     for aside, path in batch:
         os.replace(aside, path)
     meter.add(files=len(batch))
-
-
-def sync(paths: Sequence[str]) -> None:
-    """See that the files are on the disk: for many, one sync of the file system is cheaper than one of each."""
-    if len(paths) >= 64 and sync_file_system(os.path.dirname(paths[0])):
-        return
-    for path in paths:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
 
 
 def _fetch_large(

@@ -121,8 +121,3 @@ def format_of(definition: Mapping[str, Any]) -> Json:
             f"this version knows no tabular data of kind {form.get('kind')!r}", f"the kinds are {', '.join(KINDS)}"
         )
     return form
-
-
-def with_step(definition: Mapping[str, Any], step: Json) -> Json:
-    """The definition with one step more; the one given is not changed."""
-    return {**definition, "steps": [*(definition.get("steps") or ()), step]}

@@ -10,7 +10,6 @@ those change without any of this changing.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -18,7 +17,7 @@ import re
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from typing import Any
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import conda, curated, recipes
+from footplate.environments import conda, curated, folders, recipes
 from footplate.environments.base import Say, Workshop
 from footplate.environments.requirements import clean, names_local_files
 from footplate.environments.uv import RESOLVING, pip_settings
@@ -44,7 +43,7 @@ def once(spec: EnvironmentSpec, workshop: Workshop, say: Say, resolve: Callable[
     known = None if refresh else _read(path)
     if known is None:
         asked = time.time()
-        with _turn(path):
+        with folders.turn(path.with_suffix(".lock"), say, "this environment is being resolved already"):
             known = _read(path, newer_than=asked if refresh else 0.0)
             if known is None:
                 return _write(path, resolve())
@@ -158,14 +157,3 @@ def _write(path: Path, lock: Lock) -> Lock:
         os.fsync(file.fileno())
     os.replace(aside, path)
     return lock
-
-
-@contextlib.contextmanager
-def _turn(path: Path) -> Generator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    held = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(held)

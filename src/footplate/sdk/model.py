@@ -263,7 +263,10 @@ class Model:
         overwrite = exist_ok if exists_ok is None else exists_ok
         for _, target in targets:
             if os.path.exists(target) and not overwrite:
-                raise WebserviceException(f"{target} exists already", hint="overwrite it with exist_ok=True, or --overwrite, or choose another folder")
+                raise WebserviceException(
+                    f"{target} exists already",
+                    hint="overwrite it with exist_ok=True, or --overwrite, or choose another folder",
+                )
         for file, target in targets:
             blobs.fetch(self.workspace.session, str(file.digest), target)
         return root

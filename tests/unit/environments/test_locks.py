@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -105,6 +106,27 @@ def test_many_at_once_resolve_once(workshop: Workshop) -> None:
         asked = [pool.submit(locks.once, SPEC, workshop, lambda _: None, slowly, False) for _ in range(8)]
         assert {one.result().digest for one in asked} == {"d"}
     assert len(calls) == 1
+
+
+def test_who_has_to_wait_for_a_resolution_says_so(workshop: Workshop) -> None:
+    begun, waits, said = threading.Event(), threading.Event(), list[str]()
+
+    def slowly() -> Lock:
+        begun.set()
+        assert waits.wait(30)
+        return Lock("d", "venv", {"x": 1})
+
+    def hear(words: str) -> None:
+        said.append(words)
+        waits.set()
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(locks.once, SPEC, workshop, lambda _: None, slowly, False)
+        assert begun.wait(30)
+        second = pool.submit(locks.once, SPEC, workshop, hear, slowly, False)
+        assert first.result().digest == second.result().digest == "d"
+    assert said[0] == "waiting: this environment is being resolved already"
+    assert said[1].startswith("the lock of ")
 
 
 def test_a_damaged_file_is_resolved_again(wheels: Path, workshop: Workshop) -> None:
