@@ -118,7 +118,8 @@ class Files(mfusepy.Operations):
         try:
             return act()
         except FootplateError as error:
-            sys.stderr.write(f"{path}: {error}\n")
+            words = str(error).replace("\n", "; ")  # one line for one problem
+            sys.stderr.write(f"{path}: {words}\n")
             sys.stderr.flush()
             raise mfusepy.FuseOSError(errno.EIO) from None
 

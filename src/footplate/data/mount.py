@@ -69,9 +69,10 @@ class Mount:
             with open(f"{self._record.path}/guards", "a", encoding="ascii") as file:
                 file.writelines(f"{pid} {keeper.started_of(pid)}\n" for pid in pids)
 
-    def problems(self) -> str:
+    def problems(self) -> list[str]:
         """What could not be read, in words, for a script that has only seen "Input/output error"."""
-        return self._record.log() if self._record is not None else ""
+        lines = self._record.log().splitlines() if self._record is not None else []
+        return [line for line in lines if line.startswith("/")]  # the others are libfuse's own
 
     def close(self) -> None:
         if self._record is not None:

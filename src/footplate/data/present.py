@@ -44,7 +44,7 @@ class Shown:
 
     def problems(self) -> list[str]:
         """What could not be read, in words: whoever read has seen no more than a number."""
-        return self._mount.problems().splitlines()
+        return self._mount.problems()
 
     def close(self) -> None:
         self._mount.close()

@@ -165,7 +165,16 @@ def test_what_cannot_be_read_is_an_error_that_is_explained(tmp_path: Path, cache
         del site.web.files["a.txt"]
         with pytest.raises(OSError, match="Input/output error"):
             (mount.path / "a.txt").read_bytes()
-        assert "there is no http://" in mount.problems()
+        (words,) = mount.problems()
+        assert words.startswith("/a.txt: there is no http://") and "; hint: " in words
+
+
+@needs_fuse
+def test_what_libfuse_has_to_say_is_no_problem_of_the_data(tmp_path: Path, cache: Cache, site: Site) -> None:
+    """That of Debian 12 complains of a number of threads that is its own."""
+    with site.mount(tmp_path / "m", cache, how="fuse") as mount:
+        assert read_all(mount.path) == site.files
+        assert mount.problems() == []
 
 
 @needs_fuse
