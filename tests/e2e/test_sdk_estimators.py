@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from azureml.core import ComputeTarget, Experiment, Workspace
+from azureml.core import ComputeTarget, Dataset, Environment, Experiment, ScriptRunConfig, Workspace
+from azureml.core.container_registry import ContainerRegistry
+from azureml.core.runconfig import MpiConfiguration
+from azureml.data.datapath import DataPath
 from azureml.exceptions import TrainingException
+from azureml.train.dnn import Gloo, PyTorch, TensorFlow
 from azureml.train.estimator import Estimator
+from azureml.train.sklearn import SKLearn
+from footplate.sdk.estimators.estimator import script_run_config
+from footplate.sdk.run_data import RunData
+from footplate.sdk.script_run_config import to_run_spec
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -66,3 +77,81 @@ def test_a_machine_size_alone_makes_its_cluster_and_uses_it_again(workspace: Wor
         assert run.get_details()["target"] == "vm-standard-nc6"
     (cluster,) = ComputeTarget.list(workspace)
     assert (cluster.name, cluster.vm_size) == ("vm-standard-nc6", "Standard_NC6")
+
+
+# ── the ScriptRunConfig that the warning shows ──
+
+
+def pasted(kind: Any, **parameters: Any) -> tuple[Estimator, ScriptRunConfig]:
+    """The estimator, and what the lines of its warning make where its parameters are variables, as in scripts."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        made = kind("source", **{"compute_target": "local", "entry_script": "train.py", **parameters})
+    (text,) = [str(one.message) for one in seen if one.category is DeprecationWarning]
+    names = dict(parameters, PASSWORD="secret")
+    exec(inspect.cleandoc(text.split("\n\n", 1)[1]), names)
+    return made, names["config"]
+
+
+def check_paste(workspace: Workspace, kind: Any, **parameters: Any) -> None:
+    made, config = pasted(kind, **parameters)
+    both = [to_run_spec(one, "e", RunData(workspace)) for one in (script_run_config(workspace, made), config)]
+    asked, shown = (replace(spec, inputs=tuple(sorted(spec.inputs, key=lambda one: one.name))) for spec in both)
+    assert asked == shown
+
+
+def registry() -> ContainerRegistry:
+    made = ContainerRegistry()
+    made.address, made.username, made.password = "registry.example", "me", "secret"
+    return made
+
+
+@pytest.mark.parametrize(
+    "kind, parameters",
+    [
+        (Estimator, {"user_managed": True, "environment_variables": {"A": 1}, "max_run_duration_seconds": 60}),
+        (Estimator, {"pip_packages": ["tqdm"], "conda_packages": ["numpy=1.26"], "pip_requirements_file": "reqs.txt"}),
+        (Estimator, {"conda_dependencies_file": "env.yml"}),
+        (Estimator, {"environment_definition": Environment("own"), "environment_variables": {"A": "b"}}),
+        (Estimator, {"custom_docker_image": "me/image", "image_registry_details": registry(), "shm_size": "8g"}),
+        (Estimator, {"compute_target": None, "vm_size": "Standard_NC6", "vm_priority": "lowpriority", "use_gpu": True}),
+        (Estimator, {"compute_target": "c", "distributed_training": MpiConfiguration(2, 3)}),
+        (Estimator, {"script_params": {"--words": ["a", "b"] * 30, "--flag": "", "--on": True, "--rate": 0.5}}),
+        (TensorFlow, {"compute_target": "c", "node_count": 2, "worker_count": 3, "distributed_backend": "ps"}),
+        (TensorFlow, {"framework_version": "2.2", "use_gpu": True, "conda_packages": ["scikit-learn"]}),
+        (PyTorch, {"compute_target": "c", "node_count": 2, "distributed_training": Gloo(), "shm_size": "1g"}),
+        (SKLearn, {"pip_requirements_file": "reqs.txt", "environment_variables": {"A": "b"}}),
+    ],
+)
+def test_the_lines_of_the_warning_ask_for_the_same(
+    workspace: Workspace, project: Path, kind: Any, parameters: dict[str, Any]
+):
+    (project / "source").mkdir()
+    (project / "source" / "train.py").touch()
+    (project / "source" / "reqs.txt").write_text("--extra-index-url https://example.com/simple\nrich\n")
+    (project / "source" / "env.yml").write_text("dependencies:\n- python=3.11\n- pip:\n  - tqdm\n")
+    check_paste(workspace, kind, **parameters)
+
+
+def test_the_lines_of_the_warning_name_the_same_data(workspace: Workspace, project: Path):
+    (project / "source").mkdir()
+    (project / "source" / "train.py").touch()
+    store = workspace.get_default_datastore()
+    store.upload_files([str(project / "source" / "train.py")], target_path="data", show_progress=False)
+    unnamed = Dataset.File.from_files((store, "data/*.py"))
+    named = unnamed.register(workspace, "digits")
+    check_paste(
+        workspace,
+        Estimator,
+        user_managed=True,
+        script_params={
+            "--all": store,
+            "--some": store.path("data").as_download("here"),
+            "--named": named.as_named_input("digits").as_mount(),
+            "--unnamed": unnamed.as_named_input("unnamed").as_download("there"),
+            "--latest": "",
+        },
+        inputs=[named.as_named_input("again").as_download(), store.path("data").as_mount(), store],
+        resume_from=DataPath(store, "data"),
+        source_directory_data_store=store,
+    )

@@ -70,20 +70,30 @@ def distributed_job(
         )
     kind = _kind(given, backend, allowed)
     if kind is None:
-        if node_count > 1 or processes > 1:
+        counts = {"node_count": node_count, "process_count_per_node": processes, "worker_count": workers[0]}
+        several = [f"{name} is {count}" for name, count in counts.items() if count != 1]
+        if several:
             raise TrainingException(
-                f"node_count is {node_count} and process_count_per_node is {processes}, but nothing says how the "
-                "processes are to work together",
+                f"{' and '.join(several)}, but nothing says how the processes are to work together",
                 hint=f"set distributed_training, e.g. distributed_training={BACKENDS[allowed[0]].__name__}()",
             )
         return None
     if kind is Mpi:
-        return MpiConfiguration(_own(given, "process_count_per_node", processes), node_count)
+        processes, node_count = _own(given, "process_count_per_node", processes), _own(given, "node_count", node_count)
+        check_counts(process_count_per_node=processes, node_count=node_count)
+        return MpiConfiguration(processes, node_count)
     if kind is ParameterServer:
-        return TensorflowConfiguration(
-            _own(given, "worker_count", workers[0]), _own(given, "parameter_server_count", workers[1])
-        )
+        tasks = _own(given, "worker_count", workers[0]), _own(given, "parameter_server_count", workers[1])
+        check_counts(worker_count=tasks[0])
+        check_counts(0, parameter_server_count=tasks[1])
+        return TensorflowConfiguration(*tasks)
     return PyTorchConfiguration(kind.__name__, node_count * processes, node_count)
+
+
+def check_counts(least: int = 1, **counts: Any) -> None:
+    for name, count in counts.items():
+        if not isinstance(count, int) or isinstance(count, bool) or count < least:
+            raise TrainingException(f"{name} is {count!r}", hint=f"give a whole number of at least {least}")
 
 
 def _own(given: Any, name: str, otherwise: int) -> int:

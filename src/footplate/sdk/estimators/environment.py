@@ -54,6 +54,7 @@ def make(
     variables: Optional[Mapping[str, Any]] = None,
 ) -> Environment:
     """`folder` is the source folder, which the paths of conda and pip files begin at."""
+    _check_types(definition, variables)
     given = dict(packages.named(), **_set(custom_docker_image=image, image_registry_details=registry))
     if definition is not None:
         clash = sorted(dict(given, **_set(use_gpu=use_gpu, user_managed=user_managed, shm_size=shm_size)))
@@ -95,10 +96,21 @@ def on_top_of(workspace: Workspace, curated: str, own: Environment) -> Environme
         theirs.set_pip_option(option)
     for channel in ours.conda_channels:
         theirs.add_channel(channel)
-    made.environment_variables.update(own.environment_variables)
+    untouched = Environment(own.name).environment_variables.items()  # every new environment has an example
+    made.environment_variables.update(dict(own.environment_variables.items() - untouched))
     if own.docker.enabled or own.docker.shm_size != made.docker.shm_size:
         made.docker = own.docker
     return made
+
+
+def _check_types(definition: Any, variables: Any) -> None:
+    if definition is not None and not isinstance(definition, Environment):
+        name = definition if isinstance(definition, str) else "NAME"
+        raise TrainingException(
+            f"environment_definition is {definition!r}", hint=f"give the object: Environment.get(workspace, {name!r})"
+        )
+    if variables is not None and not isinstance(variables, Mapping):
+        raise TrainingException(f"environment_variables is {variables!r}", hint="give a dictionary: {'NAME': 'value'}")
 
 
 def _set(**values: Any) -> Dict[str, Any]:
@@ -122,11 +134,11 @@ def _dependencies(folder: str, packages: Packages) -> CondaDependencies:
                 f"conda_dependencies_file was given, and {', '.join(others)} as well",
                 hint="name all packages in the file",
             )
-        return CondaDependencies(_inside(folder, packages.conda_file))
+        return CondaDependencies(inside(folder, packages.conda_file))
     made = CondaDependencies()
     for package in packages.conda:
         made.add_conda_package(package)
-    lines = requirement_lines(_inside(folder, packages.pip_file)) if packages.pip_file is not None else []
+    lines = requirement_lines(inside(folder, packages.pip_file)) if packages.pip_file is not None else []
     if lines:
         made.set_pip_requirements([*DEFAULT_PIP_PACKAGES, *lines])
     for package in packages.pip:
@@ -134,6 +146,6 @@ def _dependencies(folder: str, packages: Packages) -> CondaDependencies:
     return made
 
 
-def _inside(folder: str, path: str) -> str:
+def inside(folder: str, path: str) -> str:
     """A file named relative to the source folder, or by a path of its own."""
     return path if os.path.isabs(path) else os.path.join(folder, path)

@@ -1,68 +1,194 @@
-"""An estimator in the words of today: the lines of Python that ask for the same with a ScriptRunConfig."""
+"""An estimator in the words of today: lines of Python that ask for the same with a ScriptRunConfig, to be pasted."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional
+import ast
+from typing import TYPE_CHECKING, Any, Iterator, List, Mapping, Optional, Tuple, cast
 
 from footplate.sdk.checked import Checked, public_attributes
-from footplate.sdk.conda_dependencies import DEFAULT_PIP_PACKAGES, package_name
+from footplate.sdk.conda_dependencies import DEFAULT_PIP_PACKAGES, CondaDependencies, package_name
+from footplate.sdk.data_reference import DataPath, DataReference
+from footplate.sdk.dataset_consumption import DatasetConsumptionConfig
+from footplate.sdk.datastore_kinds import AbstractDatastore
 from footplate.sdk.environment import Environment
+from footplate.sdk.environment_sections import DockerSection
 from footplate.sdk.estimators.inputs import values
 from footplate.sdk.run_configuration import DEFAULT_MAX_SECONDS, target_name
+from footplate.sdk.run_configuration_sections import TensorflowConfiguration
 
 if TYPE_CHECKING:
     from footplate.sdk.estimators.estimator import Estimator
 
+_MODULES = {
+    "azureml.core": ("Dataset", "Datastore", "Environment", "ScriptRunConfig", "Workspace"),
+    "azureml.core.runconfig": ("MpiConfiguration", "PyTorchConfiguration", "TensorflowConfiguration"),
+    "azureml.data.datapath": ("DataPath",),
+}
+_WIDTH = 100
+
 
 def equivalent(estimator: Estimator) -> str:
-    config = estimator.run_config
-    lines = [*_environment(config.environment, estimator.curated_environment), ""]
-    lines += [
-        "config = ScriptRunConfig(",
-        f"    source_directory={estimator.source_directory!r},",
-        f"    script={estimator.entry_script!r},",
-        *_arguments(estimator.script_params),
-        f"    compute_target={target_name(config.target)!r},",
-        "    environment=environment,",
-    ]
-    if estimator.distributed_job is not None:
-        lines.append(f"    distributed_job_config={_call(estimator.distributed_job)},")
-    if config.max_run_duration_seconds not in (None, DEFAULT_MAX_SECONDS):
-        lines.append(f"    max_run_duration_seconds={config.max_run_duration_seconds},")
-    lines.append(")")
-    if config.needs_gpus:
-        lines.append("config.run_config.needs_gpus = True")
-    return "\n".join(["    " + line if line else "" for line in lines])
+    lines = [*_environment(estimator), "", *_config(estimator), *_settings(estimator)]
+    return "\n".join(["    " + line if line else "" for line in [*_names(lines), "", *lines]])
 
 
-def _environment(environment: Environment, curated: Optional[str]) -> Iterator[str]:
-    packages = environment.python.conda_dependencies
-    conda = [package for package in packages.conda_packages if package_name(package) != "python"]
-    pip = [package for package in packages.pip_packages if package not in DEFAULT_PIP_PACKAGES]
-    if curated is not None:
-        yield f"environment = Environment.get(workspace, {curated!r}).clone({environment.name!r})"
-        for verb, names in (("add_conda_package", conda), ("add_pip_package", pip)):
-            for name in names:
-                yield f"environment.python.conda_dependencies.{verb}({name!r})"
+def _names(lines: List[str]) -> Iterator[str]:
+    """What has to stand above the lines: the imports of the names that they use, and the workspace."""
+    used = {node.id for node in ast.walk(ast.parse("\n".join(lines))) if isinstance(node, ast.Name)}
+    used |= {"Workspace"} if "workspace" in used else set()
+    for module, names in _MODULES.items():
+        wanted = [name for name in names if name in used]
+        if wanted:
+            yield f"from {module} import {', '.join(wanted)}"
+    if "workspace" in used:
+        yield ""
+        yield "workspace = Workspace.from_config()"
+
+
+# ── the environment ──
+
+
+def _environment(estimator: Estimator) -> Iterator[str]:
+    made, given, file = estimator.run_config.environment, estimator.environment_definition, estimator.conda_file
+    if given is not None:
+        yield f"environment = {_known(given)}"
+    elif file is not None:
+        yield f"environment = Environment.from_conda_specification({made.name!r}, {file!r})"
     else:
-        yield f"environment = Environment({environment.name!r})"
-        if environment.python.user_managed_dependencies:
-            yield "environment.python.user_managed_dependencies = True"
-        else:
-            given = {"conda_packages": conda, "pip_packages": pip, "python_version": packages.get_python_version()}
-            told = ", ".join(f"{name}={value!r}" for name, value in given.items() if value)
-            yield f"environment.python.conda_dependencies = CondaDependencies.create({told})"
-    if environment.docker.enabled:
-        yield f"environment.docker.base_image = {environment.docker.base_image!r}"
+        curated = estimator.curated_environment
+        begin = f"Environment({made.name!r})"
+        if curated is not None:
+            begin = f"Environment.get(workspace, {curated!r}).clone({made.name!r})"
+        yield f"environment = {begin}"
+        yield from _packages(made.python.conda_dependencies)
+    plain = given if given is not None else Environment(made.name)
+    if made.python.user_managed_dependencies and not plain.python.user_managed_dependencies:
+        yield "environment.python.user_managed_dependencies = True"
+    yield from _docker(plain.docker, made.docker)
+    for name, value in made.environment_variables.items():
+        if plain.environment_variables.get(name) != value:
+            yield f"environment.environment_variables[{name!r}] = {value!r}"
+
+
+def _known(given: Environment) -> str:
+    if given.version is not None:
+        return f"Environment.get(workspace, {given.name!r}, version={given.version!r})"
+    return "environment_definition  # the one that the estimator was given"
+
+
+def _packages(packages: CondaDependencies) -> Iterator[str]:
+    for package in packages.conda_packages:
+        if package_name(package) != "python":
+            yield f"environment.python.conda_dependencies.add_conda_package({package!r})"
+    for option in packages.pip_options:
+        yield f"environment.python.conda_dependencies.set_pip_option({option!r})"
+    for package in packages.pip_packages:
+        if package not in DEFAULT_PIP_PACKAGES:
+            yield f"environment.python.conda_dependencies.add_pip_package({package!r})"
+
+
+def _docker(plain: DockerSection, made: DockerSection) -> Iterator[str]:
+    for name in ("enabled", "base_image", "shm_size"):
+        if getattr(made, name) != getattr(plain, name):
+            yield f"environment.docker.{name} = {getattr(made, name)!r}"
+    for name in ("address", "username"):
+        if getattr(made.base_image_registry, name) != getattr(plain.base_image_registry, name):
+            yield f"environment.docker.base_image_registry.{name} = {getattr(made.base_image_registry, name)!r}"
+    if made.base_image_registry.password != plain.base_image_registry.password:
+        yield "environment.docker.base_image_registry.password = PASSWORD  # yours, which is not shown here"
+
+
+# ── the run ──
+
+
+def _config(estimator: Estimator) -> Iterator[str]:
+    config = estimator.run_config
+    yield "config = ScriptRunConfig("
+    yield f"    source_directory={estimator.source_directory!r},"
+    yield f"    script={estimator.entry_script!r},"
+    yield from _arguments(estimator.script_params)
+    yield f"    compute_target={target_name(config.target)!r},"
+    yield "    environment=environment,"
+    if estimator.distributed_job is not None:
+        yield f"    distributed_job_config={_call(estimator.distributed_job)},"
+    if estimator.resume_from is not None:
+        yield f"    resume_from={_value(estimator.resume_from, 'resume_from')},"
+    if config.max_run_duration_seconds not in (None, DEFAULT_MAX_SECONDS):
+        yield f"    max_run_duration_seconds={config.max_run_duration_seconds},"
+    yield ")"
 
 
 def _arguments(script_params: Mapping[str, Any]) -> Iterator[str]:
-    if not script_params:
-        return
-    shown = [", ".join([repr(name), *map(repr, values(value))]) for name, value in script_params.items()]
-    yield f"    arguments=[{', '.join(shown)}],"
+    told = [
+        ", ".join([repr(name), *(_value(one, f"script_params[{name!r}]") for one in values(value))])
+        for name, value in script_params.items()
+    ]
+    line = f"    arguments=[{', '.join(told)}],"
+    if len(line) <= _WIDTH:
+        yield from [line] if told else []
+    else:
+        yield from ["    arguments=[", *(f"        {words}," for words in told), "    ],"]
+
+
+def _settings(estimator: Estimator) -> Iterator[str]:
+    """What a ScriptRunConfig is not asked for, and its run configuration knows."""
+    config, job = estimator.run_config, estimator.distributed_job
+    for number, one in enumerate(estimator.inputs):
+        told = _value(one, f"inputs[{number}]")
+        if isinstance(one, DatasetConsumptionConfig):
+            yield f"config.run_config.data[{one.name!r}] = {told}"
+        else:
+            name = one.as_mount().data_reference_name
+            yield f"config.run_config.data_references[{name!r}] = {told}.to_config()"
+    if isinstance(job, TensorflowConfiguration) and config.node_count != job.worker_count:
+        yield f"config.run_config.node_count = {config.node_count}"
+    for name, value in public_attributes(config.amlcompute).items():
+        if value is not None:
+            yield f"config.run_config.amlcompute.{name} = {value!r}"
+    if config.source_directory_data_store is not None:
+        yield f"config.run_config.source_directory_data_store = {config.source_directory_data_store!r}"
+    if config.needs_gpus:
+        yield "config.run_config.needs_gpus = True"
 
 
 def _call(job: Checked) -> str:
-    told = ", ".join(f"{name}={value!r}" for name, value in public_attributes(job).items())
-    return f"{type(job).__name__}({told})"
+    told = {name: value for name, value in public_attributes(job).items() if value is not False}
+    return f"{type(job).__name__}({', '.join(f'{name}={value!r}' for name, value in told.items())})"
+
+
+# ── data ──
+
+
+def _value(value: Any, otherwise: str) -> str:
+    """The value as Python; `otherwise` names it in the script that has made the estimator."""
+    if isinstance(value, AbstractDatastore):
+        value = value.as_mount()
+    if isinstance(value, DataReference):
+        names = ", ".join(map(repr, (value.path_on_datastore, value.data_reference_name)))
+        return f"{_datastore(value.datastore.name)}.path({names}){_mode(value)}"
+    if isinstance(value, DataPath) and value.datastore is not None:
+        return f"DataPath({_datastore(value.datastore_name)}, {value.path_on_datastore!r})"
+    if isinstance(value, DatasetConsumptionConfig):
+        dataset = _dataset(value.dataset)
+        return otherwise if dataset is None else f"{dataset}.as_named_input({value.name!r}){_mode(value)}"
+    return repr(value) if isinstance(value, (str, int, float)) else otherwise
+
+
+def _datastore(name: Optional[str]) -> str:
+    return f"Datastore.get(workspace, {name!r})"
+
+
+def _dataset(dataset: Any) -> Optional[str]:
+    """A registered one, looked up; None for one that nothing names."""
+    if isinstance(dataset, tuple):
+        _, *words = cast("Tuple[Any, ...]", dataset)
+        return f"Dataset.get_by_name({', '.join(['workspace', *map(repr, words)])})"
+    if getattr(dataset, "name", None) is None:
+        return None
+    return f"Dataset.get_by_name(workspace, {dataset.name!r}, version={dataset.version!r})"
+
+
+def _mode(data: Any) -> str:
+    given = {"path_on_compute": data.path_on_compute, "overwrite": getattr(data, "overwrite", None)}
+    told = ", ".join(f"{name}={value!r}" for name, value in given.items() if value)
+    return f".as_{data.mode}({told})"

@@ -12,11 +12,11 @@ from footplate.sdk.checked import nearest
 from footplate.sdk.conda_dependencies import CondaDependencies, list_of_strings
 from footplate.sdk.environment import Environment
 from footplate.sdk.estimators import environment as environments
-from footplate.sdk.estimators.distribution import distributed_job
+from footplate.sdk.estimators.distribution import check_counts, distributed_job
 from footplate.sdk.estimators.equivalent import equivalent
-from footplate.sdk.estimators.inputs import add_inputs, arguments, checked_parameters
+from footplate.sdk.estimators.inputs import add_inputs, arguments, checked_inputs, checked_parameters
 from footplate.sdk.exceptions import TrainingException
-from footplate.sdk.run_configuration import RunConfiguration, distribute, target_name
+from footplate.sdk.run_configuration import DEFAULT_MAX_SECONDS, RunConfiguration, distribute, target_name
 from footplate.sdk.run_configuration_sections import TensorflowConfiguration
 from footplate.sdk.script_run import ScriptRun
 from footplate.sdk.script_run_config import ScriptRunConfig
@@ -71,23 +71,25 @@ class Estimator:
         **options: Any,
     ) -> None:
         workers = self._own_options(options)
-        _check_counts(node_count=node_count, process_count_per_node=process_count_per_node)
+        check_counts(node_count=node_count, process_count_per_node=process_count_per_node)
         self.source_directory = source_directory
         self.entry_script = _checked_script(entry_script)
         self.script_params = checked_parameters(script_params or {})
-        self.inputs = list(inputs or ())
+        self.inputs = checked_inputs(inputs or ())
         self.resume_from = resume_from
         config = self.run_config = RunConfiguration()
         config.target = _target(compute_target, vm_size, node_count)
         config.amlcompute.vm_size, config.amlcompute.vm_priority = vm_size, vm_priority
-        config.max_run_duration_seconds = max_run_duration_seconds
-        config.source_directory_data_store = source_directory_data_store
+        config.max_run_duration_seconds = max_run_duration_seconds or DEFAULT_MAX_SECONDS
+        config.source_directory_data_store = _datastore_name(source_directory_data_store)
         conda_file = _one_of(
             conda_dependencies_file=conda_dependencies_file, conda_dependencies_file_path=conda_dependencies_file_path
         )
         pip_file = _one_of(
             pip_requirements_file=pip_requirements_file, pip_requirements_file_path=pip_requirements_file_path
         )
+        self.environment_definition = environment_definition
+        self.conda_file = None if conda_file is None else environments.inside(source_directory, conda_file)
         brings_all = environment_definition is not None or user_managed or conda_file is not None
         self.curated_environment = None if brings_all else self._curated_name(use_gpu)
         config.environment = environments.make(
@@ -162,7 +164,7 @@ def script_run_config(
     if estimator.curated_environment is not None:
         config.environment = environments.on_top_of(workspace, estimator.curated_environment, config.environment)
     if source_directory_data_store is not None:
-        config.source_directory_data_store = source_directory_data_store
+        config.source_directory_data_store = _datastore_name(source_directory_data_store)
     made = ScriptRunConfig(
         estimator.source_directory,
         estimator.entry_script,
@@ -189,7 +191,14 @@ def submit_estimator(
 SUBMITTERS[Estimator] = submit_estimator
 
 
+def _datastore_name(store: Any) -> Optional[str]:
+    """A datastore or its name: which, a run configuration does not want to know."""
+    return getattr(store, "name", store)
+
+
 def _checked_script(script: Optional[str]) -> str:
+    if script and not isinstance(script, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TrainingException(f"entry_script is {script!r}", hint="give a text: entry_script='train.py'")
     if not script:
         raise TrainingException("entry_script was not given", hint="entry_script='train.py'")
     if script.endswith(".ipynb"):
@@ -198,12 +207,6 @@ def _checked_script(script: Optional[str]) -> str:
             hint=f"jupyter nbconvert --to script {script}, and give the script",
         )
     return script
-
-
-def _check_counts(**counts: int) -> None:
-    for name, count in counts.items():
-        if not isinstance(count, int) or count < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TrainingException(f"{name} is {count!r}", hint="give a whole number of at least 1")
 
 
 def _target(compute_target: Any, vm_size: Optional[str], node_count: int) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from footplate.sdk.estimators.estimator import Estimator
 from footplate.sdk.exceptions import TrainingException
@@ -32,6 +32,11 @@ class _FrameworkEstimator(Estimator):
         **parameters: Unpack[DistributedParameters],
     ) -> None:
         super().__init__(source_directory, framework_version=framework_version, **parameters)
+
+    @classmethod
+    def get_supported_versions(cls) -> List[str]:
+        """What `framework_version` may be."""
+        return list(cls._versions)
 
     def _own_options(self, options: Dict[str, Any]) -> Tuple[int, int]:
         version = options.pop("framework_version", None)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Sequence, cast
 
+from footplate.sdk.data_reference import DataReference
+from footplate.sdk.dataset_consumption import DatasetConsumptionConfig
+from footplate.sdk.datastore_kinds import AbstractDatastore
 from footplate.sdk.exceptions import TrainingException
 from footplate.sdk.run_configuration import RunConfiguration
 
@@ -40,25 +43,35 @@ def values(value: Any) -> List[Any]:
     return [one for one in several if one is not None and not (isinstance(one, str) and one == "")]
 
 
+def checked_inputs(inputs: Any) -> List[Any]:
+    """A list of data, each with a name and a way to get it."""
+    if not isinstance(inputs, (list, tuple)):
+        raise TrainingException(
+            f"inputs is {inputs!r}", hint="give a list: inputs=[dataset.as_named_input('name').as_mount()]"
+        )
+    given = [*cast("Sequence[Any]", inputs)]
+    for one in given:
+        if not isinstance(one, (AbstractDatastore, DataReference, DatasetConsumptionConfig)):
+            raise TrainingException(
+                f"inputs has {one!r}",
+                hint="give datasets (dataset.as_named_input('name')) or references (datastore.as_mount())",
+            )
+    return given
+
+
 def add_inputs(config: RunConfiguration, inputs: Sequence[Any]) -> None:
     """Data that the script finds by its name, in the environment or in `run.input_datasets`, not in an argument."""
-    for one in inputs:
-        _brought(one, config, "inputs has")
+    for one in checked_inputs(inputs):
+        _brought(one, config)
 
 
-def _brought(value: Any, config: RunConfiguration, what: str = "") -> Any:
-    """The value as an argument; what is data is put into `config` as well. `what` makes plain values an error."""
-    if hasattr(value, "as_mount") and hasattr(value, "datastore_type"):
+def _brought(value: Any, config: RunConfiguration) -> Any:
+    """The value as an argument; what is data is put into `config` as well."""
+    if isinstance(value, AbstractDatastore):
         value = value.as_mount()  # a datastore stands for all that is in it
-    if hasattr(value, "to_config") and hasattr(value, "data_reference_name"):
+    if isinstance(value, DataReference):
         config.data_references[value.data_reference_name] = value.to_config()
         return str(value)
-    if hasattr(value, "dataset") and hasattr(value, "mode"):
+    if isinstance(value, DatasetConsumptionConfig):
         config.data[value.name] = value
-        return value
-    if what:
-        raise TrainingException(
-            f"{what} {value!r}",
-            hint="give datasets (dataset.as_named_input('name')) or references (datastore.as_mount())",
-        )
     return value
