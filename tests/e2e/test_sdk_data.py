@@ -304,6 +304,50 @@ def test_a_failure_names_the_input(workspace: Workspace, folder: Path, here: Env
         run_script(workspace, TELL, [dataset.as_named_input("pictures").as_mount()], here)
 
 
+@pytest.mark.parametrize("mode", ["mount", "download"])
+def test_a_version_whose_file_vanished_says_which_and_what_to_do(
+    workspace: Workspace, folder: Path, here: Environment, mode: str
+) -> None:
+    store = Datastore.register_folder(workspace, "raw", str(folder))
+    one = Dataset.File.from_files((store, "test/c.txt")).register(workspace, "my letters")
+    (folder / "test/c.txt").unlink()
+    with pytest.raises(Exception, match=r"test/c\.txt") as failed:
+        run_script(workspace, TELL, [DatasetConsumptionConfig("one", one, mode)], here)
+    assert "footplate data verify 'my letters:1'" in str(failed.value)
+
+
+def test_a_place_that_somebody_has_linked_stays_linked(
+    workspace: Workspace, folder: Path, here: Environment, tmp_path: Path
+) -> None:
+    store = Datastore.register_folder(workspace, "raw", str(folder))
+    (tmp_path / "disk").mkdir()
+    place = tmp_path / "link"
+    place.symlink_to(tmp_path / "disk")
+    dataset = Dataset.File.from_files((store, "train"))
+    run_script(workspace, TELL, [dataset.as_named_input("data").as_download(str(place))], here)
+    assert place.is_symlink() and sorted(os.listdir(tmp_path / "disk")) == ["a.txt", "b.txt"]
+    with pytest.raises(Exception, match="not an empty folder"):
+        run_script(workspace, TELL, [dataset.as_named_input("data").as_mount(str(place))], here)
+    assert place.is_symlink()
+
+
+def test_inputs_inside_each_other_and_names_that_differ_in_case(
+    workspace: Workspace, folder: Path, here: Environment
+) -> None:
+    store = Datastore.register_folder(workspace, "raw", str(folder))
+    upper, lower = (Dataset.File.from_files((store, path)) for path in ("train", "test"))
+    told = told_by(
+        run_script(
+            workspace, TELL, [upper.as_named_input("D").as_mount(), lower.as_named_input("d").as_mount(), "$D"], here
+        )
+    )
+    assert told["arguments"][2] == told["arguments"][0] == told["variables"]["D"] != told["variables"]["d"]
+    inside = [upper.as_named_input("a").as_mount("in"), lower.as_named_input("b").as_mount("in/side")]
+    with pytest.raises(Exception, match="is inside input 'a'"):
+        run_script(workspace, TELL, inside, here)
+    assert sorted(os.listdir(folder / "train")) == ["a.txt", "b.txt"]
+
+
 def test_a_bare_dataset_is_refused_with_advice(workspace: Workspace, folder: Path, here: Environment) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
     with pytest.raises(UserErrorException, match="nothing says how"):

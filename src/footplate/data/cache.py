@@ -3,7 +3,7 @@
     objects/ab/<sha256>     whole files, mode 0444; the time of change is that of the last use
     keys/ab/<key>           link to the object that a file of a store is: key = store, path, etag, size
     coming/<key>.*          what is still coming in (`partial`), or being fetched (`.lock`)
-    views/<digest>/         the folder of a listing, as hard links to objects (`views`)
+    views/<name>/           the folder of a listing, as hard links to objects (`views`)
 
 A file is fetched once, however many ask for it at the same time: the others wait. What has a name is whole and was
 checked. An object that somebody reads is held by a shared flock of its own, which dies with the reader; whoever makes
@@ -102,6 +102,10 @@ class Cache:
                 if (file := self.find(key, entry.size)) is not None:
                     return file
                 self._fetch(store, entry, key, pool, count)
+                file = self.find(key, entry.size)  # held before room is made: it may be larger than the whole limit
+            self.make_room_if_due()
+            if file is not None:
+                return file
 
     # ── fetching ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -159,8 +163,6 @@ class Cache:
         os.makedirs(os.path.dirname(self._object(digest)), exist_ok=True)
         self._added += os.stat(path).st_size  # before it has its name: then another process may remove it
         os.replace(path, self._object(digest))
-        if self._added > self.limit // 20 or time.time() - self._room_made > _ROOM_SECONDS:
-            self.make_room()
 
     def _point(self, key: str, digest: str) -> None:
         aside = f"{self.folder}/coming/{os.getpid()}-{os.urandom(6).hex()}.link"
@@ -189,6 +191,11 @@ class Cache:
         held = sum(one.size for one in found if _is_in_use(one.path))
         return Usage(len(found), sum(one.size for one in found), held, self.limit)
 
+    def make_room_if_due(self) -> None:
+        """For who has added something, and holds what must stay."""
+        if self._added > self.limit // 20 or time.time() - self._room_made > _ROOM_SECONDS:
+            self.make_room()
+
     def make_room(self, limit: int | None = None) -> int:
         """Remove what was used longest ago until there is room; how many bytes that freed. 0 as `limit` removes all."""
         limit, freed = self.limit if limit is None else limit, 0
@@ -196,12 +203,12 @@ class Cache:
             self._added, self._room_made = 0, time.time()
             found = sorted(self._objects(), key=lambda one: one.used)
             excess = sum(one.size for one in found) - limit
-            if excess <= 0:
+            if excess <= 0 and limit:
                 return 0
             wanted = excess + int(limit * (1 - _ROOM))
             freed = self._remove_objects(found, wanted)
             for view in self._views():  # which free nothing by themselves: what only they have named goes next
-                if freed >= wanted:
+                if freed >= wanted and limit:
                     break
                 if self.remove_view(view):
                     left = sorted(self._objects(), key=lambda one: one.used)
@@ -236,8 +243,9 @@ class Cache:
             return False
         gone = f"{self.folder}/coming/{os.urandom(6).hex()}.gone"
         with contextlib.suppress(FileNotFoundError):
+            os.chmod(f"{self.folder}/views/{name}", 0o700)  # who may not write to a folder may not move it
             os.rename(f"{self.folder}/views/{name}", gone)
-            shutil.rmtree(gone, ignore_errors=True)
+            remove_tree(gone)
         os.close(held)
         return True
 
@@ -250,7 +258,7 @@ class Cache:
         for left in os.scandir(f"{self.folder}/coming"):
             with contextlib.suppress(FileNotFoundError):
                 if left.stat(follow_symlinks=False).st_mtime < time.time() - _FORGOTTEN_SECONDS:
-                    shutil.rmtree(left.path) if left.is_dir(follow_symlinks=False) else os.unlink(left.path)
+                    remove_tree(left.path) if left.is_dir(follow_symlinks=False) else os.unlink(left.path)
 
     def verify(self) -> list[str]:
         """Read every object; those that are not what their name says are removed, and named."""
@@ -322,6 +330,13 @@ def _remove_if_free(path: str) -> bool:
         return False
     finally:
         os.close(file)
+
+
+def remove_tree(folder: str) -> None:
+    """Also of folders that nobody may write to, as those of views."""
+    for each, _, _ in os.walk(folder):
+        os.chmod(each, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -186,7 +186,7 @@ def _make_view(task: dict[str, Any]) -> None:
     with suppress(OSError):  # only while nobody else wants the machine
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     stores, cache, _ = _open(task)
-    make_view_of_cached(cache, task["digest"], Listing(task["listing"]), stores)
+    make_view_of_cached(cache, task["name"], Listing(task["listing"]), stores)
 
 
 if __name__ == "__main__":

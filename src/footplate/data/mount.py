@@ -30,7 +30,7 @@ from footplate.data import keeper, sysmount
 from footplate.data.base import Report
 from footplate.data.cache import Cache
 from footplate.data.stores import open_later, open_store
-from footplate.data.views import View, find_view, make_view
+from footplate.data.views import View, check_links, find_view, make_view, view_name
 from footplate.domain.codec import to_json
 from footplate.domain.data import FOLDER, StoreSpec
 from footplate.domain.names import clean_folder
@@ -46,11 +46,14 @@ _BOOT = "import sys; sys.path[:] = {path!r}; from footplate.data.keeper import m
 class Mount:
     """`path` is what a script is given; `how` says in words what it is. `close` may be called more than once.
 
-    `record` names the mount for `adopt`, by a process that takes the place of an owner that was killed.
+    `record` names the mount for `adopt`, by a process that takes the place of an owner that was killed. `is_link` says
+    that nothing is mounted: there is a link of ours to where the data is.
     """
 
-    def __init__(self, path: str, how: str, record: _Record | None = None, view: View | None = None) -> None:
-        self.path, self.how = Path(path), how
+    def __init__(
+        self, path: str, how: str, record: _Record | None = None, view: View | None = None, is_link: bool = False
+    ) -> None:
+        self.path, self.how, self.is_link = Path(path), how, is_link
         self._record, self._view = record, view
 
     @property
@@ -79,7 +82,7 @@ class Mount:
             sysmount.unmount(str(self.path))
             self._record.close(str(self.path))
             self._record = None
-        elif os.path.islink(self.path):
+        elif self.is_link and os.path.islink(self.path):
             os.unlink(self.path)
         if self._view is not None:
             self._view.close()
@@ -119,16 +122,19 @@ def mount_listing(
     nothing where there is FUSE or an earlier run has left all of it.
     """
     sweep(cache)
-    view = find_view(cache, digest)
+    name = view_name(digest, stores)
+    view = find_view(cache, name)
     if view is None:
         if how != "fetch" and has_fuse() and not all(spec.kind == FOLDER for spec in stores.values()):
             with contextlib.suppress(*([_NotServed] if how == "auto" else [])):
-                return _serve(str(at), cache, stores, {"listing": os.path.abspath(listing), "digest": digest})
+                return _serve(str(at), cache, stores, {"listing": os.path.abspath(listing), "name": name})
         elif how == "fuse":
             raise Unavailable("this machine has no FUSE", _NO_FUSE)
         with Listing(listing) as items:
-            view = make_view(cache, digest, items, {label: open_store(spec) for label, spec in stores.items()}, report)
+            view = make_view(cache, name, items, {label: open_store(spec) for label, spec in stores.items()}, report)
     try:
+        if any(open_later(spec).folder for spec in stores.values()):
+            check_links(view.path)
         return _show(view.path, str(at), cache, view)
     except BaseException:
         view.close()
@@ -151,12 +157,13 @@ def lend_listing(
     if os.geteuid() != 0 or os.path.lexists(at) or any(open_later(spec).folder for spec in stores.values()):
         return None
     sweep(cache)
-    view = find_view(cache, digest)
+    name = view_name(digest, stores)
+    view = find_view(cache, name)
     if view is None:
         if not sysmount.may_overlay(os.path.dirname(changes)):  # before all of it is fetched in vain
             return None
         with Listing(listing) as items:
-            view = make_view(cache, digest, items, {label: open_store(spec) for label, spec in stores.items()}, report)
+            view = make_view(cache, name, items, {label: open_store(spec) for label, spec in stores.items()}, report)
     try:
         point = _free_point(str(at))
         record = _Record.new(cache, point)
@@ -196,7 +203,7 @@ def _show(source: str, at: str, cache: Cache, view: View | None) -> Mount:
     except OSError:
         record.close(point)
         os.symlink(source, point)
-        return Mount(point, "in place", view=view)
+        return Mount(point, "in place", view=view, is_link=True)
     record.start_keeper({"view": f"{view.path}.lock" if view else None})
     return Mount(point, "in place, read-only", record, view)
 

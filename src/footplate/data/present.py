@@ -32,10 +32,13 @@ class Wanted(NamedTuple):
 
 
 class Shown:
-    """`path` is what a script is given: of a dataset of one file, the file. `close` may be called more than once."""
+    """`path` is what a script is given: of a dataset of one file, the file. `root` is what was mounted, linked or made.
+
+    `close` may be called more than once.
+    """
 
     def __init__(self, path: Path, mount: Mount, point: str | None = None) -> None:
-        self.path, self.how, self.record = path, mount.how, mount.record
+        self.path, self.root, self.record, self.is_link = path, mount.path, mount.record, mount.is_link
         self._mount, self._point = mount, point
 
     def guard(self, pids: Iterable[int]) -> None:

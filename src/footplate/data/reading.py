@@ -74,6 +74,7 @@ class BlockFile:
                 self._partial.write(index, self._store.read(self._entry.path, start, length, self._entry.etag))
         if not self._partial.missing():
             self._cache.keep_partial(self._key, self._entry, self._partial)
+            self._cache.make_room_if_due()  # what is read here is open, whatever becomes of its name
 
     def close(self) -> None:
         for future in list(self._coming.values()):

@@ -1,25 +1,27 @@
 """The folder of a listing, made once, of files that are on this machine: hard links to the cache, links to local data.
 
 A view is whole when it has its name: it is built aside and renamed. Later runs on the same listing use it as it is, at
-the speed of the disk and without any work per file.
+the speed of the disk and without any work per file. So its folders are not to be written to: where the kernel does not
+show it read-only, a script that left a file among its data, or took one away, would do so for all runs after it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
+import json
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 
 from footplate.content.disk import space
 from footplate.content.listing import Listing
 from footplate.data.base import Report, Store
-from footplate.data.cache import Cache, held_lock
+from footplate.data.cache import Cache, held_lock, remove_tree
 from footplate.data.transfer import Meter, in_parallel, pool_of, store_of
-from footplate.domain.data import Item
-from footplate.errors import Unavailable
+from footplate.domain.data import Item, StoreSpec
+from footplate.errors import NotFound, Unavailable
 
 
 class View:
@@ -32,8 +34,15 @@ class View:
         os.close(self.lock)
 
 
-def find_view(cache: Cache, digest: str) -> View | None:
-    path = f"{cache.folder}/views/{digest}"
+def view_name(digest: str, stores: Mapping[str, StoreSpec]) -> str:
+    """What the view of a listing is called: the listing knows its stores by label, and a label may come to mean
+    another place."""
+    places = sorted((label, spec.identity()) for label, spec in stores.items())
+    return hashlib.sha256(json.dumps([digest, places]).encode()).hexdigest()
+
+
+def find_view(cache: Cache, name: str) -> View | None:
+    path = f"{cache.folder}/views/{name}"
     if not os.path.isdir(path):
         return None
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -46,24 +55,39 @@ def find_view(cache: Cache, digest: str) -> View | None:
     return View(path, lock)
 
 
+def check_links(folder: str) -> None:
+    """NotFound for the first link to data of this machine that leads nowhere: a script could not say what is missing.
+
+    Only for views that have such links: it looks at every file.
+    """
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                check_links(entry.path)
+            elif entry.is_symlink() and not entry.is_file():
+                raise NotFound(
+                    f"there is no {os.readlink(entry.path)}", "bring the file back, or make the dataset anew"
+                )
+
+
 def make_view(
-    cache: Cache, digest: str, listing: Listing, stores: Mapping[str, Store], report: Report | None = None
+    cache: Cache, name: str, listing: Listing, stores: Mapping[str, Store], report: Report | None = None
 ) -> View:
     """The view of a listing, with everything fetched that is not here yet."""
     while True:
-        found = find_view(cache, digest)
+        found = find_view(cache, name)
         if found is not None:
             return found
-        with held_lock(f"{cache.folder}/coming/{digest}.view.lock"):
-            if not os.path.isdir(f"{cache.folder}/views/{digest}"):
-                _build(cache, digest, listing, stores, report)
+        with held_lock(f"{cache.folder}/coming/{name}.view.lock"):
+            if not os.path.isdir(f"{cache.folder}/views/{name}"):
+                _build(cache, name, listing, stores, report)
 
 
-def make_view_of_cached(cache: Cache, digest: str, listing: Listing, stores: Mapping[str, Store]) -> bool:
+def make_view_of_cached(cache: Cache, name: str, listing: Listing, stores: Mapping[str, Store]) -> bool:
     """Make the view if nothing has to be fetched for it; whether it is there."""
-    with contextlib.suppress(_NotCached), held_lock(f"{cache.folder}/coming/{digest}.view.lock"):
-        if not os.path.isdir(f"{cache.folder}/views/{digest}"):
-            _place_all(cache, digest, lambda root: _link_cached(root, cache, listing, stores))
+    with contextlib.suppress(_NotCached), held_lock(f"{cache.folder}/coming/{name}.view.lock"):
+        if not os.path.isdir(f"{cache.folder}/views/{name}"):
+            _place_all(cache, name, lambda root: _link_cached(root, cache, listing, stores))
         return True
     return False
 
@@ -72,7 +96,7 @@ class _NotCached(Exception):
     pass
 
 
-def _build(cache: Cache, digest: str, listing: Listing, stores: Mapping[str, Store], report: Report | None) -> None:
+def _build(cache: Cache, name: str, listing: Listing, stores: Mapping[str, Store], report: Report | None) -> None:
     meter = Meter(report, len(listing), listing.size)
     with pool_of(16) as files, pool_of(8) as blocks:
 
@@ -83,19 +107,23 @@ def _build(cache: Cache, digest: str, listing: Listing, stores: Mapping[str, Sto
             for _ in in_parallel(files, add, listing):
                 meter.add(files=1)
 
-        _place_all(cache, digest, fill)
+        _place_all(cache, name, fill)
     meter.finish()
 
 
-def _place_all(cache: Cache, digest: str, fill: Callable[[str], None]) -> None:
-    aside = f"{cache.folder}/coming/{digest}.{os.getpid()}-{os.urandom(4).hex()}.view"
+def _place_all(cache: Cache, name: str, fill: Callable[[str], None]) -> None:
+    aside = f"{cache.folder}/coming/{name}.{os.getpid()}-{os.urandom(4).hex()}.view"
     os.mkdir(aside)
     try:
         with space(cache.folder):
             fill(aside)
-            os.rename(aside, f"{cache.folder}/views/{digest}")
+            for folder, inside, _ in os.walk(aside):
+                for each in inside:
+                    os.chmod(f"{folder}/{each}", 0o555)
+            os.rename(aside, f"{cache.folder}/views/{name}")
+            os.chmod(f"{cache.folder}/views/{name}", 0o555)  # last: who may not write to a folder may not move it
     except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
+        remove_tree(aside)
         raise
 
 

@@ -21,10 +21,11 @@ def data_variables(
 ) -> Dict[str, str]:
     """How a script finds its data: `places` are the paths (or ids) of inputs and outputs by name.
 
-    A dataset is found under its own name as well, and under its upper-case twin unless that is `taken`: an input called
-    `path` must not become the PATH of the job.
+    A dataset is found under its own name as well, and under its upper-case twin unless that is `taken`, or the name of
+    another: an input called `path` must not become the PATH of the job.
     """
     variables: Dict[str, str] = {}
+    names = {each.name for each in (*inputs, *outputs)}
     for each in (*inputs, *outputs):
         place = places[each.name]
         variables[REFERENCE + each.name] = place
@@ -33,7 +34,7 @@ def data_variables(
             continue
         variables[(_INPUT if isinstance(each, DataInput) else OUTPUT) + each.name] = place
         for name in (each.name, each.name.upper()):
-            if name == each.name or name not in taken:
+            if name == each.name or (name not in taken and name not in names):
                 variables[name] = place
     named = [f"{each.name}:{each.mode.upper()}" for each in inputs if each.dataset is not None]
     written = [each.name for each in outputs if each.is_dataset]

@@ -9,7 +9,9 @@ well. Of several nodes each brings what its ranks wrote, and the first makes one
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -63,7 +65,9 @@ class NodeData:
             self._cache = cache_of(folder.home)
         self._scratch = os.path.join(folder.data, ".listings")
         self._records = os.path.join(folder.data, ".mounts")
+        self._links = os.path.join(folder.data, ".links")
         self._shown: list[Shown] = []
+        self._mounted: dict[str, str] = {}  # which input is mounted where
         self._couriers: dict[str, Courier] = {}
         self._warned: set[str] = set()
         self.waits_for_others = orders.node == 0 and orders.nodes > 1
@@ -75,7 +79,8 @@ class NodeData:
         places: dict[str, str] = {}
         os.makedirs(self._folder.data, exist_ok=True)
         for wanted in self._orders.inputs:
-            with self._failing(f"input {self._called(wanted)} could not be {_DONE[wanted.mode]}"):
+            what = f"input {self._called(wanted)} could not be {_DONE[wanted.mode]}"
+            with self._failing(what, self._if_gone(wanted)):
                 places[wanted.name] = self._input(wanted)
         for output in self._orders.outputs:
             with self._failing(f"output {output.name!r} could not be prepared"):
@@ -87,6 +92,7 @@ class NodeData:
         if wanted.mode == "direct":
             return str(wanted.dataset)
         at, about = self._place(wanted.name, wanted.path_on_compute), self._wanted(wanted)
+        self._check_apart(at)
         report = self._report(f"input {wanted.name!r}")
         if wanted.mode == "download":
             # Only a folder of our own is sure not to be another node's, too.
@@ -94,20 +100,34 @@ class NodeData:
             shown = present.bring(about, at, self._scratch, cache, wanted.overwrite, report)
         else:
             shown = present.show(about, at, self._scratch, self._cache, report)
+            self._mounted[str(shown.root)] = wanted.name
         self._shown.append(shown)
         self._remember(shown)
         return str(shown.path)
 
+    def _check_apart(self, at: str) -> None:
+        """What is mounted is read-only: nothing can be put into it."""
+        for place, name in self._mounted.items():
+            if at.startswith(os.path.join(place, "")):
+                raise Conflict(f"{at} is inside input {name!r}", "choose a path_on_compute that is in no other input")
+
     def _remember(self, shown: Shown) -> None:
-        """Write down what is mounted, for an agent that takes our place."""
+        """Write down what is mounted or linked, for an agent that takes our place."""
         if shown.record is not None:
             with open(self._records, "a", encoding="utf-8") as file:
                 file.write(shown.record + "\n")
+        elif shown.is_link:
+            self._remember_link(str(shown.root))
+
+    def _remember_link(self, place: str) -> None:
+        """That this link is ours: one that somebody else has made there is not taken away."""
+        with open(self._links, "a", encoding="ascii") as file:
+            file.write(json.dumps(place) + "\n")
 
     def _wanted(self, wanted: DataInput) -> Wanted:
         if wanted.dataset is None:
             definition = {"sources": [{"datastore": wanted.datastore, "path": wanted.path}]}
-            return Wanted(definition, self._known.stores)
+            return Wanted(definition, {str(wanted.datastore): self._known.stores[str(wanted.datastore)]})
         dataset = self._known.datasets[wanted.dataset]
         return Wanted(dataset.definition, self._stores_of(dataset), self._listing(dataset), dataset.listing)
 
@@ -134,10 +154,14 @@ class NodeData:
         os.makedirs(in_place, exist_ok=True)
         if output.path_on_compute is None:
             return in_place
-        with contextlib.suppress(FileNotFoundError, OSError):
+        with contextlib.suppress(OSError):
             os.rmdir(at)
         os.makedirs(os.path.dirname(at), exist_ok=True)
-        os.symlink(in_place, at)
+        try:
+            os.symlink(in_place, at)
+        except FileExistsError:
+            raise Conflict(f"{at} is there, and not an empty folder", "choose another path_on_compute") from None
+        self._remember_link(at)
         return at
 
     def _in_place(self, output: DataOutput) -> str | None:
@@ -283,10 +307,15 @@ class NodeData:
             shown.close()
         for mount in self._left_by_another():
             mount.close()
-        for each in (*self._orders.inputs, *self._orders.outputs):
-            place = self._place(each.name, each.path_on_compute)
+        for place in self._linked():
             if os.path.islink(place):
                 os.unlink(place)
+
+    def _linked(self) -> list[str]:
+        """The links that we made, or an agent before us."""
+        with contextlib.suppress(FileNotFoundError), open(self._links, encoding="ascii") as file:
+            return [json.loads(line) for line in file if line.endswith("\n")]
+        return []
 
     def _explain(self, shown: Shown) -> None:
         """Say what could not be read: the script has seen "Input/output error", and perhaps died of it."""
@@ -314,12 +343,22 @@ class NodeData:
         dataset = self._known.datasets[wanted.dataset]
         return f"{wanted.name!r} (dataset {dataset.name}:{dataset.version})" if dataset.name else repr(wanted.name)
 
+    def _if_gone(self, wanted: DataInput) -> str | None:
+        """What to do when some of the data is no longer there: of a version it is known what there was."""
+        dataset = self._known.datasets.get(wanted.dataset or "")
+        if dataset is None or dataset.name is None:
+            return None
+        command = shlex.join(["footplate", "data", "verify", f"{dataset.name}:{dataset.version}"])
+        return f"see what changed with: {command}; bring it back, or register a new version"
+
     @contextlib.contextmanager
-    def _failing(self, what: str) -> Any:
+    def _failing(self, what: str, if_gone: str | None = None) -> Any:
         try:
             yield
         except (FootplateError, OSError) as error:
             message, hint = (error.message, error.hint) if isinstance(error, FootplateError) else (str(error), None)
+            if isinstance(error, NotFound) and if_gone is not None:
+                hint = if_gone
             raise Failed(Cause("data_failed", f"{what}: {message}", hint, self._orders.node)) from None
 
     def _report(self, what: str) -> Report:

@@ -183,6 +183,23 @@ def test_the_least_recently_used_goes_first_and_what_is_held_stays(
     assert cache.usage()[:3] == (0, 0, 0)
 
 
+@pytest.mark.parametrize("size", [2000, 2 * SMALL + 5])
+def test_a_file_larger_than_the_limit_is_fetched_once_and_stays_while_it_is_read(
+    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor, size: int
+) -> None:
+    cache, data = Cache(tmp_path, limit=1000), os.urandom(size)
+    web.serve("x", data)
+    file = cache.open(store, store.stat("x"), pool)
+    assert os.pread(file, size, 0) == data
+    again = cache.open(store, store.stat("x"), pool)
+    assert os.path.samestat(os.fstat(file), os.fstat(again)), "it was removed while it was held"
+    os.close(file)
+    os.close(again)
+    web.serve("y", os.urandom(900))
+    assert len(content(cache, store, "y", pool)) == 900
+    assert not is_here(cache, store, "x"), "it stayed when nobody read it any more"
+
+
 def test_views_go_by_their_last_use_and_one_that_is_in_use_stays(
     web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:

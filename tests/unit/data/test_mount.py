@@ -16,6 +16,7 @@ from footplate.data import Cache, adopt, mount_folder, mount_listing, open_store
 from footplate.data import mount as mounts
 from footplate.data.base import SMALL
 from footplate.data.sysmount import is_mounted, unmount
+from footplate.data.views import view_name
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Broken, Conflict, NotFound
 from footplate.testing.servers import RcloneS3, find_rclone
@@ -140,7 +141,7 @@ def test_remote_files_come_as_they_are_read(tmp_path: Path, cache: Cache, site: 
 def test_a_second_run_finds_everything_here(tmp_path: Path, cache: Cache, site: Site) -> None:
     with site.mount(tmp_path / "m", cache) as mount:
         assert read_all(mount.path) == site.files
-    eventually(lambda: os.path.isdir(f"{cache.folder}/views/{site.digest}"))
+    eventually(lambda: os.path.isdir(f"{cache.folder}/views/{view_name(site.digest, site.stores)}"))
     site.web.files.clear()
     with site.mount(tmp_path / "m", cache) as mount:
         assert mount.how.startswith("in place")
@@ -157,6 +158,48 @@ def test_without_fuse_everything_is_here_before_it_returns(tmp_path: Path, cache
         assert read_all(mount.path) == site.files
     with site.mount(tmp_path / "m", cache, how="fetch") as mount:
         assert read_all(mount.path) == site.files
+
+
+def listed(root: Path, listing: Path) -> tuple[str, str, dict[str, StoreSpec]]:
+    """All files of a folder of this machine as a listing: its file, its digest, and the store."""
+    spec = StoreSpec("folder", {"path": str(root)})
+    items = [place(entry, entry.path) for page in open_store(spec).list() for entry in page]
+    return str(listing), write_listing(items, str(listing)).digest, {"": spec}
+
+
+def test_local_files_that_were_moved_are_found_where_they_are_now(tmp_path: Path, cache: Cache) -> None:
+    (tmp_path / "old/deep").mkdir(parents=True)
+    (tmp_path / "old/deep/a.txt").write_text("a")
+    with mount_listing(*listed(tmp_path / "old", tmp_path / "listing"), tmp_path / "m", cache) as mount:
+        assert read_all(mount.path) == {"deep/a.txt": b"a"}
+    (tmp_path / "old").rename(tmp_path / "new")
+    again = listed(tmp_path / "new", tmp_path / "again")
+    assert Path(again[0]).read_bytes() == (tmp_path / "listing").read_bytes(), "nothing else tells them apart"
+    with mount_listing(*again, tmp_path / "m", cache) as mount:
+        assert read_all(mount.path) == {"deep/a.txt": b"a"}
+
+
+def test_a_local_file_that_vanished_is_named_also_when_there_is_a_view(tmp_path: Path, cache: Cache) -> None:
+    (tmp_path / "data/deep").mkdir(parents=True)
+    gone = tmp_path / "data/deep/a.txt"
+    gone.write_text("a")
+    about = listed(tmp_path / "data", tmp_path / "listing")
+    mount_listing(*about, tmp_path / "m", cache).close()
+    gone.unlink()
+    with pytest.raises(NotFound, match=str(gone)):
+        mount_listing(*about, tmp_path / "m", cache)
+    assert not (tmp_path / "m").exists()
+
+
+def test_nobody_writes_to_the_folders_of_a_view_and_clearing_removes_it(tmp_path: Path, cache: Cache) -> None:
+    (tmp_path / "data/deep").mkdir(parents=True)
+    (tmp_path / "data/deep/a.txt").write_text("a")
+    mount_listing(*listed(tmp_path / "data", tmp_path / "listing"), tmp_path / "m", cache).close()
+    (view,) = (path for path in Path(cache.folder, "views").iterdir() if path.is_dir())
+    assert [os.stat(folder).st_mode & 0o777 for folder in (view, view / "deep")] == [0o555, 0o555]
+    cache.make_room(0)
+    assert not view.exists(), "links to local files are no bytes, and have to go all the same"
+    assert (tmp_path / "data/deep/a.txt").exists()
 
 
 @needs_fuse
