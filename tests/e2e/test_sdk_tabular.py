@@ -154,6 +154,8 @@ def test_time(store: Any, titanic: TabularDataset) -> None:
     assert temperatures(made.time_after(zoned)) == [2.12, 3.0, 3.12]
     assert temperatures(made.time_recent(timedelta(days=1))) == []
     assert temperatures(made.keep_columns(["when", "temperature"]).time_after(noon)) == [2.12, 3.0, 3.12]
+    with pytest.raises(UserErrorException, match="1 is no span of time"):
+        made.time_recent(1)  # type: ignore[arg-type]  # pyright: ignore
     with pytest.raises(DatasetTimestampMissingError, match="no timestamp column"):
         made.drop_columns(["when", "day"]).time_after(noon)
     with pytest.raises(UserErrorException, match="column 'Name' is string, not a time"):

@@ -21,7 +21,7 @@ _TIMES = (
 
 
 class Partition:
-    """A partition format. It describes the end of a path, from its first column on."""
+    """A partition format. It describes the end of a path, from the part of it with the first column on."""
 
     def __init__(self, form: str) -> None:
         self.form = form
@@ -30,7 +30,8 @@ class Partition:
         start = form.find("{")
         if start < 0 or not _FIELD.search(form):
             raise InvalidInput(f"partition_format is {form!r}, which names no column", "write e.g. '{year}/data.csv'")
-        self._pattern = re.compile(r"(?:.*/)?" + self._translate(form[start:]), re.DOTALL)
+        begin = form.rfind("/", 0, start) + 1  # `year={year}`: what is written before the column is not of it
+        self._pattern = re.compile(r"(?:.*/)?" + self._translate(form[begin:]), re.DOTALL)
 
     def values(self, path: str) -> dict[str, Any]:
         """The columns of this path; none when it has another form. Times are seconds since the epoch."""

@@ -39,14 +39,12 @@ def apply(op: str, *args: Expression) -> Expression:
 
 def literal(value: Any) -> Expression:
     """A constant. A time with a zone is converted to UTC, one without is taken for it."""
+    value = _unwrapped(value)
     if isinstance(value, datetime):
         plain = value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value
         return {"time": plain.isoformat()}
     if isinstance(value, date):
         return {"time": datetime(value.year, value.month, value.day).isoformat()}
-    unwrap: Any = getattr(value, "item", None)  # numpy's scalars
-    if callable(unwrap) and not isinstance(value, (str, int, float)):
-        value = unwrap()
     if isinstance(value, float) and math.isnan(value):
         value = None
     if value is None or isinstance(value, (str, int, float)):
@@ -54,6 +52,15 @@ def literal(value: Any) -> Expression:
     raise InvalidInput(
         f"{value!r} cannot be compared with a column", "use a number, text, a boolean, a date, or another column"
     )
+
+
+def _unwrapped(value: Any) -> Any:
+    """What one of numpy's scalars stands for."""
+    if not callable(getattr(value, "item", None)) or isinstance(value, (str, int, float)):
+        return value
+    if getattr(getattr(value, "dtype", None), "kind", "") == "M":
+        value = value.astype("M8[us]")  # of a finer one numpy would give a bare number
+    return value.item()
 
 
 def moment(expression: Mapping[str, Any]) -> datetime:

@@ -12,6 +12,8 @@ A filter's expression is one of `domain/expressions`, whose fields are columns.
 
 from __future__ import annotations
 
+import numbers
+import operator
 from typing import Any, Dict, List, Mapping, Sequence
 
 from footplate.domain.expressions import Expression
@@ -69,18 +71,24 @@ def _names(columns: Sequence[str]) -> List[str]:
     for name in names:
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"{name!r} is not the name of a column", "give names as text")
+        if names.count(name) > 1:
+            raise InvalidInput(f"column {name!r} is named {names.count(name)} times", "name each column once")
     return names
 
 
 def _count(count: Any, what: str) -> int:
-    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+    try:
+        whole = -1 if isinstance(count, bool) else operator.index(count)  # numpy's whole numbers, too
+    except TypeError:
+        whole = -1
+    if whole < 0:
         raise InvalidInput(f"{what}({count!r}) is no number of rows", "give a whole number, 0 or more")
-    return count
+    return whole
 
 
 def share(value: Any, what: str) -> float:
     """A number from 0 to 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= float(value) <= 1:
         raise InvalidInput(f"{what} is {value!r}", "give a number from 0 to 1")
     return float(value)
 

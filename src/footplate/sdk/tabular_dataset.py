@@ -240,6 +240,8 @@ class TabularDataset(AbstractDataset):
         self, time_delta: timedelta, include_boundary: bool = True, validate: bool = True
     ) -> TabularDataset:
         """Rows of the last `time_delta`, counted from now: the moment of this call is kept in the dataset."""
+        if not isinstance(time_delta, timedelta):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UserErrorException(f"{time_delta!r} is no span of time", hint="give a datetime.timedelta")
         now = datetime.now(timezone.utc).replace(tzinfo=None)
         return self._between(now - time_delta, None, include_boundary, validate)
 

@@ -78,6 +78,9 @@ def test_partitions_of_times_and_names() -> None:
     assert partition.values("root/de/2024/05/06/part-7.csv") == {"country": "de", "day": 1714953600.0}
     assert partition.values("root/de/2024/05/part-7.csv") == {}
     assert partition.values("root/de/2024/13/99/part-7.csv") == {"country": "de", "day": None}
+    assert Partition("year={y}/m-{m:MM}.csv").values("root/year=2024/m-02.csv") == {"y": "2024", "m": 2678400.0}
+    assert Partition("/any/where/year={y}/*.csv").values("root/year=2024/a.csv") == {"y": "2024"}
+    assert Partition("year={y}/*.csv").values("root/2024/a.csv") == {}
     for bad in ("plain.csv", "{a}/{a}.csv", "{a b}.csv"):
         with pytest.raises(InvalidInput, match="partition_format"):
             Partition(bad)

@@ -46,7 +46,8 @@ class DelimitedFiles:
         file = self._files[index]
         layout = self._layout_at(index)
         if layout is not None:
-            yield from self._rows(file.open, file.name, layout, columns)
+            with file.explained():
+                yield from self._rows(file.open, file.name, layout, columns)
 
     def strangers(self, index: int) -> list[str]:
         """Columns that only this file has: with one header for all files, nobody asked for them."""
@@ -56,7 +57,7 @@ class DelimitedFiles:
     def sample(self, index: int, limit: int) -> Iterator[Any]:
         """The first rows of one file, all columns, from about its first `limit` bytes."""
         file = self._files[index]
-        with self._head(file, limit) as stream:
+        with file.explained(), self._head(file, limit) as stream:
             layout = self._layout(stream, index)
         if layout is not None:
             yield from self._rows(lambda: self._head(file, limit), file.name, layout, self.names)
@@ -70,7 +71,7 @@ class DelimitedFiles:
     def _all_names(self) -> list[str]:
         found = dict[str, None]()
         for index, file in enumerate(self._files):
-            with self._head(file, BLOCK) as stream:
+            with file.explained(), self._head(file, BLOCK) as stream:
                 layout = self._layout(stream, index)
             if layout is not None:
                 found.update(dict.fromkeys(layout.names))
@@ -79,7 +80,7 @@ class DelimitedFiles:
         return list(found)
 
     def _layout_at(self, index: int) -> Layout | None:
-        with self._files[index].open() as stream:
+        with self._files[index].explained(), self._files[index].open() as stream:
             return self._layout(stream, index)
 
     def _layout(self, stream: Any, index: int) -> Layout | None:

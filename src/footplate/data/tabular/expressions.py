@@ -52,7 +52,7 @@ def _truth(expression: Expression, columns: Columns) -> Any:
     if operation in COMPARISONS:
         return _compare(operation, args[0], args[1], columns)
     if operation in TEXT_TESTS:
-        return _text_test(operation, args[0], str(args[1]["value"]), columns)
+        return _text_test(operation, args[0], args[1], columns)
     if operation == "is_null":
         return pc.is_null(_value(args[0], columns), nan_is_null=True)
     if operation == "isin":
@@ -115,6 +115,8 @@ def _comparable(values: Any) -> Any:
         values = values.dictionary_decode()
     if pa.types.is_decimal(values.type):
         return pc.cast(values, pa.float64())
+    if pa.types.is_float16(values.type):
+        return pc.cast(values, pa.float32())
     return pc.cast(values, pa.timestamp("us")) if pa.types.is_date(values.type) else values
 
 
@@ -126,14 +128,21 @@ def _time(operand: Expression, wanted: Any) -> Any:
     return pa.scalar(found.replace(tzinfo=timezone.utc) if wanted.tz else found, pa.timestamp("us", wanted.tz))
 
 
-def _text_test(operation: str, operand: Expression, text: str, columns: Columns) -> Any:
+def _text_test(operation: str, operand: Expression, sought: Expression, columns: Columns) -> Any:
+    text = sought.get("value")
+    if not isinstance(text, str):
+        raise InvalidInput(f"{operation} looks for text, not for {_shown(sought)}", f"give text: {operation}('A')")
+    return pc.fill_null(_TEXT[operation](_text(operation, operand, columns), pattern=text), False)
+
+
+def _text(operation: str, operand: Expression, columns: Columns) -> Any:
     value = _comparable(_value(operand, columns))
     if not (pa.types.is_string(value.type) or pa.types.is_large_string(value.type)):
         raise InvalidInput(
             f"{_shown(operand)} is {value.type}, and {operation} is for text",
             "set the column's type: set_column_types={'NAME': DataType.to_string()}",
         )
-    return pc.fill_null(_TEXT[operation](value, pattern=text), False)
+    return value
 
 
 def _membership(operand: Expression, choices: Sequence[Any], columns: Columns) -> Any:
@@ -155,7 +164,7 @@ def _value(expression: Expression, columns: Columns) -> Any:
     if "value" in expression:
         return _scalar(expression["value"])
     if expression.get("op") == "length":
-        return pc.utf8_length(_value(expression["args"][0], columns))
+        return pc.utf8_length(_text("length", expression["args"][0], columns))
     if expression.get("op") in ARITHMETIC:
         return _arithmetic(expression["op"], expression["args"], columns)
     if "op" not in expression or expression["op"] not in _KNOWN:

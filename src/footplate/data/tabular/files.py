@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -38,6 +39,11 @@ class SourceFile:
 
     def open(self) -> Any:
         """The bytes, unpacked when the name says that they are packed."""
+        if Path(self.name).suffix.lower() == ".zip":
+            raise InvalidInput(
+                f"{self.name} is an archive, whose files cannot be read in it",
+                f"unpack it; packed one by one, as {' or '.join(_PACKED)}, files are read as they are",
+            )
         return self._unpacked(pa.OSFile(str(self.fetch())))
 
     def head(self, limit: int) -> Any:
@@ -46,6 +52,18 @@ class SourceFile:
             return self.open()
         data = self.peek(limit)
         return pa.BufferReader(data[: data.rfind(b"\n") + 1] if len(data) >= limit else data)
+
+    @contextlib.contextmanager
+    def explained(self) -> Generator[None, None, None]:
+        """What unpacking says of a file that is cut off, or is not packed at all, in words that name it."""
+        try:
+            yield
+        except OSError as error:
+            if not self._packed():
+                raise
+            raise InvalidInput(
+                f"{self.name} cannot be unpacked: {error}", "is it whole, and packed as its name says?"
+            ) from None
 
     def _packed(self) -> str | None:
         return _PACKED.get(Path(self.name).suffix.lower())

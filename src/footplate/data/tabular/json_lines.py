@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from footplate.data.tabular.arrow import arrow_json, pa
+from footplate.data.tabular.convert import nested_type
 from footplate.data.tabular.files import SourceFile, as_text
 from footplate.data.tabular.report import Report
 from footplate.domain.expressions import Expression
@@ -41,7 +42,7 @@ class JsonLines:
     def _sample(self) -> Iterator[dict[str, Any]]:
         left = SAMPLE
         for index, file in enumerate(self._files):
-            with file.head(left) as stream:
+            with file.explained(), file.head(left) as stream:
                 for number, lines in self._blocks(stream, file.name):
                     yield from self._records(index, number, lines)
                     left -= sum(map(len, lines))
@@ -51,15 +52,16 @@ class JsonLines:
     def read(self, index: int, schema: Any, filters: list[Expression], report: Report) -> Iterator[Any]:
         """Batches of one file in this schema. A field that is not in it is left out, and reported."""
         file = self._files[index]
-        with file.open() as stream:
+        with file.explained(), file.open() as stream:
             for number, lines in self._blocks(stream, file.name):
                 table = _quick(lines, schema)
-                if table is None:
-                    yield self._slow(index, number, lines, schema, report)
-                    continue
-                for name in table.schema.names[len(schema.names) :]:
+                for name in _strangers(table.schema, schema) if table is not None else ():
                     report.left_out(name, file.name)
-                yield from table.select(schema.names).combine_chunks().to_batches()
+                chosen = None if table is None else table.select(schema.names)
+                if chosen is None or not chosen.schema.equals(schema):  # an object has fields that its type has not
+                    yield self._slow(index, number, lines, schema, report)
+                else:
+                    yield from chosen.combine_chunks().to_batches()
 
     def _blocks(self, stream: Any, name: str) -> Iterator[tuple[int, list[str]]]:
         """Lists of lines, and the number of the first of each."""
@@ -133,12 +135,24 @@ def _type_of(values: list[Any]) -> Any:
         return pa.int64()
     if kinds and kinds <= {int, float}:
         return pa.float64()
-    if len(kinds) == 1 and kinds <= {dict, list}:
-        try:
-            return pa.array(values).type
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            pass
-    return pa.string()
+    return nested_type(values) if len(kinds) == 1 and kinds <= {dict, list} else pa.string()
+
+
+def _strangers(found: Any, wanted: Any, above: str = "") -> Iterator[str]:
+    """The fields that are not wanted, those of objects as `object.field`."""
+    for field in found:
+        at = wanted.get_field_index(field.name)
+        if at < 0:
+            yield above + field.name
+            continue
+        ours, theirs = _objects(wanted.field(at).type), _objects(field.type)
+        if pa.types.is_struct(ours) and pa.types.is_struct(theirs):
+            yield from _strangers(theirs, ours, f"{above}{field.name}.")
+
+
+def _objects(kind: Any) -> Any:
+    """What a list is of, however deep; of anything else itself."""
+    return _objects(kind.value_type) if pa.types.is_list(kind) else kind
 
 
 def _column(values: list[Any], wanted: Any, name: str, file: str, report: Report) -> Any:
@@ -146,7 +160,7 @@ def _column(values: list[Any], wanted: Any, name: str, file: str, report: Report
     try:
         if not (pa.types.is_integer(wanted) and any(isinstance(v, (bool, float)) for v in values)):
             return pa.array(values, wanted)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
         pass
     fitted = [_fit(value, wanted) for value in values]
     lost = [value for value, fit in zip(values, fitted, strict=True) if value is not None and fit is None]
@@ -159,14 +173,15 @@ def _fit(value: Any, wanted: Any) -> Any:
     if value is None:
         return None
     if pa.types.is_string(wanted):
-        return value if isinstance(value, str) else json.dumps(value)
+        # Half of a pair of surrogates is no character, and no other program would read it.
+        return value.encode("utf-8", "replace").decode() if isinstance(value, str) else json.dumps(value)
     if pa.types.is_integer(wanted) and isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) <= 2**53 else None
     if pa.types.is_floating(wanted) and isinstance(value, int):
         return float(value)
     try:
         return pa.scalar(value, wanted).as_py() if not isinstance(value, bool) or pa.types.is_boolean(wanted) else None
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
         return None
 
 

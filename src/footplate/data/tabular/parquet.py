@@ -25,17 +25,36 @@ _ROWS = 64 * 1024
 _FORMAT = arrow_dataset.ParquetFileFormat(
     default_fragment_scan_options=arrow_dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
 )
+_UNITS = ("s", "ms", "us", "ns")
+_LOOKED_AT = 16
+"""So many files are asked for the type of a column that has no value in those before: each may have to be fetched."""
+
 _SIMPLE = {"==": "__eq__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
 
 
 class ParquetFiles:
     def __init__(self, files: Sequence[SourceFile], options: Json, asked: list[str]) -> None:
+        """`asked`: columns that are converted later, so that files may have them in types of their own."""
         self._files = files
-        self._schema = self._schema_of(files[0])
+        self._asked = frozenset(asked)
+        self._schema = self._first_schema()
 
     def schema(self) -> Any:
         """That of the first file; a column that only a later one has is left out, and reported."""
         return self._schema
+
+    def _first_schema(self) -> Any:
+        """A column of nothing but missing values tells no type: then the next file that has some does."""
+        found = self._schema_of(self._files[0])
+        for file in self._files[1:_LOOKED_AT]:
+            open_ = [at for at, field in enumerate(found) if pa.types.is_null(field.type)]
+            if not open_:
+                break
+            other = self._schema_of(file)
+            for at in open_:
+                if found.names[at] in other.names:
+                    found = found.set(at, other.field(found.names[at]))
+        return found
 
     def read(self, index: int, schema: Any, filters: list[Expression], report: Report) -> Iterator[Any]:
         """Batches of one file in this schema. `filters` may leave rows out, and need not."""
@@ -58,9 +77,20 @@ class ParquetFiles:
         try:
             for batch in scanner.to_batches():
                 if batch.num_rows:
-                    yield _fitted(batch, schema, file.name, report)
+                    yield self._fitted(batch, schema, file.name)
         except (pa.ArrowInvalid, OSError) as error:
             raise _unreadable(file.name, error) from None
+
+    def _fitted(self, batch: Any, schema: Any, file: str) -> Any:
+        arrays = list[Any]()
+        for field in schema:
+            if field.name not in batch.schema.names:
+                arrays.append(pa.nulls(batch.num_rows, field.type))
+            elif field.name in self._asked:
+                arrays.append(batch.column(field.name))
+            else:
+                arrays.append(_cast(batch.column(field.name), field.type, field.name, file))
+        return pa.record_batch(arrays, schema.names)
 
     def _schema_of(self, file: SourceFile) -> Any:
         try:
@@ -69,21 +99,22 @@ class ParquetFiles:
             raise _unreadable(file.name, error) from None
 
 
-def _fitted(batch: Any, schema: Any, name: str, report: Report) -> Any:
-    arrays = list[Any]()
-    for field in schema:
-        if field.name not in batch.schema.names:
-            arrays.append(pa.nulls(batch.num_rows, field.type))
-            continue
-        values = batch.column(field.name)
-        try:
-            arrays.append(values if values.type == field.type else pc.cast(values, field.type))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise InvalidInput(
-                f"column {field.name!r} is {values.type} in {name} and {field.type} in the first file",
-                "set its type, as in set_column_types={'NAME': DataType.to_string()}",
-            ) from None
-    return pa.record_batch(arrays, schema=pa.schema([(field.name, field.type) for field in schema]))
+def _cast(values: Any, wanted: Any, column: str, file: str) -> Any:
+    if values.type == wanted:
+        return values
+    try:
+        return pc.cast(values, wanted, safe=not _is_coarser(wanted, values.type))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise InvalidInput(
+            f"column {column!r} is {values.type} in {file} and {wanted} in the first file",
+            f"set its type, as in set_column_types={{{column!r}: DataType.to_string()}}",
+        ) from None
+
+
+def _is_coarser(wanted: Any, given: Any) -> bool:
+    """Of times: then what is finer is cut, as it is everywhere."""
+    times = pa.types.is_timestamp(wanted) and pa.types.is_timestamp(given)
+    return times and _UNITS.index(wanted.unit) < _UNITS.index(given.unit)
 
 
 def _pushed(filters: list[Expression], schema: Any) -> Any:
@@ -118,8 +149,11 @@ def _comparable(value: Any, kind: Any) -> bool:
     if isinstance(value, str):
         return pa.types.is_string(kind)
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    return number and (pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind))
 
 
 def _unreadable(name: str, error: Exception) -> InvalidInput:
-    return InvalidInput(f"{name} cannot be read as Parquet: {error}", "is it whole, and is it a Parquet file?")
+    return InvalidInput(
+        f"{name} cannot be read as Parquet: {error}",
+        "is it whole, and is it a Parquet file? a pattern leaves others out: (datastore, 'folder/**/*.parquet')",
+    )

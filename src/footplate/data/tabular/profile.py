@@ -31,6 +31,8 @@ class _Profile:
         self._mean = self._spread = 0.0  # Welford's, batch by batch: sums of squares would lose their digits
 
     def add(self, values: Any) -> None:
+        if pa.types.is_float16(values.type):
+            values = pc.cast(values, pa.float32())  # Arrow compares none that are shorter
         missing: int = pc.sum(pc.is_null(values, nan_is_null=True)).as_py() or 0
         self._missing += missing
         fresh = len(values) - missing

@@ -124,6 +124,7 @@ class _Typed:
         self._source = source
         self._files = files
         self._own = source.schema()
+        _check_distinct(self._own.names)
         _check_types(types, self._own.names)
         self.inferred: dict[str, Json] = {}
         self.schema = pa.schema(
@@ -152,6 +153,15 @@ def _converted(values: Any, wanted: Json, column: str, file: str, report: Report
     if found.misfits:
         report.misfits(column, wanted["type"], found.misfits, found.example, file)
     return found.values
+
+
+def _check_distinct(names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(
+                f"there are {names.count(name)} columns called {name!r}",
+                "give each its own name, in a query as in: SELECT a.id, b.id AS other_id",
+            )
 
 
 def _check_types(types: dict[str, Json], names: list[str]) -> None:

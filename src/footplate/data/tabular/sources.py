@@ -16,6 +16,7 @@ from footplate.data.base import Store
 from footplate.data.cache import Cache, cache_at
 from footplate.data.resolve import WEB, names_key, resolve, web_store
 from footplate.data.stores import open_store
+from footplate.data.tabular.arrow import pa
 from footplate.data.tabular.engine import Table
 from footplate.data.tabular.files import SourceFile
 from footplate.data.transfer import PARALLEL_BLOCKS
@@ -38,11 +39,23 @@ def opened(definition: Json, stores: Stores, cache: str, listing: str | None = N
     Files of this machine are read in place, others through the cache in the folder `cache`.
     """
     if format_of(definition)["kind"] == "sql":
-        yield Table(definition, database=_database(definition, stores))
+        with _explained():
+            yield Table(definition, database=_database(definition, stores))
         return
     items = _pinned(definition, listing) if listing else _found(definition, stores)
-    with contextlib.closing(_Fetched(cache)) as fetched:
+    with contextlib.closing(_Fetched(cache)) as fetched, _explained():
         yield Table(definition, _files(items, stores, fetched))
+
+
+@contextlib.contextmanager
+def _explained() -> Generator[None, None, None]:
+    """What Arrow cannot do, and nobody who asked it has put in better words."""
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise InvalidInput(
+            f"the table cannot be computed: {error}", "set the columns' types with set_column_types, or leave them out"
+        ) from error
 
 
 def _found(definition: Json, stores: Stores) -> list[Item]:

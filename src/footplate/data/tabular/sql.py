@@ -76,8 +76,11 @@ class Query:
         with self._connected() as connection:
             try:
                 self._limit(connection)
-                streaming = connection.execution_options(stream_results=True, max_row_buffer=rows)
-                result = streaming.execute(sa.text(self._text))
+                # As it is written: neither is `:name` a parameter, nor is `%` anything but itself.
+                asking = connection.execution_options(stream_results=True, max_row_buffer=rows, no_parameters=True)
+                result = asking.exec_driver_sql(self._text)
+                if not result.returns_rows:
+                    raise InvalidInput("the query gives no rows", f"use one that selects; it was: {self._text[:500]}")
                 names = list(result.keys())
                 block = list(result.fetchmany(rows))
                 yield block, names

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from datetime import datetime
 from pathlib import Path
 
@@ -211,6 +212,26 @@ def test_the_wrong_encoding_is_named(tmp_path: Path) -> None:
 
 def test_packed_files_are_unpacked(tmp_path: Path) -> None:
     assert rows(Table(delimited(), [written(tmp_path, "z.csv.gz", gzip.compress(b"a\n1\n"))])) == [{"a": 1}]
+
+
+@pytest.mark.parametrize("content", [b"a\n1\n", gzip.compress(os.urandom(100_000).hex().encode())[:50_000]])
+def test_files_that_cannot_be_unpacked_are_named(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(InvalidInput, match=r"/z\.csv\.gz cannot be unpacked"):
+        Table(delimited(), [written(tmp_path, "z.csv.gz", content)])
+
+
+def test_a_packed_file_that_breaks_off_later(tmp_path: Path) -> None:
+    whole = gzip.compress(b"a\n" + b"".join(b"%d\n" % i for i in range(2_000_000)))
+    table = Table({**delimited(), "inferred": {}}, [written(tmp_path, "z.csv.gz", whole)])
+    (tmp_path / "z.csv.gz").write_bytes(whole[:-1000])
+    with pytest.raises(InvalidInput, match=r"/z\.csv\.gz cannot be unpacked"):
+        rows(table)
+
+
+def test_an_archive_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"/z\.zip is an archive") as caught:
+        Table(delimited(), [written(tmp_path, "z.zip", b"PK")])
+    assert "unpack it" in (caught.value.hint or "")
 
 
 def test_other_separators(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ COLUMNS = {
     "day": pa.array([date(2020, 1, 1), date(2021, 1, 1), None]),
     "money": pa.array([Decimal("1.50"), Decimal("2.50"), None]),
     "kind": pa.array(["x", "y", None]).dictionary_encode(),
+    "half": pa.array([np.float16(0.5), np.float16(1.5), None]),
 }
 
 
@@ -36,6 +37,8 @@ COLUMNS = {
         (op("contains", field("t"), "b"), [True, True, False]),
         (op("ends_with", field("t"), "c"), [False, True, False]),
         (op("==", op("length", field("t")), 2), [True, True, False]),
+        (op("==", op("length", field("kind")), 1), [True, True, False]),
+        (op(">", op("+", field("half"), 1), 2), [False, True, False]),
         (field("b"), [True, False, False]),
         (op("not", field("b")), [False, True, True]),
         (op(">=", field("when"), {"time": "2020-06-01T00:00:00"}), [False, True, False]),
@@ -65,6 +68,9 @@ def test_values(expression: dict[str, Any], expected: list[bool]) -> None:
         (op("<", field("n"), {"value": None}), "nothing is < None"),
         (field("n"), "column 'n' is int64 and says neither yes nor no"),
         (op("contains", field("n"), "1"), "column 'n' is int64, and contains is for text"),
+        (op("contains", field("t"), 1), "contains looks for text, not for 1"),
+        (op("starts_with", field("t"), field("kind")), "starts_with looks for text, not for column 'kind'"),
+        (op("==", op("length", field("n")), 1), "column 'n' is int64, and length is for text"),
         (op("==", op("+", field("t"), field("n")), 3), "cannot be computed"),
         (op("frobnicate", field("n")), "'frobnicate' is no operator"),
     ],
@@ -82,6 +88,9 @@ def test_what_cannot_be_is_named(expression: dict[str, Any], message: str) -> No
         (np.float32(0.5), {"value": 0.5}),
         (float("nan"), {"value": None}),
         (date(2020, 1, 31), {"time": "2020-01-31T00:00:00"}),
+        (np.datetime64("2020-01-31"), {"time": "2020-01-31T00:00:00"}),
+        (np.datetime64("2020-01-31T10:00", "ns"), {"time": "2020-01-31T10:00:00"}),
+        (np.datetime64("NaT"), {"value": None}),
         (datetime(2020, 1, 1, 12, tzinfo=timezone(timedelta(hours=2))), {"time": "2020-01-01T10:00:00"}),
     ],
 )

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -83,6 +84,50 @@ def test_parquet_files_that_differ(tmp_path: Path) -> None:
         rows(Table(definition("parquet"), files))
 
 
+def test_parquet_files_that_differ_in_a_column_whose_type_is_asked_for(tmp_path: Path) -> None:
+    contents = ([1, 2], [2.5, None], ["3", "x"], pa.nulls(1))
+    files = [parquet(tmp_path, f"{at}.parquet", {"a": values}) for at, values in enumerate(contents)]
+    asked = {"a": {"type": "float"}}
+    report = Report()
+    found = rows(Table(definition("parquet", types=asked), files), report)
+    assert [row["a"] for row in found] == [1.0, 2.0, 2.5, None, 3.0, None, None]
+    assert ["1 value is not a number" in line for line in report.warnings()] == [True]
+    texts = definition("parquet", where(op("==", field("a"), "2.5")), types={"a": {"type": "string"}})
+    assert rows(Table(texts, files)) == [{"a": "2.5"}]
+
+
+def test_a_parquet_file_of_missing_values_tells_no_types(tmp_path: Path) -> None:
+    files = [parquet(tmp_path, f"{at}.parquet", {"a": a}) for at, a in enumerate((pa.nulls(1), pa.nulls(1), ["x"]))]
+    table = Table(definition("parquet"), files)
+    assert str(table.schema.field("a").type) == "string"
+    assert [row["a"] for row in rows(table)] == [None, None, "x"]
+
+
+def test_parquet_times_of_other_units(tmp_path: Path) -> None:
+    kinds = {"us": 1_500_000, "ns": 1_500_000_001, "s": 1}
+    files = [
+        parquet(tmp_path, f"{unit}.parquet", {"t": pa.array([value], pa.timestamp(unit))})
+        for unit, value in kinds.items()
+    ]
+    half = datetime(1970, 1, 1, 0, 0, 1, 500_000)
+    assert [row["t"] for row in rows(Table(definition("parquet"), files))] == [
+        half,
+        half,
+        datetime(1970, 1, 1, 0, 0, 1),
+    ]
+
+
+def test_columns_of_one_name(tmp_path: Path) -> None:
+    pq.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "a.parquet")
+    with pytest.raises(InvalidInput, match="there are 2 columns called 'a'"):
+        Table(definition("parquet"), [local_file(tmp_path / "a.parquet")])
+
+
+def test_a_filter_of_short_floats_is_not_arrows_to_do(tmp_path: Path) -> None:
+    file = parquet(tmp_path, "a.parquet", {"h": pa.array([np.float16(0.5), np.float16(1.5)])})
+    assert rows(Table(definition("parquet", where(op(">", field("h"), 1))), [file])) == [{"h": 1.5}]
+
+
 def test_parquet_with_asked_types(tmp_path: Path) -> None:
     file = parquet(tmp_path, "a.parquet", {"n": [1.0, 2.5], "d": ["2020-01-31", "x"], "i": [1, 0]})
     types = {"n": {"type": "integer"}, "d": {"type": "datetime"}, "i": {"type": "boolean"}}
@@ -143,6 +188,29 @@ def test_json_fields_after_the_sample(tmp_path: Path) -> None:
     assert [r["late"] for r in rows(Table(asked, [written(tmp_path, "a.jsonl", text)]))] == [1, None]
 
 
+def test_fields_of_json_objects_after_the_sample(tmp_path: Path) -> None:
+    many = lines(*({"s": {"x": 1}, "l": [{"y": 1}], "p": "x" * 1000} for _ in range(9000)))
+    text = many + lines({"s": {"x": 2, "late": 1}, "l": [{"y": 2, "later": 1}], "p": ""})
+    table = Table(definition("json_lines", {"do": "skip", "count": 9000}), [written(tmp_path, "a.jsonl", text)])
+    report = Report()
+    (batch,) = table.batches(report)
+    assert batch.schema.equals(table.schema), "a batch of another type than the others cannot be written"
+    assert batch.to_pylist() == [{"s": {"x": 2}, "l": [{"y": 2}], "p": ""}]
+    assert [line.split(" of ")[0] for line in report.warnings()] == ["column 's.late'", "column 'l.later'"]
+
+
+def test_json_objects_without_fields_are_text(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.jsonl", lines({"a": {}, "b": [{}]}, {"a": None, "b": [{}]}))
+    table = Table(definition("json_lines"), [file])
+    assert rows(table) == [{"a": "{}", "b": "[{}]"}, {"a": None, "b": "[{}]"}]
+
+
+def test_half_a_character_in_json(tmp_path: Path) -> None:
+    text = '{"a": "x\\ud800", "b": ["\\ud800"]}\n{"a": "\\ud83d\\ude00", "b": ["y"]}\n'
+    table = Table(definition("json_lines"), [written(tmp_path, "a.jsonl", text)])
+    assert [row["a"] for row in rows(table)] == ["x?", "😀"]
+
+
 def test_json_in_another_encoding(tmp_path: Path) -> None:
     file = written(tmp_path, "a.jsonl", '{"a": "ä"}\n'.encode("latin-1"))
     assert rows(Table(definition("json_lines", encoding="latin1"), [file])) == [{"a": "ä"}]
@@ -166,6 +234,21 @@ def test_a_query(database: str) -> None:
     table = Table(definition("sql", where(op(">", field("price"), 24_998)), query=query), database=database)
     assert {f.name: str(f.type) for f in table.schema} == {"id": "int64", "price": "double"}
     assert [r["id"] for r in rows(table)] == [49_997, 49_998, 49_999]
+
+
+def test_a_query_is_sent_as_it_is_written(database: str) -> None:
+    table = Table(definition("sql", query="SELECT '10% :x' AS t, 7 % 4 AS m"), database=database)
+    assert rows(table) == [{"t": "10% :x", "m": 3}]
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [("DELETE FROM sales", "the query gives no rows"), ("SELECT id, id FROM sales", "there are 2 columns called 'id'")],
+)
+def test_queries_that_are_no_tables(database: str, query: str, why: str) -> None:
+    with pytest.raises(InvalidInput, match=why):
+        Table(definition("sql", query=query), database=database)
+    assert len(rows(Table(definition("sql", query="SELECT id FROM sales"), database=database))) == 50_000
 
 
 def test_a_query_with_asked_types(database: str) -> None:

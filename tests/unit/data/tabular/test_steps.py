@@ -4,6 +4,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,6 +64,11 @@ def test_counts_are_whole_numbers(bad: Any) -> None:
         tabular.take(bad)
 
 
+def test_numbers_of_numpy() -> None:
+    assert tabular.take(np.int64(3)) == tabular.take(3) and type(tabular.take(np.int64(3))["count"]) is int
+    assert tabular.sample(np.float32(0.5), 1) == tabular.sample(0.5, 1)
+
+
 @pytest.mark.parametrize("bad", [-0.1, 1.1, "0.5", float("nan"), True])
 def test_shares_are_from_0_to_1(bad: Any) -> None:
     with pytest.raises(InvalidInput, match="give a number from 0 to 1"):
@@ -75,6 +81,8 @@ def test_columns_are_kept_in_the_order_asked_and_dropped(tmp_path: Path) -> None
     assert rows(Table(delimited(tabular.drop("b")), [file])) == [{"a": 1, "c": 3}]
     with pytest.raises(InvalidInput, match="there is no column 'd'"):
         _ = Table(delimited(tabular.drop("d")), [file]).schema
+    with pytest.raises(InvalidInput, match="column 'a' is named 2 times"):
+        tabular.keep(["a", "b", "a"])
 
 
 def test_steps_go_in_their_order(tmp_path: Path) -> None:
