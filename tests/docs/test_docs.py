@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,6 +13,8 @@ import click
 import pytest
 
 from footplate.cli.main import cli
+from footplate.data import limit
+from footplate.services.settings import KNOWN, Settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / n for n in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")] + sorted((ROOT / "docs").rglob("*.md"))
@@ -24,9 +28,18 @@ def name(page: Path) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-        if "://" not in target:
-            assert (page.parent / target).exists(), f"{name(page)} links to {target}"
+    for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        if "://" not in link:
+            target, _, anchor = link.partition("#")
+            led_to = page.parent / target if target else page
+            assert led_to.exists(), f"{name(page)} links to {link}"
+            assert not anchor or anchor in anchors_of(led_to), f"{name(page)} links to {link}"
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The headings of a page, as links name them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -91,6 +104,19 @@ def test_every_variable_of_ours_is_documented() -> None:
     assert len(found) > 5
     missing = sorted(v for v in found if f"`{v}`" not in page)
     assert not missing, f"not in environment-variables.md: {missing}"
+
+
+def test_every_setting_is_documented_with_its_default_and_what_it_may_be() -> None:
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    shown = configparser.ConfigParser(interpolation=None)
+    shown.read_string(next(body for language, body in _BLOCK.findall(page) if language == "ini"))
+    defaults = {**asdict(Settings()), limit.NAME: "100 GiB"}
+    assert {name: value for section in shown.sections() for name, value in shown.items(section)} == defaults
+    assert limit.read_limit("settings.ini", dict(shown.items(limit.SECTION))) == limit.DEFAULT_LIMIT
+    for section, names in KNOWN.items():
+        for name, values in names.items():
+            row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` |"))
+            assert name in shown[section] and all(f"`{value}`" in row for value in values)
 
 
 def test_every_guide_is_in_the_index() -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from footplate.cli.doctor import EXTRAS
+
 TRAIN = (
     "import sys",
     "from azureml.core import Run",
@@ -268,6 +270,8 @@ def test_doctor(footplate: Any, home: Path) -> None:
     assert {f["state"] for f in findings.values()} <= {"ok", "warn"}
     assert {"python", "home", "space", "socket", "server", "database", "uv", "git"} <= set(findings)
     assert str(home) in findings["database"]["message"]
+    assert {"gpu", "fuse", "containers", "mpi", *EXTRAS} <= set(findings)
+    assert "py-spy installed" in findings["debug"]["message"]
     footplate("server", "stop")
     (home / "footplate.db").write_bytes(b"this is no database" * 1000)
     for name in ("footplate.db-wal", "footplate.db-shm"):

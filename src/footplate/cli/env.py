@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import ago, emit, pairs, say, size, when
+from footplate.cli.console import ago, counted, emit, pairs, say, size, when
 from footplate.cli.context import find_view, json_option, open_workspace, workspace_option
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
@@ -197,7 +197,9 @@ def gc(
     if done.left:
         say(done.left)
     freed = sum(view.size for view in (*done.environments, *done.caches))
-    say(f"{verb} {len(done.environments)} environments; {'would free' if dry_run else 'freed'} {size(freed)}")
+    say(
+        f"{verb} {counted(len(done.environments), 'environment')}; {'would free' if dry_run else 'freed'} {size(freed)}"
+    )
 
 
 # ── Finding and asking ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -33,7 +33,7 @@ from footplate.errors import InvalidInput, NotAllowed
 NAME = "settings.ini"
 STORE = "store"
 STORES = (FOLDER, S3, GCS, AZURE_BLOB, ADLS_GEN2)
-_KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
+KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
     "environments": {
         "interpreters": ("nearest", "exact"),
         "conda": ("auto", "solve", "map"),
@@ -108,9 +108,9 @@ def workshop_of(home: Path, logins: Mapping[str, str]) -> Workshop:
 
 
 def _check(path: Path, section: str, name: str, value: str) -> str:
-    names = _KNOWN.get(section, {})
+    names = KNOWN.get(section, {})
     if name not in names:
-        known = ", ".join(f"[{s}] {n}" for s, all_names in _KNOWN.items() for n in all_names)
+        known = ", ".join(f"[{s}] {n}" for s, all_names in KNOWN.items() for n in all_names)
         known += f", [{limit.SECTION}] {limit.NAME}"
         raise InvalidInput(f"{path} has a setting [{section}] {name}, which is unknown", f"known is: {known}")
     if not names[name]:
