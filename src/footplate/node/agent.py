@@ -12,6 +12,7 @@ import os
 import signal
 import threading
 import time
+import traceback
 from typing import TYPE_CHECKING
 
 from footplate import environments
@@ -21,7 +22,7 @@ from footplate.domain import gpus
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
-from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
+from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
 from footplate.lazy import Deferred
 from footplate.node import containers, gang, machine, outputs, prepare, salvage, sampler, setting, stacks, tree
 from footplate.node.courier import Courier
@@ -136,6 +137,12 @@ class Agent:
             cause = self._canceled()
         except prepare.Failed as failed:
             cause = failed.cause
+        except (FootplateError, Abandoned):
+            raise
+        except Exception as error:
+            if self._crew.has_begun:
+                raise  # the next agent takes care of those that run
+            cause = self._mistake(error)
         self._hand_over(self._deliver(cause))
         return 0
 
@@ -161,6 +168,13 @@ class Agent:
 
     def _canceled(self) -> Cause:
         return Cause("canceled", self._why_stop or "the run is to end", node=self._options.node)
+
+    def _mistake(self, error: Exception) -> Cause:
+        """What nobody has foreseen and no rank was started before: the next agent would only make it again, unheard."""
+        traceback.print_exc()
+        words = f"the ranks could not be started: {type(error).__name__}: {error}"
+        hint = f"that is a mistake in Footplate: please report it, with system_logs/node_{self._options.node}.txt"
+        return Cause("start_failed", words, hint, self._options.node)
 
     # ── Before the start ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from footplate.client.home import read_record
@@ -79,8 +79,9 @@ class Crew:
         if not state:
             return False
         found = ranks.adopt(state, orders.ranks, self._folder.marker())
-        if "ranks" not in state and not any(rank.pid or self._left_traces(rank) for rank in found):
+        if not found or ("ranks" not in state and not any(rank.pid or self._left_traces(rank) for rank in found)):
             return False  # it died between its decision and the first start
+        self._refuse_if_incomplete(orders, found)
         self._orders, self._ranks, self.began = orders, found, float(state["began"])
         self._container_program = state.get("container_program")
         if orders.mpi is not None:
@@ -90,6 +91,15 @@ class Crew:
         living = sum(rank.ended is None for rank in found)
         say(f"took over from an agent that died: {living} of {len(found)} ranks still run")
         return True
+
+    def _refuse_if_incomplete(self, orders: NodeOrders, found: Sequence[ranks.Rank]) -> None:
+        """Those that an earlier agent has started may end as well as they like: without the others the run failed."""
+        known = {rank.number for rank in found}
+        missing = [] if orders.mpi is not None else [plan.rank for plan in orders.ranks if plan.rank not in known]
+        if missing:
+            words = f"the agent died before it had started rank {missing[0]}"
+            hint = "submit the run again, or restart it: footplate runs restart " + orders.run
+            raise Failed(Cause("start_failed", words, hint, self._node, missing[0]))
 
     def _left_traces(self, rank: ranks.Rank) -> bool:
         log = os.path.join(self._folder.logs, rank.log)

@@ -265,5 +265,5 @@ def _seat(rank: RankPlan, first: RankPlan, folder: NodeFolder) -> str:
 
 
 def _write(path: str, text: str, mode: int) -> None:
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as file:
-        file.write(text)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+        file.write(os.fsencode(text))  # as the machine has it: variables and paths need not be text

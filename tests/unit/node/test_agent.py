@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from footplate.domain.launch import MpiOrders
 from footplate.domain.records import Lock
 from footplate.domain.specs import Program
 from footplate.job.slots import Decoder
@@ -233,6 +234,15 @@ def test_a_missing_interpreter(node: Any) -> None:
     node.script("", lock=Lock("d" * 64, "existing", {"interpreter": "/nowhere/python"}))
     cause = node.run()
     assert cause["code"] == "environment_failed" and "/nowhere/python" in cause["message"]
+
+
+def test_what_nobody_has_foreseen_is_told_and_not_only_died_of(node: Any) -> None:
+    node.script("", mpi=MpiOrders((), 1, "s3cret"))
+    node.server.orders["ranks"] = []
+    cause = node.run()
+    assert cause["message"] == "the ranks could not be started: IndexError: tuple index out of range"
+    assert "report" in cause["hint"]
+    assert b"Traceback" in node.server.logs["system_logs/node_0.txt"]
 
 
 def test_a_snapshot_that_is_not_there(node: Any) -> None:
@@ -458,6 +468,26 @@ def test_an_agent_killed_between_the_decision_and_the_start_starts_once(node: An
     (node.folder / "state.json").write_text(json.dumps({"run": RUN, "began": time.time()}))
     assert node.run() is None
     assert node.server.logs[STD] == b"once\n"
+
+
+def test_an_agent_that_died_of_the_start_itself_has_started_nobody(node: Any) -> None:
+    """It wrote down whom it had started, as it always does: nobody. That is not a run that ended well."""
+    node.script("print('once')")
+    node.folder.mkdir(parents=True)
+    (node.folder / "state.json").write_text(json.dumps({"run": RUN, "began": time.time(), "ranks": []}))
+    assert node.run() is None
+    assert node.server.logs[STD] == b"once\n"
+
+
+def test_ranks_that_an_agent_died_before_starting_are_missed(node: Any) -> None:
+    node.script("print('once')", ranks=2)
+    (node.folder / "exits").mkdir(parents=True)
+    (node.folder / "exits" / "rank_0.json").write_text('{"code": 0}')
+    first = {"rank": 0, "pid": 1, "identity": "of another time", "log": "user_logs/std_log_process_00.txt"}
+    (node.folder / "state.json").write_text(json.dumps({"run": RUN, "began": time.time(), "ranks": [first]}))
+    cause = node.run()
+    assert (cause["code"], cause["rank"]) == ("start_failed", 1)
+    assert cause["message"] == "the agent died before it had started rank 1"
 
 
 def test_an_agent_killed_before_it_wrote_down_whom_it_started_finds_them(node: Any) -> None:

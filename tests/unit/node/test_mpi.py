@@ -161,6 +161,15 @@ class TestTheShellOfARank:
         folder = self.run(tmp_path, 'pwd; echo "$FOOTPLATE_RANK $OMPI_COMM_WORLD_LOCAL_RANK $QUOTED"; echo err >&2')
         assert self.log(folder) == f'{folder.wd}\n3 1 it\'s $5 "now"\n\nerr\n'
 
+    def test_what_is_no_text_stays_as_it_is(self, tmp_path: Path) -> None:
+        """Variables of a machine are bytes; Python shows those that are no UTF-8 as surrogates."""
+        folder = NodeFolder(str(tmp_path), "r_1", 1)
+        folder.make()
+        variables = {"FOOTPLATE_EXITS": folder.exits, "LATIN": os.fsdecode(b"caf\xe9")}
+        mpi.lay_out(orders(node=1), folder, ["/bin/sh", "-c", 'echo "$LATIN"'], variables)
+        subprocess.run(["/bin/sh", mpi.rank_script(folder)], env={"PMI_RANK": "2"}, check=True)
+        assert Path(folder.logs, "user_logs/std_log_process_02.txt").read_bytes() == b"caf\xe9\n"
+
     def test_gives_the_names_of_open_mpi_also_under_mpich(self, tmp_path: Path) -> None:
         names = "RANK SIZE LOCAL_RANK LOCAL_SIZE"
         script = "; ".join(f'echo "$OMPI_COMM_WORLD_{name}"' for name in names.split())
