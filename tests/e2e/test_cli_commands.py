@@ -250,8 +250,10 @@ def test_a_cluster_is_a_queue_that_gives_its_reasons(footplate: Any) -> None:
         assert time.monotonic() < end
     assert "position 1: 1 of 1 node of 'single' is busy" in shown
     assert footplate.json("compute", "show", "single")["busy_nodes"] == 1
-    assert f"1  {second}" in footplate("compute", "queue", "single").stdout
+    row = next(line for line in footplate("compute", "queue", "single").stdout.splitlines() if second in line)
+    assert row.split()[:4] == ["1", second, "1", "0"], "place, run, nodes, GPUs"
     (queued,) = footplate.json("compute", "queue", "single")
+    assert (queued["nodes"], queued["gpus"]) == (1, 0)
     assert (queued["run"], queued["position"], queued["reason"]) == (second, 1, "1 of 1 node of 'single' is busy")
     row = next(line for line in footplate("compute", "list").stdout.splitlines() if line.startswith("single"))
     assert row.split()[1:6] == ["local", "1", "0", "1", "1"]

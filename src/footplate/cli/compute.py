@@ -112,12 +112,10 @@ def queue(name: str, workspace_name: str | None, as_json: bool) -> None:
     if not found:
         say(f"nobody waits for {target}")
         return
-    rows = [
-        [waiting.position, view.id, ago(view.created), _within(waiting.latest), waiting.reason]
-        for view, waiting in found
-    ]
-    columns = ["place", "run", "submitted", "starts within", "waits because"]
-    table(columns, rows, right=["place"], wrap=["waits because"], drop=["submitted"])
+    rows = [[w.position, view.id, w.nodes, w.gpus, ago(view.created), _within(w.latest), w.reason] for view, w in found]
+    numbers = ["place", "nodes", "GPUs"]
+    columns = ["place", "run", "nodes", "GPUs", "submitted", "starts within", "waits because"]
+    table(columns, rows, right=numbers, wrap=["waits because"], drop=["submitted"])
 
 
 def _within(latest: float | None) -> str:

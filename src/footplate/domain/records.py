@@ -68,12 +68,15 @@ class Outcome:
 class Waiting:
     """Why a queued run waits, in words, and its place in the line of its compute target (1 is next).
 
-    `latest`: when it starts at the latest, if all before it use the whole of their time limits.
+    `latest`: when it starts at the latest, if all before it use the whole of their time limits. `nodes` and `gpus`:
+    what it is to have, all at once. None of these is known before the queue has been looked at.
     """
 
     reason: str
     position: int
     latest: Optional[float] = None
+    nodes: Optional[int] = None
+    gpus: Optional[int] = None
 
 
 @dataclass(frozen=True)

@@ -95,13 +95,18 @@ class Scheduler:
         for run in started:
             with contextlib.suppress(Conflict):  # cancelled in between
                 self._tell(run, events.Admitted())
+        tickets = {ticket.run: ticket for ticket in scene.tickets}
         for wait in waits:
             with self._queued_guard:
                 if wait.run in self._queued:  # not cancelled since we looked: nobody would take it out again
-                    self._waits[wait.run] = Waiting(wait.reason, wait.position, wait.promised)
+                    self._waits[wait.run] = _told(wait, tickets[wait.run])
             if scene.records[wait.run].waiting is None:
                 with contextlib.suppress(Conflict):
                     self._tell(wait.run, events.Waits(wait.reason, wait.position))
+
+
+def _told(wait: queue.Wait, ticket: queue.Ticket) -> Waiting:
+    return Waiting(wait.reason, wait.position, wait.promised, ticket.nodes, ticket.gpus)
 
 
 def with_waiting(view: RunView, waiting: Waiting | None) -> RunView:
