@@ -56,7 +56,7 @@ class Daemons:
                 ranks.mark_attempt(os.path.join(folder.logs, plan.log), orders.attempt)
         mpi.lay_out(orders, folder, rank_argv(orders.program, setting), common, *_reach(setting))
         path = mpi.bin_folder(folder) + os.pathsep + common["PATH"]  # daemons, too, look for what stands in for ssh
-        self._variables = {**common, "PATH": path}
+        self._variables = {**mpi.daemon_defaults(launcher, folder), **common, "PATH": path}
         if orders.node > 0:
             place = orders.mpi.places[orders.node]
             self._door = Door(place.address, place.ports[0], orders.mpi.secret, self._start_daemon)

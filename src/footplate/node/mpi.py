@@ -32,6 +32,10 @@ RANK_SCRIPT = "FOOTPLATE_RANK_SCRIPT"
 """Leads each rank to the script of the node that it finds itself on. It comes from the daemon there; mpirun itself must
 not have it, and its own ranks take the script that is named on the command line."""
 
+_TOPOLOGY = "HWLOC_XMLFILE"
+"""Where the daemons of MPICH have the machine described. Without it they write that themselves, to a file in /tmp,
+whatever TMPDIR says, which stays when they are killed. If nothing lies there, each rank looks at the machine itself."""
+
 _RUN_RANK = f'exec /bin/sh "${{{RANK_SCRIPT}:-$0}}"'
 
 # The environment of this node (some mpiruns bring all of their own along), the names that scripts look for, whoever
@@ -42,7 +46,7 @@ export FOOTPLATE_RANK="${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-0}}}}"
 trap 'set -- $? "$FOOTPLATE_EXITS/rank_$FOOTPLATE_RANK.end"
 printf %d "$1" > "$2.new" && mv -f "$2.new" "$2"' EXIT
 export OMPI_COMM_WORLD_RANK="$FOOTPLATE_RANK" OMPI_COMM_WORLD_SIZE={total} OMPI_COMM_WORLD_LOCAL_SIZE={local_total}
-unset {variable}
+unset {foreign}
 cd {folder} || exit 126
 case $FOOTPLATE_RANK in
 {seats}
@@ -156,6 +160,11 @@ def _are_virtual(orders: NodeOrders) -> bool:
     return orders.mpi is not None and all(place.address.startswith("127.") for place in orders.mpi.places)
 
 
+def daemon_defaults(launcher: Launcher, folder: NodeFolder) -> dict[str, str]:
+    """Settings for mpirun and its daemons on this node; those of the user's environment win."""
+    return {_TOPOLOGY: os.path.join(folder.tmp, "no-topology.xml")} if launcher.kind == "mpich" else {}
+
+
 def mpirun_defaults(launcher: Launcher, orders: NodeOrders, machine: Machine) -> dict[str, str]:
     """Settings as variables, so that those of the user's environment win.
 
@@ -248,7 +257,7 @@ def rank_text(orders: NodeOrders, folder: NodeFolder, argv: Sequence[str], varia
         exports="\n".join(f"export {name}={shlex.quote(variables[name])}" for name in names),
         total=orders.processes,
         local_total=len(orders.ranks),
-        variable=RANK_SCRIPT,
+        foreign=RANK_SCRIPT if _TOPOLOGY in variables else f"{RANK_SCRIPT} {_TOPOLOGY}",
         folder=shlex.quote(folder.wd),
         seats="\n".join(_seat(rank, orders.ranks[0], folder) for rank in orders.ranks),
         node=orders.node,

@@ -64,6 +64,15 @@ class TestWhatMpirunIsTold:
         ]  # fmt: skip
         assert mpirun_defaults(launcher, orders(), PLAIN) == {}
 
+    @pytest.mark.parametrize(("kind", "told"), [("mpich", ["no-topology.xml"]), ("open4", []), ("open5", [])])
+    def test_mpich_has_nothing_to_write_down_outside_of_the_run(
+        self, tmp_path: Path, kind: str, told: list[str]
+    ) -> None:
+        """A file of hwloc in /tmp, which stayed there for every run that was cancelled."""
+        folder = NodeFolder(str(tmp_path), "r_1", 1)
+        found = mpi.daemon_defaults(Launcher("/env/bin/mpiexec", kind), folder)
+        assert list(found.values()) == [os.path.join(folder.tmp, name) for name in told]
+
     def test_one_node_needs_no_daemon(self) -> None:
         assert "localhost:3" in mpirun_argv(Launcher("mpirun", "open4"), orders(1, 3), "/reach", "/rank.sh")
         assert "-launcher" not in mpirun_argv(Launcher("mpirun", "mpich"), orders(1, 3), "/reach", "/rank.sh")
@@ -160,6 +169,14 @@ class TestTheShellOfARank:
     def test_has_the_environment_of_its_node_and_a_log_of_its_own(self, tmp_path: Path) -> None:
         folder = self.run(tmp_path, 'pwd; echo "$FOOTPLATE_RANK $OMPI_COMM_WORLD_LOCAL_RANK $QUOTED"; echo err >&2')
         assert self.log(folder) == f'{folder.wd}\n3 1 it\'s $5 "now"\n\nerr\n'
+
+    def test_what_is_for_daemons_alone_does_not_reach_it(self, tmp_path: Path) -> None:
+        folder = self.run(tmp_path, 'echo "${HWLOC_XMLFILE-none}"', HWLOC_XMLFILE="of the daemon")
+        assert self.log(folder) == "none\n"
+        mine = {"FOOTPLATE_EXITS": folder.exits, "HWLOC_XMLFILE": "mine"}
+        mpi.lay_out(orders(node=1), folder, ["/bin/sh", "-c", 'echo "$HWLOC_XMLFILE"'], mine)
+        subprocess.run(["/bin/sh", mpi.rank_script(folder)], env={"PMI_RANK": "2"}, check=True)
+        assert self.log(folder, 2) == "mine\n"
 
     def test_what_is_no_text_stays_as_it_is(self, tmp_path: Path) -> None:
         """Variables of a machine are bytes; Python shows those that are no UTF-8 as surrogates."""
