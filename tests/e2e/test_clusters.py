@@ -86,6 +86,8 @@ def test_status_of_a_cluster_that_works(workspace: Workspace, project: Path, tmp
     counts = target.get_status().serialize()["nodeStateCounts"]
     assert (counts["idleNodeCount"], counts["runningNodeCount"]) == (2, 0), "they stay for half an hour"
     assert [node["nodeState"] for node in target.list_nodes()] == ["idle", "idle"]
+    with pytest.raises(ComputeTargetException, match="max_nodes is 'many'"):
+        target.update(max_nodes="many")  # type: ignore[arg-type]
     target.update(min_nodes=0, idle_seconds_before_scaledown=0)
     assert target.get_status().current_node_count == 0
     target.delete()

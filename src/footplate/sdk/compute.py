@@ -162,6 +162,7 @@ class AmlCompute(ComputeTarget):
         """Sizes of the cluster. What only a cloud has (machine sizes, networks, logins) is accepted."""
         if max_nodes is None:
             raise ComputeTargetException("max_nodes is missing", hint="say how many nodes may run at once: max_nodes=4")
+        min_nodes, max_nodes = _whole("min_nodes", min_nodes), _whole("max_nodes", max_nodes)
         if not 0 <= min_nodes <= max_nodes or max_nodes < 1:
             raise ComputeTargetException(
                 f"min_nodes={min_nodes}, max_nodes={max_nodes} is not a size",
@@ -171,7 +172,7 @@ class AmlCompute(ComputeTarget):
             raise ComputeTargetException(f"vm_priority is {vm_priority!r}", hint=f"use {' or '.join(PRIORITIES)}")
         options = {"vm_size": vm_size, "vm_priority": vm_priority, "description": description, "tags": dict(tags or {})}
         idle = 1800 if idle_seconds_before_scaledown is None else idle_seconds_before_scaledown
-        return AmlComputeProvisioningConfiguration(min_nodes, max_nodes, float(idle), options)
+        return AmlComputeProvisioningConfiguration(min_nodes, max_nodes, _seconds(idle), options)
 
     def wait_for_completion(
         self,
@@ -226,8 +227,12 @@ class AmlCompute(ComputeTarget):
         max_nodes: Optional[int] = None,
         idle_seconds_before_scaledown: Optional[float] = None,
     ) -> None:
-        sizes = {"min_nodes": min_nodes, "max_nodes": max_nodes, "idle_seconds": idle_seconds_before_scaledown}
-        body = {key: value for key, value in sizes.items() if value is not None}
+        body: Dict[str, Any] = {}
+        for name, count in (("min_nodes", min_nodes), ("max_nodes", max_nodes)):
+            if count is not None:
+                body[name] = _whole(name, count)
+        if idle_seconds_before_scaledown is not None:
+            body["idle_seconds"] = _seconds(idle_seconds_before_scaledown)
         self._view = from_json(ComputeView, self.workspace.session.patch(self._path, body, _CREATING))
 
     def list_nodes(self) -> List[Dict[str, Any]]:
@@ -324,14 +329,35 @@ class LocalTarget(AbstractComputeTarget):
 _CREATING: Kinds = dict(_KINDS, invalid=ComputeTargetException)
 
 
+def _whole(name: str, value: Any) -> int:
+    """Notebooks read sizes from variables of the environment, as text."""
+    try:
+        count = int(value)
+        exact = isinstance(value, str) or count == value
+    except (TypeError, ValueError, OverflowError):
+        exact, count = False, 0
+    if not exact:
+        raise ComputeTargetException(f"{name} is {value!r}", hint=f"give a whole number: {name}=4")
+    return count
+
+
+def _seconds(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        message = f"idle_seconds_before_scaledown is {value!r}"
+        raise ComputeTargetException(message, hint="give a number of seconds, such as 1800") from None
+
+
 def _fetch(workspace: Workspace, name: str) -> ComputeView:
-    if name.lower() == "local":
+    if str(name).lower() == "local":
         raise ComputeTargetException(
             "ComputeTargetNotFound: 'local' is no cluster but this machine",
             hint="hand the name 'local' to ScriptRunConfig(compute_target='local')",
         )
     if not name or "/" in name:  # no such path in the API, so that the server would not name the compute
-        raise ComputeTargetException(f"there is no compute target {name!r}")
+        hint = "see those that exist with: footplate compute list"
+        raise ComputeTargetException(f"there is no compute target {name!r}", hint=hint)
     return from_json(ComputeView, workspace.session.get(f"/workspaces/{workspace.id}/computes/{name}", kinds=_KINDS))
 
 
