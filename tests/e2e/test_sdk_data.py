@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,6 +139,25 @@ def test_versions_pin_what_they_named_and_verify_says_what_changed(workspace: Wo
     assert Dataset.get_by_name(workspace, "mnist", version=1).to_path() == ["/a.txt", "/b.txt"]
     assert Dataset.get_by_id(workspace, first.id).version == 1
     assert again.register(workspace, "mnist", create_new_version=True).version == 2  # the same once more
+    shutil.rmtree(folder / "train")
+    assert second.verify().removed == ["a.txt", "d.txt"], "that all is gone is a change, too"
+
+
+def test_a_dataset_of_another_workspace_is_not_looked_for_in_this_one(
+    workspace: Workspace, folder: Path, here: Environment
+) -> None:
+    other = Workspace.create("other", subscription_id="s", resource_group="r")
+    for each, path in ((workspace, "train"), (other, "test")):
+        Datastore.register_folder(each, "raw", str(folder / path))
+    dataset = Dataset.File.from_files((Datastore.get(workspace, "raw"), "")).register(workspace, "mnist")
+    for use in (
+        lambda: dataset.register(other, "mnist"),
+        lambda: run_script(other, TELL, [dataset.as_named_input("data").as_mount()], here),
+    ):
+        with pytest.raises(UserErrorException, match=f"'raw' of workspace '{workspace.name}', not of 'other'"):
+            use()
+    with pytest.raises(UserErrorException, match="in this workspace"):
+        Dataset.get_by_id(other, dataset.id)
 
 
 def test_tags_listing_and_giving_up_a_name(workspace: Workspace, folder: Path) -> None:
@@ -210,6 +230,12 @@ def test_download_and_mount(workspace: Workspace, folder: Path, tmp_path: Path) 
     assert (tmp_path / "point/train/a.txt").read_text() == "train/a.txt"
     context.stop()
     assert os.listdir(tmp_path / "point") == []
+    one = Dataset.File.from_files((workspace.get_default_datastore(), "up/test/c.txt"))
+    with one.mount(str(tmp_path / "point")) as mounted:
+        assert [os.path.join(mounted.mount_point, *path.split("/")) for path in one.to_path()] == [
+            str(tmp_path / "point/c.txt")
+        ]
+        assert (tmp_path / "point/c.txt").read_text() == "test/c.txt"
     (tmp_path / "point/full").touch()
     with pytest.raises(UserErrorException, match="not empty"):
         dataset.mount(str(tmp_path / "point"))

@@ -187,6 +187,9 @@ def _sort_in(found: Children, folder: str, entry: os.DirEntry[str]) -> None:
             found.files.append(_entry(join(folder, entry.name), entry.stat()))
     except FileNotFoundError:  # removed while we look
         pass
+    except OSError as error:
+        if error.errno != errno.ELOOP:  # a link to itself leads to nothing, as one to nowhere does
+            raise
 
 
 def _entry(path: str, info: os.stat_result) -> Entry:

@@ -58,13 +58,13 @@ class Files(mfusepy.Operations):
         item = self._find(path)
         if item is None:
             return {"st_mode": stat.S_IFDIR | 0o555, "st_nlink": 2, **self._owner}
-        changed = int(item.modified * 1e9)
+        changed, size = int(item.modified * 1e9), self._told(path, lambda: self._size(item))
         times = {"st_mtime": changed, "st_ctime": changed, "st_atime": changed}
-        return {"st_mode": stat.S_IFREG | 0o444, "st_nlink": 1, "st_size": self._size(item), **times, **self._owner}
+        return {"st_mode": stat.S_IFREG | 0o444, "st_nlink": 1, "st_size": size, **times, **self._owner}
 
     def readdir(self, path: str, fh: int) -> Any:
         yield from (".", "..")
-        for name, item in self._tree.folder(path.strip("/")).items():
+        for name, item in self._told(path, lambda: self._tree.folder(path.strip("/"))).items():
             yield name, {"st_mode": stat.S_IFDIR if item is None else stat.S_IFREG}, 0
 
     def open(self, path: str, flags: int) -> int:

@@ -58,9 +58,9 @@ def enumerate_files(definition: Mapping[str, Any], stores: Specs, target: str) -
 
 
 def compare(listing: str, definition: Mapping[str, Any], stores: Specs) -> dict[str, list[str]]:
-    """What differs now from what the listing pinned."""
+    """What differs now from what the listing pinned, and be it that nothing is left of it."""
     with Listing(listing) as pinned:
-        return changes.compare(pinned, resolve(definition, _specs(stores)))
+        return changes.compare(pinned, resolve(definition, _specs(stores), if_nothing="pass"))
 
 
 def upload(

@@ -5,6 +5,7 @@ One file is shown as the file itself, everything else as a folder. What lies on 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -37,9 +38,10 @@ class Shown:
     `close` may be called more than once.
     """
 
-    def __init__(self, path: Path, mount: Mount, point: str | None = None) -> None:
+    def __init__(self, path: Path, mount: Mount, point: str | None = None, made: str | None = None) -> None:
+        """`point` is a folder that was there before, `made` one that was not: both are to be as they were."""
         self.path, self.root, self.record, self.is_link = path, mount.path, mount.record, mount.is_link
-        self._mount, self._point = mount, point
+        self._mount, self._point, self._made = mount, point, made
 
     def guard(self, pids: Iterable[int]) -> None:
         """These processes read here, too: the mount stays until they have ended, should its owner die before."""
@@ -51,8 +53,11 @@ class Shown:
 
     def close(self) -> None:
         self._mount.close()
-        if self._point is not None:  # somebody had made the folder that it was mounted on
+        if self._point is not None:
             os.makedirs(self._point, exist_ok=True)
+        if self._made is not None:
+            with contextlib.suppress(OSError):  # somebody has put more into it
+                os.rmdir(self._made)
 
 
 def show(wanted: Wanted, at: str, scratch: str, cache: Cache, report: Report | None = None) -> Shown:
@@ -62,9 +67,10 @@ def show(wanted: Wanted, at: str, scratch: str, cache: Cache, report: Report | N
     if place is not None:
         spec, path = place
         # A file keeps its name, which scripts read the format from.
-        where = os.path.join(at, os.path.basename(path)) if _is_file(spec, path) else at
+        is_file = _is_file(spec, path)
+        where = os.path.join(at, os.path.basename(path)) if is_file else at
         mount = mount_folder(spec, path, where, cache)
-        return Shown(mount.path, mount, point)
+        return Shown(mount.path, mount, point, at if is_file and point is None else None)
     listing, digest = listed(wanted, scratch)
     mount = mount_listing(listing, digest, wanted.stores or {WEB: web_store()}, at, cache, report=report)
     return Shown(_shown(wanted.definition, listing, mount.path), mount, point)

@@ -13,7 +13,7 @@ import posixpath
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 from footplate.data.base import Store
 from footplate.data.partitions import Partition
@@ -36,12 +36,19 @@ def web_store() -> StoreSpec:
 
 
 def resolve(
-    definition: Mapping[str, Any], stores: Mapping[str, StoreSpec], opener: Opener = open_store
+    definition: Mapping[str, Any],
+    stores: Mapping[str, StoreSpec],
+    opener: Opener = open_store,
+    *,
+    if_nothing: Literal["refuse", "pass"] = "refuse",
 ) -> Iterator[Item]:
-    """The files of a dataset. `stores` are its datastores, by name. A source that finds nothing is NotFound."""
+    """The files of a dataset. `stores` are its datastores, by name.
+
+    A source that finds nothing is NotFound, unless `if_nothing` lets it pass.
+    """
     sources = list(sources_of(definition))
     name_of = _whole_path if definition.get("full_names") else _namer(sources)
-    found = _look_up(sources, name_of, stores, opener)
+    found = _look_up(sources, name_of, stores, opener, if_nothing == "pass")
     steps: Sequence[Mapping[str, Any]] = definition.get("steps") or ()
     if not steps:
         return found
@@ -62,7 +69,11 @@ def names_key(name: str) -> str:
 
 
 def _look_up(
-    sources: Sequence[Mapping[str, Any]], name_of: Namer, stores: Mapping[str, StoreSpec], opener: Opener
+    sources: Sequence[Mapping[str, Any]],
+    name_of: Namer,
+    stores: Mapping[str, StoreSpec],
+    opener: Opener,
+    may_be_gone: bool,
 ) -> Iterator[Item]:
     opened: dict[str, Store] = {}
     seen: set[tuple[str, str]] = set()
@@ -70,7 +81,7 @@ def _look_up(
         label = str(source.get("datastore", WEB))
         if label not in opened:
             opened[label] = opener(_spec(label, stores))
-        for entry in _entries(opened[label], source):
+        for entry in _entries(opened[label], source, may_be_gone):
             if len(sources) > 1:
                 if (label, entry.path) in seen:
                     continue
@@ -86,14 +97,15 @@ def _spec(label: str, stores: Mapping[str, StoreSpec]) -> StoreSpec:
     return stores[label]
 
 
-def _entries(store: Store, source: Mapping[str, Any]) -> Iterator[Entry]:
-    if "url" in source:
-        yield store.stat(str(source["url"]))
-        return
-    name = str(source["datastore"])
+def _entries(store: Store, source: Mapping[str, Any], may_be_gone: bool) -> Iterator[Entry]:
     try:
-        yield from find(store, str(source["path"]))
+        yield from [store.stat(str(source["url"]))] if "url" in source else find(store, str(source["path"]))
     except NotFound as error:
+        if may_be_gone:
+            return
+        if "url" in source:
+            raise
+        name = str(source["datastore"])
         # The store does not know what it is called; its hint leaves room for that.
         raise NotFound(f"datastore {name!r}: {error.message}", (error.hint or "").replace("NAME", name)) from None
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Dict, Generator, List, Mapping, Optional,
 from footplate.content.blobs import BlobFolder
 from footplate.content.listing import Listing
 from footplate.domain.codec import from_json
-from footplate.domain.datasets import DatasetView
+from footplate.domain.datasets import DatasetView, datastores_of
 from footplate.sdk import blobs, porter
 from footplate.sdk.clock import utc_time
 from footplate.sdk.data_access import run_of_this_process, stores_of
@@ -86,6 +86,7 @@ class AbstractDataset:
 
         A name that exists is an error unless `create_new_version`.
         """
+        self._check_home(workspace)
         body = {
             "key": uuid.uuid4().hex,
             "name": name,
@@ -105,7 +106,17 @@ class AbstractDataset:
         """The same dataset with an id, which the same definition always has; itself when it has one in `workspace`."""
         if self._view is not None and self._view.workspace == workspace.id:
             return self
+        self._check_home(workspace)
         return self._kept(workspace, {"key": f"definition-{self.fingerprint()}"})
+
+    def _check_home(self, workspace: Workspace) -> None:
+        """Another workspace may have a datastore of the same name, and other data in it."""
+        names, own = datastores_of(self._definition), self._workspace
+        if names and own is not None and own.id != workspace.id:
+            raise UserErrorException(
+                f"the dataset lies in datastore {names[0]!r} of workspace {own.name!r}, not of {workspace.name!r}",
+                hint=f"register that place as a datastore of {workspace.name!r}, and make the dataset of it there",
+            )
 
     def fingerprint(self) -> str:
         """The same for the same definition."""

@@ -25,7 +25,7 @@ class DatasetChanges:
             return f"{self.dataset} is as it was registered"
         lines = [f"{self.dataset} is no longer as it was registered"]
         for word, names in (("added", self.added), ("removed", self.removed), ("changed", self.changed)):
-            lines += [f"  {word:8}{name}" for name in names[:_SHOWN]]
+            lines += [f"  {word:8}{name if name.isprintable() else repr(name)}" for name in names[:_SHOWN]]
             if len(names) > _SHOWN:
                 lines.append(f"  … and {len(names) - _SHOWN} more {word}")
         return "\n".join(lines)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class MountContext:
-    """`start` and `stop` it, or use it in `with`. `mount_point` is the folder, or the file when there is just one."""
+    """`start` and `stop` it, or use it in `with`. Below the folder `mount_point` are the files that `to_path` names."""
 
     def __init__(self, dataset: FileDataset, mount_point: Optional[str] = None) -> None:
         if mount_point is not None and os.path.isdir(mount_point) and os.listdir(mount_point):
@@ -27,7 +27,7 @@ class MountContext:
 
     @property
     def mount_point(self) -> str:
-        return self._at if self._held is None else str(self._held.result)
+        return self._at
 
     def start(self) -> None:
         if self._held is None:

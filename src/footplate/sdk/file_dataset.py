@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import tempfile
+from numbers import Integral
 from typing import Any, Dict, List, Optional, Tuple
 
 from footplate.sdk import porter
@@ -130,4 +131,6 @@ def _share(value: float) -> float:
 
 
 def _seed(seed: Optional[int]) -> int:
+    if seed is not None and not isinstance(seed, Integral):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UserErrorException(f"seed is {seed!r}", hint="give a whole number")
     return random.randrange(1 << 31) if seed is None else int(seed)

@@ -15,6 +15,7 @@ from footplate.content.listing import write_listing
 from footplate.data import Cache, adopt, mount_folder, mount_listing, open_store, sweep
 from footplate.data import mount as mounts
 from footplate.data.base import SMALL
+from footplate.data.present import Wanted, show
 from footplate.data.sysmount import is_mounted, unmount
 from footplate.data.views import view_name
 from footplate.domain.data import StoreSpec, place
@@ -104,6 +105,20 @@ def test_a_local_file_is_shown_in_place(tmp_path: Path, cache: Cache) -> None:
     with mount_folder(StoreSpec("folder", {"path": str(tmp_path)}), "one", tmp_path / "m" / "one", cache) as mount:
         assert mount.path.read_text() == "content"
     assert not (tmp_path / "m" / "one").exists()
+
+
+def test_a_file_leaves_nothing_where_nothing_was(tmp_path: Path, cache: Cache) -> None:
+    (tmp_path / "x.csv").write_text("x")
+    stores = {"s": StoreSpec("folder", {"path": str(tmp_path)})}
+    wanted = Wanted({"sources": [{"datastore": "s", "path": "x.csv"}]}, stores)
+    for before in (False, True):
+        at = tmp_path / "at"
+        if before:
+            at.mkdir()
+        shown = show(wanted, str(at), str(tmp_path / "scratch"), cache)
+        assert shown.path == at / "x.csv" and shown.path.read_text() == "x"
+        shown.close()
+        assert at.exists() is before
 
 
 def test_a_place_that_is_taken_is_refused(tmp_path: Path, cache: Cache) -> None:

@@ -48,6 +48,13 @@ def test_nothing_found_is_an_error_that_names_it(stores: dict[str, StoreSpec], p
         names(stores, path)
 
 
+def test_nothing_found_may_pass(stores: dict[str, StoreSpec]) -> None:
+    sources = [{"datastore": "s", "path": path} for path in ("nowhere", "b/1.txt", "a/*.png")]
+    assert [item.name for item in resolve({"sources": sources}, stores, if_nothing="pass")] == ["b/1.txt"]
+    with pytest.raises(NotFound):
+        list(resolve({"sources": [{"datastore": "gone", "path": "a"}]}, stores, if_nothing="pass"))
+
+
 @pytest.mark.parametrize("path", ["s:../x", "s:a/../../x", "s:C:/x", "s:a\0"])
 def test_paths_that_leave_are_refused(stores: dict[str, StoreSpec], path: str) -> None:
     with pytest.raises((InvalidInput, NotFound)):

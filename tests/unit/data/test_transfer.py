@@ -110,6 +110,7 @@ def test_loops_of_links_end(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "f").touch()
     (tmp_path / "d" / "loop").symlink_to(tmp_path / "d")
+    (tmp_path / "d" / "self").symlink_to("self")
     (tmp_path / "dangling").symlink_to("nowhere")
     assert sorted(name for _, name in local_files(tmp_path / "d")) == ["f"]
     assert sorted(name for _, name in local_files(tmp_path)) == ["d/f"]
