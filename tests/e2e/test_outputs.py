@@ -181,3 +181,39 @@ def test_an_output_becomes_a_table(workspace: Workspace, bucket: Any) -> None:
     assert after.get_metrics() == {"rows": 6, "sum": 48.0}
     with pytest.raises(UserErrorException, match="tabular"):
         prices.as_input("prices").as_mount()
+
+
+WRITE = """
+import os, sys
+if sys.argv[2] == "write":
+    open(os.path.join(sys.argv[1], "a.txt"), "w").write("a")
+"""
+READ = """
+import os, sys
+print(sorted(os.listdir(sys.argv[1])))
+"""
+
+
+def test_who_reads_an_output_is_traced_to_what_its_run_wrote(workspace: Workspace) -> None:
+    made = OutputFileDatasetConfig("made").register_on_complete("letters")
+    submit(workspace, WRITE, [made, "write"]).wait_for_completion()
+    letters = Dataset.get_by_name(workspace, "letters")
+    reader = submit(workspace, READ, [made.as_input("given")])
+    reader.wait_for_completion()
+    (use,) = workspace.session.get(f"/runs/{reader.id}/datasets")["items"]
+    assert (use["dataset"], use["dataset_name"], use["version"]) == (letters.id, "letters", 1)
+
+    table = submit(workspace, "", ["--", made.read_delimited_files().as_input("given")])
+    table.wait_for_completion()
+    (use,) = workspace.session.get(f"/runs/{table.id}/datasets")["items"]
+    assert use["dataset_name"] is None, "its rows are another dataset than the files"
+
+
+def test_an_output_without_files_is_said_to_be_none(workspace: Workspace) -> None:
+    made = OutputFileDatasetConfig("made").register_on_complete("letters")
+    run = submit(workspace, WRITE, [made, "nothing"])
+    run.wait_for_completion()
+    (warning,) = run.get_details()["warnings"]
+    assert warning["message"] == "output 'made': nothing was written, so there is no new version of 'letters'"
+    with pytest.raises(UserErrorException, match="there is no dataset 'letters'"):
+        Dataset.get_by_name(workspace, "letters")

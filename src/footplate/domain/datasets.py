@@ -99,6 +99,8 @@ def check_data(inputs: Tuple[DataInput, ...], outputs: Tuple[DataOutput, ...]) -
         clean_folder(each.path)  # refuses what would leave the datastore
         if "\0" in (each.path_on_compute or ""):
             raise InvalidInput(f"path_on_compute of {what} {each.name!r} contains NUL", "remove it")
+        if isinstance(each, DataOutput) and each.register is not None:
+            check_dataset_name(each.register.name)  # now, not when the run is done and cannot be kept
     for each in inputs:
         if (each.dataset is None) == (each.datastore is None):
             raise InvalidInput(f"input {each.name!r} names no data", "give either a dataset or a datastore with a path")

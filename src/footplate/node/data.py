@@ -272,7 +272,10 @@ class NodeData:
         definition = written_definition(output, run)
         listing = self._pin({"sources": definition["sources"]})
         if listing is None:
-            return  # nothing was written
+            if asked is not None:
+                words = f"output {output.name!r}: nothing was written, so there is no new version of {asked.name!r}"
+                self._link.insist(lambda: self._link.warn(words))
+            return
         body: dict[str, Any] = {
             "key": f"{run}/{output.name}/{self._orders.attempt}",
             "kind": "file" if output.table is None else "tabular",
@@ -382,7 +385,9 @@ def _is_chosen(output: DataOutput, name: str) -> bool:
 
 
 def _kept_words(output: DataOutput, skipped: list[str]) -> str:
-    return (
-        f"output {output.name!r}: {len(skipped)} files were in datastore {output.datastore!r} already and stay as they "
-        f"are, {skipped[0]!r} first (use overwrite=True to replace them)"
-    )
+    there = f"in datastore {output.datastore!r} already and"
+    if len(skipped) == 1:
+        kept = f"{skipped[0]!r} was {there} stays as it is (overwrite=True replaces it)"
+    else:
+        kept = f"{len(skipped)} files were {there} stay, {skipped[0]!r} first (overwrite=True replaces them)"
+    return f"output {output.name!r}: {kept}"

@@ -8,7 +8,7 @@ import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 from footplate.domain import tabular
-from footplate.domain.datasets import OUTPUT_PATH, DataOutput, Registration, written_definition
+from footplate.domain.datasets import OUTPUT_PATH, DataOutput, Registration, check_dataset_name, written_definition
 from footplate.sdk.data_reference import DataPath
 from footplate.sdk.data_type import PromoteHeadersBehavior, header_word, type_words
 from footplate.sdk.dataset_consumption import DatasetConsumptionConfig
@@ -64,6 +64,8 @@ class OutputFileDatasetConfig:
         self: C, name: str, description: Optional[str] = None, tags: Optional[Mapping[str, Any]] = None
     ) -> C:
         """When the run has completed, what it wrote becomes the next version of the dataset `name`."""
+        with translating(_INVALID):
+            check_dataset_name(name)
         return self._copy(_registration=Registration(name, description, texts(tags or {})))
 
     def as_input(self, name: Optional[str] = None) -> DatasetConsumptionConfig:
@@ -135,18 +137,23 @@ class OutputFileDatasetConfig:
             table=self.table,
         )
 
+    @property
+    def last_run(self) -> Optional[str]:
+        """The id of the run that was submitted last with it."""
+        return self._runs[-1] if self._runs else None
+
     def submitted_with(self, run_id: str) -> None:
         self._runs.append(run_id)
 
     def written(self, default_datastore: str) -> Dict[str, Any]:
         """What the last run has written, as the definition of a dataset."""
         output = self.to_output(default_datastore)
-        if not self._runs and "{run-id}" in output.path:
+        if self.last_run is None and "{run-id}" in output.path:
             raise UserErrorException(
                 f"output {self.name!r} has not been written by any run yet",
                 hint="submit the run that writes it first, with this same object",
             )
-        return written_definition(output, self._runs[-1] if self._runs else "")
+        return written_definition(output, self.last_run or "")
 
     def to_definition(self) -> Dict[str, Any]:
         """As `get_details()['runDefinition']['outputData']` shows it."""

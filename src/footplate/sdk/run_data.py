@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Uni
 
 from footplate.domain.datasets import DataInput, DataOutput
 from footplate.sdk.data_reference import PREFIX, DataPath, DataReference
-from footplate.sdk.dataset import tuple_dataset
+from footplate.sdk.dataset import Dataset, tuple_dataset
 from footplate.sdk.dataset_base import AbstractDataset
 from footplate.sdk.dataset_consumption import DatasetConsumptionConfig
 from footplate.sdk.datastore_kinds import AbstractDatastore
@@ -79,12 +79,23 @@ class RunData:
     def _dataset(self, config: DatasetConsumptionConfig) -> AbstractDataset:
         given = config.dataset
         if isinstance(given, OutputFileDatasetConfig):
-            definition = given.written(self._default_datastore())
-            kind = FileDataset if given.table is None else TabularDataset
-            return kind(definition, self._workspace)
+            return self._written(given)
         if isinstance(given, tuple):
             return tuple_dataset(given)  # pyright: ignore[reportUnknownArgumentType]
         return _expected(AbstractDataset, given, f"the dataset of input {config.name!r}")
+
+    def _written(self, output: OutputFileDatasetConfig) -> AbstractDataset:
+        """The dataset that the run has made of it, so that its readers are traced to it; else what it will be."""
+        kind = FileDataset if output.table is None else TabularDataset
+        workspace = self._server("an output")
+        expected = kind(output.written(self._default_datastore()), workspace)
+        uses = workspace.session.get(f"/runs/{output.last_run}/datasets")["items"] if output.last_run else ()
+        for use in uses:
+            if use["role"] == "wrote" and use["name"] == output.name:
+                made: AbstractDataset = Dataset.get_by_id(workspace, use["dataset"])
+                if made.fingerprint() == expected.fingerprint():
+                    return made
+        return expected
 
     def add_reference(self, name: str, given: Any) -> None:
         config = given.to_config() if isinstance(given, DataReference) else given

@@ -89,6 +89,9 @@ def test_outputs_are_copied_by_every_method(store: FolderDatastore) -> None:
         plain.written("default")
     sent.submitted_with("run-1")
     assert plain.written("default") == {"sources": [{"datastore": "my-store", "path": "to/run-1"}]}
+    for bad in ("", "a/b", "-a"):
+        with pytest.raises(UserErrorException, match="is not a dataset name"):
+            plain.register_on_complete(bad)
     for bad in ("path", (1, 2), ("store", "path")):
         with pytest.raises(UserErrorException, match="destination"):
             OutputFileDatasetConfig(destination=bad)
