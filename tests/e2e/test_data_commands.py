@@ -70,13 +70,21 @@ def test_credentials_are_not_on_the_command_line(footplate: Any, home: Path) -> 
     footplate(
         "datastore", "add", "bucket", "s3://my-bucket/some/prefix", "--no-check", "--endpoint", "http://127.0.0.1:9",
         "--credential", "access_key_id", "--credential", "secret_access_key",
-        FOOTPLATE_ACCESS_KEY_ID="me", FOOTPLATE_SECRET_ACCESS_KEY="hush-hush",
+        FOOTPLATE_STORE_ACCESS_KEY_ID="me", FOOTPLATE_STORE_SECRET_ACCESS_KEY="hush-hush",
     )  # fmt: skip
     (bucket,) = [store for store in footplate.json("datastore", "list") if store["name"] == "bucket"]
     assert bucket["has_credentials"] and bucket["location"]["prefix"] == "some/prefix"
-    assert "hush" not in footplate("datastore", "list").stdout
+    shown = footplate("datastore", "list").stdout
+    assert "hush" not in shown and "my-bucket/some/prefix" in shown
     for file in home.rglob("*"):
         assert not file.is_file() or b"hush-hush" not in file.read_bytes(), file
+
+
+def test_the_token_of_the_server_is_not_taken_for_that_of_a_web_site(footplate: Any) -> None:
+    options = ("--credential", "token")
+    asked = footplate("datastore", "add", "site", "https://host/x", *options, FOOTPLATE_TOKEN="of-the-server", code=1)
+    assert "hint: set FOOTPLATE_STORE_TOKEN" in asked.stderr
+    assert "site" not in footplate("datastore", "list").stdout
 
 
 @pytest.mark.parametrize("place", ["ftp://x/y", "/no/such/folder"])

@@ -79,6 +79,39 @@ def test_a_folder_goes_to_the_default_datastore_and_back(workspace: Workspace, f
     assert (tmp_path / "again/mnist/train/a.txt").read_text() == "another"
 
 
+def test_a_download_counts_the_files_that_came(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
+    store = workspace.get_default_datastore()
+    store.upload(str(folder), "mnist")
+    assert store.download(str(tmp_path / "to"), "mnist/test") == 1
+    assert store.download(str(tmp_path / "to"), "mnist") == 2, "what was there did not come"
+    assert store.download(str(tmp_path / "to"), "mnist", overwrite=True) == 3
+    assert store.download(str(tmp_path / "begin"), "mnist/t") == 3, "as Azure's, a prefix may end inside a name"
+    assert store.download(str(tmp_path / "begin"), "mnist/train/b") == 0
+    assert store.download(str(tmp_path / "none"), "nothing/is/here") == 0
+    assert Datastore.get(workspace, "workspacefilestore").download(str(tmp_path / "none")) == 0
+    with pytest.raises(UserErrorException, match="leaves its folder"):
+        store.download(str(tmp_path / "none"), "../mnist")
+
+
+def test_a_web_site_is_read_by_the_path_of_files_and_not_written(workspace: Workspace, folder: Path) -> None:
+    site = Datastore.register_web(workspace, "site", "http://127.0.0.1:9/data")
+    with pytest.raises(UserErrorException, match="does not tell which files it has"):
+        site.download("to")
+    with pytest.raises(UserErrorException, match="can only be read"):
+        site.upload(str(folder))
+    with pytest.raises(UserErrorException, match="given with a user, a password or a query") as caught:
+        Datastore.register_web(workspace, "other", "https://me:hush-hush@host/data")
+    assert "hush" not in str(caught.value) and "other" not in workspace.datastores
+
+
+def test_a_data_lake_of_another_cloud_is_reached_at_its_blob_endpoint(workspace: Workspace) -> None:
+    for name, endpoint in (("suffix", "core.chinacloudapi.cn"), ("whole", "https://lake.dfs.core.chinacloudapi.cn")):
+        made = Datastore.register_azure_data_lake_gen2(
+            workspace, name, "files", "lake", "tenant", "client", "secret", endpoint=endpoint
+        )
+        assert made.endpoint == "https://lake.blob.core.chinacloudapi.cn"
+
+
 def test_files_are_named_below_their_common_folder_or_the_one_given(workspace: Workspace, folder: Path) -> None:
     store = workspace.get_default_datastore()
     files = [str(folder / "train/a.txt"), str(folder / "test/c.txt")]

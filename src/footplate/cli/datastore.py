@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from footplate.cli.context import json_option, names_of, open_workspace, workspa
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
 from footplate.domain.data import Entry, StoreSpec
+from footplate.errors import InvalidInput
 from footplate.sdk import datastore as datastores
 from footplate.sdk import porter
 from footplate.sdk.data_access import store_spec
@@ -46,8 +48,9 @@ def list_stores(workspace_name: str | None, as_json: bool) -> None:
 def place(store: dict[str, Any]) -> str:
     """Where it lies, in one line."""
     location: dict[str, str] = store["location"]
-    where = "/".join(location[key] for key in ("account", "container", "share", "bucket") if key in location)
-    return "  ".join(filter(None, [where, location.get("path"), location.get("url"), location.get("endpoint")]))
+    parts = ("account", "container", "share", "bucket", "prefix", "database")
+    where = "/".join(location[key].strip("/") if key == "prefix" else location[key] for key in parts if key in location)
+    return "  ".join(filter(None, [where, *(location.get(key) for key in ("path", "url", "endpoint", "host"))]))
 
 
 def _credentials(store: dict[str, Any]) -> str:
@@ -64,7 +67,7 @@ def _credentials(store: dict[str, Any]) -> str:
     "fields",
     multiple=True,
     metavar="FIELD",
-    help="A field of the credentials, read from the variable FOOTPLATE_<FIELD>, else asked for; repeatable.",
+    help="A field of the credentials, read from the variable FOOTPLATE_STORE_<FIELD>, else asked for; repeatable.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace one of this name.")
 @click.option("--default", "as_default", is_flag=True, help="Make it the workspace's default.")
@@ -126,7 +129,10 @@ def _ask_for(fields: tuple[str, ...]) -> dict[str, str]:
     """Never from the command line itself, which other users of the machine can read."""
     found: dict[str, str] = {}
     for field in fields:
-        value = os.environ.get(f"FOOTPLATE_{field.upper()}")
+        variable = f"FOOTPLATE_STORE_{field.upper()}"  # FOOTPLATE_TOKEN is the server's
+        value = os.environ.get(variable)
+        if value is None and not sys.stdin.isatty():
+            raise InvalidInput(f"the credential {field!r} was not given, and nobody can be asked", f"set {variable}")
         found[field] = value if value is not None else click.prompt(field, hide_input=True, err=True)
     return found
 

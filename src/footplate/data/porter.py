@@ -21,9 +21,9 @@ from footplate.data import changes, present, transfer
 from footplate.data.base import Progress, Report, Store
 from footplate.data.cache import cache_at
 from footplate.data.resolve import WEB, resolve, web_store
-from footplate.data.stores import open_store
+from footplate.data.stores import find_beginning, open_store
 from footplate.domain.codec import from_json
-from footplate.domain.data import Item, StoreSpec
+from footplate.domain.data import Item, StoreSpec, place
 from footplate.domain.names import clean_folder, join
 from footplate.errors import Broken, FootplateError, InvalidInput, NotFound
 
@@ -57,6 +57,13 @@ def enumerate_files(definition: Mapping[str, Any], stores: Specs, target: str) -
     return {"digest": made.digest, "count": made.count, "size": made.size}
 
 
+def select(store: Mapping[str, Any], label: str, prefix: str, target: str) -> dict[str, Any]:
+    """Write the listing of what lies below `prefix`, under its whole path, to the file `target`."""
+    found = find_beginning(_open(store), prefix)
+    made = write_listing((place(entry, entry.path, label) for entry in found), target)
+    return {"count": made.count, "size": made.size}
+
+
 def compare(listing: str, definition: Mapping[str, Any], stores: Specs) -> dict[str, list[str]]:
     """What differs now from what the listing pinned, and be it that nothing is left of it."""
     with Listing(listing) as pinned:
@@ -86,10 +93,12 @@ def download(
     ignore_not_found: bool = False,
     report: Report | None = None,
 ) -> list[str]:
-    """The files of a listing below `target`; where each of them is."""
+    """The files of a listing below `target`; where each that came is."""
     opened = _open_all(stores)
     with Listing(listing) as wanted:
         items = [item for item in wanted if not ignore_not_found or _exists(item, opened)]
+    if overwrite == "skip":
+        items = [item for item in items if not os.path.lexists(f"{target}/{item.name}")]
     rule: Any = overwrite
     return [str(path) for path in transfer.download(items, opened, target, overwrite=rule, report=report)]
 
@@ -142,6 +151,7 @@ VERBS: dict[str, Callable[..., Any]] = {
     "compare": compare,
     "upload": upload,
     "download": download,
+    "select": select,
     "cache_usage": cache_usage,
     "clear_cache": clear_cache,
 }

@@ -73,19 +73,34 @@ def find(store: Store, path: str = "") -> Iterator[Entry]:
 
     Nothing found is NotFound, raised once the listing is through. A web server lists nothing: there it is a file.
     """
-    if store.spec.kind == HTTP:
-        yield store.stat(path)
-        return
-    if names.is_pattern(path):
-        found = _match(store, path.strip("/"))
-    else:
-        found = _file_or_folder(store, names.clean_folder(path))
     empty = True
-    for entry in found:
+    for entry in _meant(store, path):
         empty = False
         yield entry
     if empty:
         raise NotFound(f"there is nothing at {path!r}", "look at what is there with: footplate datastore ls NAME")
+
+
+def find_beginning(store: Store, prefix: str) -> Iterator[Entry]:
+    """As `find`; where nothing is called so, the files whose path begins with `prefix`, which may be none."""
+    empty = True
+    for entry in _meant(store, prefix):
+        empty = False
+        yield entry
+    beginning = prefix.lstrip("/")
+    if empty and beginning and not names.is_pattern(prefix):
+        for page in store.list(names.clean_folder(beginning.rpartition("/")[0])):
+            yield from (entry for entry in page if entry.path.startswith(beginning))
+
+
+def _meant(store: Store, path: str) -> Iterator[Entry]:
+    if store.spec.kind == HTTP:
+        if not path.strip("/"):
+            raise InvalidInput(f"{store!r} does not tell which files it has", "give the path of a file")
+        return iter([store.stat(path)])
+    if names.is_pattern(path):
+        return _match(store, path.strip("/"))
+    return _file_or_folder(store, names.clean_folder(path))
 
 
 def _match(store: Store, pattern: str) -> Iterator[Entry]:

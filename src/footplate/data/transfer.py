@@ -24,7 +24,7 @@ from footplate.data.base import SMALL, Progress, Report, Store
 from footplate.data.folder import ASIDE, FolderStore
 from footplate.domain.data import FOLDER, Entry, Item, StoreSpec
 from footplate.domain.names import check_name
-from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.errors import Conflict, InvalidInput, NotAllowed, NotFound
 
 Overwrite = Literal["skip", "replace", "refuse"]
 """What becomes of a file that is there: it stays; it is replaced; it is a Conflict, before anything is moved."""
@@ -73,6 +73,8 @@ def upload(
 
     `notes`: a folder where it is written down how far large files are. An upload that was cut off goes on there.
     """
+    if not store.writable:
+        raise NotAllowed(f"{store!r} can only be read", "write to a datastore that is a folder or an object store")
     wanted = [(path, check_name(name)) for path, name in files]
     taken = _taken(store, [name for _, name in wanted]) if overwrite != "replace" else set[str]()
     if taken and overwrite == "refuse":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import urllib.parse
 from dataclasses import dataclass, field
 from typing import Dict, NamedTuple, Tuple
 
@@ -46,6 +47,7 @@ _KINDS = {
     SQL: _Kind(("dialect", "database"), ("host", "port"), ("username", "password")),
 }
 STORE_KINDS = tuple(_KINDS)
+_ADDRESSES = ("url", "endpoint", "host")
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,9 @@ class StoreSpec:
             )
         _check_fields(self.kind, "location", self.location, kind.needs + kind.may_have)
         _check_fields(self.kind, "credentials", self.credentials, kind.credentials)
+        for name in _ADDRESSES:
+            if self.location.get(name):
+                _check_address(self.kind, name, self.location[name])
         return self
 
 
@@ -106,6 +111,26 @@ def _check_fields(kind: str, what: str, given: Dict[str, str], known: Tuple[str,
     if strange:
         names = ", ".join(known) or "none"
         raise InvalidInput(f"a store of kind {kind!r} has no {strange[0]!r} in its {what}", f"the fields are: {names}")
+
+
+def _check_address(kind: str, field: str, text: str) -> None:
+    """A location is printed and kept as it is, so no secret may be in it; nor is one repeated here."""
+    if any(mark in text for mark in "@?#"):
+        raise InvalidInput(
+            f"the {field} of a store of kind {kind!r} was given with a user, a password or a query in it",
+            f"give secrets as credentials, which are kept encrypted: {', '.join(_KINDS[kind].credentials)}",
+        )
+    if field == "host":
+        return
+    try:
+        parts = urllib.parse.urlsplit(text)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is not a number
+        known = False
+    if not known or any(ord(character) <= 32 or ord(character) == 127 for character in text):
+        raise InvalidInput(
+            f"the {field} {text!r:.300} is not a web address", "give one that begins with http:// or https://"
+        )
 
 
 class Entry(NamedTuple):

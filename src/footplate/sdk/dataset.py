@@ -65,7 +65,8 @@ class FileDatasetFactory:
             "overwrite": overwrite,
             "cache": porter.cache_folder(),
         }
-        porter.call("upload", arguments, bar(f"Uploading to {datastore.name}", show_progress))
+        with bar(f"Uploading to {datastore.name}", show_progress) as report:
+            porter.call("upload", arguments, report)
         return FileDataset({"sources": [source]}, datastore.workspace)
 
 

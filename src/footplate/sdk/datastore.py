@@ -80,7 +80,7 @@ class Datastore:
     ) -> AzureBlobDatastore:
         """A container of Azure Blob Storage. `endpoint` may be a whole address, for Azurite and the like."""
         location = {"account": account_name, "container": container_name}
-        location.update(_endpoint(endpoint, protocol, account_name, "blob"))
+        location.update(_endpoint(endpoint, protocol, account_name))
         credentials = {"sas": sas_token, "key": account_key}
         return _register(
             AzureBlobDatastore, workspace, datastore_name, location, credentials, overwrite, skip_validation
@@ -128,9 +128,9 @@ class Datastore:
         resource_group: Optional[str] = None,
         grant_workspace_access: bool = False,
     ) -> AzureDataLakeGen2Datastore:
-        """A file system of Azure Data Lake Storage Gen2, with a service principal."""
+        """A file system of Azure Data Lake Storage Gen2, with a service principal. It is read at its blob endpoint."""
         location = {"account": account_name, "container": filesystem}
-        location.update(_endpoint(endpoint, protocol, account_name, "dfs"))
+        location.update(_endpoint(endpoint and endpoint.replace(".dfs.", ".blob."), protocol, account_name))
         credentials = {"tenant_id": tenant_id, "client_id": client_id, "client_secret": client_secret}
         return _register(AzureDataLakeGen2Datastore, workspace, datastore_name, location, credentials, overwrite, True)
 
@@ -370,13 +370,13 @@ def _given(values: Mapping[str, Optional[str]]) -> Dict[str, str]:
     return {key: value for key, value in values.items() if value}
 
 
-def _endpoint(endpoint: Optional[str], protocol: Optional[str], account: str, service: str) -> Dict[str, str]:
+def _endpoint(endpoint: Optional[str], protocol: Optional[str], account: str) -> Dict[str, str]:
     """Azure's API takes the end of the host name (`core.windows.net`); a whole address is taken as it is."""
     if endpoint is None or (endpoint == "core.windows.net" and protocol in (None, "https")):
         return {}
     if "://" in endpoint:
         return {"endpoint": endpoint}
-    return {"endpoint": f"{protocol or 'https'}://{account}.{service}.{endpoint}"}
+    return {"endpoint": f"{protocol or 'https'}://{account}.blob.{endpoint}"}
 
 
 def _refuse(what: str, hint: str) -> NoReturn:

@@ -76,19 +76,24 @@ class AbstractDatastore:
         overwrite: bool = False,
         show_progress: bool = True,
     ) -> int:
-        """Bring what is here, or what lies below `prefix`, to a folder, with its whole path; how many files came."""
+        """Bring what is here, or what lies below `prefix`, to a folder, with its whole path; how many files came.
+
+        Where no folder or file is called `prefix`, it is the beginning of names. Nothing at all is no error, but 0.
+        """
         spec = store_spec(self.workspace, self.name)
-        definition = {"sources": [{"datastore": self.name, "path": prefix or ""}], "full_names": True}
         with tempfile.TemporaryDirectory(prefix="footplate-") as aside:
             listing = os.path.join(aside, "listing")
-            porter.call("enumerate", {"definition": definition, "stores": {self.name: spec}, "target": listing})
+            wanted = {"store": spec, "label": self.name, "prefix": prefix or "", "target": listing}
+            if porter.call("select", wanted)["count"] == 0:
+                return 0
             arguments = {
                 "listing": listing,
                 "stores": {self.name: spec},
                 "target": os.path.abspath(target_path),
                 "overwrite": "replace" if overwrite else "skip",
             }
-            return len(porter.call("download", arguments, bar(f"Downloading from {self.name}", show_progress)))
+            with bar(f"Downloading from {self.name}", show_progress) as report:
+                return len(porter.call("download", arguments, report))
 
     def _upload(self, files: List[Tuple[str, str]], target: Optional[str], overwrite: bool, show: bool) -> None:
         arguments = {
@@ -98,7 +103,8 @@ class AbstractDatastore:
             "overwrite": overwrite,
             "cache": porter.cache_folder(),
         }
-        porter.call("upload", arguments, bar(f"Uploading to {self.name}", show))
+        with bar(f"Uploading to {self.name}", show) as report:
+            porter.call("upload", arguments, report)
 
     # ── for runs ──
 

@@ -46,7 +46,8 @@ class FileDataset(AbstractDataset):
                 "overwrite": "replace" if overwrite else "refuse",
                 "ignore_not_found": ignore_not_found,
             }
-            found = porter.call("download", arguments, bar(f"Downloading {self.name or 'dataset'}", show_progress))
+            with bar(f"Downloading {self.name or 'dataset'}", show_progress) as report:
+                found = porter.call("download", arguments, report)
         self._note_read()
         return found
 

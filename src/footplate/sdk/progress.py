@@ -5,21 +5,28 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from typing import Callable, Optional, Sequence
+from contextlib import contextmanager
+from typing import Callable, Generator, Optional, Sequence
 
 _WIDTH = 24
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
-def bar(title: str, show: bool = True) -> Optional[Callable[[Sequence[int]], None]]:
-    """What to tell the progress to, None when nobody would see it."""
-    return Bar(title).report if show and sys.stderr.isatty() else None
+@contextmanager
+def bar(title: str, show: bool = True) -> Generator[Optional[Callable[[Sequence[int]], None]], None, None]:
+    """What to tell the progress to, None when nobody would see it. What is said next begins on a line of its own."""
+    drawn = Bar(title)
+    try:
+        yield drawn.report if show and sys.stderr.isatty() else None
+    finally:
+        drawn.leave()
 
 
 class Bar:
     def __init__(self, title: str) -> None:
         self._title = title
         self._began = time.monotonic()
+        self._open = False  # whether the cursor is still on its line
 
     def report(self, progress: Sequence[int]) -> None:
         files, files_total, done, total = progress
@@ -31,8 +38,15 @@ class Bar:
             f"{readable(done)}  {readable(done / seconds)}/s"
         )
         room = shutil.get_terminal_size().columns - 1
+        self._open = not finished
         sys.stderr.write("\r" + line[:room].ljust(room) + ("\n" if finished else ""))
         sys.stderr.flush()
+
+    def leave(self) -> None:
+        if self._open:
+            self._open = False
+            sys.stderr.write("\n")
+            sys.stderr.flush()
 
 
 def _drawn(share: float) -> str:

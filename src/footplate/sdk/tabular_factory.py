@@ -116,7 +116,8 @@ class TabularDatasetFactory:
             files = _parquet_files(dataframe, aside, row_group_size)
             store = store_spec(workspace, source["datastore"])
             arguments = {"files": files, "store": store, "folder": folder, "overwrite": True}
-            porter.call("upload", arguments, bar(f"Uploading to {source['datastore']}", show_progress))
+            with bar(f"Uploading to {source['datastore']}", show_progress) as report:
+                porter.call("upload", arguments, report)
         made = {"sources": [{"datastore": source["datastore"], "path": folder}], "format": {"kind": "parquet"}}
         return TabularDataset(made, workspace).register(workspace, name, description, tags, create_new_version=True)
 

@@ -40,6 +40,34 @@ def test_a_secret_in_the_wrong_place_is_not_repeated() -> None:
         StoreSpec("ftp").check()
 
 
+@pytest.mark.parametrize(
+    ("kind", "field", "value"),
+    [
+        ("http", "url", "https://user:hidden@host/data"),
+        ("http", "url", "https://host/data?sig=hidden"),
+        ("s3", "endpoint", "http://user:hidden@127.0.0.1:9"),
+        ("s3", "endpoint", "user:hidden@127.0.0.1:9"),
+        ("azure_blob", "endpoint", "https://host/#hidden"),
+        ("sql", "host", "user:hidden@host"),
+    ],
+)
+def test_an_address_with_a_secret_in_it_is_refused_and_not_repeated(kind: str, field: str, value: str) -> None:
+    with pytest.raises(InvalidInput, match=f"the {field} of a store of kind") as caught:
+        StoreSpec(kind, {**WHOLE[kind], field: value}).check()
+    assert "hidden" not in repr(caught.value.to_wire())
+
+
+@pytest.mark.parametrize("value", ["localhost:9000", "ftp://host", "http://", "http://host:port", "http://a b", "x"])
+def test_what_is_no_web_address_is_refused(value: str) -> None:
+    with pytest.raises(InvalidInput, match="is not a web address"):
+        StoreSpec("s3", {"bucket": "b", "endpoint": value}).check()
+
+
+def test_addresses_that_are_fine() -> None:
+    for value in ("http://127.0.0.1:10000/devstoreaccount1", "https://[::1]:9000", "https://minio.example.org/"):
+        StoreSpec("azure_blob", {**WHOLE["azure_blob"], "endpoint": value}).check()
+
+
 def test_credentials_are_no_part_of_what_it_is() -> None:
     one, other = (StoreSpec("s3", {"bucket": "b"}, {"secret_access_key": secret}) for secret in ("hidden1", "hidden2"))
     assert one == other

@@ -127,11 +127,17 @@ def test_counts_and_shares_are_checked(bad: Any) -> None:
 
 
 def test_a_bar_is_drawn_only_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bar("Uploading") is None
+    with bar("Uploading") as report:
+        assert report is None
     drawn = Bar("Uploading")
     drawn.report([1, 2, 500, 1000])
     drawn.report([2, 2, 1000, 1000])
     lines = capsys.readouterr().err.split("\r")
     assert "50%" in lines[1] and "1/2 files" in lines[1] and not lines[1].endswith("\n")
     assert "100%" in lines[2] and lines[2].endswith("\n")
+    drawn.leave()
+    assert capsys.readouterr().err == ""
+    drawn.report([1, 2, 500, 1000])
+    drawn.leave()
+    assert capsys.readouterr().err.endswith("\n"), "what follows a transfer that failed is on a line of its own"
     assert [readable(n) for n in (0, 999, 1500, 2e9)] == ["0 B", "999 B", "1.5 kB", "2.0 GB"]
