@@ -9,7 +9,7 @@ from typing import Any
 
 from footplate.domain import contract, events, gpus, launch, states
 from footplate.domain.launch import MpiOrders, NodeOrders, Place, RankPlan
-from footplate.domain.records import Cause, RunRecord
+from footplate.domain.records import Cause, NodeState, RunRecord
 from footplate.domain.specs import Program
 from footplate.environments.logins import Logins
 from footplate.errors import Conflict, InvalidInput, NotFound
@@ -34,6 +34,9 @@ class NodeService:
 
     def join(self, run: str, node: int, attempt: int, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
         seen = self._record(run, node, attempt)
+        if seen.nodes[node].state is NodeState.DONE:
+            # Whoever starts agents again, because one of them died, may not know that this one had no more to do.
+            raise Conflict(f"node {node} of run {run} is done", "end this agent: its ranks must not run again")
         joined = self._orchestrator.tell(run, events.Joined(node, host, address, info), attempt, seen)
         return self.orders_of(self._equipped(joined), node)
 
