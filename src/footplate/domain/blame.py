@@ -9,11 +9,12 @@ _NEVER_A_CONSEQUENCE = ("SIGKILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
 # By their last names: these are torch's, TensorFlow's and Horovod's, and Python's own.
 _EXCEPTIONS_ABOUT_OTHERS = (
     "BrokenPipeError", "ConnectionAbortedError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError",
-    "DistBackendError", "DistNetworkError", "DistStoreError", "HorovodInternalError", "UnavailableError",
+    "DistStoreError", "HorovodInternalError", "UnavailableError",
 )  # fmt: skip
 _WORDS_ABOUT_OTHERS = (
-    "broken pipe", "connection closed by peer", "connection refused", "connection reset by peer", "remote worker",
-    "socket closed", "timed out waiting",
+    "broken pipe", "client socket has", "collective operation timeout", "connection closed by peer",
+    "connection refused", "connection reset by peer", "remote process exited", "remote worker", "socket closed",
+    "timed out waiting",
 )  # fmt: skip
 
 

@@ -127,15 +127,17 @@ def _limits(machines: Sequence[Machine]) -> List[int]:
 
 
 def variables(spec: RunSpec, plan: RankPlan, info: Mapping[str, Any], share: Share) -> Dict[str, str]:
-    """The variables of a rank on a node with GPUs; none on a node without, or when the user has chosen.
+    """The variables of a rank on a node with GPUs; on one without only that, and none when the user has chosen.
 
     All ranks of a node see all devices that the run has there, and LOCAL_RANK is the number of a rank's own: what
     scripts for torch and Horovod expect. Each sees its own alone where it was asked for a number for each process, and
     with TensorFlow, which would fill the memory of all that it sees.
     """
     present = devices(info)
-    if not present or chooses_itself(spec):
+    if chooses_itself(spec):
         return {}
+    if not present:
+        return {"AZ_BATCHAI_NUM_GPUS": "0"}
     held = [gpu.index for gpu in present if gpu.uuid in share]
     own = [] if plan.attends else _own(spec, plan, held)
     alone = spec.gpus.per_process is not None or spec.distribution.kind == "tensorflow" or plan.attends

@@ -38,6 +38,7 @@ class RankPlan:
     variables: Dict[str, str] = field(default_factory=lambda: {})
     defaults: Dict[str, str] = field(default_factory=lambda: {})
     attends: bool = False
+    task: str = ""  # what TensorFlow calls it, as in "worker 1"
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,8 @@ def _plan_tensorflow(wanted: Distribution, places: Sequence[Place]) -> Tuple[Ran
         # Under a chief the workers, too, only serve.
         attends = task.type == "ps" or (wanted.chief and task.type == "worker")
         variables, log = _task_variables(cluster, task), _task_log(task, len(tasks))
-        ranks.append(RankPlan(rank, local, task.node, log, variables, {}, attends))
+        name = f"{task.type} {task.number}"
+        ranks.append(RankPlan(rank, local, task.node, log, variables, {}, attends, name))
     return tuple(ranks)
 
 

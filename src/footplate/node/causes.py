@@ -79,8 +79,10 @@ def of_rank(
 
 
 def _hint_about(exception: str, message: str) -> str:
-    """A missing module is the most common end of a first run."""
+    """A missing module is the most common end of a first run, a port of one's own choice that of a first gang."""
     told = "the traceback is in the run's error and at the end of its log"
+    if "EADDRINUSE" in message or "Address already in use" in message:
+        return f"another process of the machine has this port: use MASTER_PORT as it is set, or try again; {told}"
     missing = re.match(r"No module named '([^'.]+)", message) if exception == "ModuleNotFoundError" else None
     if missing is None:
         return told
@@ -121,8 +123,10 @@ def failed_at(cause: Cause, noted: float) -> float:
     return noted - (_NOTED_LATE if is_no_consequence(cause) else 0.0)
 
 
-def first(failures: Sequence[tuple[float, Cause]], among_others: bool) -> Cause:
+def first(failures: Sequence[tuple[float, Cause]], among_others: bool, tasks: Mapping[int, str] | None = None) -> Cause:
     """Of the ranks that ended badly, the one that did so first: the others mostly fail because of it.
+
+    `tasks` are the names by which people know ranks that have one.
 
     Who says that another process is gone speaks of a failure that came before, whatever the times are: a rank may
     leave its group, which the others notice at once, long before it has told of its own exception.
@@ -131,7 +135,9 @@ def first(failures: Sequence[tuple[float, Cause]], among_others: bool) -> Cause:
     if not among_others:
         return cause
     hint = _LOOK_ELSEWHERE if blames_another(cause) else cause.hint
-    return replace(cause, message=f"rank {cause.rank} on node {cause.node}: {cause.message}", hint=hint, time=time)
+    task = (tasks or {}).get(cause.rank if cause.rank is not None else -1)
+    who = f"rank {cause.rank} ({task})" if task else f"rank {cause.rank}"
+    return replace(cause, message=f"{who} on node {cause.node}: {cause.message}", hint=hint, time=time)
 
 
 def last_lines(log: str) -> tuple[str, ...]:

@@ -197,7 +197,8 @@ class Crew:
                 # A rank may also fail after its script has ended well, long after it said so.
                 noted = self._folder.rank_exit_time(rank.number) if note.get("code") else None
                 found.append((causes.failed_at(cause, noted or rank.ended), cause))
-        return causes.first(found, self._orders.processes > 1) if found else None
+        tasks = {plan.rank: plan.task for plan in self._orders.ranks}
+        return causes.first(found, self._orders.processes > 1, tasks) if found else None
 
     # ── Ending ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

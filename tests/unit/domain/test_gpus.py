@@ -112,9 +112,9 @@ def test_tensorflow_tasks_see_their_own_and_parameter_servers_none() -> None:
     assert told(run, 1, 2, ("GPU-a0", "GPU-a1"), attends=True)["CUDA_VISIBLE_DEVICES"] == ""
 
 
-def test_who_has_none_sees_none_and_where_there_are_none_nothing_is_said() -> None:
+def test_who_has_none_sees_none_and_where_there_are_none_only_that_is_said() -> None:
     assert told(spec(), 0, 2, ())["CUDA_VISIBLE_DEVICES"] == ""
-    assert told(spec(), 0, 0, ()) == {}
+    assert told(spec(), 0, 0, ()) == {"AZ_BATCHAI_NUM_GPUS": "0"}
     assert told(spec(environment_variables={"CUDA_VISIBLE_DEVICES": "0"}), 0, 2, ()) == {}
 
 

@@ -92,9 +92,9 @@ class TestTensorFlow:
             "task": {"type": "worker", "index": 0},
             "environment": "cloud",
         }
-        assert [(r.node, r.log, r.attends) for r in ranks] == [
-            (0, "user_logs/std_log_worker_0.txt", False),
-            (1, "user_logs/std_log_worker_1.txt", False),
+        assert [(r.node, r.task, r.log, r.attends) for r in ranks] == [
+            (0, "worker 0", "user_logs/std_log_worker_0.txt", False),
+            (1, "worker 1", "user_logs/std_log_worker_1.txt", False),
         ]
 
     def test_workers_and_parameter_servers(self) -> None:

@@ -137,3 +137,13 @@ def test_when_all_blame_another_the_hint_says_where_to_look() -> None:
 def test_a_kill_is_noted_later_than_what_it_does_to_others() -> None:
     seen = [(cause, causes.failed_at(cause, noted)) for cause, noted in ((RAISED, 9.9), (KILLED, 10.0))]
     assert causes.first([(time, cause) for cause, time in seen], among_others=True).rank == 1
+
+
+def test_a_task_of_tensorflow_is_called_by_its_name() -> None:
+    found = causes.first([(1.0, RAISED)], among_others=True, tasks={3: "ps 0"})
+    assert found.message == "rank 3 (ps 0) on node 1: ValueError: bad"
+
+
+def test_a_port_that_is_taken_gets_a_hint() -> None:
+    note = {"code": 1, "exception": "torch.distributed.DistNetworkError", "exception_message": "… EADDRINUSE …"}
+    assert "use MASTER_PORT" in (must(of(1, note)).hint or "")
