@@ -63,6 +63,16 @@ def test_parameters_given_at_submission_count_this_one_time(workspace: Workspace
         assert run.get_metrics()["arguments"] == expected
 
 
+def test_the_run_configuration_is_what_is_submitted(workspace: Workspace, project: Path):
+    made = estimator(project)
+    assert (made.run_config.script, made.run_config.arguments) == ("train.py", ["--lr", 0.5, "--verbose"])
+    made.run_config.arguments += ["--epochs", 3]
+    made.run_config.environment_variables["GREETING"] = "good morning"
+    run = Experiment(workspace, "estimators").submit(made)
+    run.wait_for_completion()
+    assert run.get_metrics() == {"arguments": ["--lr", "0.5", "--verbose", "--epochs", "3"], "greeting": "good morning"}
+
+
 def test_other_options_of_a_submission_are_refused(workspace: Workspace, project: Path):
     with pytest.raises(TrainingException, match="run_id"):
         Experiment(workspace, "estimators").submit(estimator(project), run_id="mine")

@@ -120,6 +120,10 @@ class AbstractDatastore:
     def as_upload(self, path_on_compute: Optional[str] = None) -> DataReference:
         return self.path().as_upload(path_on_compute)
 
+    def __deepcopy__(self, memo: Any) -> AbstractDatastore:
+        """A handle to something that is one: a run configuration that is copied still names the same datastore."""
+        return self
+
     def __repr__(self) -> str:
         place = ", ".join(f"{key}={value!r}" for key, value in self._view.location.items())
         return f"{type(self).__name__}(name={self.name!r}, {place})"

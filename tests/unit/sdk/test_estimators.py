@@ -17,7 +17,7 @@ from footplate.environments import curated
 from footplate.sdk.environment import Environment
 from footplate.sdk.estimators.inputs import arguments
 from footplate.sdk.exceptions import TrainingException, UserErrorException
-from footplate.sdk.run_configuration import RunConfiguration, distribution
+from footplate.sdk.run_configuration import distribution
 from footplate.sdk.run_configuration_sections import MpiConfiguration, TensorflowConfiguration
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -27,28 +27,24 @@ def make(kind: Any = Estimator, **parameters: Any) -> Any:
     return kind("src", **{"compute_target": "cluster", "entry_script": "train.py", **parameters})
 
 
-def spread(params: Any) -> list[Any]:
-    return arguments(params, RunConfiguration())
-
-
 # ── script_params ──
 
 
 def test_parameters_become_arguments_in_their_order():
-    assert spread({"--lr": 0.01, "--epochs": 5, "--name": "x"}) == ["--lr", 0.01, "--epochs", 5, "--name", "x"]
+    assert arguments({"--lr": 0.01, "--epochs": 5, "--name": "x"}) == ["--lr", 0.01, "--epochs", 5, "--name", "x"]
 
 
-def test_an_empty_value_is_a_bare_flag_and_a_list_is_spread():
-    assert spread({"--flag": "", "--none": None, "--sizes": [1, "", 2]}) == ["--flag", "--none", "--sizes", 1, 2]
+def test_an_empty_value_is_a_bare_flag_and_a_list_is_arguments():
+    assert arguments({"--flag": "", "--none": None, "--sizes": [1, "", 2]}) == ["--flag", "--none", "--sizes", 1, 2]
 
 
 def test_zero_and_false_are_values():
-    assert spread({"--n": 0, "--quiet": False}) == ["--n", 0, "--quiet", False]
+    assert arguments({"--n": 0, "--quiet": False}) == ["--n", 0, "--quiet", False]
 
 
 def test_parameters_that_are_no_dictionary_are_refused():
     with pytest.raises(TrainingException, match=r"\['--lr'\]"):
-        spread(["--lr"])
+        arguments(["--lr"])
 
 
 # ── distribution ──
@@ -113,6 +109,8 @@ def test_every_way_to_distribute(kind: Any, given: dict[str, Any], expected: Dis
         (Estimator, {"environment_definition": "mine"}, "environment_definition is 'mine'"),
         (Estimator, {"inputs": "data"}, "inputs is 'data'"),
         (Estimator, {"inputs": [3]}, "inputs has 3"),
+        (Estimator, {"max_run_duration_seconds": "60"}, "max_run_duration_seconds is '60'"),
+        (Estimator, {"max_run_duration_seconds": 0}, "max_run_duration_seconds is 0"),
         (Estimator, {"distributed_backend": "gloo"}, "distributed_backend is 'gloo'"),
         (TensorFlow, {"distributed_backend": "nccl"}, "distributed_backend is 'nccl'"),
         (TensorFlow, {"distributed_training": Gloo()}, "distributed_training is Gloo"),
@@ -209,6 +207,13 @@ def test_every_version_of_every_framework_has_its_curated_environment():
             for gpu in ({}, {"use_gpu": True}) if kind is not SKLearn else ({},):
                 name = make(kind, framework_version=version, **gpu).curated_environment
                 assert name in [entry.name for entry in curated.every()], name
+
+
+def test_a_version_is_spoken_of_only_where_it_counts(caplog: pytest.LogCaptureFixture):
+    make(PyTorch, environment_definition=Environment("e"))
+    assert not caplog.messages
+    make(PyTorch)
+    assert caplog.messages == ["framework_version is not given: PyTorch 1.4"]
 
 
 # ── the warning ──

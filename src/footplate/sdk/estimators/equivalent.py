@@ -27,8 +27,8 @@ _MODULES = {
 _WIDTH = 100
 
 
-def equivalent(estimator: Estimator) -> str:
-    lines = [*_environment(estimator), "", *_config(estimator), *_settings(estimator)]
+def equivalent(estimator: Estimator, script_params: Mapping[str, Any]) -> str:
+    lines = [*_environment(estimator), "", *_config(estimator, script_params), *_settings(estimator)]
     return "\n".join(["    " + line if line else "" for line in [*_names(lines), "", *lines]])
 
 
@@ -101,19 +101,19 @@ def _docker(plain: DockerSection, made: DockerSection) -> Iterator[str]:
 # ── the run ──
 
 
-def _config(estimator: Estimator) -> Iterator[str]:
+def _config(estimator: Estimator, script_params: Mapping[str, Any]) -> Iterator[str]:
     config = estimator.run_config
     yield "config = ScriptRunConfig("
     yield f"    source_directory={estimator.source_directory!r},"
-    yield f"    script={estimator.entry_script!r},"
-    yield from _arguments(estimator.script_params)
+    yield f"    script={config.script!r},"
+    yield from _arguments(script_params)
     yield f"    compute_target={target_name(config.target)!r},"
     yield "    environment=environment,"
     if estimator.distributed_job is not None:
         yield f"    distributed_job_config={_call(estimator.distributed_job)},"
     if estimator.resume_from is not None:
         yield f"    resume_from={_value(estimator.resume_from, 'resume_from')},"
-    if config.max_run_duration_seconds not in (None, DEFAULT_MAX_SECONDS):
+    if config.max_run_duration_seconds != DEFAULT_MAX_SECONDS:
         yield f"    max_run_duration_seconds={config.max_run_duration_seconds},"
     yield ")"
 

@@ -14,7 +14,7 @@ from footplate.sdk.environment import Environment
 from footplate.sdk.estimators import environment as environments
 from footplate.sdk.estimators.distribution import check_counts, distributed_job
 from footplate.sdk.estimators.equivalent import equivalent
-from footplate.sdk.estimators.inputs import add_inputs, arguments, checked_inputs, checked_parameters
+from footplate.sdk.estimators.inputs import add_inputs, arguments, checked_inputs
 from footplate.sdk.exceptions import TrainingException
 from footplate.sdk.run_configuration import DEFAULT_MAX_SECONDS, RunConfiguration, distribute, target_name
 from footplate.sdk.run_configuration_sections import TensorflowConfiguration
@@ -73,14 +73,12 @@ class Estimator:
         workers = self._own_options(options)
         check_counts(node_count=node_count, process_count_per_node=process_count_per_node)
         self.source_directory = source_directory
-        self.entry_script = _checked_script(entry_script)
-        self.script_params = checked_parameters(script_params or {})
         self.inputs = checked_inputs(inputs or ())
         self.resume_from = resume_from
-        config = self.run_config = RunConfiguration()
+        config = self.run_config = RunConfiguration(_checked_script(entry_script), arguments(script_params or {}))
         config.target = _target(compute_target, vm_size, node_count)
         config.amlcompute.vm_size, config.amlcompute.vm_priority = vm_size, vm_priority
-        config.max_run_duration_seconds = max_run_duration_seconds or DEFAULT_MAX_SECONDS
+        config.max_run_duration_seconds = _checked_seconds(max_run_duration_seconds)
         config.source_directory_data_store = _datastore_name(source_directory_data_store)
         conda_file = _one_of(
             conda_dependencies_file=conda_dependencies_file, conda_dependencies_file_path=conda_dependencies_file_path
@@ -112,7 +110,7 @@ class Estimator:
         )
         self.run_config.needs_gpus = use_gpu
         self._distribute(node_count, process_count_per_node, distributed_backend, distributed_training, workers)
-        _warn_deprecated(self)
+        _warn_deprecated(self, script_params or {})
 
     def _own_options(self, options: Dict[str, Any]) -> Tuple[int, int]:
         """Take what only some of the classes know out of `options`; the answer is workers and parameter servers."""
@@ -147,7 +145,8 @@ class Estimator:
         return self.run_config.environment.python.conda_dependencies
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(source_directory={self.source_directory!r}, entry_script={self.entry_script!r})"
+        script = self.run_config.script
+        return f"{type(self).__name__}(source_directory={self.source_directory!r}, entry_script={script!r})"
 
 
 def script_run_config(
@@ -158,22 +157,16 @@ def script_run_config(
     source_directory_data_store: Any = None,
 ) -> ScriptRunConfig:
     """What the estimator is as a ScriptRunConfig. What is given here counts instead of its own, this one time."""
-    own = estimator.script_params if script_params is None else script_params
     brought = estimator.inputs if inputs is None else inputs
     config = copy.deepcopy(estimator.run_config)
+    if script_params is not None:
+        config.arguments = arguments(script_params)
     if estimator.curated_environment is not None:
         config.environment = environments.on_top_of(workspace, estimator.curated_environment, config.environment)
     if source_directory_data_store is not None:
         config.source_directory_data_store = _datastore_name(source_directory_data_store)
-    made = ScriptRunConfig(
-        estimator.source_directory,
-        estimator.entry_script,
-        arguments(own, config),
-        run_config=config,
-        resume_from=estimator.resume_from,
-    )
     add_inputs(config, brought)
-    return made
+    return ScriptRunConfig(estimator.source_directory, run_config=config, resume_from=estimator.resume_from)
 
 
 def submit_estimator(
@@ -209,6 +202,14 @@ def _checked_script(script: Optional[str]) -> str:
     return script
 
 
+def _checked_seconds(seconds: Any) -> float:
+    if seconds is None:
+        return DEFAULT_MAX_SECONDS
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or seconds <= 0:
+        raise TrainingException(f"max_run_duration_seconds is {seconds!r}", hint="give a positive number of seconds")
+    return seconds
+
+
 def _target(compute_target: Any, vm_size: Optional[str], node_count: int) -> Any:
     if compute_target is None:
         if vm_size is None:
@@ -233,10 +234,9 @@ def _one_of(**names: Optional[str]) -> Optional[str]:
     return next(iter(given.values()), None)
 
 
-def _warn_deprecated(estimator: Estimator) -> None:
-    text = (
-        f"{type(estimator).__name__} is deprecated. What it asks for, as a ScriptRunConfig:\n\n{equivalent(estimator)}"
-    )
+def _warn_deprecated(estimator: Estimator, script_params: Mapping[str, Any]) -> None:
+    asked = equivalent(estimator, script_params)
+    text = f"{type(estimator).__name__} is deprecated. What it asks for, as a ScriptRunConfig:\n\n{asked}"
     warnings.warn(text, DeprecationWarning, stacklevel=_first_outside())
 
 

@@ -22,6 +22,7 @@ class _FrameworkEstimator(Estimator):
     _framework = ""
     _versions: Tuple[str, ...] = ()
     _default_version = ""
+    _by_device = True  # its curated environments are for a CPU or for a GPU
     _workers = (1, 1)  # and parameter servers
 
     def __init__(
@@ -41,9 +42,8 @@ class _FrameworkEstimator(Estimator):
     def _own_options(self, options: Dict[str, Any]) -> Tuple[int, int]:
         version = options.pop("framework_version", None)
         super()._own_options(options)
-        if version is None:
-            version = self._default_version
-            _log.warning("framework_version is not given: %s %s", self._framework, version)
+        self._told_version = version is not None
+        version = version if self._told_version else self._default_version
         if version not in self._versions:
             raise TrainingException(
                 f"framework_version is {version!r}", hint=f"use one of {', '.join(map(repr, self._versions))}"
@@ -52,7 +52,10 @@ class _FrameworkEstimator(Estimator):
         return self._workers
 
     def _curated_name(self, use_gpu: bool) -> Optional[str]:
-        return f"AzureML-{self._framework}-{self.framework_version}-{'GPU' if use_gpu else 'CPU'}"
+        if not self._told_version:
+            _log.warning("framework_version is not given: %s %s", self._framework, self.framework_version)
+        device = f"-{'GPU' if use_gpu else 'CPU'}" if self._by_device else ""
+        return f"AzureML-{self._framework}-{self.framework_version}{device}"
 
 
 class TensorFlow(_FrameworkEstimator):
@@ -100,6 +103,7 @@ class SKLearn(_FrameworkEstimator):
     _framework = "Scikit-learn"
     _versions = ("0.20.3",)
     _default_version = "0.20.3"
+    _by_device = False
     _NOT_TAKEN = (
         "node_count", "process_count_per_node", "distributed_backend", "distributed_training", "use_gpu",
     )  # fmt: skip
@@ -113,6 +117,3 @@ class SKLearn(_FrameworkEstimator):
                 f"SKLearn does not take {', '.join(wrong)}\nhint: it runs one process; use Estimator for more"
             )
         super().__init__(source_directory, framework_version=framework_version, **parameters)
-
-    def _curated_name(self, use_gpu: bool) -> Optional[str]:
-        return f"AzureML-Scikit-learn-{self.framework_version}"

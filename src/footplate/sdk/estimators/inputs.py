@@ -14,10 +14,8 @@ from footplate.sdk.run_configuration import RunConfiguration
 def checked_parameters(script_params: Any) -> Dict[str, Any]:
     """A dictionary whose keys are texts."""
     if not isinstance(script_params, Mapping):
-        example = "{'--learning-rate': 0.01}"
-        if isinstance(script_params, (list, tuple)):
-            words = cast("Sequence[Any]", script_params)
-            example = repr(dict(zip(map(str, words[::2]), words[1::2])))
+        words = cast("Sequence[Any]", script_params) if isinstance(script_params, (list, tuple)) else ()
+        example = repr(dict(zip(map(str, words[::2]), words[1::2])) or {"--learning-rate": 0.01})
         raise TrainingException(f"script_params is {script_params!r}", hint=f"give a dictionary: {example}")
     given = cast("Mapping[Any, Any]", script_params)
     for name in given:
@@ -28,12 +26,11 @@ def checked_parameters(script_params: Any) -> Dict[str, Any]:
     return dict(given)
 
 
-def arguments(script_params: Mapping[str, Any], config: RunConfiguration) -> List[Any]:
+def arguments(script_params: Any) -> List[Any]:
     """The parameters in their order. A value of '' or None leaves the bare flag; a list is spread."""
     flat: List[Any] = []
     for name, value in checked_parameters(script_params).items():
-        flat.append(name)
-        flat.extend(_brought(one, config) for one in values(value))
+        flat += [name, *values(value)]
     return flat
 
 
@@ -62,16 +59,8 @@ def checked_inputs(inputs: Any) -> List[Any]:
 def add_inputs(config: RunConfiguration, inputs: Sequence[Any]) -> None:
     """Data that the script finds by its name, in the environment or in `run.input_datasets`, not in an argument."""
     for one in checked_inputs(inputs):
-        _brought(one, config)
-
-
-def _brought(value: Any, config: RunConfiguration) -> Any:
-    """The value as an argument; what is data is put into `config` as well."""
-    if isinstance(value, AbstractDatastore):
-        value = value.as_mount()  # a datastore stands for all that is in it
-    if isinstance(value, DataReference):
-        config.data_references[value.data_reference_name] = value.to_config()
-        return str(value)
-    if isinstance(value, DatasetConsumptionConfig):
-        config.data[value.name] = value
-    return value
+        if isinstance(one, DatasetConsumptionConfig):
+            config.data[one.name] = one
+        else:
+            reference = one.as_mount() if isinstance(one, AbstractDatastore) else one  # all that is in the datastore
+            config.data_references[reference.data_reference_name] = reference.to_config()
