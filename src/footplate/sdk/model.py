@@ -28,6 +28,7 @@ from footplate.sdk.model_registration import (
     registration,
 )
 from footplate.sdk.resource_configuration import ResourceConfiguration
+from footplate.sdk.web_services import refuse
 
 if TYPE_CHECKING:
     from footplate.sdk.run import Run
@@ -146,10 +147,15 @@ class Model:
     @staticmethod
     def deploy(workspace: Workspace, name: str, models: Sequence[Model], *args: Any, **kwargs: Any) -> NoReturn:
         """Always a WebserviceException: Footplate keeps models, and does not serve them yet."""
-        raise WebserviceException(
-            f"{name!r} cannot be deployed: Footplate has no web services yet",
-            hint="fetch the model with model.download(), or footplate models download, and serve it by other means",
-        )
+        refuse(f"{name!r} cannot be deployed")
+
+    @staticmethod
+    def package(workspace: Workspace, models: Sequence[Model], *args: Any, **kwargs: Any) -> NoReturn:
+        refuse("the models cannot be packaged")
+
+    @staticmethod
+    def profile(workspace: Workspace, profile_name: str, *args: Any, **kwargs: Any) -> NoReturn:
+        refuse(f"{profile_name!r} cannot be measured")
 
     @staticmethod
     def get_model_path(model_name: str, version: Optional[int] = None, _workspace: Optional[Workspace] = None) -> str:

@@ -9,6 +9,7 @@ from footplate.domain.codec import from_json
 from footplate.domain.records import RunView, WorkspaceView
 from footplate.sdk import config as config_file
 from footplate.sdk.clock import utc_text
+from footplate.sdk.cloud_workspace import CloudWorkspace
 from footplate.sdk.compute import AmlCompute, AmlComputeProvisioningConfiguration, ComputeTarget
 from footplate.sdk.config import WorkspaceConfig
 from footplate.sdk.dataset import Dataset
@@ -30,7 +31,7 @@ _recovered: Set[Session] = set()
 _DEFAULT_COMPUTE = {"cpu": "cpu-cluster", "gpu": "gpu-cluster"}
 
 
-class Workspace:
+class Workspace(CloudWorkspace):
     """A workspace that exists: constructing it asks the server, and raises WorkspaceException when it does not."""
 
     DEFAULT_CPU_CLUSTER_CONFIGURATION = AmlCompute.provisioning_configuration("STANDARD_DS2_V2", max_nodes=2)

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from footplate.sdk.absent import PARTS
+
 PATHS = {
     "azureml.core": (
         "Workspace Experiment Run ScriptRunConfig RunConfiguration Environment ComputeTarget Keyvault Model ScriptRun "
-        "get_run Dataset Datastore"
+        "get_run Dataset Datastore Webservice"
     ),
     "azureml.core.workspace": "Workspace",
     "azureml.core.experiment": "Experiment",
@@ -41,8 +43,9 @@ PATHS = {
     "azureml.core.dataset": "Dataset",
     "azureml.core.datastore": "Datastore",
     "azureml.core.keyvault": "Keyvault",
-    "azureml.core.model": "Model",
+    "azureml.core.model": "InferenceConfig Model",
     "azureml.core.resource_configuration": "ResourceConfiguration",
+    "azureml.core.webservice": "AciWebservice AksWebservice LocalWebservice Webservice",
     "azureml.core.authentication": (
         "InteractiveLoginAuthentication ServicePrincipalAuthentication AzureCliAuthentication MsiAuthentication"
     ),
@@ -100,7 +103,40 @@ def test_every_module_of_the_package_is_in_the_list():
         for file in PACKAGE.rglob("*.py")
         if file.name != "__init__.py" or file.parent.name in ("core", "data")
     }
-    assert there == set(PATHS)
+    assert there == set(PATHS) | set(PARTS)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *(f"import {module}" for module in PARTS),
+        "from azureml.train import hyperdrive",
+        "from azureml.train.hyperdrive import *",
+        "from azureml.train.hyperdrive.parameter_expressions import choice",
+        "from azureml.tensorboard.export import export_to_tensorboard",
+        "from azureml.pipeline.core import Pipeline",
+    ],
+)
+def test_what_is_not_there_says_so_and_what_to_do(statement: str):
+    with pytest.raises(ImportError, match=r"is not there: Footplate .*\nhint: "):
+        exec(statement)
+
+
+def test_web_services_can_be_named_and_are_refused_when_used():
+    from azureml.core.model import InferenceConfig
+    from azureml.core.webservice import AciWebservice, Webservice
+    from azureml.exceptions import WebserviceException
+
+    for use in (
+        lambda: InferenceConfig("score.py"),
+        lambda: AciWebservice.deploy_configuration(cpu_cores=1),
+        lambda: Webservice.deploy_from_model(None, "service", []),
+    ):
+        with pytest.raises(WebserviceException, match="no web services yet\nhint: "):
+            use()
+    with pytest.raises(WebserviceException, match="WebserviceNotFound"):  # as scripts ask before they deploy
+        Webservice(None, "service")
+    assert Webservice.list(None) == []
 
 
 def test_one_class_is_one_object_wherever_it_comes_from():

@@ -21,6 +21,7 @@ _NAMES = {
     "RunConfiguration": "footplate.sdk.run_configuration",
     "ScriptRun": "footplate.sdk.script_run",
     "ScriptRunConfig": "footplate.sdk.script_run_config",
+    "Webservice": "footplate.sdk.web_services",
     "Workspace": "footplate.sdk.workspace",
     "get_run": "footplate.sdk.run",
 }
@@ -42,6 +43,7 @@ _MODULES = (
     "runconfig",
     "script_run",
     "script_run_config",
+    "webservice",
     "workspace",
 )
 """Scripts write `azureml.core.runconfig.…` after nothing but `import azureml.core`."""

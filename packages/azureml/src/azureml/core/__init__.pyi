@@ -10,6 +10,7 @@ from footplate.sdk.run import get_run as get_run
 from footplate.sdk.run_configuration import RunConfiguration as RunConfiguration
 from footplate.sdk.script_run import ScriptRun as ScriptRun
 from footplate.sdk.script_run_config import ScriptRunConfig as ScriptRunConfig
+from footplate.sdk.web_services import Webservice as Webservice
 from footplate.sdk.workspace import Workspace as Workspace
 
 VERSION: str

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
 from footplate.sdk.model import Model
+from footplate.sdk.web_services import InferenceConfig
 
-__all__ = ["Model"]
+__all__ = ["InferenceConfig", "Model"]

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from footplate.sdk.web_services import AciWebservice, AksWebservice, LocalWebservice, Webservice
+
+__all__ = ["AciWebservice", "AksWebservice", "LocalWebservice", "Webservice"]

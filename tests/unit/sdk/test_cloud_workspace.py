@@ -1,0 +1,39 @@
+"""Services that a workspace has on Azure alone: who calls them is told so."""
+
+from __future__ import annotations
+
+import pytest
+
+from azureml.core import Model, Workspace
+from azureml.exceptions import UserErrorException, WebserviceException
+from footplate.sdk.cloud_workspace import CloudWorkspace
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "delete",
+        "diagnose_workspace",
+        "get_mlflow_tracking_uri",
+        "list_keys",
+        "sync_keys",
+        "update",
+        "update_dependencies",
+    ],
+)
+def test_a_service_of_azure_is_refused_in_words(name: str):
+    assert getattr(Workspace, name).__name__ == name
+    with pytest.raises(UserErrorException, match=f"no {name} of a workspace") as caught:
+        getattr(CloudWorkspace(), name)(friendly_name="x")
+    assert "hint:" in str(caught.value)
+
+
+def test_what_nobody_could_make_is_an_empty_list():
+    workspace = CloudWorkspace()
+    assert workspace.webservices == workspace.images == workspace.linked_services == {}
+
+
+def test_models_are_neither_packaged_nor_measured():
+    for refused in (lambda: Model.package(None, []), lambda: Model.profile(None, "p", [])):  # type: ignore[arg-type]
+        with pytest.raises(WebserviceException, match="no web services yet"):
+            refused()
