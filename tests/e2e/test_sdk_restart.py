@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import time
 from pathlib import Path
@@ -115,6 +117,23 @@ def test_a_lost_node_is_tried_again_and_finds_its_checkpoint(
     assert bytes_of(run, "outputs/checkpoint.txt", tmp_path) == b"from one"
     assert any("attempt 2 begins by itself" in line.text for line in run.story())
     until(lambda: not (home / "work" / run.id).exists())
+
+
+def test_a_gang_that_loses_a_node_is_tried_again(home: Path, workspace: Workspace, project: Path) -> None:
+    """One killed agent is enough: the other node cannot go on without it."""
+    job = PyTorchConfiguration("Gloo", node_count=2)
+    script = LOSES_ITS_AGENT.replace('"READY"', '"READY_" + os.environ["RANK"]')
+    source = str(write_source(project, script))
+    config = ScriptRunConfig(source, "train.py", distributed_job_config=job)
+    config.run_config.max_attempts = 2
+    run = Experiment(workspace, "ops").submit(config)
+    shared = home / "work" / run.id / "node_0" / "wd"
+    until(lambda: run.get_status() == "Running" and len(list(shared.glob("READY_*"))) == 2)
+    holder = json.loads((home / "work" / run.id / "node_1" / "agent.lock").read_text())
+    os.kill(int(holder["pid"]), signal.SIGKILL)
+    finish(run)
+    assert (run.get_status(), run.attempt) == ("Completed", 2), run.get_details()
+    assert sorted(run.get_metrics()["attempt"]) == [1, 1, 2, 2]
 
 
 @pytest.mark.parametrize("nodes", [1, 2])

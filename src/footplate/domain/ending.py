@@ -79,10 +79,13 @@ def why_not_again(record: RunRecord) -> Optional[Tuple[str, str]]:
 
 
 def _tries_by_itself(record: RunRecord, outcome: Outcome) -> bool:
-    """Whether nothing but the loss of a node ended this attempt, and the spec allows another one."""
-    said = outcome.kind == "failed" and outcome.cause is not None and outcome.cause.code == NODE_LOST
-    lost = any(node.state is NodeState.LOST for node in record.nodes)
-    return said and lost and record.handle is not None and record.attempt < record.spec.max_attempts
+    """Whether nothing but the loss of a node ended this attempt, and the spec allows another one.
+
+    The node may be over in a good way by now: where an agent vanished, the next one has brought over what was there.
+    """
+    cause = outcome.cause if outcome.kind == "failed" else None
+    lost = cause is not None and cause.code == NODE_LOST and cause.node is not None  # a user's own code names no node
+    return lost and record.handle is not None and record.attempt < record.spec.max_attempts
 
 
 def try_again(record: RunRecord, effects: Tuple[Effect, ...]) -> Decision:

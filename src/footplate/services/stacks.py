@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from footplate.domain import states
-from footplate.domain.records import NodeState
+from footplate.domain.records import NodeState, RunRecord
 from footplate.domain.stacks import ProcessStacks, RunStacks
 from footplate.errors import Conflict
 from footplate.storage import Store
@@ -48,6 +48,9 @@ class StackService:
                 known = self._questions.setdefault((run, key), known)
         answers = dict(known.answers)
         missing = tuple(node for node in known.nodes if node not in answers)
+        if missing:  # who has ended since the question was asked will not answer it
+            still = self._nodes(run) if not answers else _with_ranks(self._store.runs.record(run))
+            missing = tuple(node for node in missing if node in still)
         return RunStacks(run, missing, tuple(each for _, found in sorted(answers.items()) for each in found))
 
     def open_questions(self, run: str, node: int) -> list[str]:
@@ -67,7 +70,7 @@ class StackService:
 
     def _nodes(self, run: str) -> tuple[int, ...]:
         record = self._store.runs.record(run)
-        nodes = tuple(node.index for node in record.nodes if node.state in _WITH_RANKS)
+        nodes = _with_ranks(record)
         if not nodes:
             raise Conflict(
                 f"run {run} is {states.status(record)}: no process of it runs",
@@ -79,3 +82,7 @@ class StackService:
         old = [key for key, question in self._questions.items() if time.monotonic() - question.asked > KEEP_SECONDS]
         for key in old:
             del self._questions[key]
+
+
+def _with_ranks(record: RunRecord) -> tuple[int, ...]:
+    return tuple(node.index for node in record.nodes if node.state in _WITH_RANKS)

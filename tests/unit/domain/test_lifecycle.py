@@ -492,8 +492,19 @@ def test_a_lost_node_is_tried_again_as_often_as_the_spec_allows() -> None:
     assert (twice.attempt, status(twice)) == (2, "Failed")
 
 
+def test_a_node_of_several_whose_agent_died_is_tried_again_too() -> None:
+    """Another agent has cleaned up there, and said that all is stored."""
+    record = accepted(nodes=2)
+    record = replace(record, spec=replace(record.spec, max_attempts=2))
+    ready = [event for node in (0, 1) for event in (joined(node), Prepared(node), Started(node))]
+    vanished = after(record, *TO_NODES, *ready, Vanished(1, replace(GONE, node=1)), Exited(0), Exited(1), Done(0))
+    again, effects = apply(vanished, Done(1), 21.0)
+    assert (again.attempt, again.stage, effects) == (2, Stage.QUEUED, (NextAttempt("h1"), Schedule()))
+
+
 def test_a_script_that_fails_is_not_tried_again_by_itself() -> None:
     record = accepted()
     record = replace(record, spec=replace(record.spec, max_attempts=5))
     assert status(ended(record, BOOM)) == "Failed"
+    assert status(after(record, *TO_RUNNING, Fails(Cause("node_lost", "says the user")), Done(0))) == "Failed"
     assert status(after(record, *TO_RUNNING, CancelAsked(), Exited(0, GONE), Done(0))) == "Canceled"
