@@ -3,7 +3,10 @@ and for large ones, whose parts are signed here."""
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +15,12 @@ import pytest
 
 from footplate.data import Store, open_store
 from footplate.data.base import SMALL
+from footplate.domain.codec import to_json
 from footplate.domain.data import StoreSpec
 from footplate.errors import FootplateError, InvalidInput, NotAllowed, NotFound
-from footplate.testing.azure_requests import account_sas, container_sas, put_blob
-from footplate.testing.servers import AZURITE_ACCOUNT, AZURITE_KEY, Azurite, MotoS3
+from footplate.testing.azure_requests import account_sas, bearer_token, container_sas, put_blob
+from footplate.testing.indexes import certify
+from footplate.testing.servers import AZURITE_ACCOUNT, AZURITE_KEY, Azurite, MotoS3, find_azurite
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 ODD = "a%20b+c&d=é~[x]{y}#?*'\"<>^`|;,$!@()/ü . 名"
@@ -96,6 +101,47 @@ def test_credentials_of_s3_that_do_not_fit(moto: MotoS3, large: Path) -> None:
     for wrong in (alone, {**moto.session, "session_token": "hidden"}, {**moto.keys, "secret_access_key": "hidden"}):
         store = open_store(replace(moto.new_store(), credentials=wrong))
         check_nothing_goes(store, large, NotAllowed, secret="hidden")
+
+
+PUT = """
+import json, pathlib, sys
+from footplate.data import open_store
+from footplate.domain.codec import from_json
+from footplate.domain.codec import to_json
+from footplate.domain.data import StoreSpec
+from footplate.errors import FootplateError
+store = open_store(from_json(StoreSpec, json.loads(sys.stdin.read())))
+for source in (b"small", pathlib.Path(sys.argv[1])):
+    try:
+        print(store.put("x y", source).size)
+    except FootplateError as error:
+        print(type(error).__name__, error.message, error.hint)
+"""
+
+
+def put_elsewhere(spec: StoreSpec, large: Path, **variables: str) -> list[str]:
+    """In a process of its own, because an authority is looked for once."""
+    argv, told = [sys.executable, "-c", PUT, str(large)], json.dumps(to_json(spec))
+    done = subprocess.run(argv, input=told, env={**os.environ, **variables}, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_a_token_and_an_authority_of_ones_own(large: Path, tmp_path: Path) -> None:
+    program = find_azurite()
+    if program is None:
+        pytest.skip("Azurite is not installed: sh scripts/node_packages.sh")
+    authority = certify(tmp_path / "certificates")
+    server = Azurite(program, tmp_path / "certificates/server.pem")
+    try:
+        spec = replace(server.new_store(), credentials={"token": bearer_token()})
+        assert put_elsewhere(spec, large, SSL_CERT_FILE=str(authority)) == ["5", str(SMALL + 9)]
+        for said in put_elsewhere(spec, large):
+            assert "NotAllowed" in said and "certificate" in said and "SSL_CERT_FILE" in said
+        wrong = replace(spec, credentials={"token": "hidden"})
+        for said in put_elsewhere(wrong, large, SSL_CERT_FILE=str(authority)):
+            assert "NotAllowed" in said and "credentials" in said and "hidden" not in said
+    finally:
+        server.stop()
 
 
 @pytest.fixture(params=["azurite", "moto"])

@@ -5,6 +5,7 @@ The rest of what they say is never passed on, for it may hold addresses, and the
 
 from __future__ import annotations
 
+from footplate.data.web import untrusted
 from footplate.domain.data import StoreSpec
 from footplate.errors import FootplateError, InvalidInput, NotAllowed, NotFound, Unavailable
 
@@ -31,4 +32,6 @@ def refusal(spec: StoreSpec, path: str, status: int | None, code: str, cause: st
         return NotFound(f"there is no {where}", "names are case-sensitive; list what is there")
     if status is not None and 300 <= status < 500 and status not in _LATER:
         return InvalidInput(f"{where} was refused ({told})", "look at the name, region and endpoint of the store")
+    if cause.lower() == "certificate":
+        return untrusted(where)
     return Unavailable(f"{where} could not be reached ({told})", "look at the endpoint and the network; try again")

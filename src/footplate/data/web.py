@@ -60,6 +60,14 @@ def check_url(url: str) -> str:
     return url
 
 
+def untrusted(where: str, why: str = "") -> NotAllowed:
+    """To ask again would not help."""
+    return NotAllowed(
+        f"{where} has a certificate that is not trusted here{f' ({why})' if why else ''}",
+        "if its authority is one of yours, name the file of that: SSL_CERT_FILE=/path/to/ca.pem",
+    )
+
+
 class _Kept(threading.local):
     def __init__(self) -> None:
         self.connections = dict[tuple[str, str], http.client.HTTPConnection]()
@@ -100,6 +108,9 @@ class Web:
             try:
                 connection.request(method, target, body, sent)
                 return Answer(connection.getresponse(), connection)
+            except ssl.SSLCertVerificationError as error:
+                connection.close()
+                raise untrusted(shown(url), error.verify_message) from None
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
                 if not kept:  # one that was kept may have been closed by the server meanwhile, which says nothing

@@ -59,7 +59,7 @@ def serve(wheels: Path, login: str | None = None, certificates: Path | None = No
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     if certificates is not None:
-        index.certificate = _certify(certificates)
+        index.certificate = certify(certificates)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificates / "server.pem")
         server.socket = context.wrap_socket(server.socket, server_side=True)
@@ -89,7 +89,7 @@ def _content(wheels: Path, path: str) -> bytes | None:
     return "\n".join(["<!DOCTYPE html><html><body>", *links, "</body></html>"]).encode() if files else None
 
 
-def _certify(folder: Path) -> Path:
+def certify(folder: Path) -> Path:
     """An authority of our own, `ca.pem`, and `server.pem`, which it vouches for."""
     folder.mkdir(parents=True, exist_ok=True)
     authority, server = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())

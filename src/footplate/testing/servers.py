@@ -93,14 +93,16 @@ class _Server:
 
 
 class Azurite(_Server):
-    """Azure's own emulator of blob storage."""
+    """Azure's own emulator of blob storage. With `certificate`, which has the key, too, it takes tokens."""
 
-    def __init__(self, program: Path) -> None:
-        self._program = program
+    def __init__(self, program: Path, certificate: Path | None = None) -> None:
+        self._program, self._certificate = program, certificate
         super().__init__("azurite")
 
     def _argv(self) -> list[str]:
         options = ["--blobHost", "127.0.0.1", "--blobPort", str(self.port), "--location", str(self.folder / "data")]
+        if self._certificate is not None:
+            options += ["--oauth", "basic", "--cert", str(self._certificate), "--key", str(self._certificate)]
         return [str(self._program), *options, "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
 
     def new_store(self) -> StoreSpec:
@@ -112,7 +114,8 @@ class Azurite(_Server):
 
     @property
     def endpoint(self) -> str:
-        return f"{self.address}/{AZURITE_ACCOUNT}"
+        address = self.address if self._certificate is None else self.address.replace("http:", "https:")
+        return f"{address}/{AZURITE_ACCOUNT}"
 
 
 class RcloneS3(_Server):
