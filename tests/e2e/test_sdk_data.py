@@ -428,6 +428,10 @@ def test_lineage_is_seen_from_both_ends(workspace: Workspace, folder: Path, here
     lineage = workspace.session.get(path)
     assert [(use["run"], use["role"]) for use in lineage["runs"]] == [(run.id, "read")]
     assert [(use["model"], use["purpose"]) for use in lineage["models"]] == [("net", "data")]
+    half = dataset.random_split(0.5, seed=1)[0].take(1)
+    another = run_script(workspace, TELL, [half.as_named_input("half").as_mount()], here)
+    lineage = workspace.session.get(path)
+    assert [(use["run"], use["name"]) for use in lineage["runs"]] == [(another.id, "half"), (run.id, "data")]
 
 
 # ── Inside a job, with nothing installed ──────────────────────────────────────────────────────────────────────────────

@@ -1,8 +1,9 @@
 """Data as the workspace knows it: where it lies (datastores), what is named (datasets), and what runs read and write.
 
 A dataset is a definition, `{"sources": [{"datastore", "path"} or {"url"}, …], "steps": [{"do", …}, …], …}`, which the
-client's API words and `footplate.data` carries out. A version of it may also pin what the definition named on the day
-that it was registered: a listing (path, size and ETag of every file), kept as one blob.
+client's API words and `footplate.data` carries out. One that was made of a version by a step has that version's id as
+`of`. A version of it may also pin what the definition named on the day that it was registered: a listing (path, size
+and ETag of every file), kept as one blob.
 """
 
 from __future__ import annotations
@@ -235,6 +236,12 @@ def sources_of(definition: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         if isinstance(named.get("url"), str) == text:
             raise InvalidInput(f"{source!r} is no source of a dataset", "give a datastore and a path, or a url")
         yield named
+
+
+def origin_of(definition: Mapping[str, Any]) -> Optional[str]:
+    """The id of the version that a dataset was made of by its last steps; None when it was made of none."""
+    origin: Any = definition.get("of")
+    return origin if isinstance(origin, str) else None
 
 
 def datastores_of(definition: Mapping[str, Any]) -> Tuple[str, ...]:

@@ -235,7 +235,11 @@ class AbstractDataset:
 
     def _with(self, step: Dict[str, Any]) -> Any:
         steps: List[Any] = [*self._definition.get("steps", ()), step]
-        return type(self)(dict(self._definition, steps=steps), self._workspace)
+        return type(self)(dict(self._definition, steps=steps, **self._origin()), self._workspace)
+
+    def _origin(self) -> Dict[str, str]:
+        """For what is made of this: of which version, so that who reads it is known to have read that."""
+        return {"of": self._view.id} if self._view and self._view.name else {}
 
     def __deepcopy__(self, memo: Any) -> Any:
         """A run configuration is copied when it is submitted; the connection behind a workspace is not to be."""

@@ -317,7 +317,7 @@ class TabularDataset(AbstractDataset):
     def _changed(self, **parts: Any) -> TabularDataset:
         pinned = self._pinned()
         listing = {"listing": pinned} if pinned else {}
-        return TabularDataset(dict(self._definition, **listing, **parts), self._workspace)
+        return TabularDataset(dict(self._definition, **listing, **parts, **self._origin()), self._workspace)
 
     def _look(self, first_rows: bool) -> Dict[str, Any]:
         with self._aside() as aside:

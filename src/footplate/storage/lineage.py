@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, select
 
-from footplate.domain.datasets import DataInput, DataUse, ModelUse
+from footplate.domain.datasets import DataInput, DataUse, ModelUse, origin_of
 from footplate.errors import InvalidInput
 from footplate.storage.database import Database
 from footplate.storage.keys import RunKeys
@@ -25,9 +25,9 @@ class Lineage:
         """The same line again changes nothing."""
         with self._database.write() as connection:
             key = self._keys.of(run, connection).key
-            (of_dataset,) = dataset_keys(connection, [dataset]).values()
-            row = {"run": key, "role": role, "name": name, "dataset": of_dataset}
-            self._database.insert_new(connection, run_datasets, **row)
+            (found,) = traced(connection, [dataset]).values()
+            for each in found if role == READ else found[:1]:
+                self._database.insert_new(connection, run_datasets, run=key, role=role, name=name, dataset=each)
 
     def of_run(self, run: str) -> list[DataUse]:
         key = self._keys.of(run).key
@@ -67,22 +67,38 @@ _MODEL_USES = (
 )
 
 
-def dataset_keys(connection: Connection, ids: Iterable[str]) -> dict[str, int]:
-    """The numbers of these datasets; one that does not exist is refused by name."""
+def traced(connection: Connection, ids: Iterable[str]) -> dict[str, list[int]]:
+    """The numbers of these datasets, each followed by those of the versions that it is made of: who reads a half of a
+    version has read that version. One that does not exist is refused by name."""
     wanted = list(dict.fromkeys(ids))
-    query = select(datasets.c.id, datasets.c.key).where(datasets.c.id.in_(wanted))
-    found: dict[str, int] = {row.id: row.key for row in connection.execute(query).all()} if wanted else {}
-    missing = next((id for id in wanted if id not in found), None)
+    c = datasets.c
+    query = select(c.id, c.key, c.workspace, c.definition).where(c.id.in_(wanted))
+    rows = {row.id: row for row in connection.execute(query).all()} if wanted else {}
+    missing = next((id for id in wanted if id not in rows), None)
     if missing is not None:
         raise InvalidInput(f"there is no dataset with the id {missing[:100]!r}", "see: footplate data list")
+    return {id: [row.key, *_origins(connection, row)] for id, row in rows.items()}
+
+
+def _origins(connection: Connection, row: Any) -> list[int]:
+    """An id that a client made up, or of another workspace, ends the trace."""
+    c, found = datasets.c, list[int]()
+    while origin := origin_of(row.definition):
+        query = select(c.key, c.workspace, c.definition).where(c.id == origin, c.workspace == row.workspace)
+        row = connection.execute(query).one_or_none()
+        if row is None:
+            break
+        found.append(row.key)
     return found
 
 
 def record_inputs(connection: Connection, run: int, inputs: Sequence[DataInput]) -> None:
     """What a new run is about to read, in the transaction that makes the run."""
     named = [(each.name, each.dataset) for each in inputs if each.dataset is not None]
-    keys = dataset_keys(connection, [dataset for _, dataset in named])
-    rows = [{"run": run, "role": READ, "name": name, "dataset": keys[dataset]} for name, dataset in named]
+    keys = traced(connection, [dataset for _, dataset in named])
+    rows = [
+        {"run": run, "role": READ, "name": name, "dataset": key} for name, dataset in named for key in keys[dataset]
+    ]
     if rows:
         connection.execute(run_datasets.insert(), rows)
 
@@ -91,8 +107,8 @@ def record_model(
     database: Database, connection: Connection, model: int, run: str | None, given: Sequence[tuple[str, str]]
 ) -> None:
     """The datasets behind a new model: those `given` as (purpose, id), and those that its run has read."""
-    keys = dataset_keys(connection, [dataset for _, dataset in given])
-    lines = [(purpose, keys[dataset]) for purpose, dataset in given]
+    keys = traced(connection, [dataset for _, dataset in given])
+    lines = [(purpose, key) for purpose, dataset in given for key in keys[dataset]]
     if run is not None:
         c = run_datasets.c
         read = select(c.name, c.dataset).join(runs, runs.c.key == c.run).where(runs.c.id == run, c.role == READ)

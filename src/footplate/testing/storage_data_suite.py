@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -150,6 +151,20 @@ class LineageTests(StorageFixtures):
         assert store.runs.record("r1").spec.inputs == inputs
         use = DataUse("r1", "d1", "read", "data", "mnist", 1, "steam", "Preparing")
         assert store.lineage.of_run("r1") == [use] == store.lineage.of_dataset("d1")
+
+    def test_who_reads_a_part_of_a_version_has_read_the_version(self, store: Store) -> None:
+        store.datasets.add("k1", dataset("d1", "mnist"))
+        for key, id, of in (("k2", "d2", "d1"), ("k3", "d3", "d2"), ("k4", "d4", "ghost")):
+            store.datasets.add(key, replace(dataset(id), definition={**dataset(id).definition, "of": of}))
+        store.runs.create(record("r1", inputs=(DataInput("part", "d3"), DataInput("odd", "d4"))), "me", [])
+        store.runs.create(record("r2"), "me", [])
+        store.lineage.add_use("r2", "read", "later", "d2")
+        read = {(use.run, use.name, use.dataset) for use in (*store.lineage.of_run("r1"), *store.lineage.of_run("r2"))}
+        of_r1 = {("r1", "part", "d3"), ("r1", "part", "d2"), ("r1", "part", "d1"), ("r1", "odd", "d4")}
+        assert read == of_r1 | {("r2", "later", "d2"), ("r2", "later", "d1")}
+        view = ModelView(WORKSPACE, "net", 0, 1.0, "m", (FileView("m", 1, "ab"),), run="r1", experiment="steam")
+        store.models.add("k", view, [("test", "d2")])
+        assert {use.purpose for use in store.lineage.models_of_dataset("d1")} == {"test"}
 
     def test_a_run_that_names_no_dataset_is_not_stored(self, store: Store) -> None:
         with pytest.raises(InvalidInput, match="ghost"):
