@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from footplate.testing import images
+from footplate.testing.postgres import PostgresServer, find_binaries
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
@@ -201,6 +202,30 @@ def bare(home: Path, tmp_path: Path) -> Terminal:
 def footplate(home: Path, project: Path) -> Terminal:
     """In a folder that belongs to the workspace `testing`."""
     return Terminal(project)
+
+
+# ── PostgreSQL ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """For databases of one's own in it."""
+    yield from _postgres()
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    """For tests that kill it."""
+    yield from _postgres()
+
+
+def _postgres() -> Iterator[PostgresServer]:
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
+    server = PostgresServer(binaries)
+    yield server
+    server.stop()
 
 
 # ── Containers ────────────────────────────────────────────────────────────────────────────────────────────────────────

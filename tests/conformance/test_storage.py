@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from footplate.testing.postgres import PostgresServer, find_binaries
+from footplate.testing.postgres import PostgresServer
 from footplate.testing.storage_suite import StorageSuite
 
 
@@ -14,16 +14,6 @@ class TestSqlite(StorageSuite):
     @pytest.fixture
     def address(self) -> None:
         return None
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    binaries = find_binaries()
-    if binaries is None:
-        pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
-    server = PostgresServer(binaries)
-    yield server
-    server.stop()
 
 
 @pytest.mark.postgres

@@ -7,11 +7,11 @@ import json
 import os
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
 import pytest
+from ops_tools import finish, write_source
 
 from footplate import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from footplate.client import connect
@@ -19,21 +19,9 @@ from footplate.sdk.compute import AmlCompute, ComputeTarget
 from footplate.sdk.run_configuration import PyTorchConfiguration
 
 
-def write(project: Path, script: str) -> Path:
-    folder = project / "source"
-    folder.mkdir(exist_ok=True)
-    (folder / "train.py").write_text(textwrap.dedent(script))
-    return folder
-
-
 def finished(workspace: Workspace, project: Path, script: str, **options: object) -> Run:
-    config = ScriptRunConfig(source_directory=str(write(project, script)), script="train.py", **options)
-    return ended(Experiment(workspace, "contract").submit(config))
-
-
-def ended(run: Run) -> Run:
-    run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
-    return run
+    config = ScriptRunConfig(source_directory=str(write_source(project, script)), script="train.py", **options)
+    return finish(Experiment(workspace, "contract").submit(config))
 
 
 def log_of(run: Run, tmp_path: Path, name: str = "user_logs/std_log.txt") -> str:
@@ -96,22 +84,22 @@ def test_variables_of_the_environment_and_of_the_run_configuration(project: Path
     environment.python.interpreter_path = sys.executable
     environment.environment_variables = {"FROM_ENVIRONMENT": "1", "BOTH": "environment"}
     config = ScriptRunConfig(
-        str(write(project, "import os; print(os.environ['FROM_ENVIRONMENT'], os.environ['BOTH'])")),
+        str(write_source(project, "import os; print(os.environ['FROM_ENVIRONMENT'], os.environ['BOTH'])")),
         "train.py",
         environment=environment,
     )
     config.run_config.environment_variables = {"BOTH": "run"}
-    run = ended(Experiment(workspace, "contract").submit(config))
+    run = finish(Experiment(workspace, "contract").submit(config))
     assert run.get_status() == "Completed"
     assert run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"].split() == ["1", "run"]
 
 
 def test_a_command_goes_through_a_shell(project: Path, workspace: Workspace, tmp_path: Path) -> None:
     config = ScriptRunConfig(
-        str(write(project, "print('from python')")),
+        str(write_source(project, "print('from python')")),
         command='echo "run $AZUREML_RUN_ID" && python train.py > outputs/out.txt && exit 7',
     )
-    run = ended(Experiment(workspace, "contract").submit(config))
+    run = finish(Experiment(workspace, "contract").submit(config))
     assert run.get_status() == "Failed"
     assert log_of(run, tmp_path) == f"run {run.id}\n"
     run.download_file("outputs/out.txt", str(tmp_path / "out.txt"))
@@ -250,7 +238,7 @@ def test_logs_are_live(project: Path, workspace: Workspace) -> None:
             time.sleep(0.02)
         print("last line")
     """
-    config = ScriptRunConfig(str(write(project, script)), "train.py")
+    config = ScriptRunConfig(str(write_source(project, script)), "train.py")
     run = Experiment(workspace, "contract").submit(config)
     end = time.monotonic() + 30
     while time.monotonic() < end:
@@ -262,7 +250,7 @@ def test_logs_are_live(project: Path, workspace: Workspace) -> None:
         pytest.fail(f"not live: {logs}")
     assert run.get_status() == "Running"
     flag.touch()
-    ended(run)
+    finish(run)
     assert run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"] == "first line\nlast line\n"
 
 
@@ -309,7 +297,7 @@ def test_a_cluster_of_one_node_runs_one_after_the_other(project: Path, workspace
     configuration = AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", max_nodes=1)
     target = ComputeTarget.create(workspace, "small", configuration)
     target.wait_for_completion(show_output=True)
-    folder = write(project, "import time; print(time.time(), flush=True); time.sleep(0.5); print(time.time())")
+    folder = write_source(project, "import time; print(time.time(), flush=True); time.sleep(0.5); print(time.time())")
     config = ScriptRunConfig(str(folder), "train.py", compute_target=target)
     runs = [Experiment(workspace, "contract").submit(config) for _ in range(3)]
     time.sleep(0.3)
@@ -317,7 +305,7 @@ def test_a_cluster_of_one_node_runs_one_after_the_other(project: Path, workspace
     assert any("position" in json.dumps(w) for w in waiting), waiting
     times = []
     for run in runs:
-        assert ended(run).get_status() == "Completed"
+        assert finish(run).get_status() == "Completed"
         first, last = run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"].split()
         times.append((float(first), float(last)))
     times.sort()

@@ -10,10 +10,10 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ops_tools import kill_server, server_pid, submit, until
 
 from footplate import Experiment, Run, ScriptRunConfig, Workspace
 
@@ -32,32 +32,6 @@ STEADY = """
         model.write(bytes(range(256)) * 4096)
 """
 MODEL = bytes(range(256)) * 4096
-
-
-def submit(workspace: Workspace, project: Path, script: str, **options: object) -> Run:
-    folder = project / "source"
-    folder.mkdir(exist_ok=True)
-    (folder / "train.py").write_text(textwrap.dedent(script))
-    config = ScriptRunConfig(source_directory=str(folder), script="train.py", **options)
-    return Experiment(workspace, "lost").submit(config)
-
-
-def server_pid(home: Path) -> int:
-    return int(json.loads((home / "server.json").read_text())["pid"])
-
-
-def kill_server(home: Path) -> None:
-    try:
-        os.kill(server_pid(home), signal.SIGKILL)
-    except (ProcessLookupError, FileNotFoundError):
-        pass
-
-
-def until(true: Callable[[], bool], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def text_of(run: Run, name: str, tmp_path: Path) -> str:

@@ -20,7 +20,7 @@ from footplate.domain import contract
 from footplate.errors import NotAllowed
 from footplate.services.tokens import TokenService
 from footplate.storage import Store
-from footplate.testing.postgres import PostgresServer, find_binaries
+from footplate.testing.postgres import PostgresServer
 
 pytestmark = pytest.mark.postgres
 
@@ -37,16 +37,6 @@ STEADY = """
     run.upload_file("mine/model.bin", "outputs/model.bin")
     run.register_model("from-inside", "mine/model.bin")
 """
-
-
-@pytest.fixture
-def postgres() -> Iterator[PostgresServer]:
-    binaries = find_binaries()
-    if binaries is None:
-        pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
-    server = PostgresServer(binaries)
-    yield server
-    server.stop()
 
 
 class TeamServer:
@@ -73,9 +63,9 @@ class TeamServer:
 
 
 @pytest.fixture
-def team(postgres: PostgresServer) -> Iterator[TeamServer]:
+def team(own_postgres: PostgresServer) -> Iterator[TeamServer]:
     with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as folder:
-        server = TeamServer(Path(folder) / "h", postgres.new_database())
+        server = TeamServer(Path(folder) / "h", own_postgres.new_database())
         yield server
         server.process.terminate()
         server.process.wait(timeout=60)
@@ -122,24 +112,26 @@ def test_the_whole_loop(remote: Workspace, project: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("away", [0.0, 6.0])
 def test_postgres_killed_in_the_middle_of_a_run(
-    remote: Workspace, postgres: PostgresServer, project: Path, tmp_path: Path, away: float
+    remote: Workspace, own_postgres: PostgresServer, project: Path, tmp_path: Path, away: float
 ) -> None:
     run = submit(remote, project, STEADY)
     until(lambda: run.get_status() == "Running")
     time.sleep(0.7)
-    postgres.kill()
+    own_postgres.kill()
     time.sleep(away)
-    postgres.start_again()
+    own_postgres.start_again()
     finish(run)
     assert_whole(run, tmp_path)
 
 
-def test_postgres_killed_while_runs_are_submitted(remote: Workspace, postgres: PostgresServer, project: Path) -> None:
+def test_postgres_killed_while_runs_are_submitted(
+    remote: Workspace, own_postgres: PostgresServer, project: Path
+) -> None:
     """Whatever was being decided when the database went away is decided afterwards: no run is forgotten."""
     runs = [submit(remote, project, f"print({n})") for n in range(6)]
-    postgres.kill()
+    own_postgres.kill()
     time.sleep(1)
-    postgres.start_again()
+    own_postgres.start_again()
     for run in runs:
         assert finish(run).get_status() == "Completed"
 

@@ -10,9 +10,6 @@ and `series`) are there for an index that answers a search without touching the 
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -24,68 +21,15 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     Table,
-    Text,
     UniqueConstraint,
 )
-from sqlalchemy.engine import Dialect
-from sqlalchemy.types import TypeDecorator
 
-from footplate.errors import InvalidInput
+from footplate.storage.columns import Json, Path, Words, key
 
 HEAD = "0007"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL takes no index entry larger than a third of a page."""
-
-
-class Words(TypeDecorator[str]):
-    """Text that both databases take: no NUL, no unpaired surrogates."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        if value is None or (value.isascii() and "\0" not in value):
-            return value
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise InvalidInput(f"{value!r} is not valid Unicode", "remove the unpaired surrogates") from None
-        if "\0" in value:
-            raise InvalidInput(f"{value!r} contains NUL", "remove it")
-        return value
-
-
-class Path(TypeDecorator[str]):
-    """A path as the bytes of its name: any name that a file can have is kept, and its order is the same everywhere."""
-
-    impl = LargeBinary
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:
-        return None if value is None else value.encode("utf-8", "surrogateescape")
-
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> str | None:
-        return None if value is None else bytes(value).decode("utf-8", "surrogateescape")
-
-
-class Json(TypeDecorator[Any]):
-    """JSON as ASCII text: NaN, NUL and surrogates survive, which PostgreSQL's own types refuse. None is NULL."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: Any | None, dialect: Dialect) -> str | None:
-        return None if value is None else json.dumps(value, separators=(",", ":"))
-
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> Any | None:
-        return None if value is None else json.loads(value)
-
-
-def _key() -> Any:
-    # Only a plain INTEGER is SQLite's own row number.
-    return BigInteger().with_variant(Integer, "sqlite")
-
 
 metadata = MetaData(
     naming_convention={
@@ -112,7 +56,7 @@ workspaces = Table(
 experiments = Table(
     "experiments",
     metadata,
-    Column("key", _key(), primary_key=True),
+    Column("key", key(), primary_key=True),
     Column("id", Words, nullable=False, unique=True),
     Column("workspace", Words, ForeignKey("workspaces.id"), nullable=False),
     Column("name", Words, nullable=False),
@@ -126,12 +70,12 @@ experiments = Table(
 runs = Table(
     "runs",
     metadata,
-    Column("key", _key(), primary_key=True),
+    Column("key", key(), primary_key=True),
     Column("id", Words, nullable=False, unique=True),
     Column("workspace", Words, ForeignKey("workspaces.id"), nullable=False),
-    Column("experiment", _key(), ForeignKey("experiments.key"), nullable=False),
+    Column("experiment", key(), ForeignKey("experiments.key"), nullable=False),
     # 0 is "top level", not NULL: `parent = 0` is an equality that both databases walk an index with, in order.
-    Column("parent", _key(), nullable=False),
+    Column("parent", key(), nullable=False),
     Column("number", Integer, nullable=False),
     Column("kind", Words, nullable=False),
     Column("type", Words),
@@ -168,14 +112,14 @@ runs = Table(
 run_specs = Table(
     "run_specs",
     metadata,
-    Column("run", _key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
+    Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
     Column("spec", Json, nullable=False),
 )
 
 story = Table(
     "story",
     metadata,
-    Column("run", _key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
+    Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
     Column("seq", Integer, primary_key=True, autoincrement=False),
     Column("time", Double, nullable=False),
     Column("event", Words, nullable=False),
@@ -187,19 +131,19 @@ story = Table(
 run_labels = Table(
     "run_labels",
     metadata,
-    Column("run", _key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
+    Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
     Column("kind", Words, primary_key=True),  # tag or property
     Column("name", Words, primary_key=True),
     Column("head", Words),  # the beginning of the value, for the index
     Column("value", Words),
-    Column("experiment", _key(), nullable=False),
+    Column("experiment", key(), nullable=False),
     Index("run_labels_by_value", "experiment", "kind", "name", "head", "run"),
 )
 
 files = Table(
     "files",
     metadata,
-    Column("run", _key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
+    Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
     Column("path", Path, primary_key=True),
     Column("size", BigInteger, nullable=False),
     Column("digest", Words, nullable=False),
@@ -212,7 +156,7 @@ files = Table(
 journals = Table(
     "journals",
     metadata,
-    Column("run", _key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
+    Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
     Column("writer", Words, primary_key=True),
     Column("system", Boolean, nullable=False),
     Column("ingested", BigInteger, nullable=False),  # bytes of slots that the summaries contain
@@ -222,10 +166,10 @@ journals = Table(
 series = Table(
     "series",
     metadata,
-    Column("run", _key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
+    Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
     Column("system", Boolean, primary_key=True),
     Column("name", Words, primary_key=True),
-    Column("experiment", _key(), nullable=False),
+    Column("experiment", key(), nullable=False),
     Column("place", Integer, nullable=False),  # the order in which the names were first seen
     Column("kind", Words, nullable=False),
     Column("count", BigInteger, nullable=False),
@@ -242,7 +186,7 @@ series = Table(
 models = Table(
     "models",
     metadata,
-    Column("key", _key(), primary_key=True),
+    Column("key", key(), primary_key=True),
     Column("workspace", Words, ForeignKey("workspaces.id"), nullable=False),
     Column("name", Words, nullable=False),
     Column("version", Integer, nullable=False),
@@ -273,7 +217,7 @@ model_versions = Table(
 model_labels = Table(
     "model_labels",
     metadata,
-    Column("model", _key(), ForeignKey("models.key", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("model", key(), ForeignKey("models.key", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("kind", Words, primary_key=True),
     Column("name", Words, primary_key=True),
     Column("value", Words),
@@ -353,7 +297,7 @@ default_datastores = Table(
 datasets = Table(
     "datasets",
     metadata,
-    Column("key", _key(), primary_key=True),
+    Column("key", key(), primary_key=True),
     Column("id", Words, nullable=False, unique=True),
     Column("workspace", Words, ForeignKey("workspaces.id"), nullable=False),
     Column("request", Words, nullable=False),  # as for models
@@ -383,7 +327,7 @@ dataset_versions = Table(
 dataset_labels = Table(
     "dataset_labels",
     metadata,
-    Column("dataset", _key(), ForeignKey("datasets.key", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("dataset", key(), ForeignKey("datasets.key", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("kind", Words, primary_key=True),
     Column("name", Words, primary_key=True),
     Column("value", Words),
@@ -392,19 +336,19 @@ dataset_labels = Table(
 run_datasets = Table(
     "run_datasets",
     metadata,
-    Column("run", _key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
+    Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
     Column("role", Words, primary_key=True),  # read or wrote
     Column("name", Words, primary_key=True),  # what the run calls it
-    Column("dataset", _key(), ForeignKey("datasets.key"), primary_key=True, autoincrement=False),
+    Column("dataset", key(), ForeignKey("datasets.key"), primary_key=True, autoincrement=False),
     Index("runs_of_dataset", "dataset", "run"),
 )
 
 model_datasets = Table(
     "model_datasets",
     metadata,
-    Column("model", _key(), ForeignKey("models.key", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("model", key(), ForeignKey("models.key", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("purpose", Words, primary_key=True),
-    Column("dataset", _key(), ForeignKey("datasets.key"), primary_key=True, autoincrement=False),
+    Column("dataset", key(), ForeignKey("datasets.key"), primary_key=True, autoincrement=False),
     Index("models_of_dataset", "dataset", "model"),
 )
 

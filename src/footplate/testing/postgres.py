@@ -128,13 +128,12 @@ def _someone_else() -> dict[str, Any]:
 
 
 def _connect(folder: Path, database: str) -> Any:
-    # The driver is an extra: loaded only by those who start a server.
-    import psycopg
+    import psycopg  # of the extra `postgres`: only for those who start a server
 
     return psycopg.connect(f"host={folder} user={_USER} dbname={database}", autocommit=True, connect_timeout=10)
 
 
 def _operational_error() -> type[Exception]:
-    import psycopg
+    import psycopg  # as above
 
     return psycopg.OperationalError

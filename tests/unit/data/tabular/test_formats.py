@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from footplate.data.tabular.report import Report
 from footplate.data.tabular.sql import database_url
 from footplate.domain.data import StoreSpec
 from footplate.errors import InvalidInput, Unavailable
-from footplate.testing.postgres import PostgresServer, find_binaries
+from footplate.testing.postgres import PostgresServer
 
 
 def definition(
@@ -273,16 +272,6 @@ def test_a_database_that_nothing_here_speaks_to() -> None:
     with pytest.raises(InvalidInput, match="cannot be used from here") as caught:
         Table(definition("sql", query="SELECT 1"), database="nosuch://user:secret@host/db")
     assert "secret" not in str(caught.value)
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    binaries = find_binaries()
-    if binaries is None:
-        pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
-    server = PostgresServer(binaries)
-    yield server
-    server.stop()
 
 
 @pytest.mark.postgres
