@@ -27,9 +27,13 @@ class Bar:
         self._title = title
         self._began = time.monotonic()
         self._open = False  # whether the cursor is still on its line
+        self._last: Sequence[int] = ()
 
     def report(self, progress: Sequence[int]) -> None:
         files, files_total, done, total = progress
+        if tuple(progress) == self._last:  # the end is told to who is only told now and then, and again to all
+            return
+        self._last = tuple(progress)
         finished = files >= files_total
         share = 1.0 if finished else done / total if total > 0 else files / max(1, files_total)
         seconds = max(1e-9, time.monotonic() - self._began)

@@ -135,8 +135,9 @@ def test_a_bar_is_drawn_only_on_a_terminal(capsys: pytest.CaptureFixture[str]) -
     lines = capsys.readouterr().err.split("\r")
     assert "50%" in lines[1] and "1/2 files" in lines[1] and not lines[1].endswith("\n")
     assert "100%" in lines[2] and lines[2].endswith("\n")
+    drawn.report([2, 2, 1000, 1000])
     drawn.leave()
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == "", "the end is drawn once"
     drawn.report([1, 2, 500, 1000])
     drawn.leave()
     assert capsys.readouterr().err.endswith("\n"), "what follows a transfer that failed is on a line of its own"
