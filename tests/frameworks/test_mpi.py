@@ -108,6 +108,34 @@ def test_cancel_in_a_collective_ends_every_rank_and_daemon(home: Path, start: St
     assert_nothing_is_left(home, run)
 
 
+SAVES = """
+    import os, signal, sys, time
+    from mpi4py import MPI
+    comm = MPI.COMM_WORLD
+    told = []
+    signal.signal(signal.SIGTERM, lambda *_: told.append(1))
+    comm.barrier()
+    open(f"outputs/pid_{comm.rank}", "w").write(str(os.getpid()))
+    while not told:
+        time.sleep(0.05)
+    time.sleep(2)
+    open(f"outputs/saved_{comm.rank}", "w").close()
+    comm.barrier()
+"""
+
+
+@ALL
+def test_ranks_that_are_cancelled_have_their_grace(home: Path, start: Start, mpi: str) -> None:
+    """Long enough to save what they have: an mpirun that is asked to end does not wait for them."""
+    run = start(SAVES, mpi)
+    until_all_wait(home, run)
+    run.cancel()
+    finish(run)
+    assert run.get_status() == "Canceled"
+    assert {f"outputs/saved_{rank}" for rank in range(4)} <= set(run.get_file_names())
+    assert_nothing_is_left(home, run)
+
+
 def test_a_killed_agent_is_a_lost_node(home: Path, start: Start) -> None:
     run = start(WAITS)
     until_all_wait(home, run)

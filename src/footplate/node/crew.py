@@ -14,7 +14,7 @@ from footplate.client.home import read_record
 from footplate.domain.blame import blames_another
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
-from footplate.node import causes, containers, ranks, tree
+from footplate.node import causes, containers, mpi, ranks, tree
 from footplate.node.daemons import LOOK_SECONDS, Daemons
 from footplate.node.log import say
 from footplate.node.prepare import Failed
@@ -210,12 +210,20 @@ class Crew:
     def end(self, why: str, grace: float) -> None:
         """Ask the ranks to end; those that have not after `grace` seconds are killed."""
         say(f"ending the ranks: {why}")
-        # The engine hands the request on to the rank. Asked directly as well, the rank would hear it twice.
-        ask = self.living if self._container_program else None
-        killed = tree.end(self.members, grace, self.reap, ask=ask)
+        killed = tree.end(self.members, grace, self.reap, ask=self._to_ask)
         self._remove_containers()
         if killed:
             say(f"{len(killed)} processes did not end within {grace:g} s and were killed")
+
+    def _to_ask(self) -> list[int]:
+        """Who is asked to end, when all are to."""
+        if self._container_program:
+            return self.living()  # the engine hands it on; asked directly as well, the rank would hear it twice
+        found = self.members()
+        if self._daemons is None:
+            return found
+        # An mpirun that is asked kills its ranks, whatever they are about; it ends by itself when they have ended.
+        return [pid for pid in found if mpi.is_rank(tree.variables(pid))] or found
 
     def end_leftovers(self, grace: float) -> None:
         """What the ranks left running in the background, and what is left of an earlier agent's time."""

@@ -16,7 +16,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from footplate.domain.launch import NodeOrders, RankPlan
@@ -39,12 +39,15 @@ whatever TMPDIR says, which stays when they are killed. If nothing lies there, e
 _RUN_RANK = f'exec /bin/sh "${{{RANK_SCRIPT}:-$0}}"'
 
 # The environment of this node (some mpiruns bring all of their own along), the names that scripts look for, whoever
-# started them, a log of its own; then the program, and how it ended.
+# started them, a log of its own; then the program, and how it ended. A request to end is the program's to answer: a
+# shell that went first would have mpirun kill all others. Who was asked leaves no note: it is not how the run failed.
 _RANK_SCRIPT = """\
 export FOOTPLATE_RANK="${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-0}}}}"
 {exports}
+asked=
+trap 'asked=yes' TERM
 trap 'set -- $? "$FOOTPLATE_EXITS/rank_$FOOTPLATE_RANK.end"
-printf %d "$1" > "$2.new" && mv -f "$2.new" "$2"' EXIT
+test "$asked" || {{ printf %d "$1" > "$2.new" && mv -f "$2.new" "$2"; }}' EXIT
 export OMPI_COMM_WORLD_RANK="$FOOTPLATE_RANK" OMPI_COMM_WORLD_SIZE={total} OMPI_COMM_WORLD_LOCAL_SIZE={local_total}
 unset {foreign}
 cd {folder} || exit 126
@@ -204,6 +207,14 @@ _OPEN5 = {
     "PRTE_MCA_prte_if_base_do_not_resolve": "1",
     "PRTE_MCA_hwloc_default_binding_policy": "none",
 }
+
+
+_RANK_NAMES = (b"OMPI_COMM_WORLD_RANK=", b"PMI_RANK=")
+
+
+def is_rank(variables: Iterable[bytes]) -> bool:
+    """Whether a process with these variables was started as a rank, or by one: mpirun and its daemons have neither."""
+    return any(variable.startswith(_RANK_NAMES) for variable in variables)
 
 
 # ── What lies in the node's folder for it ─────────────────────────────────────────────────────────────────────────────

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -211,6 +213,29 @@ class TestTheShellOfARank:
     @pytest.mark.parametrize(("program", "code"), [("exit 7", 7), ("true", 0), ("kill -9 $$", 137)])
     def test_notes_how_it_ended(self, tmp_path: Path, program: str, code: int) -> None:
         assert self.run(tmp_path, program).read_rank_end(3)[0] == code
+
+    def test_who_is_asked_to_end_answers_itself_and_leaves_no_note(self, tmp_path: Path) -> None:
+        folder = NodeFolder(str(tmp_path), "r_1", 1)
+        folder.make()
+        program = "trap 'echo saved; exit 3' TERM; echo up; while :; do sleep 0.02; done"
+        ours = {"PATH": os.environ["PATH"], "FOOTPLATE_EXITS": folder.exits}
+        mpi.lay_out(orders(node=1), folder, ["/bin/sh", "-c", program], ours)
+        argv = ["/bin/sh", mpi.rank_script(folder)]
+        with subprocess.Popen(argv, env={"PMI_RANK": "3"}, start_new_session=True) as shell:
+            while not os.path.exists(os.path.join(folder.logs, "user_logs/std_log_process_03.txt")) or not self.log(
+                folder
+            ):
+                time.sleep(0.01)
+            os.killpg(shell.pid, signal.SIGTERM)
+            assert shell.wait(20) == 3
+        assert self.log(folder).endswith("saved\n")
+        assert folder.read_rank_end(3)[0] is None
+
+    @pytest.mark.parametrize(
+        ("name", "rank"), [("OMPI_COMM_WORLD_RANK", True), ("PMI_RANK", True), ("FOOTPLATE_RANK", False)]
+    )
+    def test_is_told_from_the_processes_of_mpi_itself(self, name: str, rank: bool) -> None:
+        assert mpi.is_rank([b"PATH=/bin", f"{name}=0".encode()]) == rank
 
     def test_a_rank_on_the_wrong_node_is_refused(self, tmp_path: Path) -> None:
         assert self.run(tmp_path, "true", rank=0).read_rank_end(0)[0] == 125
