@@ -152,7 +152,10 @@ def _holder(folder: NodeFolder) -> dict[str, Any]:
 def _removed(folder: NodeFolder) -> bool:
     if not folder.exists() or folder.read_exit() == 0:  # done and kept: FOOTPLATE_KEEP_WORK
         return True
-    held = folder.take_lock()
+    try:
+        held = folder.take_lock()
+    except FileNotFoundError:  # its agent removes it just now
+        return False
     if held is None:
         return False
     try:
