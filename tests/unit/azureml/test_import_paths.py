@@ -190,6 +190,14 @@ def test_importing_the_run_loads_nothing_of_the_server():
     assert not {"sqlalchemy", "fastapi", "pydantic", "uvicorn", "click", "rich", "psutil"} & set(done.stdout.split())
 
 
+def test_urllib_request_is_there_with_a_workspace_and_not_in_jobs():
+    """Of the five documents one fetches its data with it, after `import urllib` alone."""
+    code = "import sys, urllib; from azureml.core import {}; print('urllib.request' in sys.modules)"
+    for name, expected in (("Workspace", "True"), ("Run", "False")):
+        done = subprocess.run([sys.executable, "-c", code.format(name)], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == expected, name
+
+
 def test_telemetry_and_authentication_are_accepted():
     from azureml.core.authentication import ServicePrincipalAuthentication
     from azureml.telemetry import set_diagnostics_collection

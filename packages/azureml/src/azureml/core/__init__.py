@@ -22,7 +22,7 @@ _NAMES = {
     "ScriptRun": "footplate.sdk.script_run",
     "ScriptRunConfig": "footplate.sdk.script_run_config",
     "Webservice": "footplate.sdk.web_services",
-    "Workspace": "footplate.sdk.workspace",
+    "Workspace": "azureml.core.workspace",
     "get_run": "footplate.sdk.run",
 }
 _MODULES = (
