@@ -156,7 +156,7 @@ def test_the_lines_of_the_warning_name_the_same_data(workspace: Workspace, proje
         user_managed=True,
         script_params={
             "--all": store,
-            "--some": store.path("data").as_download("here"),
+            "--some": store.path("data").as_download("here", overwrite=True),
             "--named": named.as_named_input("digits").as_mount(),
             "--unnamed": unnamed.as_named_input("unnamed").as_download("there"),
             "--latest": "",

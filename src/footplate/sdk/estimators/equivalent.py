@@ -164,8 +164,12 @@ def _value(value: Any, otherwise: str) -> str:
     if isinstance(value, AbstractDatastore):
         value = value.as_mount()
     if isinstance(value, DataReference):
-        whole = value.path_on_datastore is None and value.data_reference_name == value.datastore.name
-        path = "" if whole else f".path({value.path_on_datastore!r}, {value.data_reference_name!r})"
+        plain = (value.path_on_datastore, value.data_reference_name, value.overwrite) == (
+            None,
+            value.datastore.name,
+            False,
+        )
+        path = "" if plain else f".path({value.path_on_datastore!r}, {value.data_reference_name!r})"
         return f"{_datastore(value.datastore.name)}{path}{_mode(value)}"
     if isinstance(value, DataPath) and value.datastore is not None:
         return f"DataPath({_datastore(value.datastore_name)}, {value.path_on_datastore!r})"
