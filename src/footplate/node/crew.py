@@ -22,6 +22,10 @@ from footplate.node.setting import Setting
 from footplate.node.workdir import NodeFolder
 
 _IDLE_LOOK_SECONDS = 5.0
+_LINGER_SECONDS = 30.0
+"""How long a rank that has raised may take to come to its end before the others wait for it in vain: a thread of its
+own, or a library that waits for the others at exit, may keep it for ever."""
+
 _DOUBT_SECONDS = 3.0
 """How long a rank that blames another may be wrong about who failed first: so long the other, which has left its group
 and is still on its way out, has to tell more."""
@@ -177,6 +181,13 @@ class Crew:
             return False
         return (self._folder.rank_exit_time(rank.number) or 0.0) < (cause.time or 0.0)
 
+    def _lingers(self, rank: ranks.Rank) -> bool:
+        """Whether a rank of several has long told of its failure, and is still there."""
+        told = self._folder.rank_exit_time(rank.number) if self._orders.processes > 1 else None
+        if told is None or time.time() - told < _LINGER_SECONDS:
+            return False
+        return bool(self._folder.read_rank_exit(rank.number).get("code"))
+
     def _seconds_of_doubt(self) -> float:
         return 0.0 if self._doubts_until is None else max(0.0, self._doubts_until - time.monotonic())
 
@@ -187,7 +198,7 @@ class Crew:
     def _first_of_ranks(self) -> Cause | None:
         found: list[tuple[float, Cause]] = []
         for rank in self._ranks:
-            if rank.ended is None:
+            if rank.ended is None and not self._lingers(rank):
                 continue
             note, log = self._folder.read_rank_exit(rank.number), os.path.join(self._folder.logs, rank.log)
             starved = causes.was_killed(rank, note) and causes.oom_kills() > self._oom_before
@@ -196,7 +207,7 @@ class Crew:
             if cause is not None:
                 # A rank may also fail after its script has ended well, long after it said so.
                 noted = self._folder.rank_exit_time(rank.number) if note.get("code") else None
-                found.append((causes.failed_at(cause, noted or rank.ended), cause))
+                found.append((causes.failed_at(cause, noted or rank.ended or time.time()), cause))
         tasks = {plan.rank: plan.task for plan in self._orders.ranks}
         return causes.first(found, self._orders.processes > 1, tasks) if found else None
 

@@ -321,6 +321,25 @@ def test_a_rank_that_fails_after_its_script_has_ended_did_not_fail_first(node: A
     assert (cause["rank"], cause["exception"]) == (1, "ValueError")
 
 
+def test_a_rank_that_has_raised_and_does_not_end_has_failed(node: Any) -> None:
+    """A thread keeps it for ever, and makes it look as if the exception were an hour old."""
+    node.script(
+        "import os, threading, time\n"
+        "def stay():\n"
+        "    note = os.environ['FOOTPLATE_EXITS'] + '/rank_1.json'\n"
+        "    while not os.path.exists(note): time.sleep(0.01)\n"
+        "    os.utime(note, (time.time() - 3600,) * 2)\n"
+        "    time.sleep(600)\n"
+        "if os.environ['RANK'] == '1':\n"
+        "    threading.Thread(target=stay).start()\n"
+        "    raise ValueError('it was me')\n"
+        "time.sleep(600)\n",
+        ranks=2, processes=2,
+    )  # fmt: skip
+    cause = node.run()
+    assert (cause["rank"], cause["message"]) == (1, "rank 1 on node 0: ValueError: it was me")
+
+
 def test_the_time_limit(node: Any) -> None:
     node.script("import time; print('on'); time.sleep(600)", max_seconds=0.4)
     cause = node.run()
