@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from footplate import Dataset, Experiment, OutputFileDatasetConfig, ScriptRunConfig, Workspace
+from footplate import Dataset, Datastore, Experiment, OutputFileDatasetConfig, ScriptRunConfig, Workspace
 
 
 @pytest.fixture
@@ -35,6 +35,19 @@ def test_add_list_show_download_verify(footplate: Any, pictures: Path) -> None:
     assert "as it was registered" in footplate("data", "verify", "pictures").stdout
     assert "no dataset 'nothing'" in footplate("data", "show", "nothing", code=1).stderr
     assert "no run has read" in footplate("data", "lineage", "pictures").stderr
+
+
+def test_a_table_shows_how_it_is_read(footplate: Any, project: Path) -> None:
+    workspace = Workspace.from_config()
+    (project / "day=1").mkdir()
+    (project / "day=1" / "a.tsv").write_text("when\tn\n2021-01-01\t5\n")
+    store = Datastore.register_folder(workspace, "here", str(project))
+    table = Dataset.Tabular.from_delimited_files((store, "day=*/a.tsv"), separator="\t", partition_format="day={d}/*")
+    table.with_timestamp_columns("when").take(1).register(workspace, "days")
+    shown = footplate("data", "show", "days").stdout
+    rows = dict(line.split(None, 1) for line in shown.splitlines() if line[0] != " " and len(line.split()) > 1)
+    assert rows["format"] == "delimited, separated by '\\t'" and rows["partitions"] == "day={d}/*"
+    assert (rows["columns"], rows["time"], rows["steps"]) == ("when (datetime), n (integer)", "when", "take")
 
 
 def test_a_run_shows_what_it_read_and_wrote(footplate: Any, pictures: Path) -> None:

@@ -285,6 +285,28 @@ json.dump(told, open("outputs/told.json", "w"))
 """
 
 
+def test_a_job_without_pandas_is_told_before_anything_is_read(workspace: Workspace, folder: Path, store: Any) -> None:
+    script = """
+import sys
+sys.modules["pandas"] = None
+from azureml.core import Run
+Run.get_context().input_datasets["people"].to_pandas_dataframe()
+"""
+    table = Dataset.Tabular.from_delimited_files((store, "titanic.csv"))
+    argument = table.as_named_input("people")
+    (folder / "titanic.csv").unlink()
+    Path("src").mkdir()
+    Path("src/script.py").write_text(script)
+    environment = Environment("here")
+    environment.python.user_managed_dependencies = True
+    environment.python.interpreter_path = sys.executable
+    run = Experiment(workspace, "tables").submit(
+        ScriptRunConfig("src", "script.py", ["--", argument], environment=environment)
+    )
+    run.wait_for_completion(raise_on_error=False)
+    assert "a DataFrame needs pandas, which is not installed here" in str(run.get_details()["error"])
+
+
 def test_in_a_run(workspace: Workspace, titanic: TabularDataset, project: Path) -> None:
     environment = Environment("here")
     environment.python.user_managed_dependencies = True

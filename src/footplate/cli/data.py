@@ -78,6 +78,7 @@ def show(dataset: str, workspace_name: str | None, as_json: bool) -> None:
             ("tags", tag_words(found["tags"])),
             ("id", found["id"]),
             ("from", "\n" + "\n".join(f"  {_source(s)}" for s in found["definition"]["sources"])),
+            *_table_words(found["definition"]),
             ("steps", ", ".join(step["do"] for step in found["definition"].get("steps", ()))),
             ("pinned", f"{counted(found['files'], 'file')}, {_size(found)}" if found["listing"] else "nothing"),
             ("files", "\n" + "\n".join(files) if files else None),
@@ -93,6 +94,22 @@ def _first_files(workspace: Workspace, dataset: dict[str, Any]) -> list[str]:
     lines = [f"  {item['name']}  {size(max(0, item['size']))}" for item in page]
     more = dataset["files"] - len(page)
     return [*lines, *([f"  … and {more} more"] if more > 0 else [])]
+
+
+def _table_words(definition: dict[str, Any]) -> list[tuple[str, str]]:
+    """How its files are read as a table; nothing of a dataset that is none."""
+    form: dict[str, Any] = definition.get("format") or {}
+    if not form:
+        return []
+    times: dict[str, str] = definition.get("timestamps") or {}
+    types: dict[str, Any] = {**(definition.get("inferred") or {}), **(definition.get("types") or {})}
+    return [
+        ("format", form["kind"] + (f", separated by {form['separator']!r}" if "separator" in form else "")),
+        ("query", form.get("query", "")),
+        ("partitions", form.get("partition_format", "")),
+        ("columns", ", ".join(f"{name} ({wanted['type']})" for name, wanted in types.items())),
+        ("time", ", ".join(times.values())),
+    ]
 
 
 def _source(source: dict[str, str]) -> str:

@@ -25,7 +25,7 @@ _MOST_DIGITS = 76  # of a decimal in a Parquet file
 
 def to_pandas(frame: Frame, out_of_range_datetime: str = "null") -> Any:
     """`out_of_range_datetime`: a time before 1677 or after 2262 becomes null, or with 'fail' an error."""
-    numpy, pandas = _libraries()
+    numpy, pandas = libraries()
     strict = out_of_range_datetime == "fail"
     arrays = [_array(numpy, pandas, column, frame.rows, strict) for column in frame.columns]
     # By position, so that columns of one name stay apart; the index tells the length where there is no column.
@@ -34,7 +34,7 @@ def to_pandas(frame: Frame, out_of_range_datetime: str = "null") -> Any:
     return made
 
 
-def _libraries() -> Any:
+def libraries() -> Any:
     """The user's own: Footplate's classes need neither."""
     try:
         return importlib.import_module("numpy"), importlib.import_module("pandas")
@@ -168,7 +168,7 @@ class _Kind(NamedTuple):
 
 def from_pandas(frame: Any, out: BinaryIO, rows_at_a_time: int = 100_000) -> None:
     """Write a DataFrame as a frame. Its index is left out; columns are called by the text of their names."""
-    numpy, pandas = _libraries()
+    numpy, pandas = libraries()
     if not isinstance(frame, pandas.DataFrame):
         raise UserErrorException(
             f"the dataframe is a {type(frame).__name__}", hint="give a pandas DataFrame, as in series.to_frame()"

@@ -15,7 +15,7 @@ from footplate.domain.expressions import apply, literal
 from footplate.domain.frames import Frame, read_frame
 from footplate.sdk import porter
 from footplate.sdk.data_access import store_spec
-from footplate.sdk.data_frame import to_pandas
+from footplate.sdk.data_frame import libraries, to_pandas
 from footplate.sdk.dataset_base import AbstractDataset
 from footplate.sdk.exceptions import (
     DatasetExecutionError,
@@ -58,6 +58,7 @@ class TabularDataset(AbstractDataset):
         for name, value in (("on_error", on_error), ("out_of_range_datetime", out_of_range_datetime)):
             if value not in ("null", "fail"):
                 raise UserErrorException(f"{name} is {value!r}", hint="use 'null' or 'fail'")
+        libraries()  # what is missing is told before everything is read
         frame, told = self._read(strict=on_error == "fail")
         for each in told:
             warnings.warn(each, UserWarning, stacklevel=2)

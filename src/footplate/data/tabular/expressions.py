@@ -29,6 +29,7 @@ _TEXT: dict[str, Callable[..., Any]] = {
     "contains": pc.match_substring,
 }
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_FEW = 8  # so many comparisons cost no more than a look into a set
 _NOTHING: Expression = {"value": None}
 Columns = Mapping[str, Any]
 
@@ -146,11 +147,27 @@ def _text(operation: str, operand: Expression, columns: Columns) -> Any:
 
 
 def _membership(operand: Expression, choices: Sequence[Any], columns: Columns) -> Any:
+    values = _comparable(_value(operand, columns))
+    known = [choice for choice in choices if choice is not None]
+    if len(known) > _FEW and not isinstance(values, pa.Scalar) and _are_of(values.type, known):
+        wide = pc.cast(values, pa.float64()) if pa.types.is_floating(values.type) else values
+        found = pc.is_in(wide, value_set=pa.array(known, wide.type))
+        missing = _compare_null("==", operand, columns) if len(known) < len(choices) else False
+        return pc.or_(found, missing)
     found = pc.and_(pc.is_null(_value(operand, columns)), pa.scalar(False))  # all false, as long as the column
     for choice in choices:
         constant = cast("Expression", choice) if isinstance(choice, dict) else {"value": choice}
         found = pc.or_(found, _compare("==", operand, constant, columns))
     return found
+
+
+def _are_of(kind: Any, choices: Sequence[Any]) -> bool:
+    """Whether all of them can be held against such a column at once."""
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return all(isinstance(choice, str) for choice in choices)
+    if pa.types.is_int64(kind):
+        return all(type(choice) is int and -(2**63) <= choice < 2**63 for choice in choices)
+    return pa.types.is_floating(kind) and all(type(choice) in (int, float) for choice in choices)
 
 
 def _value(expression: Expression, columns: Columns) -> Any:

@@ -58,6 +58,21 @@ def test_values(expression: dict[str, Any], expected: list[bool]) -> None:
     assert evaluate(expression, COLUMNS, 3).to_pylist() == expected
 
 
+@pytest.mark.parametrize("name", ["n", "t", "f", "f4", "kind", "money", "when", "b"])
+@pytest.mark.parametrize("null", [[], [None]])
+def test_membership_in_many_values_is_that_in_a_few(name: str, null: list[None]) -> None:
+    columns = {
+        **COLUMNS,
+        "f": pa.array([0.5, float("nan"), None]),
+        "f4": pa.array([0.5, 0.1, None], pa.float32()),
+    }
+    some = {"n": [2, 7], "f": [0.5, 3], "f4": [0.1, 0.5], "money": [1.5], "b": [True], "when": ["2020-01-01"]}
+    choices = [*some.get(name, ["ab", "x"]), *null]
+    few = evaluate(op("isin", field(name), choices), columns, 3)
+    assert evaluate(op("isin", field(name), choices * 10), columns, 3).equals(few)
+    assert few[2].as_py() is bool(null) and few.null_count == 0
+
+
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
