@@ -79,6 +79,21 @@ def test_a_folder_goes_to_the_default_datastore_and_back(workspace: Workspace, f
     assert (tmp_path / "again/mnist/train/a.txt").read_text() == "another"
 
 
+def test_links_to_folders_are_data_and_loops_of_them_end(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / "train").symlink_to(folder / "train")
+    (linked / "up").symlink_to(linked)
+    (linked / "self").symlink_to("self")
+    (linked / "nowhere").symlink_to("gone")
+    store = workspace.get_default_datastore()
+    store.upload(str(linked), "up", show_progress=False)
+    uploaded = Dataset.File.upload_directory(str(linked), (store, "directory"), show_progress=False)
+    in_place = Dataset.File.from_files((Datastore.register_folder(workspace, "linked", str(linked)), ""))
+    for dataset in (Dataset.File.from_files((store, "up")), uploaded, in_place):
+        assert dataset.to_path() == ["/train/a.txt", "/train/b.txt"]
+
+
 def test_a_download_counts_the_files_that_came(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
     store = workspace.get_default_datastore()
     store.upload(str(folder), "mnist")
@@ -191,6 +206,8 @@ def test_a_dataset_of_another_workspace_is_not_looked_for_in_this_one(
             use()
     with pytest.raises(UserErrorException, match="in this workspace"):
         Dataset.get_by_id(other, dataset.id)
+    with pytest.raises(UserErrorException, match="'a/b' is not a dataset name"):
+        Dataset.get_by_name(workspace, "a/b")
 
 
 def test_tags_listing_and_giving_up_a_name(workspace: Workspace, folder: Path) -> None:

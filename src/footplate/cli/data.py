@@ -158,7 +158,7 @@ def _path(workspace: Workspace, name: str, path: str, store: str | None) -> Any:
     # A folder for each upload: another version must not change what this one named.
     folder = f"datasets/{name}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(2).hex()}"
     if os.path.isdir(path):
-        if not blobs.files_below(path):
+        if not blobs.data_below(path):
             raise click.BadParameter(f"{path} has no files", param_hint="PATH")
         target.upload(path, folder)
         return target, folder

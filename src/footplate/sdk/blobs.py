@@ -142,6 +142,26 @@ def files_below(folder: str) -> List[Tuple[str, str]]:
     return sorted(found)
 
 
+def data_below(folder: str) -> List[Tuple[str, str]]:
+    """The same of a folder of data, where links to folders are followed, as they are in one that is a datastore."""
+    found: List[Tuple[str, str]] = []
+    _gather(folder, "", (), found)
+    return sorted(found)
+
+
+def _gather(folder: str, prefix: str, above: Tuple[Tuple[int, int], ...], found: List[Tuple[str, str]]) -> None:
+    info = os.stat(folder)
+    this = (info.st_dev, info.st_ino)
+    if this in above:  # a link that leads up
+        return
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if os.path.isdir(path):
+            _gather(path, f"{prefix}{name}/", (*above, this), found)
+        elif os.path.isfile(path):
+            found.append((prefix + name, path))
+
+
 def in_parallel(work: Callable[[T], None], items: Sequence[T]) -> None:
     """Do `work` for every item, a few at a time; the first error ends it."""
     waiting = list(reversed(items))

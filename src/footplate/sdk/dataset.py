@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple, Type, Union
 
 from footplate.domain.codec import from_json
-from footplate.domain.datasets import DatasetView
+from footplate.domain.datasets import DatasetView, check_dataset_name
 from footplate.domain.names import matches
 from footplate.sdk import blobs, porter
 from footplate.sdk.data_access import store_spec, stores_of
@@ -55,7 +55,7 @@ class FileDatasetFactory:
             raise UserErrorException(f"target is {target!r}", hint="give (datastore, 'path/on/datastore')")
         if not os.path.isdir(folder):
             raise UserErrorException(f"there is no folder {src_dir!r} to upload")
-        files = [(file, name) for name, file in blobs.files_below(folder) if not pattern or matches(pattern, name)]
+        files = [(file, name) for name, file in blobs.data_below(folder) if not pattern or matches(pattern, name)]
         if not files:
             raise UserErrorException(f"{src_dir!r} has no files{f' that match {pattern!r}' if pattern else ''}")
         arguments = {
@@ -79,6 +79,8 @@ class Dataset:
     @staticmethod
     def get_by_name(workspace: Workspace, name: str, version: Union[int, str] = "latest") -> Any:
         """A name or version that is not there is a UserErrorException."""
+        with porter.refusing():
+            check_dataset_name(name)
         wanted = "latest" if version in (None, "latest") else version
         path = f"/workspaces/{workspace.id}/datasets/{name}/{wanted}"
         return dataset_of(workspace, from_json(DatasetView, workspace.session.get(path, kinds=KINDS)))

@@ -53,7 +53,7 @@ class AbstractDatastore:
         if not os.path.isdir(folder):
             hint = "upload files with upload_files" if os.path.isfile(folder) else f"its whole path would be {folder}"
             raise UserErrorException(f"there is no folder {src_dir!r} to upload", hint=hint)
-        self._upload([(path, name) for name, path in blobs.files_below(folder)], target_path, overwrite, show_progress)
+        self._upload([(path, name) for name, path in blobs.data_below(folder)], target_path, overwrite, show_progress)
         return self.path(target_path)
 
     def upload_files(
