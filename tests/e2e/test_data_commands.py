@@ -70,6 +70,10 @@ def test_a_store_is_added_looked_into_and_verified(footplate: Any, pictures: Pat
     seen = footplate.json("datastore", "ls", "raw")
     assert (seen["folders"], [file["path"] for file in seen["files"]]) == (["more"], ["a.txt", "b.txt"])
     assert "more/" in footplate("datastore", "ls", "raw").stdout
+    assert [file["path"] for file in footplate.json("datastore", "ls", "raw", "more/a.txt")["files"]] == ["more/a.txt"]
+    (pictures / "empty").mkdir()
+    assert footplate.json("datastore", "ls", "raw", "empty") == {"folders": [], "files": []}
+    assert "nothing/here" in footplate("datastore", "ls", "raw", "nothing/here", code=1).stderr
     footplate("data", "add", "texts", "raw:*.txt")
     (pictures / "a.txt").write_text("changed")
     changed = footplate("data", "verify", "texts", code=1)
@@ -98,6 +102,21 @@ def test_the_token_of_the_server_is_not_taken_for_that_of_a_web_site(footplate: 
     asked = footplate("datastore", "add", "site", "https://host/x", *options, FOOTPLATE_TOKEN="of-the-server", code=1)
     assert "hint: set FOOTPLATE_STORE_TOKEN" in asked.stderr
     assert "site" not in footplate("datastore", "list").stdout
+
+
+@pytest.mark.parametrize(
+    ("place", "field"),
+    [
+        ("s3://me:hush-hush@bucket/x", ""),
+        ("s3://bucket/x?key=hush-hush", ""),
+        ("https://me:hush-hush@host/x", ""),
+        ("s3://bucket", "secret_access_key=hush-hush"),
+        ("s3://bucket", "sas=hush-hush"),
+    ],
+)
+def test_secrets_on_the_command_line_are_refused_and_not_repeated(footplate: Any, place: str, field: str) -> None:
+    said = footplate("datastore", "add", "x", place, *(["--credential", field] if field else []), code=1)
+    assert "hint: " in said.stderr and "hush" not in said.stderr + said.stdout
 
 
 @pytest.mark.parametrize("place", ["ftp://x/y", "/no/such/folder"])

@@ -13,7 +13,7 @@ from footplate.cli.console import ago, emit, say, size
 from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
-from footplate.domain.data import Entry, StoreSpec
+from footplate.domain.data import Entry, StoreSpec, credential_fields
 from footplate.errors import InvalidInput
 from footplate.sdk import datastore as datastores
 from footplate.sdk import porter
@@ -88,7 +88,8 @@ def add(
       azure://account/container        key, or sas
       https://host/path                token, or username and password
     """
-    spec = StoreSpec(*parse_place(place, options["endpoint"], options["region"]), _ask_for(fields)).check()
+    kind, location = parse_place(place, options["endpoint"], options["region"])
+    spec = StoreSpec(kind, location, _ask_for(kind, fields)).check()
     workspace = open_workspace(workspace_name)
     unseen = options["no_check"] or spec.kind == "http"
     made = datastores.register(
@@ -106,6 +107,11 @@ def parse_place(place: str, endpoint: str | None = None, region: str | None = No
     """The kind of a store and its location, from the way that people write places."""
     parts = urlsplit(place)
     path = parts.path.strip("/")
+    if parts.scheme and ("@" in parts.netloc or parts.query or parts.fragment):
+        raise InvalidInput(
+            "PLACE was given with a user, a password or a query in it",
+            "leave them out, and give secrets with --credential FIELD, which are kept encrypted",
+        )
     if parts.scheme in ("s3", "gs"):
         kind = "s3" if parts.scheme == "s3" else "gcs"
         wanted = {"bucket": parts.netloc, "prefix": path, "endpoint": endpoint, "region": region}
@@ -125,10 +131,17 @@ def parse_place(place: str, endpoint: str | None = None, region: str | None = No
     return kind, {key: value for key, value in wanted.items() if value}
 
 
-def _ask_for(fields: tuple[str, ...]) -> dict[str, str]:
+def _ask_for(kind: str, fields: tuple[str, ...]) -> dict[str, str]:
     """Never from the command line itself, which other users of the machine can read."""
     found: dict[str, str] = {}
+    known = credential_fields(kind)
     for field in fields:
+        if field not in known:  # a value that somebody wrote there all the same is not repeated
+            name = field.partition("=")[0]
+            raise InvalidInput(
+                f"{name!r} was given with a value" if name in known else f"a {kind} store has no credential {name!r}",
+                f"name fields alone, of {', '.join(known) or 'which there are none'}; they are asked for",
+            )
         variable = f"FOOTPLATE_STORE_{field.upper()}"  # FOOTPLATE_TOKEN is the server's
         value = os.environ.get(variable)
         if value is None and not sys.stdin.isatty():

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from footplate.content.listing import Listing, write_listing
 from footplate.data import changes, present, transfer
-from footplate.data.base import Progress, Report, Store
+from footplate.data.base import Children, Progress, Report, Store
 from footplate.data.cache import cache_at
 from footplate.data.resolve import WEB, resolve, web_store
 from footplate.data.stores import find_beginning, open_store
@@ -40,7 +40,11 @@ def check(store: Mapping[str, Any]) -> None:
 
 
 def children(store: Mapping[str, Any], folder: str) -> dict[str, Any]:
-    found = _open(store).children(folder)
+    """What lies in a folder, or the file of that name; NotFound when there is neither."""
+    opened, name = _open(store), clean_folder(folder)
+    found = opened.children(name)
+    if name and not any(found) and not (opened.folder and (opened.folder / name).is_dir()):
+        found = Children([], [opened.stat(name)])
     return {"folders": sorted(found.folders), "files": [list(entry) for entry in sorted(found.files)]}
 
 

@@ -47,7 +47,7 @@ class Datastores:
             elif not self._database.insert_new(connection, datastores, **row) and not self._is(view, credentials):
                 raise Conflict(
                     f"datastore {view.name!r} exists and is another one",
-                    "choose another name, or give overwrite=True to replace it",
+                    "choose another name, or replace it: overwrite=True, --overwrite",
                 )
         return self.get(view.workspace, view.name)
 
