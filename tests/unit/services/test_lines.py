@@ -61,6 +61,8 @@ def test_who_waits_for_a_gpu_has_no_node_and_a_run_without_goes_first(house: Hou
     house.submit("wants", gpus=ONE, target="a")
     reason(house, "wants", "it needs 1 GPU and 2 of 2 are used by has")
     assert house.status("wants") == "Queued"
+    waiting = house.services.runs.view("wants").waiting
+    assert waiting is not None and (waiting.nodes, waiting.gpus) == (1, 1)
     begin(house, "plain", NONE)
     end_ranks(house, "has")
     reason(house, "wants", "2 of 2 nodes of 'a' are busy")
