@@ -54,6 +54,23 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 workspace_option = click.option(
     "-w", "--workspace", "workspace_name", metavar="NAME", help="The workspace, if not the one of this folder."
 )
+tags_option = click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
+tag_filter_option = click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="KEY[=VALUE]",
+    help="Only those with this tag; repeatable. %3D is = in a key.",
+)
+folder_option = click.option(
+    "--to", "folder", default=".", show_default="this folder", type=click.Path(file_okay=False), help="Where to write."
+)
+wait_option = click.option(
+    "--wait/--no-wait", help="Wait for the end; the exit code is the run's.  [default: --no-wait]"
+)
+stream_option = click.option(
+    "--stream/--no-stream", default=True, show_default=True, help="With --wait: show the log as it grows."
+)
 run_argument = click.argument("run_id", metavar="RUN", shell_complete=names_of("runs"))
 
 
@@ -150,6 +167,14 @@ def list_runs(workspace: Workspace, limit: int, **query: Any) -> Iterable[RunVie
     asked = {"parent": "any", **query, "limit": min(limit, 1000)}
     items = workspace.session.items(f"/workspaces/{workspace.id}/runs", asked)
     return (from_json(RunView, item) for item in itertools.islice(items, limit))
+
+
+def parse_version(text: str) -> tuple[str, int | None]:
+    """The name and the version that `NAME` or `NAME:VERSION` has."""
+    name, colon, version = text.partition(":")
+    if colon and not version.isdigit():
+        raise click.BadParameter(f"{version!r} is not a version", param_hint="NAME:VERSION")
+    return name, int(version) if colon else None
 
 
 def parse_pairs(values: Iterable[str], option: str) -> dict[str, str]:

@@ -9,7 +9,17 @@ from typing import Any
 import click
 
 from footplate.cli.console import ago, counted, emit, pairs, say, size, tag_words, when
-from footplate.cli.context import json_option, names_of, open_workspace, parse_pairs, workspace_option
+from footplate.cli.context import (
+    folder_option,
+    json_option,
+    names_of,
+    open_workspace,
+    parse_pairs,
+    parse_version,
+    tag_filter_option,
+    tags_option,
+    workspace_option,
+)
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
 from footplate.sdk import blobs, porter
@@ -31,7 +41,7 @@ def data() -> None:
 
 @data.command("list")
 @click.option("--name", metavar="NAME", help="All versions of this dataset.")
-@click.option("--tag", "tags", multiple=True, metavar="KEY[=VALUE]", help="Only those with this tag; repeatable.")
+@tag_filter_option
 @click.option("--all", "every", is_flag=True, help="Every version, not only the newest.")
 @workspace_option
 @json_option
@@ -77,7 +87,7 @@ def show(dataset: str, workspace_name: str | None, as_json: bool) -> None:
             ("written by", found["run"]),
             ("tags", tag_words(found["tags"])),
             ("id", found["id"]),
-            ("from", "\n" + "\n".join(f"  {_source(s)}" for s in found["definition"]["sources"])),
+            ("from", "\n" + "\n".join(_source(s) for s in found["definition"]["sources"])),
             *_table_words(found["definition"]),
             ("steps", ", ".join(step["do"] for step in found["definition"].get("steps", ()))),
             ("pinned", f"{counted(found['files'], 'file')}, {_size(found)}" if found["listing"] else "nothing"),
@@ -91,9 +101,9 @@ def _first_files(workspace: Workspace, dataset: dict[str, Any]) -> list[str]:
         return []
     path = f"/workspaces/{workspace.id}/dataset-ids/{dataset['id']}/files"
     page = workspace.session.get(path, {"limit": _SHOWN})["items"]
-    lines = [f"  {item['name']}  {size(max(0, item['size']))}" for item in page]
+    lines = [f"{item['name']}  {size(max(0, item['size']))}" for item in page]
     more = dataset["files"] - len(page)
-    return [*lines, *([f"  … and {more} more"] if more > 0 else [])]
+    return [*lines, *([f"… and {more} more"] if more > 0 else [])]
 
 
 def _table_words(definition: dict[str, Any]) -> list[tuple[str, str]]:
@@ -120,7 +130,7 @@ def _source(source: dict[str, str]) -> str:
 @click.argument("name")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--datastore", "store", metavar="NAME", help="Where files of this machine go; else the default.")
-@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
+@tags_option
 @click.option("--description", metavar="TEXT")
 @workspace_option
 @json_option
@@ -170,7 +180,7 @@ def _path(workspace: Workspace, name: str, path: str, store: str | None) -> Any:
 
 @data.command()
 @dataset_argument
-@click.option("--to", "folder", default=".", show_default="this folder", type=click.Path(file_okay=False))
+@folder_option
 @click.option("--overwrite", is_flag=True, help="Write over files that are there.")
 @workspace_option
 @json_option
@@ -250,20 +260,13 @@ def cache(clear: bool, keep: float | None, as_json: bool) -> None:
     )
 
 
-def _parse(dataset: str) -> tuple[str, int | None]:
-    name, colon, version = dataset.partition(":")
-    if colon and not version.isdigit():
-        raise click.BadParameter(f"{version!r} is not a version", param_hint="NAME:VERSION")
-    return name, int(version) if colon else None
-
-
 def _open(workspace: Workspace, dataset: str) -> Any:
-    name, version = _parse(dataset)
+    name, version = parse_version(dataset)
     return Dataset.get_by_name(workspace, name, version or "latest")
 
 
 def _read(workspace: Workspace, dataset: str) -> dict[str, Any]:
-    name, version = _parse(dataset)
+    name, version = parse_version(dataset)
     return workspace.session.get(f"/workspaces/{workspace.id}/datasets/{name}/{version or 'latest'}")
 
 

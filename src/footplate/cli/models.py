@@ -9,7 +9,18 @@ from typing import Any
 import click
 
 from footplate.cli.console import ago, emit, pairs, say, size, tag_words, when
-from footplate.cli.context import find_run, json_option, names_of, open_workspace, parse_pairs, workspace_option
+from footplate.cli.context import (
+    find_run,
+    folder_option,
+    json_option,
+    names_of,
+    open_workspace,
+    parse_pairs,
+    parse_version,
+    tag_filter_option,
+    tags_option,
+    workspace_option,
+)
 from footplate.cli.live import working
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
@@ -29,13 +40,7 @@ def models() -> None:
 
 @models.command("list")
 @click.option("--name", metavar="NAME", help="Only versions of this model.")
-@click.option(
-    "--tag",
-    "tags",
-    multiple=True,
-    metavar="KEY[=VALUE]",
-    help="Only models with this tag; repeatable. %3D is = in a key.",
-)
+@tag_filter_option
 @click.option("--latest", is_flag=True, help="Only the newest version of each.")
 @workspace_option
 @json_option
@@ -79,7 +84,7 @@ def show(model: str, workspace_name: str | None, as_json: bool) -> None:
             ("run", found["run"]),
             ("tags", tag_words(found["tags"])),
             ("properties", tag_words(found["properties"])),
-            ("files", "\n" + "\n".join(f"  {f['path']}  {size(f['size'])}" for f in found["files"])),
+            ("files", "\n" + "\n".join(f"{f['path']}  {size(f['size'])}" for f in found["files"])),
         ]
     )
 
@@ -94,7 +99,7 @@ def show(model: str, workspace_name: str | None, as_json: bool) -> None:
     shell_complete=names_of("runs"),
     help="PATH is a file or folder of this run, not of this machine.",
 )
-@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
+@tags_option
 @click.option("--description", metavar="TEXT")
 @click.option("--framework", metavar="NAME", help="e.g. ScikitLearn, Onnx, PyTorch, TensorFlow, Custom")
 @click.option("--framework-version", metavar="VERSION")
@@ -122,7 +127,7 @@ def register(name: str, path: str, run_id: str | None, workspace_name: str | Non
 
 @models.command()
 @model_argument
-@click.option("--to", "folder", default=".", show_default="this folder", type=click.Path(file_okay=False))
+@folder_option
 @click.option("--overwrite", is_flag=True, help="Write over files that are there.")
 @workspace_option
 @json_option
@@ -142,26 +147,19 @@ def download(model: str, folder: str, overwrite: bool, workspace_name: str | Non
 @workspace_option
 def delete(model: str, workspace_name: str | None) -> None:
     """Delete one version of a model."""
-    if _parse(model)[1] is None:
+    if parse_version(model)[1] is None:
         raise click.BadParameter(f"{model!r} names no version", param_hint="NAME:VERSION")
     _open(open_workspace(workspace_name), model).delete()
     say(f"{model} is deleted")
 
 
-def _parse(model: str) -> tuple[str, int | None]:
-    name, colon, version = model.partition(":")
-    if colon and not version.isdigit():
-        raise click.BadParameter(f"{version!r} is not a version", param_hint="NAME:VERSION")
-    return name, int(version) if colon else None
-
-
 def _open(workspace: Workspace, model: str) -> Model:
-    name, version = _parse(model)
+    name, version = parse_version(model)
     return Model(workspace, name, version=version)
 
 
 def _read(workspace: Workspace, model: str) -> dict[str, Any]:
-    name, version = _parse(model)
+    name, version = parse_version(model)
     return workspace.session.get(f"/workspaces/{workspace.id}/models/{name}/{version or 'latest'}")
 
 

@@ -10,7 +10,17 @@ from typing import Any
 import click
 
 from footplate.cli.console import emit, say
-from footplate.cli.context import json_option, names_of, open_workspace, parse_pairs, read_run, workspace_option
+from footplate.cli.context import (
+    json_option,
+    names_of,
+    open_workspace,
+    parse_pairs,
+    read_run,
+    stream_option,
+    tags_option,
+    wait_option,
+    workspace_option,
+)
 from footplate.cli.follow import CANCELED, exit_code, follow
 from footplate.cli.live import working
 from footplate.domain.codec import to_json
@@ -57,12 +67,12 @@ Exit code: 0 when the run was submitted. With --wait, the outcome of the run:
 @click.option("--env", "variables", multiple=True, metavar="KEY=VALUE", help="An environment variable; repeatable.")
 @click.option("--env-file", type=click.Path(exists=True, dir_okay=False), help="Variables, one KEY=VALUE a line.")
 @click.option("--name", metavar="TEXT", help="A name to show for the run.")
-@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
+@tags_option
 @click.option("--timeout", type=float, metavar="SECONDS", help="End the run, as failed, after so long.")
 @click.option("--gpus", type=click.IntRange(0), metavar="N", help="GPUs to have alone.  [default: one, if it is free]")
 @click.option("--attempts", type=click.IntRange(1), default=1, metavar="N", help="Starts in all, if nodes are lost.")
-@click.option("--wait/--no-wait", help="Wait for the end; the exit code is the run's.  [default: --no-wait]")
-@click.option("--stream/--no-stream", default=True, show_default=True, help="With --wait: show the log as it grows.")
+@wait_option
+@stream_option
 @workspace_option
 @json_option
 def run(

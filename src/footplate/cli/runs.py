@@ -14,12 +14,17 @@ from footplate.cli.console import ago, counted, duration, emit, number, pairs, s
 from footplate.cli.context import (
     find_run,
     find_view,
+    folder_option,
     json_option,
     names_of,
     open_workspace,
     parse_pairs,
     read_run,
     run_argument,
+    stream_option,
+    tag_filter_option,
+    tags_option,
+    wait_option,
     workspace_option,
 )
 from footplate.cli.follow import INTERACTIVE_LOG, exit_code, follow
@@ -56,13 +61,7 @@ def runs() -> None:
 @click.option(
     "-s", "--status", multiple=True, type=click.Choice(STATUSES, case_sensitive=False), help="Only these; repeatable."
 )
-@click.option(
-    "--tag",
-    "tags",
-    multiple=True,
-    metavar="KEY[=VALUE]",
-    help="Only runs with this tag; repeatable. %3D is = in a key.",
-)
+@tag_filter_option
 @click.option("--sort", metavar="METRIC", help="By the last value of a metric, best first.  [default: by time]")
 @click.option("--ascending", is_flag=True, help="The oldest, or the smallest, first.")
 @click.option("--children", is_flag=True, help="Children of other runs too.")
@@ -248,7 +247,7 @@ def files(run_id: str, prefix: str, workspace_name: str | None, as_json: bool) -
 @runs.command()
 @run_argument
 @click.argument("paths", nargs=-1)
-@click.option("--to", "folder", default=".", show_default="this folder", type=click.Path(file_okay=False))
+@folder_option
 @workspace_option
 @json_option
 def download(run_id: str, paths: tuple[str, ...], folder: str, workspace_name: str | None, as_json: bool) -> None:
@@ -337,9 +336,9 @@ def stacks(run_id: str, rank: int | None, timeout: float, workspace_name: str | 
 @runs.command()
 @run_argument
 @click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS...]")
-@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
-@click.option("--wait/--no-wait", help="Wait for the end; the exit code is the run's.  [default: --no-wait]")
-@click.option("--stream/--no-stream", default=True, show_default=True, help="With --wait: show the log as it grows.")
+@tags_option
+@wait_option
+@stream_option
 @workspace_option
 @json_option
 def rerun(
