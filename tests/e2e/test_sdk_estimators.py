@@ -73,6 +73,24 @@ def test_the_run_configuration_is_what_is_submitted(workspace: Workspace, projec
     assert run.get_metrics() == {"arguments": ["--lr", "0.5", "--verbose", "--epochs", "3"], "greeting": "good morning"}
 
 
+def test_an_environment_that_was_edited_or_replaced_counts(workspace: Workspace, project: Path):
+    made = TensorFlow("source", compute_target="local", entry_script="train.py", framework_version="2.2")
+
+    def submitted() -> Environment:
+        return script_run_config(workspace, made).run_config.environment
+
+    made.conda_dependencies.add_pip_package("tqdm")
+    made.run_config.environment.docker.base_dockerfile = "FROM scratch"
+    packages = list(submitted().python.conda_dependencies.pip_packages)
+    assert "tqdm" in packages and any(package.startswith("tensorflow") for package in packages)
+    assert submitted().docker.base_dockerfile == "FROM scratch"
+    made.run_config.environment.python.user_managed_dependencies = True
+    assert submitted().python.user_managed_dependencies
+    made.run_config.environment = Environment("mine")
+    assert submitted().name == "mine"
+    assert list(submitted().python.conda_dependencies.pip_packages) == ["azureml-defaults"]
+
+
 def test_other_options_of_a_submission_are_refused(workspace: Workspace, project: Path):
     with pytest.raises(TrainingException, match="run_id"):
         Experiment(workspace, "estimators").submit(estimator(project), run_id="mine")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
 from footplate.sdk.conda_dependencies import DEFAULT_PIP_PACKAGES, CondaDependencies, package_name
 from footplate.sdk.environment import Environment
 from footplate.sdk.environment_files import requirement_lines
-from footplate.sdk.environment_sections import registry_from
+from footplate.sdk.environment_sections import DockerSection, registry_from
 from footplate.sdk.exceptions import TrainingException, UserErrorException
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def on_top_of(workspace: Workspace, curated: str, own: Environment) -> Environme
         theirs.add_channel(channel)
     untouched = Environment(own.name).environment_variables.items()  # every new environment has an example
     made.environment_variables.update(dict(own.environment_variables.items() - untouched))
-    if own.docker.enabled or own.docker.shm_size != made.docker.shm_size:
+    if repr(own.docker) != repr(DockerSection()):
         made.docker = own.docker
     return made
 

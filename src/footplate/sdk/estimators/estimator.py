@@ -108,7 +108,8 @@ class Estimator:
             shm_size=shm_size,
             variables=environment_variables,
         )
-        self.run_config.needs_gpus = use_gpu
+        self._described = config.environment
+        config.needs_gpus = use_gpu
         self._distribute(node_count, process_count_per_node, distributed_backend, distributed_training, workers)
         _warn_deprecated(self, script_params or {})
 
@@ -144,6 +145,14 @@ class Estimator:
         """The packages, to be added to."""
         return self.run_config.environment.python.conda_dependencies
 
+    def whole_environment(self, workspace: Workspace) -> Environment:
+        """With the framework's packages, unless it was replaced by one of its own, or is the user's to manage."""
+        own = self.run_config.environment
+        described = own is self._described and not own.python.user_managed_dependencies
+        if self.curated_environment is None or not described:
+            return copy.deepcopy(own)
+        return environments.on_top_of(workspace, self.curated_environment, own)
+
     def __repr__(self) -> str:
         script = self.run_config.script
         return f"{type(self).__name__}(source_directory={self.source_directory!r}, entry_script={script!r})"
@@ -161,8 +170,7 @@ def script_run_config(
     config = copy.deepcopy(estimator.run_config)
     if script_params is not None:
         config.arguments = arguments(script_params)
-    if estimator.curated_environment is not None:
-        config.environment = environments.on_top_of(workspace, estimator.curated_environment, config.environment)
+    config.environment = estimator.whole_environment(workspace)
     if source_directory_data_store is not None:
         config.source_directory_data_store = _datastore_name(source_directory_data_store)
     add_inputs(config, brought)
