@@ -299,6 +299,8 @@ def test_a_team_server_asks_for_its_token(bare: Any, home: Path, tmp_path: Path)
     bare("init", "--server", url, "--name", "vision", **known)
     bare.write("s.py", "print('from afar')")
     assert bare("run", "s.py", "--wait", **known).stdout == "from afar\n"
+    assert f"ok    server      {url}, version " in bare("doctor", **known).stdout
+    assert "fail  server" in bare("doctor", code=1, **elsewhere, FOOTPLATE_TOKEN="another").stdout
     assert token not in (bare.folder / ".azureml" / "config.json").read_text()
     assert not (tmp_path / "elsewhere" / "server.json").exists(), "no server of its own was started"
     serving.terminate()

@@ -19,9 +19,12 @@ import click
 
 from footplate.cli.console import counted, emit, say, size, word
 from footplate.cli.context import json_option
+from footplate.client import connect
 from footplate.client import home as homes
 from footplate.client.launcher import ensure_server, server_status
 from footplate.errors import FootplateError
+from footplate.sdk import config
+from footplate.sdk.exceptions import UserErrorException
 
 LITTLE_SPACE = 1 << 30
 EXTRAS = {
@@ -48,8 +51,8 @@ class Finding:
 def doctor(as_json: bool) -> int:
     """Check that everything Footplate needs is in order.
 
-    One line for each check: ok, warn or fail, with a hint. The exit code is 1 if one of them is `fail`. The server is
-    started if it does not run.
+    One line for each check: ok, warn or fail, with a hint. The exit code is 1 if one of them is `fail`. The server of
+    the home folder is started if it does not run; where this folder belongs to another server, that one is asked.
     """
     findings = [_examine(name, check) for name, check in CHECKS.items()]
     if as_json:
@@ -113,6 +116,11 @@ def check_socket() -> Finding:
 
 
 def check_server() -> Finding:
+    elsewhere = _server_elsewhere()
+    if elsewhere:
+        about = connect(endpoint=elsewhere).get("/server")
+        words = f"{elsewhere}, version {about['version']}, {counted(about['active_runs'], 'active run')}"
+        return Finding("server", "ok", words)
     home = str(_home())
     ensure_server(home)
     status = server_status(home)
@@ -123,6 +131,15 @@ def check_server() -> Finding:
         "ok",
         f"version {status['version']}, pid {status['pid']}, {counted(status['active_runs'], 'active run')}",
     )
+
+
+def _server_elsewhere() -> str | None:
+    """The team's, if this folder or a variable names one; without a folder that belongs to a workspace, none does."""
+    try:
+        named = config.read(config.find()).server
+    except UserErrorException:
+        named = None
+    return named or os.environ.get("FOOTPLATE_ENDPOINT")
 
 
 def check_database() -> Finding:
