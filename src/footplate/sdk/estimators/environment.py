@@ -96,8 +96,9 @@ def on_top_of(workspace: Workspace, curated: str, own: Environment) -> Environme
         theirs.set_pip_option(option)
     for channel in ours.conda_channels:
         theirs.add_channel(channel)
-    untouched = Environment(own.name).environment_variables.items()  # every new environment has an example
-    made.environment_variables.update(dict(own.environment_variables.items() - untouched))
+    untouched = Environment(own.name).environment_variables  # every new environment has an example
+    added = {name: value for name, value in own.environment_variables.items() if untouched.get(name) != value}
+    made.environment_variables.update(added)
     if repr(own.docker) != repr(DockerSection()):
         made.docker = own.docker
     return made
