@@ -100,7 +100,20 @@ def _quick_datetime(values: Any, wanted: Json) -> Any:
     if len(formats) > 1 or "%f" in formats[0] or "%z" in formats[0].lower():
         return None
     found = pc.strptime(values, format=formats[0], unit="us", error_is_null=True)
-    return found if found.null_count == values.null_count else None
+    return found if found.null_count == values.null_count and not _rolled_over(values, found, wanted) else None
+
+
+def _rolled_over(values: Any, found: Any, wanted: Json) -> bool:
+    """Whether strptime has made the 1st of March of a 30th of February, or a minute of a sixtieth second."""
+    early = pc.less_equal(pc.day(found), 3)
+    if any(clock in wanted["formats"][0] for clock in ("%S", "%T", "%r", "%X", "%c")):
+        early = pc.or_(early, pc.less_equal(pc.second(found), 1))
+    texts, times = values.filter(early), found.filter(early)
+    back = pc.strftime(pc.cast(times, pa.timestamp("s")), format=wanted["formats"][0], locale="C")
+    unlike = pc.not_equal(back, texts)  # most are not: `1/2/2020` is the same day as `01/02/2020`
+    if not pc.any(unlike).as_py():
+        return False
+    return not _by_value(texts.filter(unlike), wanted).values.equals(times.filter(unlike))
 
 
 def _no_quick_way(values: Any, wanted: Json) -> Any:

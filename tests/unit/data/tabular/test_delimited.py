@@ -90,6 +90,19 @@ def test_dates_with_the_day_first_are_read_so(tmp_path: Path) -> None:
     assert [row["d"] for row in rows(table)] == [datetime(2020, 12, 31), datetime(2020, 2, 1)]
 
 
+def test_times_that_cannot_be_are_not_made_others(tmp_path: Path) -> None:
+    text = "d,t\n30/02/2020,01/01/2020 23:59:60\n1/3/2020,02/01/2020 00:00:00\n,\n"
+    types = {
+        "d": {"type": "datetime", "formats": ["%d/%m/%Y"]},
+        "t": {"type": "datetime", "formats": ["%d/%m/%Y %H:%M:%S"]},
+    }
+    report = Report()
+    found = rows(Table(delimited(types=types), [written(tmp_path, "a.csv", text)]), report)
+    assert [row["d"] for row in found] == [None, datetime(2020, 3, 1), None]
+    assert [row["t"] for row in found] == [None, datetime(2020, 1, 2), None]
+    assert ["1 value is not a time" in line for line in report.warnings()] == [True, True]
+
+
 def test_zones_become_utc(tmp_path: Path) -> None:
     table = Table(delimited(), [written(tmp_path, "d.csv", "d\n2020-01-01T10:00:00+02:00\n2020-01-01T10:00:00Z\n")])
     assert [row["d"].hour for row in rows(table)] == [8, 10]
