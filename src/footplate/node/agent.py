@@ -7,7 +7,6 @@ which fetches the orders. On one machine the process is forked from one that has
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import signal
 import threading
@@ -15,7 +14,6 @@ import time
 import traceback
 from typing import TYPE_CHECKING
 
-from footplate import environments
 from footplate.client.launcher import revive_server
 from footplate.client.transport import Transport
 from footplate.domain import gpus
@@ -24,7 +22,7 @@ from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
 from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
 from footplate.lazy import Deferred
-from footplate.node import containers, gang, machine, outputs, prepare, salvage, sampler, setting, stacks, tree
+from footplate.node import containers, gang, machine, outputs, prepare, salvage, setting, stacks, tree
 from footplate.node.courier import Courier
 from footplate.node.crew import Crew
 from footplate.node.leases import Leases
@@ -34,7 +32,7 @@ from footplate.node.options import Options
 from footplate.node.ports import HeldPorts, own_address
 from footplate.node.sampler import Sampler
 from footplate.node.sync import Shipper
-from footplate.node.workdir import NodeFolder, is_full, see_installed_packages
+from footplate.node.workdir import NodeFolder, is_full
 
 if TYPE_CHECKING:
     from footplate.node import data
@@ -82,15 +80,6 @@ def main(arguments: list[str]) -> int:
             with contextlib.suppress(OSError):  # without it the agent counts as killed, and is started again
                 folder.write_exit(code)
     return code
-
-
-def preload() -> None:
-    """Load what is otherwise loaded later: for a process that agents are forked from."""
-    sampler.preload()
-    see_installed_packages()
-    importlib.import_module("footplate.node.data")  # each run on data would wait 10 to 16 ms for it
-    for name in environments.names():
-        environments.load(name)
 
 
 class Agent:

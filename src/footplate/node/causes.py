@@ -11,6 +11,7 @@ from typing import Any
 
 from footplate.domain.blame import blames_another, is_no_consequence
 from footplate.domain.records import Cause
+from footplate.domain.states import NODE_LOST
 from footplate.node.ranks import Rank
 
 LAST_LINES = 20
@@ -59,6 +60,9 @@ def of_rank(
             traceback=note.get("traceback"),
             **common,
         )
+    if code is None and not rank.pid and not os.path.exists(log):
+        hint = "see whether somebody ended the agent or the machine ran out of memory"
+        return Cause(NODE_LOST, "was not started: the node agent died while it started the ranks", hint, **common)
     if code is None:
         hint = "its last lines may tell more; the node agent was killed while it ran"
         return Cause("unknown_exit", "ended while no agent watched it; its exit status is unknown", hint, **common)

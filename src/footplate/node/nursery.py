@@ -11,6 +11,7 @@ as an open file. The answer is the pid. `program` is an argv to run instead of t
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import select
@@ -19,8 +20,9 @@ import socket
 import traceback
 from typing import Any
 
-from footplate.node import agent
-from footplate.node.workdir import LOCK_NUMBER
+from footplate import environments
+from footplate.node import agent, sampler
+from footplate.node.workdir import LOCK_NUMBER, see_installed_packages
 
 IDLE_SECONDS = 300.0
 _LARGEST_MESSAGE = 1 << 20
@@ -53,7 +55,11 @@ def serve(number: int) -> int:
 
 def _preload() -> None:
     """What an agent will want, loaded once for all of them, and put out of the garbage collector's way."""
-    agent.preload()
+    sampler.preload()
+    see_installed_packages()
+    importlib.import_module("footplate.node.data")  # each run on data would wait 10 to 16 ms for it
+    for name in environments.names():
+        environments.load(name)
     gc.collect()
     gc.freeze()
 

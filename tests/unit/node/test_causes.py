@@ -89,6 +89,18 @@ def test_what_nobody_saw_is_unknown_unless_it_left_a_note() -> None:
     assert must(of(None, {"code": 4})).message == "ended with exit code 4"
 
 
+def test_what_was_never_started_is_the_loss_of_the_node_and_may_be_tried_again(tmp_path: Path) -> None:
+    """The agent died between the start of the first rank and that of this one; a log shows that it had begun."""
+    missing, log = Rank(2, 0, None, "log"), tmp_path / "log"
+    cause = must(causes.of_rank(missing, 1, {}, str(log), starved=False))
+    assert (cause.code, cause.message) == (
+        "node_lost",
+        "was not started: the node agent died while it started the ranks",
+    )
+    log.touch()
+    assert must(causes.of_rank(missing, 1, {}, str(log), starved=False)).code == "unknown_exit"
+
+
 def test_last_lines_are_few_and_of_readable_length(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"".join(b"line %d\n" % i for i in range(100)) + b"x" * 9000 + b"\n\xff no newline")
