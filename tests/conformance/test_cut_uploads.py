@@ -172,6 +172,16 @@ def test_parts_that_the_store_has_forgotten_go_again(line: Line, source: Path, t
     assert open_store(line.near).read("deep/x y") == source.read_bytes()
 
 
+@pytest.mark.parametrize("left", [b"\0\0\0\n", b"[1]\n", b'["upload", 8, 9, 10]\n7\n'])
+def test_notes_that_cannot_be_read_are_none(line: Line, source: Path, tmp_path: Path, left: bytes) -> None:
+    """As a machine that lost its power may leave them."""
+    notes = tmp_path / "notes"
+    notes.write_bytes(left)
+    open_store(line.spec).put("deep/x y", source, notes=str(notes))
+    assert open_store(line.near).stat("deep/x y").size == SIZE
+    assert not notes.exists()
+
+
 def test_a_line_that_is_down_is_said_and_an_upload_of_many_goes_on(line: Line, source: Path, tmp_path: Path) -> None:
     files = [(source, "large"), *[(tmp_path / f"f{n}", f"f{n}") for n in range(20)]]
     for path, _ in files[1:]:
