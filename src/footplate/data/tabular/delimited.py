@@ -20,6 +20,9 @@ from footplate.errors import InvalidInput
 BLOCK = 2 * 1024 * 1024  # larger ones are little quicker, and Arrow holds dozens of them
 _ROWS = 20_000
 _LONGEST_FIELD = 1 << 30
+_TAIL = 4096
+_END = "\uf8ffthe end of the file\uf8ff"
+"""Put behind the last line for Python's parser: a quote that is never closed takes it in."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class DelimitedFiles:
         layout = self._layout_at(index)
         if layout is not None:
             with file.explained():
-                yield from self._rows(file.open, file.name, layout, columns)
+                yield from self._rows(file.open, file.name, layout, columns, whole=True)
 
     def strangers(self, index: int) -> list[str]:
         """Columns that only this file has: with one header for all files, nobody asked for them."""
@@ -60,7 +63,7 @@ class DelimitedFiles:
         with file.explained(), self._head(file, limit) as stream:
             layout = self._layout(stream, index)
         if layout is not None:
-            yield from self._rows(lambda: self._head(file, limit), file.name, layout, self.names)
+            yield from self._rows(lambda: self._head(file, limit), file.name, layout, self.names, whole=False)
 
     def _head(self, file: SourceFile, limit: int) -> Any:
         wide = codec_of(self._encoding) in ("utf-16", "utf-32")  # the end of a line is not to be seen in the bytes
@@ -106,18 +109,26 @@ class DelimitedFiles:
 
     # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _rows(self, opened: Any, name: str, layout: Layout, columns: list[str]) -> Iterator[Any]:
-        done = 0
+    def _rows(self, opened: Any, name: str, layout: Layout, columns: list[str], whole: bool) -> Iterator[Any]:
+        """`whole`: the stream has all of the file, so what is open at its end is a mistake."""
+        done, last = 0, None
         try:
             for batch in self._quick(opened, layout, columns):
                 yield _arranged(batch, columns)
-                done += batch.num_rows
+                done, last = done + batch.num_rows, batch if batch.num_rows else last
         except (pa.ArrowInvalid, UnicodeDecodeError):
-            for batch in self._slow(opened, name, layout, columns, done):
+            for batch in self._slow(opened, name, layout, columns, done, whole):
                 yield _arranged(batch, columns)
+            return
+        if whole and last is not None:
+            # Arrow takes what follows an open quote, up to the end, for a value of the last field. In any other field
+            # the record would be too short, and is read with Python's parser.
+            value = last.column(layout.names[-1])[-1].as_py() or ""
+            if ("\n" in value or "\r" in value) and not _ends_with_quote(opened):
+                raise _never_closed(name, value)
 
     def _quick(self, opened: Any, layout: Layout, columns: list[str]) -> Iterator[Any]:
-        present = [name for name in layout.names if name in columns] or layout.names[:1]
+        present = [name for name in layout.names if name in columns or name == layout.names[-1]]
         codec = codec_of(self._encoding)
         with opened() as stream:
             reader = arrow_csv.open_csv(
@@ -139,10 +150,13 @@ class DelimitedFiles:
             with reader:
                 yield from reader
 
-    def _slow(self, opened: Any, name: str, layout: Layout, columns: list[str], done: int) -> Iterator[Any]:
+    def _slow(
+        self, opened: Any, name: str, layout: Layout, columns: list[str], done: int, whole: bool
+    ) -> Iterator[Any]:
         positions = [(i, field) for i, field in enumerate(layout.names) if field in columns] or [(0, layout.names[0])]
         with opened() as stream, as_text(stream, self._encoding) as text:
-            rows = self._records(csv.reader(text, delimiter=self._separator), name, layout)
+            lines = itertools.chain(text, [_END] if whole else [])
+            rows = self._records(csv.reader(lines, delimiter=self._separator), name, layout)
             for _ in itertools.islice(rows, done):
                 pass
             while block := list(itertools.islice(rows, _ROWS)):
@@ -160,6 +174,10 @@ class DelimitedFiles:
         before = csv.field_size_limit(_LONGEST_FIELD)
         try:
             for number, row in enumerate(reader, 1):
+                if row and row[-1].endswith(_END):
+                    if row == [_END]:
+                        return
+                    raise _never_closed(name, row[-1])
                 if number <= layout.skip or not row:
                     continue
                 if len(row) > width and any(row[width:]):
@@ -180,6 +198,22 @@ class DelimitedFiles:
                 "give its encoding, as in encoding='latin1' or encoding='windows1252'",
             )
         return InvalidInput(f"{name} cannot be read as delimited text: {error}", "is it a text file?")
+
+
+def _ends_with_quote(opened: Any) -> bool:
+    """Whether the last character is a quote, whatever the encoding: the blanks and zeros around it do not count."""
+    tail = b""
+    with opened() as stream:
+        while piece := stream.read(BLOCK):
+            tail = (tail + piece)[-_TAIL:]
+    return tail.rstrip(b"\0\r\n\t ").endswith(b'"')
+
+
+def _never_closed(name: str, value: str) -> InvalidInput:
+    return InvalidInput(
+        f"{name} has a quote that is never closed, before {value[:40]!r}",
+        "close it, or write a quote that belongs to the value twice; or is the file cut off?",
+    )
 
 
 def _arranged(batch: Any, columns: list[str]) -> Any:

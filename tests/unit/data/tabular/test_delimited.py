@@ -204,6 +204,29 @@ def test_line_ends_and_breaks_inside_quotes(tmp_path: Path) -> None:
     assert [row["b"] for row in rows(table)] == ["x\ny", 'say "hi"']
 
 
+@pytest.mark.parametrize("encoding", ["utf8", "utf16"])
+@pytest.mark.parametrize(
+    "record",
+    [
+        '2,x,"oh\n',  # Arrow makes one value of all that follows
+        '2,"oh,y\n',  # too few fields for Arrow
+        '2,x,"oh ' + "x" * 5_000_000 + "\n",  # too large for Arrow's blocks
+    ],
+)
+def test_a_quote_that_is_never_closed_swallows_nothing(tmp_path: Path, record: str, encoding: str) -> None:
+    file = written(tmp_path, "q.csv", f"a,b,c\n1,y,z\n{record}3,y,z\n4,y,z\n".encode(encoding))
+    for steps in ([], [{"do": "keep", "columns": ["a"]}]):
+        table = Table(delimited(*steps, encoding=encoding, types={"a": {"type": "string"}}), [file])
+        with pytest.raises(InvalidInput, match=r"q\.csv has a quote that is never closed, before 'oh"):
+            rows(table)
+
+
+@pytest.mark.parametrize("end", ['"x\ny"', '"x\ny"\n', '"x\ny" \r\n\n'])
+def test_a_break_inside_the_last_quotes_of_a_file(tmp_path: Path, end: str) -> None:
+    table = Table(delimited(), [written(tmp_path, "q.csv", f"a,b\n1,{end}")])
+    assert [row["b"].strip() for row in rows(table)] == ["x\ny"]
+
+
 @pytest.mark.parametrize("encoding", ["utf8", "latin1", "iso88591", "windows1252", "utf16", "utf32", "utf8bom"])
 def test_encodings(tmp_path: Path, encoding: str) -> None:
     codec = {"utf8bom": "utf-8-sig", "windows1252": "cp1252", "iso88591": "latin-1"}.get(encoding, encoding)
