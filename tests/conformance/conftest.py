@@ -28,8 +28,7 @@ def rclone() -> Iterator[RcloneS3]:
 
 @pytest.fixture(scope="session")
 def moto() -> Iterator[MotoS3]:
-    if not has_moto():
-        pytest.skip("moto is not installed: make test does it")
+    assert has_moto(), "moto is a dependency of the tests"
     server = MotoS3()
     yield server
     server.stop()

@@ -138,10 +138,10 @@ def _is_expected(error: Exception) -> bool:
 
 def _words(error: Exception) -> tuple[str, str]:
     """The message of an error and its hint, which ours have; the system's do not, and name the file instead."""
-    message, _, hint = str(error).partition("\nhint: ")
+    message: str = getattr(error, "message", str(error))
     if isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: {error.strerror}"
-    return message, hint or "FOOTPLATE_DEBUG=1 shows where this happened"
+    return message, getattr(error, "hint", None) or "FOOTPLATE_DEBUG=1 shows where this happened"
 
 
 def _usage_hint(error: click.UsageError, near: list[str]) -> str:
