@@ -19,10 +19,10 @@ from bench.stamps import SCRIPT, Stamps
 from footplate import Dataset, Datastore, Experiment, ScriptRunConfig, Workspace
 from footplate.content.blobs import BlobFolder
 from footplate.content.listing import Listing, write_listing
-from footplate.data import Cache, mount_folder, mount_listing
-from footplate.data.stores import open_later
-from footplate.data.sysmount import is_mounted
-from footplate.data.views import make_view_of_cached
+from footplate.data import DataCache, mount_folder, mount_listing
+from footplate.data.mounts.syscalls import is_mounted
+from footplate.data.mounts.views import make_view_of_cached
+from footplate.data.stores.registry import open_later
 from footplate.domain.data import Item, StoreSpec
 from footplate.testing.web_server import WebServer
 
@@ -64,7 +64,7 @@ def run(options: Options) -> Report:
 
 
 def _reading(report: Report, folder: Path, options: Options) -> None:
-    data, cache = folder / "data", Cache(folder / "cache")
+    data, cache = folder / "data", DataCache(folder / "cache")
     data.mkdir()
     for number in range(options.pick(8, 2)):
         (data / f"{number}.bin").write_bytes(os.urandom(64 * 2**20))
@@ -82,7 +82,7 @@ def _reading(report: Report, folder: Path, options: Options) -> None:
     report.targets.append(Target("reading through a mount, of the speed of the folder", ratio, "×", at_least=0.98))
 
 
-def _read_over_fuse(report: Report, folder: Path, data: Path, cache: Cache, number: str) -> float:
+def _read_over_fuse(report: Report, folder: Path, data: Path, cache: DataCache, number: str) -> float:
     """Milliseconds to read all of it, from the cache and for the first time."""
     spec = StoreSpec("http", {"url": NOWHERE})
     items = list[Item]()
@@ -138,7 +138,7 @@ class Site:
         self.source.mkdir()
         shutil.copy(SCRIPT, self.source)
         self.home = self.folder / "home"
-        self.cache = Cache(self.home / "cache" / "data")
+        self.cache = DataCache(self.home / "cache" / "data")
         self.store = open_later(StoreSpec("http", {"url": self.url}))
 
     def pin(self, name: str, items: list[Item]) -> tuple[Any, str]:

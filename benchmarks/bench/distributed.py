@@ -16,8 +16,8 @@ from bench.harness import Options, Report, Row, Target, interleave
 from bench.homes import footplate_home
 from bench.machine import temporary_folder
 from footplate import Environment, Experiment, ScriptRunConfig, Workspace
-from footplate.sdk.compute import AmlCompute, ComputeTarget
-from footplate.sdk.run_configuration import MpiConfiguration, PyTorchConfiguration
+from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
+from footplate.sdk.config.run_configuration import MpiConfiguration, PyTorchConfiguration
 
 OURS = "footplate, torch, 2 ranks on 1 node"
 

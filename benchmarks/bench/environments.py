@@ -16,7 +16,7 @@ from bench.machine import temporary_folder
 from footplate import CondaDependencies, Environment, Experiment, Run, ScriptRunConfig, Workspace
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import folders
+from footplate.environments import built_environments
 from footplate.environments.base import Workshop
 from footplate.environments.venv import VenvBuilder
 
@@ -79,7 +79,7 @@ class Bench:
 
     def build_new(self, lock: Lock) -> float:
         """Seconds for one that is not there, though everything that it is made of is."""
-        folders.remove(self.root / lock.digest)
+        built_environments.remove(self.root / lock.digest)
         return seconds(lambda: self.build(lock))
 
 

@@ -16,7 +16,7 @@ from bench.machine import temporary_folder
 from footplate import Experiment
 from footplate.client import connect
 from footplate.job.journal import Journal, finished_prefix, read_text
-from footplate.storage import Store
+from footplate.storage import Storage
 
 OURS = "footplate, Store.metrics.append"
 OURS_HTTP = "footplate, PUT /runs/…/journals"
@@ -43,7 +43,7 @@ def run(options: Options) -> Report:
         experiment = Experiment(workspace, "ingest")
         runs = [experiment.start_logging(outputs=False, snapshot_directory=None) for _ in range(2 * rounds)]
         transport = connect(str(folder / "home"))
-        with closing(Store.open(folder / "home")) as store:
+        with closing(Storage.open(folder / "home")) as store:
             direct = [_append(store, made.id, journal) for made in runs[:rounds]]
         over_http = [_put(transport, made.id, journal) for made in runs[rounds:]]
         for who, made in ((OURS, runs[0]), (OURS_HTTP, runs[-1])):
@@ -81,7 +81,7 @@ def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
     return ((offset, data[offset : offset + CHUNK]) for offset in range(0, len(data), CHUNK))
 
 
-def _append(store: Store, run: str, journal: tuple[bytes, bytes]) -> float:
+def _append(store: Storage, run: str, journal: tuple[bytes, bytes]) -> float:
     slots, text = journal
     begin = time.perf_counter()
     store.metrics.append(run, "writer", "text", 0, text, False)

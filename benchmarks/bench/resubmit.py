@@ -12,7 +12,7 @@ from bench.harness import Options, Report, Row, Target, interleave, seconds
 from bench.homes import footplate_home
 from bench.machine import temporary_folder
 from footplate import Experiment, Run, ScriptRunConfig
-from footplate.sdk import snapshots
+from footplate.sdk.runs import snapshots
 
 OURS = "footplate, scan and snapshot"
 SUBMIT = "footplate, experiment.submit returns"

@@ -20,7 +20,7 @@ from bench.machine import temporary_folder
 from footplate import Experiment
 from footplate.client import connect
 from footplate.client.launcher import stop_server
-from footplate.storage import RunQuery, Store
+from footplate.storage import RunQuery, Storage
 
 EXPERIMENT = "search"
 PAGE = 100
@@ -146,7 +146,7 @@ def _contestants(folder: Path, data: Data, report: Report) -> Iterator[dict[str,
         stop_server(str(folder / "home"))
         with closing(open_database(folder / "home" / "footplate.db")) as database:
             _fill_footplate(database, first, data)
-        with closing(Store.open(folder / "home")) as store:
+        with closing(Storage.open(folder / "home")) as store:
             asks = _questions(folder, store, data)
             wrong = [who for who, (ask, answer) in asks.items() if ask() != answer]
             title = f"all {len(asks)} answers from {len(data.losses):,} runs are the right runs in the right order"
@@ -154,7 +154,7 @@ def _contestants(folder: Path, data: Data, report: Report) -> Iterator[dict[str,
             yield {who: _timed(ask) for who, (ask, _) in asks.items()}
 
 
-def _questions(folder: Path, store: Store, data: Data) -> dict[str, tuple[Ask, list[int]]]:
+def _questions(folder: Path, store: Storage, data: Data) -> dict[str, tuple[Ask, list[int]]]:
     """Who is asked what, how, and the right answer."""
     transport = connect(str(folder / "home"))
     workspace = transport.get("/workspaces", {"name": WORKSPACE})["items"][0]["id"]
@@ -228,7 +228,7 @@ def _over_http(transport: Any, path: str, query: Values) -> Ask:
     return lambda: [_number(item["id"]) for item in transport.get(path, asked)["items"]]
 
 
-def _in_store(store: Store, workspace: str, query: Values) -> Ask:
+def _in_store(store: Storage, workspace: str, query: Values) -> Ask:
     asked = RunQuery(workspace=workspace, **query)
     return lambda: [_number(view.id) for view in store.runs.list(asked)[0]]
 

@@ -34,7 +34,8 @@ print(json.dumps([seconds, peak, len(df), int(df["n"].sum()), str(df["when"].max
 """
 PROGRAMS = {
     OURS: (
-        "import os, pandas\nfrom footplate.data.tabular import verbs\nfrom footplate.sdk.data_frame import to_pandas",
+        "import os, pandas\nfrom footplate.data.tabular import operations\n"
+        "from footplate.sdk.data.dataframe import to_pandas",
         """
 where = {"op": ">=", "args": [{"field": "n"}, {"value": 990}]}
 definition = {
@@ -42,7 +43,7 @@ definition = {
     "format": {"kind": "delimited"}, "steps": [{"do": "filter", "expression": where}],
 }
 here = {"kind": "folder", "location": {"path": os.path.dirname(path)}, "credentials": {}}
-df = to_pandas(verbs.read(definition, {"here": here}, strict=True, cache=os.path.dirname(path) + "/cache").frame)
+df = to_pandas(operations.read(definition, {"here": here}, strict=True, cache=os.path.dirname(path) + "/cache").frame)
 """,
     ),
     WHOLE: ("import pandas", "df = pandas.read_csv(path, parse_dates=['when'])\ndf = df[df['n'] >= 990]"),

@@ -17,7 +17,7 @@ from bench.harness import Options, Report, Row, Target, confidence, pairs
 from bench.homes import footplate_home
 from bench.machine import temporary_folder
 from footplate.client.launcher import server_status
-from footplate.sdk.run_configuration import PyTorchConfiguration
+from footplate.sdk.config.run_configuration import PyTorchConfiguration
 
 SECONDS = 6
 LEAST = 0.99

@@ -1,13 +1,20 @@
 """What type checkers see of the names that `__init__.py` loads when they are first used."""
 
 from footplate.errors import FootplateError as FootplateError
-from footplate.sdk.compute import AmlCompute as AmlCompute
-from footplate.sdk.compute import ComputeTarget as ComputeTarget
-from footplate.sdk.conda_dependencies import CondaDependencies as CondaDependencies
-from footplate.sdk.data_reference import DataReference as DataReference
-from footplate.sdk.dataset import Dataset as Dataset
-from footplate.sdk.datastore import Datastore as Datastore
-from footplate.sdk.environment import Environment as Environment
+from footplate.sdk.compute.targets import AmlCompute as AmlCompute
+from footplate.sdk.compute.targets import ComputeTarget as ComputeTarget
+from footplate.sdk.config.run_configuration import DockerConfiguration as DockerConfiguration
+from footplate.sdk.config.run_configuration import MpiConfiguration as MpiConfiguration
+from footplate.sdk.config.run_configuration import PyTorchConfiguration as PyTorchConfiguration
+from footplate.sdk.config.run_configuration import RunConfiguration as RunConfiguration
+from footplate.sdk.config.run_configuration import TensorflowConfiguration as TensorflowConfiguration
+from footplate.sdk.config.script_run_config import ScriptRunConfig as ScriptRunConfig
+from footplate.sdk.data.dataset import Dataset as Dataset
+from footplate.sdk.data.datastore import Datastore as Datastore
+from footplate.sdk.data.output_dataset import OutputFileDatasetConfig as OutputFileDatasetConfig
+from footplate.sdk.data.references import DataReference as DataReference
+from footplate.sdk.environments.conda_dependencies import CondaDependencies as CondaDependencies
+from footplate.sdk.environments.environment import Environment as Environment
 from footplate.sdk.exceptions import ActivityFailedException as ActivityFailedException
 from footplate.sdk.exceptions import AzureMLException as AzureMLException
 from footplate.sdk.exceptions import ComputeTargetException as ComputeTargetException
@@ -20,18 +27,11 @@ from footplate.sdk.exceptions import SnapshotException as SnapshotException
 from footplate.sdk.exceptions import UserErrorException as UserErrorException
 from footplate.sdk.exceptions import WebserviceException as WebserviceException
 from footplate.sdk.exceptions import WorkspaceException as WorkspaceException
-from footplate.sdk.experiment import Experiment as Experiment
-from footplate.sdk.model import Model as Model
-from footplate.sdk.output_dataset import OutputFileDatasetConfig as OutputFileDatasetConfig
-from footplate.sdk.resource_configuration import ResourceConfiguration as ResourceConfiguration
-from footplate.sdk.run import Run as Run
-from footplate.sdk.run_configuration import DockerConfiguration as DockerConfiguration
-from footplate.sdk.run_configuration import MpiConfiguration as MpiConfiguration
-from footplate.sdk.run_configuration import PyTorchConfiguration as PyTorchConfiguration
-from footplate.sdk.run_configuration import RunConfiguration as RunConfiguration
-from footplate.sdk.run_configuration import TensorflowConfiguration as TensorflowConfiguration
-from footplate.sdk.script_run import ScriptRun as ScriptRun
-from footplate.sdk.script_run_config import ScriptRunConfig as ScriptRunConfig
+from footplate.sdk.models.model import Model as Model
+from footplate.sdk.models.resource_configuration import ResourceConfiguration as ResourceConfiguration
+from footplate.sdk.runs.experiment import Experiment as Experiment
+from footplate.sdk.runs.run import Run as Run
+from footplate.sdk.runs.script_run import ScriptRun as ScriptRun
 from footplate.sdk.widgets import RunDetails as RunDetails
 from footplate.sdk.workspace import Workspace as Workspace
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from footplate.data import open_store, upload
-from footplate.data.parts import PART, Parts, parts_of, put_parts
+from footplate.data.transfer.multipart import PART, Parts, parts_of, put_parts
 from footplate.domain.codec import to_json
 from footplate.domain.data import StoreSpec
 from footplate.errors import Conflict, NotFound, Unavailable

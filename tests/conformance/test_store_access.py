@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from footplate.data import Store, open_store
-from footplate.data.base import SMALL
+from footplate.data import FileStore, open_store
+from footplate.data.stores.base import SMALL
 from footplate.domain.codec import to_json
 from footplate.domain.data import StoreSpec
 from footplate.errors import FootplateError, InvalidInput, NotAllowed, NotFound
@@ -33,7 +33,7 @@ def large(tmp_path: Path) -> Path:
     return path
 
 
-def check_all_goes(store: Store, large: Path, name: str = "deep/x y") -> None:
+def check_all_goes(store: FileStore, large: Path, name: str = "deep/x y") -> None:
     store.put(f"{name} small", b"small")
     store.put(f"{name} large", large)
     assert store.read(f"{name} small") == b"small"
@@ -41,7 +41,7 @@ def check_all_goes(store: Store, large: Path, name: str = "deep/x y") -> None:
     assert {entry.path for page in store.list() for entry in page} == {f"{name} small", f"{name} large"}
 
 
-def check_nothing_goes(store: Store, large: Path, error: type[FootplateError], *, secret: str = "\0") -> None:
+def check_nothing_goes(store: FileStore, large: Path, error: type[FootplateError], *, secret: str = "\0") -> None:
     acts: list[Callable[[], object]] = [
         lambda: store.put("x", b"small"),
         lambda: store.put("x", large),
@@ -55,7 +55,7 @@ def check_nothing_goes(store: Store, large: Path, error: type[FootplateError], *
         assert secret not in repr(caught.value.to_wire())
 
 
-def with_signature(spec: StoreSpec, sas: str) -> Store:
+def with_signature(spec: StoreSpec, sas: str) -> FileStore:
     return open_store(replace(spec, credentials={"sas": sas}))
 
 
@@ -149,7 +149,7 @@ def spec(request: pytest.FixtureRequest) -> StoreSpec:
     return request.getfixturevalue(request.param).new_store()
 
 
-def elsewhere(spec: StoreSpec, name: str) -> Store:
+def elsewhere(spec: StoreSpec, name: str) -> FileStore:
     field = "container" if "container" in spec.location else "bucket"
     return open_store(replace(spec, location={**spec.location, field: name}))
 

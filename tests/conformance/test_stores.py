@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from footplate.data import Store, download, open_store
-from footplate.data.base import SMALL
+from footplate.data import FileStore, download, open_store
+from footplate.data.stores.base import SMALL
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Conflict, InvalidInput, NotAllowed, Unavailable
 from footplate.testing.azure_requests import put_blob
@@ -29,7 +29,7 @@ from footplate.testing.web_server import WebServer
 
 @dataclass
 class WritableArena:
-    store: Store
+    store: FileStore
     lists: bool = True
     conditions: bool = True
 
@@ -114,7 +114,7 @@ class TestServer(StoreSuite):
 @dataclass
 class WebArena:
     server: WebServer
-    store: Store
+    store: FileStore
     lists: bool = False
     conditions: bool = True
 

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from footplate.cli.main import cli
-from footplate.data import limit
+from footplate.data import cache_limit
 from footplate.services.settings import KNOWN, Settings
 
 ROOT = Path(__file__).parents[2]
@@ -110,9 +110,9 @@ def test_every_setting_is_documented_with_its_default_and_what_it_may_be() -> No
     page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     shown = configparser.ConfigParser(interpolation=None)
     shown.read_string(next(body for language, body in _BLOCK.findall(page) if language == "ini"))
-    defaults = {**asdict(Settings()), limit.NAME: "100 GiB"}
+    defaults = {**asdict(Settings()), cache_limit.NAME: "100 GiB"}
     assert {name: value for section in shown.sections() for name, value in shown.items(section)} == defaults
-    assert limit.read_limit("settings.ini", dict(shown.items(limit.SECTION))) == limit.DEFAULT_LIMIT
+    assert cache_limit.read_limit("settings.ini", dict(shown.items(cache_limit.SECTION))) == cache_limit.DEFAULT_LIMIT
     for section, names in KNOWN.items():
         for name, values in names.items():
             row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` |"))

@@ -8,10 +8,10 @@ import pytest
 from ops_tools import finish, submit, until
 
 from footplate import Workspace
-from footplate.engines.machine import machine_shape
-from footplate.sdk.compute import AmlCompute, ComputeTarget
+from footplate.engines.host_shape import machine_shape
+from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
+from footplate.sdk.config.run_configuration import PyTorchConfiguration, TensorflowConfiguration
 from footplate.sdk.exceptions import ComputeTargetException
-from footplate.sdk.run_configuration import PyTorchConfiguration, TensorflowConfiguration
 
 HOLD = """
     import os, time

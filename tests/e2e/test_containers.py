@@ -24,8 +24,8 @@ from footplate import (
     ScriptRunConfig,
 )
 from footplate.client.launcher import ensure_server, stop_server
-from footplate.sdk.environment_sections import DockerBuildContext
-from footplate.sdk.run import Run
+from footplate.sdk.environments.sections import DockerBuildContext
+from footplate.sdk.runs.run import Run
 from footplate.sdk.workspace import Workspace
 from footplate.testing.conda_channel import make_channel, module, python_package
 from footplate.testing.images import ENGINE

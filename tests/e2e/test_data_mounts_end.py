@@ -15,7 +15,7 @@ import pytest
 
 from azureml.core import Dataset, Datastore, Environment, Experiment, ScriptRunConfig, Workspace
 from azureml.exceptions import ActivityFailedException
-from footplate.data import mount
+from footplate.data.mounts import mount
 from footplate.testing.web_server import WebServer
 
 pytestmark = pytest.mark.skipif(not mount.has_fuse() or os.geteuid() != 0, reason="needs FUSE")

@@ -12,9 +12,9 @@ from typing import Any
 from ops_tools import bytes_of, finish, kill_server, submit, until, write_source
 
 from footplate import Experiment, Run, ScriptRunConfig, Workspace
-from footplate.node import tree
-from footplate.node.workdir import NodeFolder
-from footplate.sdk.run_configuration import PyTorchConfiguration
+from footplate.node import process_tree
+from footplate.node.node_directory import NodeFolder
+from footplate.sdk.config.run_configuration import PyTorchConfiguration
 
 FOUR_ON_TWO = PyTorchConfiguration("Gloo", process_count=4, node_count=2)
 
@@ -59,7 +59,7 @@ def agent_of(home: Path, run: Run, node: int) -> int:
 
 
 def ranks_of(home: Path, run: Run, node: int) -> list[int]:
-    return tree.members(NodeFolder(str(home), run.id, node).marker())
+    return process_tree.members(NodeFolder(str(home), run.id, node).marker())
 
 
 def until_all_run(home: Path, run: Run, ranks: int = 4) -> None:
@@ -243,7 +243,7 @@ def test_a_node_that_dies_whole_is_the_cause_and_not_the_ranks_that_miss_it(
     run = submit(workspace, project, script, distributed_job_config=PyTorchConfiguration("Gloo", node_count=2))
     until_all_run(home, run, ranks=2)
     agent, ranks = agent_of(home, run, 1), ranks_of(home, run, 1)
-    tree.send([agent, *ranks], signal.SIGKILL)
+    process_tree.send([agent, *ranks], signal.SIGKILL)
     finish(run)
     assert (error_of(run)["code"], error_of(run)["node"]) == ("node_lost", 1), error_of(run)
     assert_nothing_is_left(home, run)

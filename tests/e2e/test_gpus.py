@@ -165,7 +165,7 @@ def test_a_killed_agent_does_not_free_what_its_ranks_use(
     assert first.get_status() == "Running"
     go.touch()
     assert finish(first).get_status() == finish(second).get_status() == "Completed"
-    ended = next(line.time for line in first.story() if line.event == "Exited")
-    began = next(line.time for line in second.story() if line.event == "Started")
+    ended = next(line.time for line in first.story() if line.event == "NodeExited")
+    began = next(line.time for line in second.story() if line.event == "NodeStarted")
     assert began >= ended
     assert not any(path.read_bytes() for path in (home / "gpus").iterdir()), "all are given back"

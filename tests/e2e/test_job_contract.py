@@ -15,8 +15,8 @@ from ops_tools import finish, write_source
 
 from footplate import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from footplate.client import connect
-from footplate.sdk.compute import AmlCompute, ComputeTarget
-from footplate.sdk.run_configuration import PyTorchConfiguration
+from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
+from footplate.sdk.config.run_configuration import PyTorchConfiguration
 
 
 def finished(workspace: Workspace, project: Path, script: str, **options: object) -> Run:

@@ -23,7 +23,7 @@ from footplate.domain.records import RunRecord, Stage
 from footplate.domain.specs import RunSpec
 from footplate.errors import FootplateError
 from footplate.services.workspaces import WorkspaceService
-from footplate.storage import RunQuery, Store
+from footplate.storage import RunQuery, Storage
 
 SCRIPT = """
     from azureml.core import Run
@@ -160,7 +160,7 @@ def test_an_agents_pid_that_belongs_to_somebody_else_now(home: Path, project: Pa
 
 def test_a_clock_that_goes_back(folder: Path) -> None:
     """Order comes from numbers that only grow; times are for people."""
-    store = Store.open(folder)
+    store = Storage.open(folder)
     try:
         workspace = WorkspaceService(store).create("clock", "s", "g").id
         for number, created in enumerate([1000.0, 900.0, 5000.0, 10.0]):

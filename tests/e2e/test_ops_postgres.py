@@ -16,10 +16,10 @@ from ops_tools import bytes_of, finish, submit, until
 
 from footplate import Experiment, Model, Run, Workspace
 from footplate.client.transport import Transport
-from footplate.domain import contract
+from footplate.domain import azure_variables
 from footplate.errors import NotAllowed
 from footplate.services.tokens import TokenService
-from footplate.storage import Store
+from footplate.storage import Storage
 from footplate.testing.postgres import PostgresServer
 
 pytestmark = pytest.mark.postgres
@@ -51,12 +51,12 @@ class TeamServer:
 
     def job_variables(self, run: str) -> dict[str, str]:
         """What the server tells a job whose agent is on another machine, its own token included."""
-        store = Store.open(self.home, self.database)
+        store = Storage.open(self.home, self.database)
         try:
             token, expires = TokenService(store.tokens).for_run(run, 600.0)
             view = store.runs.view(run)
             workspace = store.workspaces.get(view.workspace)
-            azure = contract.job_variables(view, workspace, self.url, token, expires, 0)
+            azure = azure_variables.job_variables(view, workspace, self.url, token, expires, 0)
         finally:
             store.close()
         return {**azure, "FOOTPLATE_ENDPOINT": self.url, "FOOTPLATE_TOKEN": token, "FOOTPLATE_RUN_ID": run}

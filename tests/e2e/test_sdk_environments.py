@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from footplate import CondaDependencies, Environment, Experiment, Run, ScriptRunConfig, UserErrorException, Workspace
-from footplate.sdk.environment_definition import definition
-from footplate.sdk.environment_sections import DockerBuildContext
+from footplate.sdk.environments.definition import definition
+from footplate.sdk.environments.sections import DockerBuildContext
 
 OWN = f"{sys.version_info[0]}.{sys.version_info[1]}"
 SHOW = """\

@@ -18,9 +18,9 @@ from azureml.exceptions import TrainingException
 from azureml.train.dnn import Gloo, PyTorch, TensorFlow
 from azureml.train.estimator import Estimator
 from azureml.train.sklearn import SKLearn
+from footplate.sdk.config.run_data import ConfiguredData
+from footplate.sdk.config.script_run_config import to_run_spec
 from footplate.sdk.estimators.estimator import script_run_config
-from footplate.sdk.run_data import RunData
-from footplate.sdk.script_run_config import to_run_spec
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -123,7 +123,7 @@ def pasted(kind: Any, **parameters: Any) -> tuple[Estimator, ScriptRunConfig]:
 
 def check_paste(workspace: Workspace, kind: Any, **parameters: Any) -> None:
     made, config = pasted(kind, **parameters)
-    both = [to_run_spec(one, "e", RunData(workspace)) for one in (script_run_config(workspace, made), config)]
+    both = [to_run_spec(one, "e", ConfiguredData(workspace)) for one in (script_run_config(workspace, made), config)]
     asked, shown = (replace(spec, inputs=tuple(sorted(spec.inputs, key=lambda one: one.name))) for spec in both)
     assert asked == shown
 

@@ -15,8 +15,8 @@ from ops_tools import bytes_of, finish, send_agent, submit, until, write_source
 from azureml.data.datapath import DataPath
 from azureml.train.estimator import Estimator
 from footplate import Experiment, Run, ScriptRunConfig, Workspace
+from footplate.sdk.config.run_configuration import PyTorchConfiguration
 from footplate.sdk.exceptions import AzureMLException
-from footplate.sdk.run_configuration import PyTorchConfiguration
 
 RESUMES = """
     import os, sys

@@ -18,11 +18,11 @@ from azureml.core import Dataset, Environment, Experiment, ScriptRunConfig, Work
 from azureml.data import OutputFileDatasetConfig
 from footplate.client.transport import Transport
 from footplate.data import find, open_store
-from footplate.data.base import SMALL
+from footplate.data.stores.base import SMALL
 from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import through_server
 from footplate.errors import NotAllowed, Unavailable
-from footplate.node.link import Link
+from footplate.node.shipping.server_link import Link
 from footplate.services.tokens import TokenService
 from footplate.storage.database import Database
 from footplate.storage.tokens import Tokens

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from footplate import Environment, Experiment, Run, ScriptRunConfig, Workspace
-from footplate.sdk.conda_dependencies import CondaDependencies
+from footplate.sdk.environments.conda_dependencies import CondaDependencies
 
 JOBS = Path(__file__).parent / "jobs"
 sys.path.insert(0, str(JOBS.parent.parent / "e2e"))  # for `ops_tools`: pytest's importlib mode puts no folder there

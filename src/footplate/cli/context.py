@@ -16,9 +16,9 @@ from footplate.client.launcher import server_status
 from footplate.domain.codec import from_json
 from footplate.domain.records import RunView
 from footplate.errors import FootplateError, NotFound
-from footplate.sdk import config
+from footplate.sdk.config import workspace_file
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
-from footplate.sdk.run import Run
+from footplate.sdk.runs.run import Run
 from footplate.sdk.session import Session
 from footplate.sdk.workspace import Workspace
 
@@ -36,7 +36,7 @@ def names_of(noun: str) -> Callable[[click.Context, click.Parameter, str], list[
 
     def offer(ctx: click.Context, _: click.Parameter, start: str) -> list[str]:
         try:
-            if not server_status(homes.home_folder())["running"] or config.read(config.find()).server:
+            if not server_status(homes.home_folder())["running"] or workspace_file.read(workspace_file.find()).server:
                 return []
             workspace = open_workspace(ctx.params.get("workspace_name"))
             if noun == "runs":
@@ -92,7 +92,7 @@ def open_workspace(name: str | None = None) -> Workspace:
         if name is not None:
             return Workspace.get(name)
         try:
-            path = config.find()
+            path = workspace_file.find()
         except UserErrorException as missing:
             return _only_workspace(missing)
         return Workspace.from_config(path)

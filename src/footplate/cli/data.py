@@ -22,9 +22,10 @@ from footplate.cli.context import (
 )
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
-from footplate.sdk import blobs, porter
-from footplate.sdk.dataset import Dataset
-from footplate.sdk.datastore import Datastore
+from footplate.sdk import blob_transfer
+from footplate.sdk.data import worker_client
+from footplate.sdk.data.dataset import Dataset
+from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.workspace import Workspace
 
 dataset_argument = click.argument("dataset", metavar="NAME[:VERSION]", shell_complete=names_of("datasets"))
@@ -168,7 +169,7 @@ def _path(workspace: Workspace, name: str, path: str, store: str | None) -> Any:
     # A folder for each upload: another version must not change what this one named.
     folder = f"datasets/{name}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(2).hex()}"
     if os.path.isdir(path):
-        if not blobs.data_below(path):
+        if not blob_transfer.data_below(path):
             raise click.BadParameter(f"{path} has no files", param_hint="PATH")
         target.upload(path, folder)
         return target, folder
@@ -240,11 +241,11 @@ def cache(clear: bool, keep: float | None, as_json: bool) -> None:
     What was fetched from a store stays for the next run, up to a limit; what was not used for longest goes first.
     The limit is 100 GiB, or what settings.ini in the home folder says: [data] cache = 200 GB
     """
-    folder = porter.cache_folder()
+    folder = worker_client.cache_folder()
     freed = 0
     if clear or keep is not None:
-        freed = porter.call("clear_cache", {"cache": folder, "keep": 0 if clear else int((keep or 0) * 1e9)})
-    found = porter.call("cache_usage", {"cache": folder})
+        freed = worker_client.call("clear_cache", {"cache": folder, "keep": 0 if clear else int((keep or 0) * 1e9)})
+    found = worker_client.call("cache_usage", {"cache": folder})
     if as_json:
         emit({"folder": folder, "freed": freed, **found})
         return

@@ -13,12 +13,12 @@ from footplate.cli.console import ago, emit, say, size
 from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
-from footplate.domain.data import Entry, StoreSpec, credential_fields
+from footplate.domain.data import StoreEntry, StoreSpec, credential_fields
 from footplate.errors import InvalidInput
-from footplate.sdk import datastore as datastores
-from footplate.sdk import porter
-from footplate.sdk.data_access import store_spec
-from footplate.sdk.datastore import Datastore
+from footplate.sdk.data import datastore as datastores
+from footplate.sdk.data import worker_client
+from footplate.sdk.data.datastore import Datastore
+from footplate.sdk.data.store_access import store_spec
 
 store_argument = click.argument("name", shell_complete=names_of("datastores"))
 
@@ -178,8 +178,8 @@ def upload(name: str, source: str, target: str, overwrite: bool, workspace_name:
 def list_folder(name: str, folder: str, workspace_name: str | None, as_json: bool) -> None:
     """List what lies in a folder of a datastore."""
     spec = store_spec(open_workspace(workspace_name), name.lower())
-    found = porter.call("children", {"store": spec, "folder": folder})
-    files = [Entry(*entry) for entry in found["files"]]
+    found = worker_client.call("children", {"store": spec, "folder": folder})
+    files = [StoreEntry(*entry) for entry in found["files"]]
     if as_json:
         emit({"folders": found["folders"], "files": [entry._asdict() for entry in files]})
         return

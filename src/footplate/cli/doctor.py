@@ -23,7 +23,7 @@ from footplate.client import connect
 from footplate.client import home as homes
 from footplate.client.launcher import ensure_server, server_status
 from footplate.errors import FootplateError
-from footplate.sdk import config
+from footplate.sdk.config import workspace_file
 from footplate.sdk.exceptions import UserErrorException
 
 LITTLE_SPACE = 1 << 30
@@ -136,7 +136,7 @@ def check_server() -> Finding:
 def _server_elsewhere() -> str | None:
     """The team's, if this folder or a variable names one; without a folder that belongs to a workspace, none does."""
     try:
-        named = config.read(config.find()).server
+        named = workspace_file.read(workspace_file.find()).server
     except UserErrorException:
         named = None
     return named or os.environ.get("FOOTPLATE_ENDPOINT")

@@ -18,8 +18,8 @@ from footplate.domain.codec import from_json, to_json
 from footplate.domain.locks import diff as differences
 from footplate.domain.locks import packages
 from footplate.domain.records import BuildView, BuiltView, CacheView, ClearedView, CuratedView, Lock
-from footplate.sdk.environment import Environment
-from footplate.sdk.environment_spec import to_spec
+from footplate.sdk.environments.environment import Environment
+from footplate.sdk.environments.spec import to_spec
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import LONG_POLL, Session
 from footplate.sdk.workspace import Workspace

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from footplate.cli.console import duration, is_terminal, say
-from footplate.cli.live import Live
+from footplate.cli.status_line import Live
 from footplate.domain.codec import from_json
 from footplate.domain.launch import first_log
 from footplate.domain.records import RunView
-from footplate.domain.states import TERMINAL
+from footplate.domain.run_status import TERMINAL
 from footplate.sdk.session import LONG_POLL, Session
 
 CANCELED = 130
@@ -28,7 +28,7 @@ def follow(
     While the environment is being built its log is shown instead, as talk.
     """
     with Live() as live:
-        follower = _Follower(session, run_id, log, show, to_stderr, live)
+        follower = _LogPrinter(session, run_id, log, show, to_stderr, live)
         while not follower.is_over():
             follower.look()
     assert follower.run is not None
@@ -38,7 +38,7 @@ def follow(
     return follower.run
 
 
-class _Follower:
+class _LogPrinter:
     def __init__(self, session: Session, run_id: str, log: str | None, show: bool, to_stderr: bool, live: Live) -> None:
         self._live = live
         self.is_mid_line = False

@@ -21,10 +21,10 @@ from footplate.cli.context import (
     tags_option,
     workspace_option,
 )
-from footplate.cli.live import working
 from footplate.cli.main import Noun
+from footplate.cli.status_line import working
 from footplate.cli.tables import table
-from footplate.sdk.model import Model
+from footplate.sdk.models.model import Model
 from footplate.sdk.workspace import Workspace
 
 model_argument = click.argument("model", metavar="NAME[:VERSION]", shell_complete=names_of("models"))

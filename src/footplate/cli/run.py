@@ -22,11 +22,11 @@ from footplate.cli.context import (
     workspace_option,
 )
 from footplate.cli.follow import CANCELED, exit_code, follow
-from footplate.cli.live import working
+from footplate.cli.status_line import working
 from footplate.domain.codec import to_json
-from footplate.sdk.environment import Environment
-from footplate.sdk.experiment import Experiment
-from footplate.sdk.script_run_config import ScriptRunConfig
+from footplate.sdk.config.script_run_config import ScriptRunConfig
+from footplate.sdk.environments.environment import Environment
+from footplate.sdk.runs.experiment import Experiment
 from footplate.sdk.session import Session
 
 _EPILOG = """\b

@@ -28,10 +28,10 @@ from footplate.cli.context import (
     workspace_option,
 )
 from footplate.cli.follow import INTERACTIVE_LOG, exit_code, follow
-from footplate.cli.live import Live
 from footplate.cli.main import Noun
 from footplate.cli.run import wait_for
 from footplate.cli.stacks import show_stacks
+from footplate.cli.status_line import Live
 from footplate.cli.tables import table
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.datasets import DataUse

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from footplate.cli.console import paint
-from footplate.domain.stacks import Frame, ProcessStacks, ThreadStack
+from footplate.domain.stacks import ProcessStacks, StackFrame, ThreadStack
 
 _BOOTSTRAP = "footplate/job/bootstrap.py"
 
@@ -71,7 +71,7 @@ def _lines(thread: ThreadStack) -> tuple[str, ...]:
     return tuple(map(_line, frames or thread.frames))
 
 
-def _line(frame: Frame) -> str:
+def _line(frame: StackFrame) -> str:
     return f"{frame.file}:{frame.line} in {frame.function}"
 
 

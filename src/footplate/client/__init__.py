@@ -10,11 +10,11 @@ from functools import partial
 from typing import Optional
 
 from footplate.client.home import home_folder, home_of_socket
+from footplate.client.http import parse_endpoint
 from footplate.client.launcher import ensure_server, revive_server
-from footplate.client.transport import Answer, Transport
-from footplate.client.wire import parse_endpoint
+from footplate.client.transport import ApiResponse, Transport
 
-__all__ = ["Answer", "Transport", "connect", "home_folder"]
+__all__ = ["ApiResponse", "Transport", "connect", "home_folder"]
 
 
 def connect(home: Optional[str] = None, endpoint: Optional[str] = None, token: Optional[str] = None) -> Transport:

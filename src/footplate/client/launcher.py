@@ -17,8 +17,8 @@ from typing import Any, Callable, Dict, Generator, List, Optional
 
 from footplate import __version__
 from footplate.client import home as homes
+from footplate.client.http import unix_endpoint
 from footplate.client.transport import Transport
-from footplate.client.wire import unix_endpoint
 from footplate.errors import Conflict, FootplateError, InvalidInput, Unavailable
 
 START_SECONDS = 60.0

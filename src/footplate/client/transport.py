@@ -16,7 +16,7 @@ import time
 from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union, cast
 from urllib.parse import quote
 
-from footplate.client.wire import Body, Connection, Endpoint, Response, WireError, parse_endpoint
+from footplate.client.http import Body, Connection, Endpoint, Response, WireError, parse_endpoint
 from footplate.errors import Broken, FootplateError, InvalidInput, NotAllowed, Unavailable, from_wire
 
 API = "/api/v1"
@@ -34,7 +34,7 @@ STRANGER_PATIENCE = 2.0
 _GONE = (errno.ENOENT, errno.ECONNREFUSED, errno.ENOTSOCK)
 
 
-class Answer:
+class ApiResponse:
     def __init__(self, status: int, headers: Dict[str, str], body: bytes) -> None:
         self.status = status
         self.headers = headers
@@ -147,7 +147,7 @@ class Transport:
         body: Optional[Body] = None,
         length: Optional[int] = None,
         timeout: Optional[float] = None,
-    ) -> Answer:
+    ) -> ApiResponse:
         """Send, wait for the whole answer, and raise what the server says went wrong.
 
         `body`: bytes, an open binary file (from where it stands), or an iterable of bytes with its `length`.
@@ -198,11 +198,11 @@ class Transport:
 
     # ── One try ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _exchange(self, method: str, target: str, content: _Content, timeout: float) -> Answer:
+    def _exchange(self, method: str, target: str, content: _Content, timeout: float) -> ApiResponse:
         connection = self._connection(timeout)
         try:
             response = self._ask(connection, method, target, content, timeout)
-            answer = Answer(response.status, response.headers, response.read())
+            answer = ApiResponse(response.status, response.headers, response.read())
         except (OSError, WireError) as error:
             self.close()
             raise _Lost(_words(error), now=connection.used) from None
@@ -220,7 +220,7 @@ class Transport:
         try:
             response = self._ask(connection, "GET", target, _Content(None, None, None), timeout)
             if response.status >= 400:
-                _refuse(Answer(response.status, response.headers, response.read()), self._target)
+                _refuse(ApiResponse(response.status, response.headers, response.read()), self._target)
             yield from response.pieces()
         except (OSError, WireError) as error:
             raise _Lost(_words(error)) from None
@@ -363,7 +363,7 @@ def _checked_token(token: Optional[str]) -> Optional[str]:
     return token or None
 
 
-def _refuse(answer: Answer, endpoint: Endpoint) -> None:
+def _refuse(answer: ApiResponse, endpoint: Endpoint) -> None:
     """Raise what an answer of 400 and more says; a server that is about to stop counts as one that does not answer."""
     if answer.status < 400:
         return
@@ -380,7 +380,7 @@ def _refuse(answer: Answer, endpoint: Endpoint) -> None:
     raise error
 
 
-def _error_of(answer: Answer) -> Optional[FootplateError]:
+def _error_of(answer: ApiResponse) -> Optional[FootplateError]:
     try:
         return from_wire(answer.json()["error"])
     except (ValueError, KeyError, TypeError, AttributeError):

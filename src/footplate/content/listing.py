@@ -22,7 +22,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tu
 
 from footplate.content.disk import aside_file, write_all
 from footplate.domain.data import Item
-from footplate.domain.names import check_name
+from footplate.domain.store_names import check_name
 from footplate.errors import Broken, Conflict
 
 FORMAT = 1
@@ -31,7 +31,7 @@ _EMPTY = Item("", 0)
 
 
 @dataclass(frozen=True)
-class Summary:
+class ListingSummary:
     """What a listing is: its digest names it, `size` is of all bytes that it lists (unknown sizes count nothing)."""
 
     digest: str
@@ -49,7 +49,7 @@ class Folder(NamedTuple):
 # ── Writing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def write_listing(items: Iterable[Item], path: str) -> Summary:
+def write_listing(items: Iterable[Item], path: str) -> ListingSummary:
     """Check, sort and write the items to `path`, aside first. A name that is there twice is a Conflict."""
     lines = sorted((_key(check_name(item.name)), _encode(item), item.size) for item in items)
     _check_tree(lines)
@@ -62,7 +62,7 @@ def write_listing(items: Iterable[Item], path: str) -> Summary:
             write_all(out, block)
         os.fsync(out)
     os.replace(aside, path)
-    return Summary(digest.hexdigest(), len(lines), size)
+    return ListingSummary(digest.hexdigest(), len(lines), size)
 
 
 def _blocks(lines: List[Tuple[bytes, bytes, int]], size: int) -> Iterator[bytes]:

@@ -21,7 +21,7 @@ _MOST_HOPS = 40  # as many links as Linux follows for one path
 _HINT = "this manifest was not written by Footplate, or was damaged: take the snapshot again"
 
 
-class Entry(NamedTuple):
+class ManifestEntry(NamedTuple):
     """One row of a manifest. `content` is a file's digest or a link's target; empty for an (empty) folder."""
 
     path: str
@@ -31,13 +31,13 @@ class Entry(NamedTuple):
     content: str
 
 
-def to_manifest(entries: Iterable[Entry]) -> bytes:
+def to_manifest(entries: Iterable[ManifestEntry]) -> bytes:
     """The one way to write these entries down. Names that are not UTF-8 travel as escaped surrogates."""
     document = {"entries": sorted(entries), "format": _FORMAT}
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode("ascii")
 
 
-def parse_manifest(manifest: bytes) -> List[Entry]:
+def parse_manifest(manifest: bytes) -> List[ManifestEntry]:
     try:
         document: Any = json.loads(manifest)
     except (ValueError, RecursionError):
@@ -87,12 +87,12 @@ def _leaves(path: str, target: str, links: Dict[str, str]) -> bool:
     return False
 
 
-def _entry(row: Any) -> Entry:
+def _entry(row: Any) -> ManifestEntry:
     kinds = (str, str, int, int, str)
     fields = cast("List[Any]", row)
     if not isinstance(row, list) or [type(field) for field in fields] != list(kinds):
         raise InvalidInput(f"a manifest has the row {row!r:.200}", _HINT)
-    entry = Entry(*fields)
+    entry = ManifestEntry(*fields)
     _check_path(entry.path)
     if entry.type not in (FILE, FOLDER, LINK) or entry.mode not in (PLAIN, EXECUTABLE) or entry.size < 0:
         raise InvalidInput(f"a manifest has the row {row!r:.200}", _HINT)
@@ -110,14 +110,14 @@ def _check_path(path: str) -> None:
         raise InvalidInput(f"a manifest has the path {path!r:.200}, which is not one inside a folder", _HINT)
 
 
-def _check_order(entries: List[Entry]) -> None:
+def _check_order(entries: List[ManifestEntry]) -> None:
     for before, entry in zip(entries, entries[1:]):
         if before.path >= entry.path:
             what = "twice" if before.path == entry.path else f"after {before.path!r}, out of order"
             raise InvalidInput(f"a manifest names {entry.path!r} {what}", _HINT)
 
 
-def _check_nesting(entries: List[Entry]) -> None:
+def _check_nesting(entries: List[ManifestEntry]) -> None:
     taken = {entry.path: entry.type for entry in entries}
     fine: Set[str] = {""}
     for entry in entries:

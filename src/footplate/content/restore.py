@@ -9,7 +9,7 @@ import zipfile
 from typing import BinaryIO, Callable, Set
 
 from footplate.content.disk import CHUNK
-from footplate.content.manifest import EXECUTABLE, FILE, FOLDER, LINK, Entry, parse_manifest
+from footplate.content.manifest import EXECUTABLE, FILE, FOLDER, LINK, ManifestEntry, parse_manifest
 
 Fetch = Callable[[str, str, bool], None]
 """`fetch(digest, path, executable)` writes a blob to a path where nothing is yet."""
@@ -70,7 +70,7 @@ def zip_to(manifest: bytes, open_blob: Callable[[str], BinaryIO], zip_path: str)
         raise
 
 
-def _add(archive: zipfile.ZipFile, entry: Entry, open_blob: Callable[[str], BinaryIO]) -> None:
+def _add(archive: zipfile.ZipFile, entry: ManifestEntry, open_blob: Callable[[str], BinaryIO]) -> None:
     # Zip files have names in UTF-8 only; bytes that are not are shown as \xff.
     name = os.fsencode(entry.path).decode("utf-8", "backslashreplace")
     info = zipfile.ZipInfo(name + "/" if entry.type == FOLDER else name, _ZIP_TIME)

@@ -4,9 +4,9 @@
     find(store, "images/**/*.png")         the files that a path of a user means                   (stores)
     upload(files, store), download(items, {"": store}, folder)                                     (transfer)
     write_listing(items, path) → Summary, Listing(path)      a folder as one file, its own index   (content.listing)
-    Cache(folder, limit)                   remote files by content, least recently used out first  (cache)
+    DataCache(folder, limit)               remote files by content, least recently used out first  (cache)
     mount_listing(…), mount_folder(…) → Mount, closed however its owner ends                       (mount, keeper)
-    Courier(…)                             what a run writes, sent while it goes on               (outputs)
+    OutputUploader(…)                      what a run writes, sent while it goes on               (outputs)
 
 Runs on the machine of a client, a node or the server, on Python ≥ 3.10. Folders of this machine and HTTP(S) need the
 standard library alone; object stores and FUSE need the extra `data`, which is loaded when one is opened. The names
@@ -16,13 +16,13 @@ below are loaded when they are first used, because the keeper of a mount must st
 from footplate.lazy import lazily
 
 _HOMES = {
-    "footplate.content.listing": ("Listing", "Summary", "write_listing"),
-    "footplate.data.base": ("Children", "Progress", "Report", "Store"),
-    "footplate.data.cache": ("Cache", "Usage"),
-    "footplate.data.mount": ("Mount", "adopt", "mount_folder", "mount_listing", "sweep"),
-    "footplate.data.outputs": ("Courier",),
-    "footplate.data.stores": ("find", "open_store"),
-    "footplate.data.transfer": ("Overwrite", "Uploaded", "download", "local_files", "upload"),
+    "footplate.content.listing": ("Listing", "ListingSummary", "write_listing"),
+    "footplate.data.stores.base": ("Children", "FileStore", "Progress", "Report"),
+    "footplate.data.cache": ("DataCache", "Usage"),
+    "footplate.data.mounts.mount": ("Mount", "adopt", "mount_folder", "mount_listing", "sweep"),
+    "footplate.data.outputs": ("OutputUploader",),
+    "footplate.data.stores.registry": ("find", "open_store"),
+    "footplate.data.transfer.batch": ("Overwrite", "Uploaded", "download", "local_files", "upload"),
 }
 _NAMES = {name: module for module, names in _HOMES.items() for name in names}
 

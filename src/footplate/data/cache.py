@@ -23,11 +23,11 @@ from concurrent.futures import Executor
 from typing import NamedTuple
 
 from footplate.content.disk import aside_file, space, write_all
-from footplate.data import fetch
-from footplate.data.base import SMALL, Count, Store
-from footplate.data.limit import DEFAULT_LIMIT, limit_of
-from footplate.data.partial import Partial
-from footplate.domain.data import Entry
+from footplate.data.cache_limit import DEFAULT_LIMIT, limit_of
+from footplate.data.stores.base import SMALL, Count, FileStore
+from footplate.data.transfer import fetch
+from footplate.data.transfer.partial import Partial
+from footplate.domain.data import StoreEntry
 from footplate.errors import Broken, Unavailable
 
 _PLACE = os.path.join("cache", "data")  # in a home
@@ -46,18 +46,18 @@ class Usage(NamedTuple):
     limit: int
 
 
-def cache_of(home: str) -> Cache:
+def cache_of(home: str) -> DataCache:
     """The cache of this home, as large as its settings allow now."""
-    return Cache(os.path.join(home, _PLACE), limit_of(home))
+    return DataCache(os.path.join(home, _PLACE), limit_of(home))
 
 
-def cache_at(folder: str) -> Cache:
+def cache_at(folder: str) -> DataCache:
     """The cache in this folder, which is most often that of a home."""
     folder = os.path.abspath(folder)
-    return cache_of(folder[: -len(_PLACE) - 1]) if folder.endswith(os.sep + _PLACE) else Cache(folder)
+    return cache_of(folder[: -len(_PLACE) - 1]) if folder.endswith(os.sep + _PLACE) else DataCache(folder)
 
 
-class Cache:
+class DataCache:
     def __init__(self, folder: str | os.PathLike[str], limit: int = DEFAULT_LIMIT) -> None:
         self.folder, self.limit = os.path.abspath(folder), limit
         self._added, self._room_made = 0, 0.0  # so that the first addition of each process looks at the whole
@@ -66,7 +66,7 @@ class Cache:
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def key(self, store: Store, entry: Entry) -> str:
+    def key(self, store: FileStore, entry: StoreEntry) -> str:
         """What a file is known by here. One that nothing is known of has a new key each time."""
         known = [entry.etag, entry.digest, f"{entry.modified}" if entry.modified else ""]
         told = [store.spec.identity(), entry.path, str(entry.size), *(known if any(known) else [os.urandom(16).hex()])]
@@ -91,7 +91,7 @@ class Cache:
     def has(self, key: str) -> bool:
         return os.path.exists(self._link(key))
 
-    def open(self, store: Store, entry: Entry, pool: Executor, count: Count = lambda _: None) -> int:
+    def open(self, store: FileStore, entry: StoreEntry, pool: Executor, count: Count = lambda _: None) -> int:
         """The whole file, fetched if it is not here: open, and held until it is closed."""
         key = self.key(store, entry)
         while True:
@@ -109,7 +109,7 @@ class Cache:
 
     # ── fetching ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _fetch(self, store: Store, entry: Entry, key: str, pool: Executor, count: Count) -> None:
+    def _fetch(self, store: FileStore, entry: StoreEntry, key: str, pool: Executor, count: Count) -> None:
         if 0 <= entry.size <= SMALL:
             data = fetch.read_whole(store, entry)
             self.keep_bytes(key, data)
@@ -123,11 +123,11 @@ class Cache:
                 fetch.fetch_blocks(store, entry, partial, pool, count)
                 self.keep_partial(key, entry, partial)
 
-    def partial(self, key: str, entry: Entry) -> Partial:
+    def partial(self, key: str, entry: StoreEntry) -> Partial:
         """The file while it comes in by blocks. Whoever wrote the last one hands it to `keep_partial`."""
         return Partial(f"{self.folder}/coming/{key}.blocks", entry.size)
 
-    def keep_partial(self, key: str, entry: Entry, partial: Partial) -> None:
+    def keep_partial(self, key: str, entry: StoreEntry, partial: Partial) -> None:
         """Check a file that is whole, and keep it; one that is not what was listed is Broken, and gone."""
         try:
             fetch.check_digest(entry, partial.chunks())

@@ -1,6 +1,6 @@
 """What a run writes, on its way to a store that is not on this machine.
 
-The script writes to a folder of this machine; a `Courier` brings its files to the store: while the run goes on, as they
+The script writes to a folder of this machine; an `OutputUploader` sends its files to the store: during the run, as they
 are done, or all of them at the end. What was sent is written down, so whoever takes the courier's place goes on there.
 """
 
@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from footplate.data.base import Report, Store
-from footplate.data.transfer import Overwrite, local_files, upload
-from footplate.domain.names import clean_folder, join
+from footplate.data.stores.base import FileStore, Report
+from footplate.data.transfer.batch import Overwrite, local_files, upload
+from footplate.domain.store_names import clean_folder, join
 from footplate.errors import FootplateError
 
 _LOOK_SECONDS = 1.0
@@ -41,7 +41,7 @@ class _Due(NamedTuple):
     stamp: Stamp
 
 
-class Courier:
+class OutputUploader:
     """Sends the files of a folder; `start` has it do so by itself as they are done, and `finish` sends what is left.
 
     A file is sent again when it changed since: the store ends up with the last state of each. What cannot be sent now
@@ -54,7 +54,7 @@ class Courier:
     def __init__(
         self,
         source: Path | str,
-        store: Store,
+        store: FileStore,
         folder: str,
         notes: Path | str,
         *,
@@ -69,7 +69,7 @@ class Courier:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="footplate-output", daemon=True)
 
-    def start(self) -> Courier:
+    def start(self) -> OutputUploader:
         self._thread.start()
         return self
 

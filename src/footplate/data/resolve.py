@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal
 
-from footplate.data.base import Store
 from footplate.data.partitions import Partition
-from footplate.data.stores import find, open_store
-from footplate.domain import names
-from footplate.domain.data import HTTP, Entry, Item, StoreSpec, place
+from footplate.data.stores.base import FileStore
+from footplate.data.stores.registry import find, open_store
+from footplate.domain import store_names
+from footplate.domain.data import HTTP, Item, StoreEntry, StoreSpec, place
 from footplate.domain.datasets import sources_of
 from footplate.domain.expressions import is_true
 from footplate.errors import InvalidInput, NotFound
@@ -27,8 +27,8 @@ from footplate.errors import InvalidInput, NotFound
 WEB = ""
 """The label of the store of web addresses, where the path of an item is the whole address."""
 
-Opener = Callable[[StoreSpec], Store]
-Namer = Callable[[Mapping[str, Any], Entry], str]
+Opener = Callable[[StoreSpec], FileStore]
+Namer = Callable[[Mapping[str, Any], StoreEntry], str]
 
 
 def web_store() -> StoreSpec:
@@ -75,7 +75,7 @@ def _look_up(
     opener: Opener,
     may_be_gone: bool,
 ) -> Iterator[Item]:
-    opened: dict[str, Store] = {}
+    opened: dict[str, FileStore] = {}
     seen: set[tuple[str, str]] = set()
     for source in sources:
         label = str(source.get("datastore", WEB))
@@ -97,7 +97,7 @@ def _spec(label: str, stores: Mapping[str, StoreSpec]) -> StoreSpec:
     return stores[label]
 
 
-def _entries(store: Store, source: Mapping[str, Any], may_be_gone: bool) -> Iterator[Entry]:
+def _entries(store: FileStore, source: Mapping[str, Any], may_be_gone: bool) -> Iterator[StoreEntry]:
     try:
         yield from [store.stat(str(source["url"]))] if "url" in source else find(store, str(source["path"]))
     except NotFound as error:
@@ -110,7 +110,7 @@ def _entries(store: Store, source: Mapping[str, Any], may_be_gone: bool) -> Iter
         raise NotFound(f"datastore {name!r}: {error.message}", (error.hint or "").replace("NAME", name)) from None
 
 
-def _whole_path(source: Mapping[str, Any], entry: Entry) -> str:
+def _whole_path(source: Mapping[str, Any], entry: StoreEntry) -> str:
     return entry.path
 
 
@@ -119,29 +119,29 @@ def _namer(sources: Sequence[Mapping[str, Any]]) -> Namer:
     bases = [_above(str(source["path"])) for source in sources if "datastore" in source]
     common = posixpath.commonpath(bases) if bases and all(bases) else ""
 
-    def name(source: Mapping[str, Any], entry: Entry) -> str:
+    def name(source: Mapping[str, Any], entry: StoreEntry) -> str:
         if "url" in source:
-            return names.url_name(str(source["url"]))
+            return store_names.url_name(str(source["url"]))
         if len(sources) == 1:
             return _inside(str(source["path"]), entry.path)
         below = _relative(entry.path, common)
-        return names.join(str(source["datastore"]), below) if len(labels) > 1 else below
+        return store_names.join(str(source["datastore"]), below) if len(labels) > 1 else below
 
     return name
 
 
 def _above(path: str) -> str:
     """The folder around what a path names: of several sources, what tells them apart has to stay."""
-    if names.is_pattern(path):
-        return names.clean_folder(names.fixed_folder(path.strip("/")))
-    return names.clean_folder(path).rpartition("/")[0]
+    if store_names.is_pattern(path):
+        return store_names.clean_folder(store_names.fixed_folder(path.strip("/")))
+    return store_names.clean_folder(path).rpartition("/")[0]
 
 
 def _inside(path: str, entry: str) -> str:
     """The name of an entry that a single source found."""
-    if names.is_pattern(path):
-        return _relative(entry, names.clean_folder(names.fixed_folder(path.strip("/"))))
-    folder = names.clean_folder(path)
+    if store_names.is_pattern(path):
+        return _relative(entry, store_names.clean_folder(store_names.fixed_folder(path.strip("/"))))
+    folder = store_names.clean_folder(path)
     return entry.rpartition("/")[2] if entry == folder else _relative(entry, folder)
 
 

@@ -133,7 +133,7 @@ def _check_address(kind: str, field: str, text: str) -> None:
         )
 
 
-class Entry(NamedTuple):
+class StoreEntry(NamedTuple):
     """A file as its store lists it. `etag` changes when it does; `digest` (`sha256:…`, `md5:…`) is of its content."""
 
     path: str
@@ -162,11 +162,11 @@ class Item(NamedTuple):
     def source(self) -> str:
         return self.path or self.name
 
-    def entry(self) -> Entry:
-        return Entry(self.source, self.size, self.etag, self.modified, self.digest)
+    def entry(self) -> StoreEntry:
+        return StoreEntry(self.source, self.size, self.etag, self.modified, self.digest)
 
 
-def place(entry: Entry, name: str, store: str = "") -> Item:
+def place(entry: StoreEntry, name: str, store: str = "") -> Item:
     """The item that shows `entry` of `store` under `name`."""
     path = "" if entry.path == name else entry.path
     return Item(name, entry.size, entry.etag, entry.modified, entry.digest, store, path)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, Mapping, Optional, Set, Tuple, cast
 
 from footplate.domain.data import SERVER, StoreSpec
-from footplate.domain.names import clean_folder
+from footplate.domain.store_names import clean_folder
 from footplate.errors import InvalidInput
 
 DEFAULT_DATASTORE = "workspaceblobstore"

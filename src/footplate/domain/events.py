@@ -11,36 +11,36 @@ from footplate.domain.records import Cause
 
 
 @dataclass(frozen=True)
-class Submitted:
+class RunSubmitted:
     by: str = ""
 
 
 @dataclass(frozen=True)
-class Locked:
+class EnvironmentLocked:
     lock: str
     warnings: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Waits:
+class WaitReasonChanged:
     reason: str
     position: int
 
 
 @dataclass(frozen=True)
-class Admitted:
+class RunAdmitted:
     """The queue gave the run its nodes."""
 
 
 @dataclass(frozen=True)
-class Launched:
+class NodesLaunched:
     """The engine has taken the run; `handle` is its own word for the whole group of agents."""
 
     handle: str
 
 
 @dataclass(frozen=True)
-class Joined:
+class NodeJoined:
     node: int
     host: str
     address: str
@@ -48,20 +48,20 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Prepares:
+class NodeProgressed:
     node: int
     message: str
 
 
 @dataclass(frozen=True)
-class Equipped:
+class GpusAssigned:
     """It is decided which GPUs the nodes have for themselves: the UUIDs of each node, in the order of the nodes."""
 
     gpus: Tuple[Tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class NodePrepared:
     """A node could start its ranks now, and holds these ports for them."""
 
     node: int
@@ -69,12 +69,12 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Started:
+class NodeStarted:
     node: int
 
 
 @dataclass(frozen=True)
-class Attends:
+class NodeWorkersFinished:
     """Of a node's ranks only those are left that serve others; they are to be ended when all nodes are this far."""
 
     node: int
@@ -89,7 +89,7 @@ class RankFailed:
 
 
 @dataclass(frozen=True)
-class Exited:
+class NodeExited:
     """All ranks of a node have ended; `cause` is None when every one of them ended well."""
 
     node: int
@@ -97,14 +97,14 @@ class Exited:
 
 
 @dataclass(frozen=True)
-class Done:
+class NodeFinished:
     """A node has shipped everything and is going."""
 
     node: int
 
 
 @dataclass(frozen=True)
-class Lost:
+class NodeLost:
     """A node is gone without having said Done."""
 
     node: int
@@ -112,7 +112,7 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class Vanished:
+class NodeVanished:
     """The agent of a node of several died while its ranks ran. The others cannot go on without it; whoever comes to
     clean up there will say Exited and Done."""
 
@@ -121,25 +121,25 @@ class Vanished:
 
 
 @dataclass(frozen=True)
-class Fails:
+class RunFailed:
     """Something outside the nodes makes the run fail: the lock, the launch, the time limit, the user's own word."""
 
     cause: Cause
 
 
 @dataclass(frozen=True)
-class CancelAsked:
+class RunCancelRequested:
     by: str = ""
     reason: str = ""
 
 
 @dataclass(frozen=True)
-class Completes:
+class RunCompleted:
     """The client ends its interactive run."""
 
 
 @dataclass(frozen=True)
-class Restarted:
+class RunRestarted:
     """The run is to be tried again. `attempt` is the number of the new attempt, so that asking twice starts one."""
 
     attempt: int
@@ -148,30 +148,49 @@ class Restarted:
 
 
 @dataclass(frozen=True)
-class Warned:
+class WarningAdded:
     message: str
 
 
 Event = Union[
-    Submitted, Locked, Waits, Admitted, Launched, Joined, Prepares, Equipped, Prepared, Started, Attends, RankFailed,
-    Exited, Done, Lost, Vanished, Fails, CancelAsked, Completes, Restarted, Warned,
-]  # fmt: skip
+    RunSubmitted,
+    EnvironmentLocked,
+    WaitReasonChanged,
+    RunAdmitted,
+    NodesLaunched,
+    NodeJoined,
+    NodeProgressed,
+    GpusAssigned,
+    NodePrepared,
+    NodeStarted,
+    NodeWorkersFinished,
+    RankFailed,
+    NodeExited,
+    NodeFinished,
+    NodeLost,
+    NodeVanished,
+    RunFailed,
+    RunCancelRequested,
+    RunCompleted,
+    RunRestarted,
+    WarningAdded,
+]
 
 # ── Effects ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
-class ResolveLock:
+class ResolveEnvironment:
     """Resolve the environment, then answer with Locked or Fails."""
 
 
 @dataclass(frozen=True)
-class Schedule:
+class ScheduleQueue:
     """Look at the queue of the run's target again: a run came, went, or freed its nodes."""
 
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchNodes:
     """Have the engine start the run's agents, then answer with Launched or Fails."""
 
 
@@ -183,23 +202,23 @@ class StopNodes:
 
 
 @dataclass(frozen=True)
-class Conclude:
+class ForgetNodes:
     """The run is over: nothing more will happen to it."""
 
 
 @dataclass(frozen=True)
-class NextAttempt:
+class BeginAttempt:
     """An attempt is over and another one begins. The engine's word for the old one's agents is kept until the end."""
 
     handle: Optional[str]
 
 
 @dataclass(frozen=True)
-class FreeGpus:
+class ReleaseGpus:
     """GPUs are free again: whoever waits for some is to look."""
 
 
-Effect = Union[ResolveLock, Schedule, Launch, StopNodes, Conclude, NextAttempt, FreeGpus]
+Effect = Union[ResolveEnvironment, ScheduleQueue, LaunchNodes, StopNodes, ForgetNodes, BeginAttempt, ReleaseGpus]
 
 # ── The story, in words ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -208,26 +227,26 @@ def tell(event: Event) -> str:
     """One sentence for the run's story."""
     node = f"node {getattr(event, 'node', 0)}"
     sentences: Dict[type, Callable[[Any], str]] = {
-        Submitted: lambda e: "submitted" + (f" by {e.by}" if e.by else ""),
-        Locked: lambda e: f"environment resolved ({e.lock[:12]})",
-        Waits: lambda e: f"waits in position {e.position}: {e.reason}",
-        Admitted: lambda e: "got its nodes",
-        Launched: lambda e: "the engine started its agents",
-        Joined: lambda e: f"{node}: agent on {e.host} reported",
-        Prepares: lambda e: f"{node}: {e.message}",
-        Equipped: lambda e: "GPUs: " + (", ".join(uuid for gpus in e.gpus for uuid in gpus) or "none"),
-        Prepared: lambda e: f"{node}: ready to start",
-        Started: lambda e: f"{node}: the script runs",
-        Attends: lambda e: f"{node}: its workers are done, what serves others stays",
+        RunSubmitted: lambda e: "submitted" + (f" by {e.by}" if e.by else ""),
+        EnvironmentLocked: lambda e: f"environment resolved ({e.lock[:12]})",
+        WaitReasonChanged: lambda e: f"waits in position {e.position}: {e.reason}",
+        RunAdmitted: lambda e: "got its nodes",
+        NodesLaunched: lambda e: "the engine started its agents",
+        NodeJoined: lambda e: f"{node}: agent on {e.host} reported",
+        NodeProgressed: lambda e: f"{node}: {e.message}",
+        GpusAssigned: lambda e: "GPUs: " + (", ".join(uuid for gpus in e.gpus for uuid in gpus) or "none"),
+        NodePrepared: lambda e: f"{node}: ready to start",
+        NodeStarted: lambda e: f"{node}: the script runs",
+        NodeWorkersFinished: lambda e: f"{node}: its workers are done, what serves others stays",
         RankFailed: lambda e: f"{node}: {e.cause.message}",
-        Exited: lambda e: f"{node}: " + (e.cause.message if e.cause else "all processes ended well"),
-        Done: lambda e: f"{node}: everything is stored",
-        Lost: lambda e: f"{node}: {e.cause.message}",
-        Vanished: lambda e: f"{node}: {e.cause.message}",
-        Fails: lambda e: e.cause.message,
-        CancelAsked: lambda e: f"cancel asked by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else ""),
-        Completes: lambda e: "completed by its client",
-        Restarted: lambda e: f"restart asked by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else ""),
-        Warned: lambda e: f"warning: {e.message}",
+        NodeExited: lambda e: f"{node}: " + (e.cause.message if e.cause else "all processes ended well"),
+        NodeFinished: lambda e: f"{node}: everything is stored",
+        NodeLost: lambda e: f"{node}: {e.cause.message}",
+        NodeVanished: lambda e: f"{node}: {e.cause.message}",
+        RunFailed: lambda e: e.cause.message,
+        RunCancelRequested: lambda e: f"cancel asked by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else ""),
+        RunCompleted: lambda e: "completed by its client",
+        RunRestarted: lambda e: f"restart asked by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else ""),
+        WarningAdded: lambda e: f"warning: {e.message}",
     }
     return sentences[type(event)](event)

@@ -37,7 +37,7 @@ class Chunk(NamedTuple):
 
 
 @dataclass
-class Column:
+class FrameColumn:
     name: str
     kind: str
     of: str = ""
@@ -49,7 +49,7 @@ class Column:
 class Frame:
     """Columns of the same length. `add` appends one chunk to each."""
 
-    columns: List[Column]
+    columns: List[FrameColumn]
     rows: int = 0
 
     def add(self, rows: int, chunks: Sequence[Dict[str, Any]]) -> None:
@@ -61,7 +61,7 @@ class Frame:
 class FrameFile:
     """Writes a frame as it comes, chunk by chunk; whole once `finish` has returned."""
 
-    def __init__(self, out: BinaryIO, columns: List[Column]) -> None:
+    def __init__(self, out: BinaryIO, columns: List[FrameColumn]) -> None:
         self._out = out
         self._at = out.write(MAGIC)
         self._columns = columns
@@ -105,12 +105,12 @@ def read_frame(path: str) -> Frame:
     return Frame([_column(entry, view) for entry in footer["columns"]], footer["rows"])
 
 
-def _column(entry: Dict[str, Any], view: memoryview) -> Column:
+def _column(entry: Dict[str, Any], view: memoryview) -> FrameColumn:
     chunks = [
         Chunk(rows, {name: view[begin : begin + size] for name, (begin, size) in places.items()})
         for rows, places in entry["chunks"]
     ]
-    return Column(entry["name"], entry["kind"], entry["of"], entry["zone"], chunks)
+    return FrameColumn(entry["name"], entry["kind"], entry["of"], entry["zone"], chunks)
 
 
 def _damaged(path: str) -> Broken:

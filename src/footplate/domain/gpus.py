@@ -43,7 +43,7 @@ class Need:
     exact: bool = False
 
 
-class Machine(NamedTuple):
+class GpuHost(NamedTuple):
     """A node as far as this matters: what it has, in the driver's order, and what it needs."""
 
     devices: Tuple[Gpu, ...]
@@ -89,7 +89,7 @@ def wanted(spec: RunSpec, size: Optional[int], there: int) -> int:
     return sum(need.count if need.exact else min(need.count, there // len(each)) for need in each)
 
 
-def assign(machines: Sequence[Machine], taken: Collection[str]) -> Optional[Tuple[Share, ...]]:
+def assign(machines: Sequence[GpuHost], taken: Collection[str]) -> Optional[Tuple[Share, ...]]:
     """Devices for all nodes at once, or None when some of them must wait. Nodes may share their devices.
 
     Raises nothing: what can never be had (see `shortage`) is None for ever.
@@ -106,7 +106,7 @@ def assign(machines: Sequence[Machine], taken: Collection[str]) -> Optional[Tupl
     return tuple(shares)
 
 
-def shortage(machines: Sequence[Machine]) -> Optional[int]:
+def shortage(machines: Sequence[GpuHost]) -> Optional[int]:
     """The first node that could not have its GPUs even if nobody else had any; None when all can."""
     for last in range(len(machines)):
         if assign(machines[: last + 1], ()) is None:
@@ -114,7 +114,7 @@ def shortage(machines: Sequence[Machine]) -> Optional[int]:
     return None
 
 
-def _limits(machines: Sequence[Machine]) -> List[int]:
+def _limits(machines: Sequence[GpuHost]) -> List[int]:
     """How many each node can have when those that share a machine share its devices alike."""
     together: Dict[Tuple[str, ...], int] = {}
     groups = [tuple(gpu.uuid for gpu in machine.devices) for machine in machines]

@@ -19,7 +19,7 @@ _PORTS_OF_MPI = 2  # for the channel over which daemons are started, and for AZ_
 
 
 @dataclass(frozen=True)
-class Place:
+class NodePlace:
     """A node as the ranks of all nodes find it. Its agent holds the ports until the ranks start."""
 
     address: str
@@ -45,7 +45,7 @@ class RankPlan:
 class MpiOrders:
     """What the node that runs mpirun needs: the places of all nodes, and the word by which daemons are asked for."""
 
-    places: Tuple[Place, ...]
+    places: Tuple[NodePlace, ...]
     processes_per_node: int
     secret: str
 
@@ -88,7 +88,7 @@ class NodeOrders:
     peers: Tuple[str, ...] = ()  # addresses of all nodes, where processes have to find each other
 
 
-def plan(spec: RunSpec, places: Sequence[Place]) -> Tuple[RankPlan, ...]:
+def plan(spec: RunSpec, places: Sequence[NodePlace]) -> Tuple[RankPlan, ...]:
     """The ranks of a run whose nodes are at these places, in rank order."""
     wanted = spec.distribution
     if wanted.kind == "tensorflow":
@@ -156,11 +156,11 @@ class _Seat(NamedTuple):
     total: int
 
 
-def _none(wanted: Distribution, places: Sequence[Place], seat: _Seat) -> Dict[str, str]:
+def _none(wanted: Distribution, places: Sequence[NodePlace], seat: _Seat) -> Dict[str, str]:
     return {}
 
 
-def _torch(wanted: Distribution, places: Sequence[Place], seat: _Seat) -> Dict[str, str]:
+def _torch(wanted: Distribution, places: Sequence[NodePlace], seat: _Seat) -> Dict[str, str]:
     master = places[0]
     return {
         "MASTER_ADDR": master.address,
@@ -177,7 +177,7 @@ def _torch(wanted: Distribution, places: Sequence[Place], seat: _Seat) -> Dict[s
     }
 
 
-def _mpi(wanted: Distribution, places: Sequence[Place], seat: _Seat) -> Dict[str, str]:
+def _mpi(wanted: Distribution, places: Sequence[NodePlace], seat: _Seat) -> Dict[str, str]:
     master = places[0]
     return {
         "AZ_BATCH_MASTER_NODE": f"{master.address}:{master.ports[1]}",
@@ -189,7 +189,7 @@ def _mpi(wanted: Distribution, places: Sequence[Place], seat: _Seat) -> Dict[str
 _VARIABLES = {"none": _none, "torch": _torch, "mpi": _mpi}
 
 
-def _defaults(total: int, places: Sequence[Place]) -> Dict[str, str]:
+def _defaults(total: int, places: Sequence[NodePlace]) -> Dict[str, str]:
     """As torchrun does: processes that share a machine would otherwise all start as many threads as it has cores.
 
     On virtual nodes the host's name leads to another interface than their addresses.
@@ -222,7 +222,7 @@ def _task_log(task: _Task, total: int) -> str:
     return log_name(0, 1) if total == 1 else f"user_logs/std_log_{task.type}_{task.number}.txt"
 
 
-def _plan_tensorflow(wanted: Distribution, places: Sequence[Place]) -> Tuple[RankPlan, ...]:
+def _plan_tensorflow(wanted: Distribution, places: Sequence[NodePlace]) -> Tuple[RankPlan, ...]:
     tasks, taken = _tasks(wanted), [0] * len(places)
     cluster: Dict[str, List[str]] = {}
     seats: List[int] = []

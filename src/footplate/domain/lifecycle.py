@@ -26,7 +26,37 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Callable, Dict, Tuple
 
-from footplate.domain.ending import (
+from footplate.domain.events import (
+    Effect,
+    EnvironmentLocked,
+    Event,
+    GpusAssigned,
+    LaunchNodes,
+    NodeExited,
+    NodeFinished,
+    NodeJoined,
+    NodeLost,
+    NodePrepared,
+    NodeProgressed,
+    NodesLaunched,
+    NodeStarted,
+    NodeVanished,
+    NodeWorkersFinished,
+    RankFailed,
+    ReleaseGpus,
+    ResolveEnvironment,
+    RunAdmitted,
+    RunCancelRequested,
+    RunCompleted,
+    RunFailed,
+    RunRestarted,
+    RunSubmitted,
+    ScheduleQueue,
+    StopNodes,
+    WaitReasonChanged,
+    WarningAdded,
+)
+from footplate.domain.outcomes import (
     Decision,
     alive,
     complete_if_all_ended,
@@ -38,38 +68,8 @@ from footplate.domain.ending import (
     why_not_again,
     with_node,
 )
-from footplate.domain.events import (
-    Admitted,
-    Attends,
-    CancelAsked,
-    Completes,
-    Done,
-    Effect,
-    Equipped,
-    Event,
-    Exited,
-    Fails,
-    FreeGpus,
-    Joined,
-    Launch,
-    Launched,
-    Locked,
-    Lost,
-    Prepared,
-    Prepares,
-    RankFailed,
-    ResolveLock,
-    Restarted,
-    Schedule,
-    Started,
-    StopNodes,
-    Submitted,
-    Vanished,
-    Waits,
-    Warned,
-)
 from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunRecord, Stage, Waiting
-from footplate.domain.states import BEFORE_START, ENDED_NODES, OVER_NODES, held_gpus, is_equipped, is_ready, status
+from footplate.domain.run_status import BEFORE_START, ENDED_NODES, OVER_NODES, held_gpus, is_equipped, is_ready, status
 from footplate.errors import InvalidTransition
 
 _SAME_MISHAP_SECONDS = 15.0
@@ -90,7 +90,7 @@ def apply(record: RunRecord, event: Event, now: float) -> Decision:
     after, effects = _HANDLERS[type(event)](record, event, now)
     if after is record:
         return record, ()
-    freed = (FreeGpus(),) if held_gpus(record) - held_gpus(after) else ()
+    freed = (ReleaseGpus(),) if held_gpus(record) - held_gpus(after) else ()
     return replace(after, version=record.version + 1), (*effects, *freed)
 
 
@@ -101,21 +101,33 @@ def resume(record: RunRecord) -> Tuple[Effect, ...]:
     if record.outcome is not None and record.handle is not None:
         return (StopNodes(alive(record)),)
     if record.stage in (Stage.ACCEPTED, Stage.LOCKING):
-        return (ResolveLock(),)
+        return (ResolveEnvironment(),)
     if record.stage is Stage.QUEUED:
-        return (Schedule(),)
+        return (ScheduleQueue(),)
     # The last server may have died while it launched, also of a run that was canceled meanwhile: only the engine knows
     # whether agents run, and only a handle can stop them.
-    return (Launch(),) if record.handle is None else ()
+    return (LaunchNodes(),) if record.handle is None else ()
 
 
 def _repeats_the_end(record: RunRecord, event: Event) -> bool:
     """Cancelling what is over, or a node repeating that it is done, is not an error."""
-    if isinstance(event, (CancelAsked, Warned)):
+    if isinstance(event, (RunCancelRequested, WarningAdded)):
         return True
-    if isinstance(event, Completes):
+    if isinstance(event, RunCompleted):
         return record.outcome is not None and record.outcome.kind == "completed"
-    return isinstance(event, (Launched, Done, RankFailed, Exited, Attends, Lost, Vanished, Restarted))
+    return isinstance(
+        event,
+        (
+            NodesLaunched,
+            NodeFinished,
+            RankFailed,
+            NodeExited,
+            NodeWorkersFinished,
+            NodeLost,
+            NodeVanished,
+            RunRestarted,
+        ),
+    )
 
 
 def _check_node(record: RunRecord, event: Event) -> None:
@@ -128,37 +140,37 @@ def _check_node(record: RunRecord, event: Event) -> None:
         )
 
 
-def _submitted(record: RunRecord, event: Submitted, now: float) -> Decision:
+def _submitted(record: RunRecord, event: RunSubmitted, now: float) -> Decision:
     if record.stage is not Stage.ACCEPTED:
         return record, ()
     if record.spec.kind == "interactive":
         return replace(record, stage=Stage.RUNNING, started=now), ()
-    return replace(record, stage=Stage.LOCKING), (ResolveLock(),)
+    return replace(record, stage=Stage.LOCKING), (ResolveEnvironment(),)
 
 
-def _locked(record: RunRecord, event: Locked, now: float) -> Decision:
+def _locked(record: RunRecord, event: EnvironmentLocked, now: float) -> Decision:
     if record.stage not in (Stage.ACCEPTED, Stage.LOCKING) or record.outcome is not None:
         return record, ()
     warnings = record.warnings + event.warnings
-    return replace(record, stage=Stage.QUEUED, lock=event.lock, warnings=warnings), (Schedule(),)
+    return replace(record, stage=Stage.QUEUED, lock=event.lock, warnings=warnings), (ScheduleQueue(),)
 
 
-def _waits(record: RunRecord, event: Waits, now: float) -> Decision:
+def _waits(record: RunRecord, event: WaitReasonChanged, now: float) -> Decision:
     waiting = Waiting(event.reason, event.position)
     if record.stage is not Stage.QUEUED or record.waiting == waiting:
         return record, ()
     return replace(record, waiting=waiting), ()
 
 
-def _admitted(record: RunRecord, event: Admitted, now: float) -> Decision:
+def _admitted(record: RunRecord, event: RunAdmitted, now: float) -> Decision:
     if record.stage is not Stage.QUEUED:
         return record, ()
     count = record.spec.distribution.node_count
     nodes = tuple(NodeRecord(i, NodeState.LAUNCHED) for i in range(count))
-    return replace(record, stage=Stage.PROVISIONING, waiting=None, nodes=nodes), (Launch(),)
+    return replace(record, stage=Stage.PROVISIONING, waiting=None, nodes=nodes), (LaunchNodes(),)
 
 
-def _launched(record: RunRecord, event: Launched, now: float) -> Decision:
+def _launched(record: RunRecord, event: NodesLaunched, now: float) -> Decision:
     if record.handle == event.handle:
         return record, ()
     # A cancel may have come while the engine was starting the agents.
@@ -166,7 +178,7 @@ def _launched(record: RunRecord, event: Launched, now: float) -> Decision:
     return replace(record, handle=event.handle), (StopNodes(late),) if late else ()
 
 
-def _joined(record: RunRecord, event: Joined, now: float) -> Decision:
+def _joined(record: RunRecord, event: NodeJoined, now: float) -> Decision:
     node = record.nodes[event.node]
     if node.state is not NodeState.LAUNCHED:
         return record, ()
@@ -176,7 +188,7 @@ def _joined(record: RunRecord, event: Joined, now: float) -> Decision:
     return after, ()
 
 
-def _prepares(record: RunRecord, event: Prepares, now: float) -> Decision:
+def _prepares(record: RunRecord, event: NodeProgressed, now: float) -> Decision:
     node = record.nodes[event.node]
     if node.state not in (NodeState.JOINED, NodeState.PREPARING, NodeState.PREPARED) or node.message == event.message:
         return record, ()
@@ -185,7 +197,7 @@ def _prepares(record: RunRecord, event: Prepares, now: float) -> Decision:
     return replace(after, stage=Stage.PREPARING), ()
 
 
-def _equipped(record: RunRecord, event: Equipped, now: float) -> Decision:
+def _equipped(record: RunRecord, event: GpusAssigned, now: float) -> Decision:
     if len(event.gpus) != len(record.nodes) or all(node.gpus is not None for node in record.nodes):
         return record, ()
     after = record
@@ -194,7 +206,7 @@ def _equipped(record: RunRecord, event: Equipped, now: float) -> Decision:
     return after, ()
 
 
-def _prepared(record: RunRecord, event: Prepared, now: float) -> Decision:
+def _prepared(record: RunRecord, event: NodePrepared, now: float) -> Decision:
     node = record.nodes[event.node]
     # An agent that was started again holds other ports than the one before it: right, as long as nobody was told.
     again = node.state is NodeState.PREPARED and node.ports != event.ports and not is_ready(record)
@@ -210,7 +222,7 @@ def _prepared(record: RunRecord, event: Prepared, now: float) -> Decision:
     return replace(after, stage=Stage.PREPARING), ()
 
 
-def _started(record: RunRecord, event: Started, now: float) -> Decision:
+def _started(record: RunRecord, event: NodeStarted, now: float) -> Decision:
     if record.nodes[event.node].state not in (NodeState.JOINED, NodeState.PREPARING, NodeState.PREPARED):
         return record, ()
     after = with_node(record, event.node, state=NodeState.RUNNING, message=None)
@@ -220,14 +232,14 @@ def _started(record: RunRecord, event: Started, now: float) -> Decision:
     return replace(after, stage=Stage.PREPARING), ()
 
 
-def _attends(record: RunRecord, event: Attends, now: float) -> Decision:
+def _attends(record: RunRecord, event: NodeWorkersFinished, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in (NodeState.ATTENDING, *ENDED_NODES):
         return record, ()
     after = with_node(record, event.node, state=NodeState.ATTENDING, message="serves the others until they are done")
     return complete_if_all_ended(after, now)
 
 
-def _exited(record: RunRecord, event: Exited, now: float) -> Decision:
+def _exited(record: RunRecord, event: NodeExited, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in ENDED_NODES:
         return record, ()
     after = with_node(record, event.node, state=NodeState.EXITED, message="shipping what is left")
@@ -244,7 +256,7 @@ def _rank_failed(record: RunRecord, event: RankFailed, now: float) -> Decision:
     return decide_failure(record, event.cause, now)
 
 
-def _done(record: RunRecord, event: Done, now: float) -> Decision:
+def _done(record: RunRecord, event: NodeFinished, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in OVER_NODES:
         return record, ()
     after = with_node(record, event.node, state=NodeState.DONE, message=None)
@@ -253,7 +265,7 @@ def _done(record: RunRecord, event: Done, now: float) -> Decision:
     return settle(after, now, ())
 
 
-def _lost(record: RunRecord, event: Lost, now: float) -> Decision:
+def _lost(record: RunRecord, event: NodeLost, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in OVER_NODES:
         return record, ()
     after = with_node(record, event.node, state=NodeState.LOST, message=event.cause.message)
@@ -263,7 +275,7 @@ def _lost(record: RunRecord, event: Lost, now: float) -> Decision:
     return decide(after, Outcome("failed", event.cause), now)
 
 
-def _vanished(record: RunRecord, event: Vanished, now: float) -> Decision:
+def _vanished(record: RunRecord, event: NodeVanished, now: float) -> Decision:
     running = record.nodes[event.node].state in (NodeState.RUNNING, NodeState.ATTENDING)
     if record.stage is Stage.ENDED or not running or len(record.nodes) == 1:
         return record, ()
@@ -276,7 +288,7 @@ def _vanished(record: RunRecord, event: Vanished, now: float) -> Decision:
     return (record, ()) if record.outcome is not None else decide(record, Outcome("failed", event.cause), now)
 
 
-def _fails(record: RunRecord, event: Fails, now: float) -> Decision:
+def _fails(record: RunRecord, event: RunFailed, now: float) -> Decision:
     if record.outcome is not None:
         return record, ()
     after = record
@@ -289,14 +301,14 @@ def _fails(record: RunRecord, event: Fails, now: float) -> Decision:
     return decide(after, Outcome("failed", event.cause), now)
 
 
-def _cancel_asked(record: RunRecord, event: CancelAsked, now: float) -> Decision:
+def _cancel_asked(record: RunRecord, event: RunCancelRequested, now: float) -> Decision:
     if record.outcome is not None or record.stage is Stage.ENDED:
         return record, ()
     words = f"canceled by {event.by or 'the user'}" + (f": {event.reason}" if event.reason else "")
     return decide(record, Outcome("canceled", Cause("canceled", words)), now)
 
 
-def _completes(record: RunRecord, event: Completes, now: float) -> Decision:
+def _completes(record: RunRecord, event: RunCompleted, now: float) -> Decision:
     if record.stage is Stage.ENDED:
         return record, ()
     if record.spec.kind != "interactive":
@@ -307,7 +319,7 @@ def _completes(record: RunRecord, event: Completes, now: float) -> Decision:
     return decide(record, Outcome("completed"), now)
 
 
-def _restarted(record: RunRecord, event: Restarted, now: float) -> Decision:
+def _restarted(record: RunRecord, event: RunRestarted, now: float) -> Decision:
     if event.attempt <= record.attempt:
         return record, ()  # it has been done
     if event.attempt > record.attempt + 1:
@@ -321,15 +333,32 @@ def _restarted(record: RunRecord, event: Restarted, now: float) -> Decision:
     return try_again(record, ())
 
 
-def _warned(record: RunRecord, event: Warned, now: float) -> Decision:
+def _warned(record: RunRecord, event: WarningAdded, now: float) -> Decision:
     if event.message in record.warnings:
         return record, ()
     return replace(record, warnings=(*record.warnings, event.message)), ()
 
 
 _HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
-    Submitted: _submitted, Locked: _locked, Waits: _waits, Admitted: _admitted, Launched: _launched, Joined: _joined,
-    Prepares: _prepares, Equipped: _equipped, Prepared: _prepared, Started: _started, Attends: _attends,
-    RankFailed: _rank_failed, Exited: _exited, Done: _done, Lost: _lost, Vanished: _vanished, Fails: _fails,
-    CancelAsked: _cancel_asked, Completes: _completes, Restarted: _restarted, Warned: _warned,
-}  # fmt: skip
+    RunSubmitted: _submitted,
+    EnvironmentLocked: _locked,
+    WaitReasonChanged: _waits,
+    RunAdmitted: _admitted,
+    NodesLaunched: _launched,
+    NodeJoined: _joined,
+    NodeProgressed: _prepares,
+    GpusAssigned: _equipped,
+    NodePrepared: _prepared,
+    NodeStarted: _started,
+    NodeWorkersFinished: _attends,
+    RankFailed: _rank_failed,
+    NodeExited: _exited,
+    NodeFinished: _done,
+    NodeLost: _lost,
+    NodeVanished: _vanished,
+    RunFailed: _fails,
+    RunCancelRequested: _cancel_asked,
+    RunCompleted: _completes,
+    RunRestarted: _restarted,
+    WarningAdded: _warned,
+}

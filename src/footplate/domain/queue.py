@@ -30,7 +30,7 @@ _GPUS = ""
 
 
 @dataclass(frozen=True)
-class Line:
+class TargetQueue:
     """A compute target. `yields`: where others want the same GPUs, they come first."""
 
     target: str
@@ -52,7 +52,7 @@ class Ticket:
 
 
 @dataclass(frozen=True)
-class Holding:
+class Allocation:
     """A run that has nodes, and when its time limit ends them at the latest; None when it has no limit."""
 
     run: str
@@ -71,7 +71,11 @@ class Wait:
 
 
 def admit(
-    waiting: Sequence[Ticket], holding: Sequence[Holding], lines: Mapping[str, Line], now: float, gpus: int = 0
+    waiting: Sequence[Ticket],
+    holding: Sequence[Allocation],
+    lines: Mapping[str, TargetQueue],
+    now: float,
+    gpus: int = 0,
 ) -> Tuple[List[str], List[Wait]]:
     """The runs to start now, in order, and for each of the others its position and the reason, in words.
 
@@ -93,7 +97,7 @@ def admit(
 class _Hall:
     """Where all lines wait: what is in use, who stands before whom, and the plan."""
 
-    def __init__(self, holding: Sequence[Holding], lines: Mapping[str, Line], gpus: int, now: float) -> None:
+    def __init__(self, holding: Sequence[Allocation], lines: Mapping[str, TargetQueue], gpus: int, now: float) -> None:
         self._lines = lines
         self._gpus = gpus
         self._now = now
@@ -197,14 +201,14 @@ class _Plan:
             self._free.insert(index, dict(self._free[index - 1]))
 
 
-def _expected_end(held: Holding, now: float) -> float:
+def _expected_end(held: Allocation, now: float) -> float:
     """The same until it has passed, so that promises do not move with the clock."""
     if held.ends is None:
         return now + _HORIZON
     return held.ends + _CLOSING if held.ends + _CLOSING > now else now + _CLOSING
 
 
-def _nodes_busy(ticket: Ticket, line: Line, busy: int) -> str:
+def _nodes_busy(ticket: Ticket, line: TargetQueue, busy: int) -> str:
     if busy > line.max_nodes:  # its target has been made smaller
         return f"{_count(busy, 'node')} of {line.target!r} are busy, and it may have no more than {line.max_nodes}"
     words = f"{busy} of {_count(line.max_nodes, 'node')} of {line.target!r} {'is' if busy == 1 else 'are'} busy"

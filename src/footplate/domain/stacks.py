@@ -10,7 +10,7 @@ SIGNAL = 50
 
 
 @dataclass(frozen=True)
-class Frame:
+class StackFrame:
     function: str
     file: str
     line: int
@@ -22,7 +22,7 @@ class ThreadStack:
 
     id: str
     name: Optional[str] = None
-    frames: Tuple[Frame, ...] = ()
+    frames: Tuple[StackFrame, ...] = ()
 
 
 @dataclass(frozen=True)

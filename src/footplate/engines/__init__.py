@@ -6,7 +6,7 @@ import importlib
 
 from footplate.domain.shapes import Shape
 from footplate.engines.base import Engine
-from footplate.engines.machine import machine_shape
+from footplate.engines.host_shape import machine_shape
 from footplate.errors import InvalidInput
 
 _REGISTRY = {

@@ -25,7 +25,7 @@ class AgentJob:
 
 
 @dataclass(frozen=True)
-class Request:
+class LaunchRequest:
     """Exactly what will be sent, rendered: argv and variables for a process, the text of a batch file, a JSON body."""
 
     engine: str
@@ -49,11 +49,11 @@ class Observation:
 class Engine(Protocol):
     name: str
 
-    def prepare(self, job: AgentJob) -> Request:
+    def prepare(self, job: AgentJob) -> LaunchRequest:
         """Pure: render the request. Raises InvalidInput, naming the field, for what this engine cannot give."""
         ...
 
-    def submit(self, request: Request) -> str:
+    def submit(self, request: LaunchRequest) -> str:
         """Start the work and return a handle that survives a restart of the server.
 
         Idempotent per (run, attempt): agents that already run are left alone, agents that died are started again.

@@ -18,11 +18,11 @@ from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address
 from typing import Any, cast
 
-from footplate.engines.base import AgentJob, Observation, Request
+from footplate.engines.base import AgentJob, LaunchRequest, Observation
 from footplate.engines.nursery import Nursery
 from footplate.errors import Broken, InvalidInput
-from footplate.node import tree
-from footplate.node.workdir import LOCK_NUMBER, PACKAGE, NodeFolder
+from footplate.node import process_tree
+from footplate.node.node_directory import LOCK_NUMBER, PACKAGE, NodeFolder
 
 _HOLDER_SECONDS = 10.0
 _FIRST_ADDRESS = IPv4Address("127.0.0.2")
@@ -46,7 +46,7 @@ class LocalEngine:
 
     # ── The five methods ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def prepare(self, job: AgentJob) -> Request:
+    def prepare(self, job: AgentJob) -> LaunchRequest:
         if job.home is None:
             raise InvalidInput("the local engine needs the server's home folder", "set home of the job")
         if job.node_count < 1:
@@ -64,16 +64,18 @@ class LocalEngine:
                     str(LOCK_NUMBER),
                 ],
                 "variables": {
-                    tree.MACHINERY: f"{job.run}/{node}",
+                    process_tree.MACHINERY: f"{job.run}/{node}",
                     "FOOTPLATE_HOME": job.home,
                     **({"FOOTPLATE_TOKEN": job.token} if job.token else {}),
                 },
             }
             for node in range(job.node_count)
         ]
-        return Request(self.name, job.run, job.attempt, {"home": job.home, "program": self._program, "agents": agents})
+        return LaunchRequest(
+            self.name, job.run, job.attempt, {"home": job.home, "program": self._program, "agents": agents}
+        )
 
-    def submit(self, request: Request) -> str:
+    def submit(self, request: LaunchRequest) -> str:
         home, agents = str(request.body["home"]), cast("list[dict[str, Any]]", request.body["agents"])
         folders = [NodeFolder(home, request.run, node, request.attempt) for node in range(len(agents))]
         started = [self._start(folder, agent, request) for folder, agent in zip(folders, agents, strict=True)]
@@ -88,7 +90,7 @@ class LocalEngine:
         if known is None:
             return
         agents = _agents(known)
-        tree.send(_living(agents), signal.SIGTERM)
+        process_tree.send(_living(agents), signal.SIGTERM)
         timer = threading.Timer(grace, _end_by_force, [agents, _folders(known)])
         timer.daemon = True
         timer.start()
@@ -103,7 +105,7 @@ class LocalEngine:
 
     # ── Starting ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _start(self, folder: NodeFolder, agent: dict[str, Any], request: Request) -> dict[str, Any]:
+    def _start(self, folder: NodeFolder, agent: dict[str, Any], request: LaunchRequest) -> dict[str, Any]:
         """Start one agent unless it lives; returns who it is."""
         message = {
             "program": request.body["program"],
@@ -119,7 +121,7 @@ class LocalEngine:
                 folder.forget_exit()
                 pid = self._nursery.fork(message, held)
                 if pid is not None:
-                    identity = tree.identity(pid) or ""
+                    identity = process_tree.identity(pid) or ""
                     folder.write_holder(held, pid, identity, request.attempt)
                     return {"pid": pid, "identity": identity}
             finally:
@@ -143,7 +145,7 @@ def _holder(folder: NodeFolder) -> dict[str, Any]:
     deadline = time.monotonic() + _HOLDER_SECONDS
     while time.monotonic() < deadline:
         holder = folder.read_holder()
-        if holder is not None and tree.alive(int(holder["pid"]), str(holder["identity"])):
+        if holder is not None and process_tree.alive(int(holder["pid"]), str(holder["identity"])):
             return {"pid": holder["pid"], "identity": holder["identity"]}
         time.sleep(0.01)
     raise Broken(f"{folder.path} is locked by a process that does not say who it is", "see who has agent.lock open")
@@ -186,7 +188,7 @@ def _folders(known: dict[str, Any]) -> list[NodeFolder]:
 
 
 def _living(agents: Iterable[tuple[int, str]]) -> list[int]:
-    return [pid for pid, identity in agents if tree.alive(pid, identity)]
+    return [pid for pid, identity in agents if process_tree.alive(pid, identity)]
 
 
 def _observe(handle: str) -> Observation:
@@ -195,7 +197,7 @@ def _observe(handle: str) -> Observation:
         return Observation("gone")
     agents, codes = _agents(known), dict[int, int | None]()
     for node, ((pid, identity), folder) in enumerate(zip(agents, _folders(known), strict=True)):
-        if not tree.alive(pid, identity):
+        if not process_tree.alive(pid, identity):
             # An agent removes its folder when all is done, and leaves its exit code when it is not; one that was killed
             # leaves neither.
             codes[node] = folder.read_exit() if folder.exists() else 0
@@ -206,5 +208,5 @@ def _observe(handle: str) -> Observation:
 
 def _end_by_force(agents: list[tuple[int, str]], folders: list[NodeFolder]) -> None:
     """The agents first, so that they start nothing new; then whatever still carries the marker of their nodes."""
-    tree.send(_living(agents), signal.SIGKILL)
-    tree.end(lambda: [pid for folder in folders for pid in tree.members(folder.marker())], 0.0)
+    process_tree.send(_living(agents), signal.SIGKILL)
+    process_tree.end(lambda: [pid for folder in folders for pid in process_tree.members(folder.marker())], 0.0)

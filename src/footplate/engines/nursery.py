@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from footplate.node.tree import MACHINERY
+from footplate.node.process_tree import MACHINERY
 
 _ANSWER_SECONDS = 30.0
 _BUFFER = 1 << 20

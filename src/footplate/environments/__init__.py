@@ -9,14 +9,14 @@ from pathlib import Path
 from footplate.domain.records import BuiltView, Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Builder, Say, Workshop
-from footplate.environments.logins import Logins, take_out
+from footplate.environments.url_credentials import Logins, take_out
 from footplate.errors import InvalidInput
 
 _REGISTRY = {
     "existing": ("footplate.environments.existing", "ExistingBuilder"),
     "venv": ("footplate.environments.venv", "VenvBuilder"),
     "conda": ("footplate.environments.conda", "CondaBuilder"),
-    "container": ("footplate.environments.container", "ContainerBuilder"),
+    "container": ("footplate.environments.containers.container_builder", "ContainerBuilder"),
 }
 
 
@@ -41,19 +41,19 @@ def resolve(spec: EnvironmentSpec, workshop: Workshop, say: Say, refresh: bool =
     say = workshop.logins.listen(say)
     if not spec.options.get("docker"):
         return _resolve_as(spec.builder, spec, workshop, say, refresh)
-    from footplate.environments import choice  # lazy: most runs ask for no container
+    from footplate.environments.containers import availability  # lazy: most runs ask for no container
 
-    if spec.builder == "container" or not choice.is_asked_for(spec):
+    if spec.builder == "container" or not availability.is_asked_for(spec):
         return _resolve_as(spec.builder, spec, workshop, say, refresh)
-    why = choice.why_not(spec, workshop)
+    why = availability.why_not(spec, workshop)
     if why is None:
         try:
             return _resolve_as("container", spec, workshop, say, refresh)
         except InvalidInput as error:
-            if not choice.can_do_without(spec, error):
+            if not availability.can_do_without(spec, error):
                 raise
-            why = choice.refuse_or(workshop, f"none could be made: {error.message}")
-    warning = choice.warning(spec, why)
+            why = availability.refuse_or(workshop, f"none could be made: {error.message}")
+    warning = availability.warning(spec, why)
     say(warning)
     lock = _resolve_as(spec.builder, spec, workshop, say, refresh)
     return replace(lock, warnings=(*lock.warnings, warning))
@@ -65,23 +65,23 @@ def _resolve_as(name: str, spec: EnvironmentSpec, workshop: Workshop, say: Say, 
         return builder.lock(spec, workshop, say)
     # Lazy: a server that only ever uses existing interpreters loads none of it.
     from footplate.environments import locks
-    from footplate.environments.curated import standing_in
+    from footplate.environments.curated import substitutes
 
     def lock() -> Lock:
-        if standing_in.OPTION not in spec.options:
+        if substitutes.OPTION not in spec.options:
             return builder.lock(spec, workshop, say)
-        return standing_in.lock(spec, workshop, say, lambda wanted: builder.lock(wanted, workshop, say))
+        return substitutes.lock(spec, workshop, say, lambda wanted: builder.lock(wanted, workshop, say))
 
     return locks.once(replace(spec, builder=name), workshop, say, lock, refresh)
 
 
 def remove(view: BuiltView) -> bool:
     """Whether what was built is removed; what is being built again is not."""
-    from footplate.environments import folders  # lazy, as above
+    from footplate.environments import built_environments  # lazy, as above
 
     folder = Path(view.path)
     if view.builder != "container":
-        return folders.remove(folder)
-    from footplate.environments import container  # lazy, as above
+        return built_environments.remove(folder)
+    from footplate.environments.containers import container_builder  # lazy, as above
 
-    return folders.remove(folder, lambda: container.forget(folder))
+    return built_environments.remove(folder, lambda: container_builder.forget(folder))

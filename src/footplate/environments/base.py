@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.logins import NONE, Logins
+from footplate.environments.url_credentials import NONE, Logins
 
 Say = Callable[[str], None]
 """Takes one line of a log, as it comes."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from footplate.domain.records import CacheView
-from footplate.environments import bytecode, folders, pythons, uv
+from footplate.environments import built_environments, bytecode, pythons, uv
 from footplate.environments.base import Say
 from footplate.environments.conda import packages
 from footplate.environments.disk import own_size, size
@@ -23,7 +23,7 @@ from footplate.errors import InvalidInput
 
 
 @dataclass(frozen=True)
-class Cache:
+class EnvironmentCache:
     """`clear` takes the root of the environments, and removes what nothing uses and was not used since a time."""
 
     folder: str
@@ -32,11 +32,13 @@ class Cache:
 
 
 ALL = {
-    "wheels": Cache(uv.STORE, "wheels that were fetched", lambda root, _before: uv.clear_wheels(root, False)),
-    "bytecode": Cache(bytecode.STORE, "bytecode, by content of wheels", bytecode.clear),
-    "conda": Cache(packages.STORE, "conda's packages, unpacked, and lists of channels", packages.clear),
-    "recipes": Cache(wheels.STORE, "wheels that recipes made", wheels.clear),
-    "pythons": Cache(pythons.STORE, "Pythons that uv fetched", pythons.clear),
+    "wheels": EnvironmentCache(
+        uv.STORE, "wheels that were fetched", lambda root, _before: uv.clear_wheels(root, False)
+    ),
+    "bytecode": EnvironmentCache(bytecode.STORE, "bytecode, by content of wheels", bytecode.clear),
+    "conda": EnvironmentCache(packages.STORE, "conda's packages, unpacked, and lists of channels", packages.clear),
+    "recipes": EnvironmentCache(wheels.STORE, "wheels that recipes made", wheels.clear),
+    "pythons": EnvironmentCache(pythons.STORE, "Pythons that uv fetched", pythons.clear),
 }
 
 
@@ -57,7 +59,7 @@ def clear(root: Path, before: float, whole: Sequence[str], say: Say) -> list[Cac
     Environments keep what they share with a cache: their own names for it stay.
     """
     check(whole)
-    with folders.clearing(root) as free:
+    with built_environments.clearing(root) as free:
         if not free:
             say("the caches are left as they are: an environment is being built from them")
             return []

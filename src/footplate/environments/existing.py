@@ -10,7 +10,7 @@ from pathlib import Path
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Interpreter, Say, Workshop, make_lock
-from footplate.environments.logins import NONE, Logins
+from footplate.environments.url_credentials import NONE, Logins
 from footplate.errors import Broken, InvalidInput
 
 OLDEST = (3, 8)

@@ -25,7 +25,7 @@ from typing import Any
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import conda, curated, folders, recipes
+from footplate.environments import built_environments, conda, curated, recipes
 from footplate.environments.base import Say, Workshop
 from footplate.environments.requirements import clean, names_local_files
 from footplate.environments.uv import RESOLVING, pip_settings
@@ -43,7 +43,7 @@ def once(spec: EnvironmentSpec, workshop: Workshop, say: Say, resolve: Callable[
     known = None if refresh else _read(path)
     if known is None:
         asked = time.time()
-        with folders.turn(path.with_suffix(".lock"), say, "this environment is being resolved already"):
+        with built_environments.turn(path.with_suffix(".lock"), say, "this environment is being resolved already"):
             known = _read(path, newer_than=asked if refresh else 0.0)
             if known is None:
                 return _write(path, resolve())
@@ -131,8 +131,8 @@ def _texts(paths: str) -> list[str]:
 def _may_change_unseen(spec: EnvironmentSpec) -> bool:
     """Files of the machine are named, by requirements or as a channel: they change without any of this changing."""
     wanted: dict[str, Any] = spec.options.get("conda") or {}
-    folders = any(re.match(r"file:|[./~]", str(channel)) for channel in wanted.get("channels") or ())
-    return folders or names_local_files(clean([*spec.requirements, *_pip_lines(spec)]))
+    are_folders = any(re.match(r"file:|[./~]", str(channel)) for channel in wanted.get("channels") or ())
+    return are_folders or names_local_files(clean([*spec.requirements, *_pip_lines(spec)]))
 
 
 def _pip_lines(spec: EnvironmentSpec) -> list[str]:

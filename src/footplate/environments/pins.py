@@ -10,7 +10,7 @@ from typing import Any
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import complaints, pythons, recipes
+from footplate.environments import pythons, recipes, uv_errors
 from footplate.environments.base import Say, Workshop, make_lock
 from footplate.environments.existing import OLDEST
 from footplate.environments.pythons import Python, Version
@@ -65,7 +65,7 @@ def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, workshop:
             pins = _pin(wanted, python.path, workshop, say, day)
         except InvalidInput as error:
             first = first or error
-            waiting = [one for one in waiting if not complaints.rules_out(error.message, wanted, one[0].version)]
+            waiting = [one for one in waiting if not uv_errors.rules_out(error.message, wanted, one[0].version)]
             continue
         return _content(builder, python.minor, wanted, pins, (_nearest(missing, python, day),))
     raise first or InvalidInput(missing, "install a Python of at least 3.8")
@@ -160,7 +160,7 @@ def compile_pins(
             arguments, say, workshop.root / ".uv-cache", text="\n".join(wanted) + "\n", logins=workshop.logins
         )
     if code != 0:
-        raise complaints.not_resolved(wanted, called, talk)
+        raise uv_errors.not_resolved(wanted, called, talk)
     return pins
 
 

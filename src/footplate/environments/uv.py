@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from footplate.environments.logins import NONE, Logins
+from footplate.environments.url_credentials import NONE, Logins
 from footplate.errors import Broken, InvalidInput
 
 # pip's option → uv's variable, and what uv wants between several values. pip itself separates them by white space.

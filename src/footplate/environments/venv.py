@@ -15,11 +15,11 @@ from typing import Any
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import bytecode, complaints, folders, pins, pythons
+from footplate.environments import built_environments, bytecode, pins, pythons, uv_errors
 from footplate.environments.base import Interpreter, Say, Workshop
-from footplate.environments.logins import NONE, Logins
 from footplate.environments.pythons import Python
 from footplate.environments.recipes import wheels
+from footplate.environments.url_credentials import NONE, Logins
 from footplate.environments.uv import run_uv
 
 _CONSTRAINTS = ("UV_CONSTRAINT", "UV_BUILD_CONSTRAINT")
@@ -33,7 +33,7 @@ class VenvBuilder:
         return pins.lock_requirements(self.name, spec.requirements, spec, workshop, say)
 
     def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NONE) -> Interpreter:
-        folder = folders.use(
+        folder = built_environments.use(
             root, lock, say, lambda place, held: _build(lock, place, root, logins.listen(say), held, logins)
         )
         return Interpreter((str(folder / "bin" / "python"),), {"VIRTUAL_ENV": str(folder), **mpi_variables(folder)})
@@ -64,7 +64,7 @@ def add_requirements(
         _install(content, folder, root / ".uv-cache", say, held, logins)
     for recipe in content.get("recipes") or ():
         _install_made(recipe, content, folder, root, say, held, logins)
-    if folders.site_packages(folder).is_dir():
+    if built_environments.site_packages(folder).is_dir():
         _share_bytecode(folder, root, say)
 
 
@@ -114,7 +114,7 @@ def all_hashed(pins: str) -> bool:
 def _share_bytecode(folder: Path, root: Path, say: Say) -> None:
     """An environment without bytecode starts slowly and works: no reason to fail."""
     try:
-        bytecode.share(str(folder / "bin" / "python"), folders.site_packages(folder), root, say)
+        bytecode.share(str(folder / "bin" / "python"), built_environments.site_packages(folder), root, say)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         say(f"no bytecode: {error}")
 
@@ -131,4 +131,4 @@ def _uv(
     # uv keeps the lock open as well: if we are killed, nobody builds here before uv, too, has ended.
     code, _, talk = run_uv(arguments, say, cache, text, keep_open=[held], without=_CONSTRAINTS, logins=logins)
     if code != 0:
-        raise complaints.not_installed(failure, talk)
+        raise uv_errors.not_installed(failure, talk)

@@ -5,7 +5,7 @@ leaves word of how it ended in `$FOOTPLATE_EXITS/rank_<n>.json`. How the process
 exception goes on to the interpreter, and only our frames are taken out of its traceback.
 
 All of this is compiled and run before the user's first line, so it is short and imports nothing that the interpreter
-has not loaded by itself: what only a failure needs is in `endings.py`.
+has not loaded by itself: what only a failure needs is in `exit_report.py`.
 """
 
 import os
@@ -99,8 +99,8 @@ def _tell_success() -> None:
 
 def _tell_failure(error: BaseException) -> None:
     """Let the module beside this one do it, found without the import path, which is the user's now."""
-    path = os.path.join(os.path.dirname(os.path.realpath(__file__)), "endings.py")
-    names: dict[str, Any] = {"__name__": "footplate_endings", "__file__": path}
+    path = os.path.join(os.path.dirname(os.path.realpath(__file__)), "exit_report.py")
+    names: dict[str, Any] = {"__name__": "footplate_exit_report", "__file__": path}
     try:
         with open(path, "rb") as source:
             exec(compile(source.read(), path, "exec", dont_inherit=True), names)

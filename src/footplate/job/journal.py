@@ -23,7 +23,7 @@ import time
 import weakref
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
-from footplate.job.slots import (
+from footplate.job.journal_format import (
     ARTIFACT,
     FLOAT,
     FLOAT_SLOT,
@@ -38,8 +38,8 @@ from footplate.job.slots import (
     SLOT,
     TABLE,
     TEXT_SLOT,
-    Column,
     Decoder,
+    MetricColumn,
     Point,
     end_of_slots,
     everything,
@@ -48,7 +48,7 @@ from footplate.job.slots import (
     writers,
 )
 
-__all__ = ["Column", "Decoder", "Journal", "Point", "everything", "finished_prefix", "read_text", "writers"]
+__all__ = ["Decoder", "Journal", "MetricColumn", "Point", "everything", "finished_prefix", "read_text", "writers"]
 
 _FIRST_SEGMENT = 64 * 1024
 _LAST_SEGMENT = 2 * 1024 * 1024

@@ -22,17 +22,18 @@ from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
 from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
 from footplate.lazy import Deferred
-from footplate.node import containers, gang, machine, outputs, prepare, salvage, setting, stacks, tree
-from footplate.node.courier import Courier
-from footplate.node.crew import Crew
-from footplate.node.leases import Leases
-from footplate.node.link import SHORT_PATIENCE, Abandoned, Link
+from footplate.node import containers, host_info, preparation, process_tree, rank_environment, rendezvous, stacks
+from footplate.node.gpu_leases import Leases
 from footplate.node.log import say
-from footplate.node.options import Options
+from footplate.node.node_directory import NodeFolder, is_full
+from footplate.node.options import AgentOptions
 from footplate.node.ports import HeldPorts, own_address
+from footplate.node.rank_group import RankGroup
 from footplate.node.sampler import Sampler
-from footplate.node.sync import Shipper
-from footplate.node.workdir import NodeFolder, is_full
+from footplate.node.shipping import outputs, salvage
+from footplate.node.shipping.reporting import Reporter
+from footplate.node.shipping.server_link import SHORT_PATIENCE, Abandoned, Link
+from footplate.node.shipping.shipper import NodeShipper
 
 if TYPE_CHECKING:
     from footplate.node import data
@@ -60,13 +61,13 @@ class _Stopped(Exception):
 
 
 def main(arguments: list[str]) -> int:
-    options = Options(arguments)
+    options = AgentOptions(arguments)
     folder = NodeFolder(options.root, options.run, options.node, options.attempt, shares=options.home is not None)
     held = folder.take_lock() if options.lock is None else options.lock
     if held is None:
         return 0  # another agent of this node lives: nothing to do, and nothing to say about its end
     os.set_inheritable(held, False)
-    folder.write_holder(held, os.getpid(), tree.identity(os.getpid()) or "", options.attempt)
+    folder.write_holder(held, os.getpid(), process_tree.identity(os.getpid()) or "", options.attempt)
     folder.forget_exit()
     code = 70
     try:
@@ -83,19 +84,19 @@ def main(arguments: list[str]) -> int:
 
 
 class Agent:
-    def __init__(self, options: Options, folder: NodeFolder) -> None:
+    def __init__(self, options: AgentOptions, folder: NodeFolder) -> None:
         self._options = options
         self._folder = folder
         starter = self._revive_server if options.home else None
         transport = Transport(options.endpoint, options.token, starter, SHORT_PATIENCE)
         self._link = Link(transport, options.run, options.node, folder.exists, options.attempt)
-        self._crew = Crew(folder, options.node, options.home, self._guard)
+        self._crew = RankGroup(folder, options.node, options.home, self._guard)
         self._orders: NodeOrders
         self._bases: dict[str, int] = {}
         self._answers = stacks.Answers(self._link, self._crew.members, options.node)
         self._why_stop: str | None = None
         self._interruptible = False
-        self._courier: Courier | None = None
+        self._courier: Reporter | None = None
         self._data: NodeData | None = None
         self._data_variables: dict[str, str] = {}
         self._sampler: Sampler | None = None
@@ -103,7 +104,9 @@ class Agent:
         self._attending = False
         self._leases = Leases(folder.home, folder.marker())
         self._obstacle: str | None = None
-        os.environ[tree.MACHINERY] = f"{options.run}/{options.node}"  # for what we start ourselves; ranks do not get it
+        os.environ[process_tree.MACHINERY] = (
+            f"{options.run}/{options.node}"  # for what we start ourselves; ranks do not get it
+        )
 
     def work(self) -> int:
         self._listen_to_signals()
@@ -124,7 +127,7 @@ class Agent:
             cause = self._watch()
         except _Stopped:
             cause = self._canceled()
-        except prepare.Failed as failed:
+        except preparation.Failed as failed:
             cause = failed.cause
         except (FootplateError, Abandoned):
             raise
@@ -173,8 +176,8 @@ class Agent:
         except OSError as error:
             raise self._no_room(error) from None
         given = self._options.address
-        address = own_address(given) if given else machine.address_towards(self._options.endpoint)
-        return self._link.join(os.uname().nodename, address, machine.describe())
+        address = own_address(given) if given else host_info.address_towards(self._options.endpoint)
+        return self._link.join(os.uname().nodename, address, host_info.describe())
 
     def _follow_earlier_attempts(self) -> None:
         """Save what earlier attempts could not hand over, and find out how long the logs are that this one goes on."""
@@ -194,7 +197,7 @@ class Agent:
     def _revive_server(self) -> str:
         if not self._folder.exists():
             raise Abandoned("the work folder is gone")
-        with machine.standing_up():
+        with host_info.standing_up():
             return revive_server(self._options.home or "")
 
     def _prepare(self) -> Interpreter:
@@ -203,11 +206,11 @@ class Agent:
         if self._why_stop is not None or self._orders.stop:
             raise _Stopped
         if self._folder.keeps_wd:
-            prepare.lay_out(self._orders, self._link, self._options.home, self._folder)
+            preparation.lay_out(self._orders, self._link, self._options.home, self._folder)
             if self._options.attempt > 1:
                 self._talk().tell("prepares", "bringing back the outputs of the last attempt")
-                prepare.bring_back(self._orders, self._link, self._options.home, self._folder)
-        interpreter = prepare.build(self._orders, self._folder, self._tell_preparing)
+                preparation.bring_back(self._orders, self._link, self._options.home, self._folder)
+        interpreter = preparation.build(self._orders, self._folder, self._tell_preparing)
         if self._has_data():
             self._data = self._open_data()
             self._data_variables = self._data.bring()
@@ -220,7 +223,7 @@ class Agent:
 
     def _meet(self) -> None:
         """Wait until every node of the gang is as far as this one. Then all have their plans, and start."""
-        held = self._ports = gang.hold(self._orders)
+        held = self._ports = rendezvous.hold(self._orders)
         self._orders = self._link.insist(lambda: self._link.prepared(held.numbers, _MEETING_SECONDS))
         while not self._orders.ready and not self._orders.stop:
             self._talk()
@@ -255,7 +258,7 @@ class Agent:
             opened = self._data = self._data or self._open_data()
             if self._crew.has_begun:
                 opened.deliver(cause)
-        except prepare.Failed as failed:
+        except preparation.Failed as failed:
             cause = cause or failed.cause
         finally:
             if self._data is not None and not self._data.waits_for_others:
@@ -266,8 +269,8 @@ class Agent:
 
     def _start(self, interpreter: Interpreter) -> None:
         try:
-            ours = {**setting.own_variables(self._folder, self._options), **self._data_variables}
-            chosen = setting.for_ranks(interpreter, self._folder, self._orders, ours)
+            ours = {**rank_environment.own_variables(self._folder, self._options), **self._data_variables}
+            chosen = rank_environment.for_ranks(interpreter, self._folder, self._orders, ours)
             if self._ports is not None:
                 self._ports.let_go()
             if interpreter.container is not None:
@@ -277,7 +280,7 @@ class Agent:
             known = self._no_room(error)
             words, hint = (known.message, known.hint) if isinstance(known, OutOfSpace) else (str(error), None)
             cause = Cause("start_failed", f"the ranks could not be started: {words}", hint, self._options.node)
-            raise prepare.Failed(cause) from None
+            raise preparation.Failed(cause) from None
         self._guard(self._crew.living())
         if self._data is not None:
             self._data.send_as_written()
@@ -302,7 +305,7 @@ class Agent:
         for uuid in self._leases.take_back(self._orders.gpus):
             say(f"GPU {uuid} is another run's by now")
         if self._orders.outputs:
-            with contextlib.suppress(prepare.Failed):  # said when it has to be done, which is at the end
+            with contextlib.suppress(preparation.Failed):  # said when it has to be done, which is at the end
                 self._data = self._open_data()
                 self._data.send_as_written()
         return True
@@ -356,11 +359,11 @@ class Agent:
 
     # ── Talking to the server ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def _talk(self) -> Courier:
+    def _talk(self) -> Reporter:
         """The courier, started when it is first needed: not before the ranks, unless something else takes time."""
         if self._courier is None:
-            shipper = Shipper(self._link, self._folder, self._orders, say, self._bases)
-            self._courier = Courier(self._link, shipper, self._on_stop, self._folder.exists, self._answers.give)
+            shipper = NodeShipper(self._link, self._folder, self._orders, say, self._bases)
+            self._courier = Reporter(self._link, shipper, self._on_stop, self._folder.exists, self._answers.give)
             self._courier.start()
         return self._courier
 

@@ -13,10 +13,10 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from footplate.client.wire import parse_endpoint
-from footplate.domain import contract
+from footplate.client.http import parse_endpoint
+from footplate.domain import azure_variables
 from footplate.environments.base import Container
-from footplate.node.workdir import NodeFolder
+from footplate.node.node_directory import NodeFolder
 
 LABEL = "footplate.node"
 _GPU = "dev/nvidiactl"
@@ -72,7 +72,7 @@ def _data(variables: Mapping[str, str], folder: NodeFolder) -> list[str]:
     """Inputs and outputs that are not in the run's folder, or are links that lead out of it."""
     mounts: list[str] = []
     for name, place in sorted(variables.items()):
-        if name.startswith(contract.REFERENCE) and os.path.isabs(place):
+        if name.startswith(azure_variables.REFERENCE) and os.path.isabs(place):
             for path in dict.fromkeys((place, os.path.realpath(place))):
                 if not path.startswith(folder.path + os.sep) and os.path.exists(path):
                     mounts.append(f"{os.path.realpath(path)}:{path}")

@@ -18,23 +18,23 @@ from typing import Any
 
 from footplate.content.blobs import BlobFolder
 from footplate.content.listing import write_listing
-from footplate.data import present
-from footplate.data.base import Progress, Report, Store
+from footplate.data import inputs
 from footplate.data.cache import cache_of
-from footplate.data.mount import Mount, adopt
-from footplate.data.outputs import Courier
-from footplate.data.present import Shown, Wanted
+from footplate.data.inputs import Shown, Wanted
+from footplate.data.mounts.mount import Mount, adopt
+from footplate.data.outputs import OutputUploader
 from footplate.data.resolve import resolve
-from footplate.data.stores import open_store
-from footplate.domain import contract, names
+from footplate.data.stores.base import FileStore, Progress, Report
+from footplate.data.stores.registry import open_store
+from footplate.domain import azure_variables, store_names
 from footplate.domain.datasets import DataInput, DataOutput, DatasetView, RunData, output_path, written_definition
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.errors import Conflict, FootplateError, NotFound
-from footplate.node import tree
-from footplate.node.link import Link
-from footplate.node.prepare import Failed
-from footplate.node.workdir import NodeFolder, see_installed_packages
+from footplate.node import process_tree
+from footplate.node.node_directory import NodeFolder, see_installed_packages
+from footplate.node.preparation import Failed
+from footplate.node.shipping.server_link import Link
 
 _TELL_SECONDS = 2.0
 _PROBLEMS_TOLD = 5
@@ -68,7 +68,7 @@ class NodeData:
         self._links = os.path.join(folder.data, ".links")
         self._shown: list[Shown] = []
         self._mounted: dict[str, str] = {}  # which input is mounted where
-        self._couriers: dict[str, Courier] = {}
+        self._couriers: dict[str, OutputUploader] = {}
         self._warned: set[str] = set()
         self.waits_for_others = orders.node == 0 and orders.nodes > 1
 
@@ -86,7 +86,7 @@ class NodeData:
             with self._failing(f"output {output.name!r} could not be prepared"):
                 places[output.name] = self._output(output)
         taken = {*os.environ, *self._orders.variables}
-        return contract.data_variables(self._orders.inputs, self._orders.outputs, places, taken)
+        return azure_variables.data_variables(self._orders.inputs, self._orders.outputs, places, taken)
 
     def _input(self, wanted: DataInput) -> str:
         if wanted.mode == "direct":
@@ -97,9 +97,9 @@ class NodeData:
         if wanted.mode == "download":
             # Only a folder of our own is sure not to be another node's, too.
             cache = self._cache if wanted.path_on_compute is None else None
-            shown = present.bring(about, at, self._scratch, cache, wanted.overwrite, report)
+            shown = inputs.bring(about, at, self._scratch, cache, wanted.overwrite, report)
         else:
-            shown = present.show(about, at, self._scratch, self._cache, report)
+            shown = inputs.show(about, at, self._scratch, self._cache, report)
             self._mounted[str(shown.root)] = wanted.name
         self._shown.append(shown)
         self._remember(shown)
@@ -169,7 +169,7 @@ class NodeData:
         folder = self._store(output).folder
         if folder is None or output.mode != "mount":
             return None
-        return str(folder / names.clean_folder(output_path(output, self._orders.run)))
+        return str(folder / store_names.clean_folder(output_path(output, self._orders.run)))
 
     def _place(self, name: str, path_on_compute: str | None) -> str:
         """Absolute, or relative to the working folder; a folder of ours when nobody says.
@@ -182,7 +182,7 @@ class NodeData:
         place = os.path.abspath(os.path.join(wd, path_on_compute))
         return own if place.startswith(wd) and not self._folder.keeps_wd else place
 
-    def _store(self, output: DataOutput) -> Store:
+    def _store(self, output: DataOutput) -> FileStore:
         return open_store(self._known.stores[output.datastore])
 
     # ── While ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -201,10 +201,10 @@ class NodeData:
                     if courier is not None:
                         courier.start()
 
-    def _courier(self, output: DataOutput) -> Courier | None:
+    def _courier(self, output: DataOutput) -> OutputUploader | None:
         """Who brings the output to its store; None for one that is written in place."""
         if output.name not in self._couriers and self._in_place(output) is None:
-            self._couriers[output.name] = Courier(
+            self._couriers[output.name] = OutputUploader(
                 self._place(output.name, output.path_on_compute),
                 self._store(output),
                 output_path(output, self._orders.run),
@@ -212,7 +212,7 @@ class NodeData:
                 chosen=lambda name: _is_chosen(output, name),
                 # What a run writes is its own: a file of an earlier attempt at the same place must not stand for it.
                 replaces=output.overwrite or "{run-id}" in output.path,
-                being_written=lambda: tree.open_for_writing(self._members()),
+                being_written=lambda: process_tree.open_for_writing(self._members()),
             )
         return self._couriers.get(output.name)
 
@@ -255,7 +255,7 @@ class NodeData:
                     if courier is not None:
                         self._finish(output, courier)
 
-    def _finish(self, output: DataOutput, courier: Courier) -> None:
+    def _finish(self, output: DataOutput, courier: OutputUploader) -> None:
         courier.finish(self._report(f"output {output.name!r}"))
         if courier.kept and output.name not in self._warned:
             self._warned.add(output.name)
@@ -381,7 +381,7 @@ _DONE = {"mount": "mounted", "download": "downloaded", "direct": "handed over"}
 
 
 def _is_chosen(output: DataOutput, name: str) -> bool:
-    return not output.globs or any(names.matches(pattern, name) for pattern in output.globs)
+    return not output.globs or any(store_names.matches(pattern, name) for pattern in output.globs)
 
 
 def _kept_words(output: DataOutput, skipped: list[str]) -> str:

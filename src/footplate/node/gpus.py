@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from footplate.domain.gpus import Gpu
-from footplate.node.workdir import see_installed_packages
+from footplate.node.node_directory import see_installed_packages
 
 _DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia/version")
 _SMI_SECONDS = 30.0

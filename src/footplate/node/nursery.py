@@ -22,7 +22,7 @@ from typing import Any
 
 from footplate import environments
 from footplate.node import agent, sampler
-from footplate.node.workdir import LOCK_NUMBER, see_installed_packages
+from footplate.node.node_directory import LOCK_NUMBER, see_installed_packages
 
 IDLE_SECONDS = 300.0
 _LARGEST_MESSAGE = 1 << 20

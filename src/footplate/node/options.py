@@ -14,7 +14,7 @@ _USAGE = (
 )
 
 
-class Options:
+class AgentOptions:
     def __init__(self, arguments: list[str]) -> None:
         given = dict(zip(arguments[::2], arguments[1::2], strict=False))
         unknown = [name for name in arguments[::2] if name not in _NAMES or name not in given]

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from footplate.domain.launch import NodeOrders, RankPlan
-from footplate.node import containers, tree
-from footplate.node.setting import Setting, rank_argv, rank_variables
-from footplate.node.workdir import NodeFolder
+from footplate.node import containers, process_tree
+from footplate.node.node_directory import NodeFolder
+from footplate.node.rank_environment import RankEnvironment, rank_argv, rank_variables
 
 _POLL_SECONDS = 0.05
 # Python ignores these, and what is ignored stays so across exec: the user's program expects the defaults.
@@ -55,7 +55,7 @@ class StartFailed(Exception):
 # ── Starting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def start(orders: NodeOrders, plan: RankPlan, setting: Setting, folder: NodeFolder) -> Rank:
+def start(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment, folder: NodeFolder) -> Rank:
     """Start one rank in the current folder: a session of its own, both outputs straight into one file."""
     argv, variables = rank_argv(orders.program, setting), rank_variables(orders, plan, setting)
     container = setting.interpreter.container
@@ -73,7 +73,9 @@ def start(orders: NodeOrders, plan: RankPlan, setting: Setting, folder: NodeFold
         words = getattr(error, "strerror", None) or str(error)
         hint = "check that the interpreter exists on this machine and can be executed"
         raise StartFailed(f"{argv[0]} could not be started: {words}", hint, plan.rank) from None
-    rank = Rank(plan.rank, pid, tree.identity(pid), plan.log, enclosed=container is not None, attends=plan.attends)
+    rank = Rank(
+        plan.rank, pid, process_tree.identity(pid), plan.log, enclosed=container is not None, attends=plan.attends
+    )
     rank.watch = watch(pid)
     return rank
 
@@ -125,7 +127,7 @@ def adopt(state: Mapping[str, Any], plans: Sequence[RankPlan], marker: Mapping[s
     attendants = {plan.rank for plan in plans if plan.attends}
     for rank in found:
         rank.attends = rank.number in attendants
-        if rank.identity is not None and tree.alive(rank.pid, rank.identity):
+        if rank.identity is not None and process_tree.alive(rank.pid, rank.identity):
             rank.watch = watch(rank.pid)
         else:
             rank.ended = time.time()
@@ -133,10 +135,10 @@ def adopt(state: Mapping[str, Any], plans: Sequence[RankPlan], marker: Mapping[s
 
 
 def _find(plan: RankPlan, marker: Mapping[str, str]) -> Rank:
-    pids = tree.members({**marker, "FOOTPLATE_RANK": str(plan.rank)})
+    pids = process_tree.members({**marker, "FOOTPLATE_RANK": str(plan.rank)})
     leaders = [pid for pid in pids if os.getsid(pid) == pid]
     pid = min(leaders or pids, default=0)
-    return Rank(plan.rank, pid, tree.identity(pid) if pid else None, plan.log, child=False)
+    return Rank(plan.rank, pid, process_tree.identity(pid) if pid else None, plan.log, child=False)
 
 
 # ── Watching ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -147,7 +149,7 @@ def reap(ranks: Sequence[Rank]) -> None:
     for rank in ranks:
         if rank.ended is None:
             _note_end(rank)
-    tree.reap_strays(rank.pid for rank in ranks if rank.child and rank.ended is None)
+    process_tree.reap_strays(rank.pid for rank in ranks if rank.child and rank.ended is None)
 
 
 def _note_end(rank: Rank) -> None:
@@ -157,7 +159,7 @@ def _note_end(rank: Rank) -> None:
             return
         rank.code = os.waitstatus_to_exitcode(status)
         rank.peak = None if rank.enclosed else usage.ru_maxrss * 1024
-    elif rank.identity is not None and tree.alive(rank.pid, rank.identity):
+    elif rank.identity is not None and process_tree.alive(rank.pid, rank.identity):
         return
     rank.ended = time.time()
     if rank.watch is not None:

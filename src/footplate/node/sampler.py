@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from footplate.job.journal import Journal
-from footplate.node import gpus, machine, tree
-from footplate.node.workdir import see_installed_packages
+from footplate.node import gpus, host_info, process_tree
+from footplate.node.node_directory import see_installed_packages
 
 OFTEN_SECONDS, SELDOM_SECONDS = 1.0, 5.0
 _START_SECONDS = 0.3
@@ -42,7 +42,7 @@ class Sampler:
         self._thread.join()
 
     def _run(self) -> None:
-        machine.step_back()
+        host_info.step_back()
         self._over.wait(_START_SECONDS)
         host, devices, ranks, began = _Machine(self._disk), _Gpus(self._gpus), _Ranks(), time.monotonic()
         try:
@@ -103,7 +103,7 @@ class _Ranks:
 
     def sample(self) -> dict[str, float]:
         if time.monotonic() >= self._next:  # who is there is the expensive question
-            self._pids, self._next = tree.below(os.getpid()), time.monotonic() + SELDOM_SECONDS
+            self._pids, self._next = process_tree.below(os.getpid()), time.monotonic() + SELDOM_SECONDS
         return {"process_tree_rss_bytes": float(sum(_resident(pid) for pid in self._pids))}
 
 

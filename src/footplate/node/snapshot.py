@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 
 from footplate.content.blobs import BlobFolder
-from footplate.content.tree import materialize
-from footplate.node.link import Link
-from footplate.node.workdir import NodeFolder
+from footplate.content.source_tree import materialize
+from footplate.node.node_directory import NodeFolder
+from footplate.node.shipping.server_link import Link
 
 
 def fetch(digest: str, link: Link, home: str | None, folder: NodeFolder) -> None:

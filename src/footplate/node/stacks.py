@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from footplate.domain.stacks import SIGNAL, Frame, ProcessStacks, ThreadStack
+from footplate.domain.stacks import SIGNAL, ProcessStacks, StackFrame, ThreadStack
 from footplate.errors import FootplateError
-from footplate.node import tree
-from footplate.node.link import Abandoned, Link
+from footplate.node import process_tree
 from footplate.node.log import say
+from footplate.node.shipping.server_link import Abandoned, Link
 
 _AT_ONCE = 4
 _SPY_SECONDS = 20.0
@@ -75,7 +75,7 @@ def _look_at_all(pids: Iterable[int], node: int, rank: int | None, spy: str | No
 
 
 def _look(pid: int, node: int, rank: int | None, spy: str | None) -> ProcessStacks | None:
-    process = tree.look(pid)
+    process = process_tree.look(pid)
     if process is None or process.zombie:
         return None
     command = _text(f"/proc/{pid}/cmdline").replace("\0", " ").strip()[:_LONGEST_COMMAND]
@@ -92,7 +92,7 @@ def _look(pid: int, node: int, rank: int | None, spy: str | None) -> ProcessStac
 
 
 def _rank(pid: int) -> int | None:
-    for variable in tree.variables(pid):
+    for variable in process_tree.variables(pid):
         if variable.startswith(b"FOOTPLATE_RANK=") and variable[15:].isdigit():
             return int(variable[15:])
     return None
@@ -133,7 +133,9 @@ def find_spy() -> str | None:
 
 
 def _thread(seen: dict[str, Any]) -> ThreadStack:
-    frames = tuple(Frame(str(f["name"]), str(f["filename"]), int(f["line"] or 0)) for f in reversed(seen["frames"]))
+    frames = tuple(
+        StackFrame(str(f["name"]), str(f["filename"]), int(f["line"] or 0)) for f in reversed(seen["frames"])
+    )
     return ThreadStack(hex(int(seen["thread_id"])), seen.get("thread_name"), frames)
 
 
@@ -158,7 +160,7 @@ def _registered(pid: int) -> str | None:
     caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", _text(f"/proc/{pid}/status"), re.MULTILINE)
     if caught is None or not int(caught[1], 16) >> (SIGNAL - 1) & 1:
         return None
-    exits = next((v[16:] for v in tree.variables(pid) if v.startswith(b"FOOTPLATE_EXITS=")), None)
+    exits = next((v[16:] for v in process_tree.variables(pid) if v.startswith(b"FOOTPLATE_EXITS=")), None)
     rank = _rank(pid)
     if exits is None or rank is None:
         return None
@@ -187,13 +189,13 @@ def _written(path: str, before: int) -> str:
 
 def parse(text: str) -> tuple[ThreadStack, ...]:
     """What faulthandler writes, thread by thread."""
-    found: list[tuple[str, str | None, list[Frame]]] = []
+    found: list[tuple[str, str | None, list[StackFrame]]] = []
     for line in text.splitlines():
         thread, frame = _THREAD.match(line), _FRAME.match(line)
         if thread:
             found.append((thread[1], thread[2], []))
         elif frame and found:
-            found[-1][2].insert(0, Frame(frame[3], frame[1], int(frame[2])))
+            found[-1][2].insert(0, StackFrame(frame[3], frame[1], int(frame[2])))
     # The one that was interrupted is written last, and is the main one: it is what people look for first.
     return tuple(ThreadStack(hex(int(id, 16)), name, tuple(frames)) for id, name, frames in reversed(found))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Dict, Optional
 
-from footplate.sdk.run import Run
+from footplate.sdk.runs.run import Run
 
 
 class RunDetails:

@@ -7,22 +7,22 @@ from typing import Any, Dict, List, Mapping, Optional, Set
 
 from footplate.domain.codec import from_json
 from footplate.domain.records import RunView, WorkspaceView
-from footplate.sdk import config as config_file
-from footplate.sdk.clock import utc_text
 from footplate.sdk.cloud_workspace import CloudWorkspace
-from footplate.sdk.compute import AmlCompute, AmlComputeProvisioningConfiguration, ComputeTarget
-from footplate.sdk.config import WorkspaceConfig
-from footplate.sdk.dataset import Dataset
-from footplate.sdk.datastore import Datastore, list_datastores
-from footplate.sdk.datastore_kinds import AbstractDatastore
-from footplate.sdk.environment import Environment
+from footplate.sdk.compute.targets import AmlCompute, AmlComputeProvisioningConfiguration, ComputeTarget
+from footplate.sdk.config import workspace_file as config_file
+from footplate.sdk.config.workspace_file import WorkspaceConfig
+from footplate.sdk.data.dataset import Dataset
+from footplate.sdk.data.datastore import Datastore, list_datastores
+from footplate.sdk.data.datastore_kinds import AbstractDatastore
+from footplate.sdk.environments.environment import Environment
 from footplate.sdk.exceptions import Kinds, UserErrorException, WorkspaceException
-from footplate.sdk.experiment import Experiment, run_of_view
 from footplate.sdk.keyvault import Keyvault
-from footplate.sdk.model import Model
-from footplate.sdk.run import Run
+from footplate.sdk.models.model import Model
+from footplate.sdk.runs.experiment import Experiment, run_of_view
+from footplate.sdk.runs.run import Run
+from footplate.sdk.runs.shipping import recover
 from footplate.sdk.session import Session, open_session
-from footplate.sdk.shipping import recover
+from footplate.sdk.timestamps import utc_text
 
 DEFAULT_SUBSCRIPTION = "local"
 DEFAULT_RESOURCE_GROUP = "local"

@@ -23,12 +23,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from footplate import __version__
 from footplate.errors import Broken, FootplateError, InvalidInput, NotFound, OutOfSpace
-from footplate.server.answers import answer, answer_error
 from footplate.server.auth import Directory, Guard
-from footplate.server.document import Route, describe, operation_id
+from footplate.server.body_limit import BodyLimit
 from footplate.server.gate import Gate, GateMiddleware
 from footplate.server.hub import Hub
-from footplate.server.limits import BodyLimit
+from footplate.server.openapi import Route, describe, operation_id
+from footplate.server.responses import answer, answer_error
 from footplate.server.routes import routers
 
 log = logging.getLogger(__name__)

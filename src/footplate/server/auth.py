@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from footplate.domain.records import RunView
 from footplate.errors import FootplateError, NotAllowed, NotFound
-from footplate.server.answers import answer_error
+from footplate.server.responses import answer_error
 
 _OWN = re.compile(r"/runs/([^/]+)(?:/.*)?", re.DOTALL)  # a file's name may hold a line break
 _BLOBS = re.compile(r"/blobs/[^/]+")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from footplate.server.answers import answer_error
 from footplate.server.hub import stopping
+from footplate.server.responses import answer_error
 
 
 class Gate:

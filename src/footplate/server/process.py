@@ -31,7 +31,7 @@ import uvicorn
 
 from footplate import __version__
 from footplate.client import home as homes
-from footplate.client.wire import unix_endpoint
+from footplate.client.http import unix_endpoint
 from footplate.errors import Conflict, FootplateError, InvalidInput, Unavailable
 from footplate.server.app import About, Backend, create_app
 from footplate.server.gate import Gate
@@ -39,7 +39,7 @@ from footplate.server.hub import Hub
 from footplate.server.logfile import configure_log
 from footplate.server.tokens import server_token
 from footplate.services import Services
-from footplate.storage import Store
+from footplate.storage import Storage
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ CHECK_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Options:
+class ServerOptions:
     home: str
     idle: float = 0.0  # 0: never
     host: str | None = None
@@ -65,14 +65,14 @@ class Options:
     database: str | None = None
 
 
-Build = Callable[[Options, Hub, str], AbstractContextManager[Backend]]
+Build = Callable[[ServerOptions, Hub, str], AbstractContextManager[Backend]]
 """Options, the hub and the endpoint for agents in; services that have been started out, stopped at the end."""
 
 
 @contextmanager
-def build_services(options: Options, hub: Hub, endpoint: str) -> Generator[Backend]:
+def build_services(options: ServerOptions, hub: Hub, endpoint: str) -> Generator[Backend]:
     home = Path(options.home)
-    store = Store.open(home, options.database)
+    store = Storage.open(home, options.database)
     try:
         services = Services(store, hub, endpoint, home)
         services.start()
@@ -103,7 +103,7 @@ def main(argv: Sequence[str], build: Build = build_services) -> int:
     return 0
 
 
-def parse(argv: Sequence[str]) -> Options:
+def parse(argv: Sequence[str]) -> ServerOptions:
     parser = argparse.ArgumentParser(prog="python -m footplate.server")
     parser.add_argument("--home")
     parser.add_argument("--idle", type=float)
@@ -120,7 +120,7 @@ def parse(argv: Sequence[str]) -> Options:
     if idle is None:  # a server that somebody set up by hand is there to stay
         idle = 0.0 if given.host or given.database else _idle_by_variable()
     home = homes.home_folder(given.home)
-    return Options(home, idle, given.host, given.port or 0, given.token_file, given.database)
+    return ServerOptions(home, idle, given.host, given.port or 0, given.token_file, given.database)
 
 
 def _idle_by_variable() -> float:
@@ -151,7 +151,7 @@ def take_lock(home: str) -> int:
 # ── Serving ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _serve(options: Options, build: Build) -> None:
+async def _serve(options: ServerOptions, build: Build) -> None:
     hub = Hub()
     path = homes.socket_path(options.home)
     with build(options, hub, unix_endpoint(path)) as services:
@@ -161,7 +161,7 @@ async def _serve(options: Options, build: Build) -> None:
 class _Serving:
     """From the first listener to the last answer."""
 
-    def __init__(self, options: Options, services: Backend, hub: Hub, path: str) -> None:
+    def __init__(self, options: ServerOptions, services: Backend, hub: Hub, path: str) -> None:
         self._options = options
         self._services = services
         self._hub = hub
@@ -313,7 +313,7 @@ def _url(door: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _write_record(options: Options, path: str, url: str | None) -> None:
+def _write_record(options: ServerOptions, path: str, url: str | None) -> None:
     record = {
         "pid": os.getpid(),
         "version": __version__,
@@ -336,7 +336,7 @@ def _inode(path: str) -> int | None:
         return None
 
 
-def _shown(options: Options) -> str:
+def _shown(options: ServerOptions) -> str:
     """The database as it may be shown to everybody: without a password."""
     if options.database is None:
         return os.path.join(options.home, "footplate.db")

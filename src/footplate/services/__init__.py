@@ -18,12 +18,12 @@ from footplate.services.datasets import DatasetService
 from footplate.services.datastores import DatastoreService
 from footplate.services.environments import EnvironmentService
 from footplate.services.files import FileService
-from footplate.services.lines import Lines
 from footplate.services.locks import LockService
 from footplate.services.metrics import MetricService
 from footplate.services.models import ModelService
 from footplate.services.nodes import NodeService
 from footplate.services.orchestrator import Orchestrator
+from footplate.services.queues import QueueReader
 from footplate.services.runs import RunService
 from footplate.services.secrets import SecretService
 from footplate.services.settings import read_store
@@ -31,7 +31,7 @@ from footplate.services.stacks import StackService
 from footplate.services.store_files import StoreFileService
 from footplate.services.tokens import TokenService
 from footplate.services.workspaces import WorkspaceService
-from footplate.storage import Store
+from footplate.storage import Storage
 
 
 class Bulletin(Protocol):
@@ -45,7 +45,7 @@ class Services:
 
     def __init__(
         self,
-        store: Store,
+        store: Storage,
         hub: Bulletin,
         endpoint: str,
         home: Path,
@@ -58,7 +58,7 @@ class Services:
         self.tokens = TokenService(store.tokens)
         self.environments = EnvironmentService(store)
         self.locks = LockService(store, home, hub.publish)
-        lines = Lines(store, node_shape)
+        lines = QueueReader(store, node_shape)
         self.orchestrator = Orchestrator(store, hub.publish, endpoint, home, lines, load_engine, watch_seconds)
         self.workspaces = WorkspaceService(store)
         self.computes = ComputeService(store, self.orchestrator, lines, home)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from footplate.domain.shapes import shape_of
 from footplate.domain.specs import LOCAL
 from footplate.errors import InvalidInput, NotFound
-from footplate.storage import Store
+from footplate.storage import Storage
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ def local_slots() -> int:
     return max(4, os.cpu_count() or 1)
 
 
-def capacity_of(store: Store, workspace: str, target: str) -> Capacity:
+def capacity_of(store: Storage, workspace: str, target: str) -> Capacity:
     if target == LOCAL:
         return Capacity("local", local_slots())
     try:

@@ -16,10 +16,10 @@ from footplate.domain.records import ComputeView
 from footplate.domain.specs import LOCAL
 from footplate.errors import Conflict, InvalidInput
 from footplate.services.capacity import capacity_of
-from footplate.services.lines import Lines
 from footplate.services.orchestrator import Orchestrator
+from footplate.services.queues import QueueReader
 from footplate.services.settings import read_settings
-from footplate.storage import Store
+from footplate.storage import Storage
 
 _NAME = re.compile(r"[a-zA-Z]([a-zA-Z0-9\-_]{0,62}[a-zA-Z0-9])?", re.ASCII)
 _RESERVED = (LOCAL, "amlcompute", "containerinstance")
@@ -28,9 +28,9 @@ _RESERVED = (LOCAL, "amlcompute", "containerinstance")
 class ComputeService:
     def __init__(
         self,
-        store: Store,
+        store: Storage,
         orchestrator: Orchestrator,
-        lines: Lines,
+        lines: QueueReader,
         home: Path,
         clock: Callable[[], float] = time.time,
     ) -> None:

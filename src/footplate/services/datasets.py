@@ -12,7 +12,7 @@ from footplate.domain.data import Item
 from footplate.domain.datasets import KINDS, DatasetView, DataUse, Lineage, check_dataset_name, datastores_of
 from footplate.domain.specs import RunSpec
 from footplate.errors import InvalidInput, NotFound
-from footplate.storage import Store
+from footplate.storage import Storage
 
 LARGEST_PAGE = 10_000
 
@@ -37,7 +37,7 @@ class NewDataset:
 
 
 class DatasetService:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Storage) -> None:
         self._store = store
 
     def register(self, workspace: str, new: NewDataset) -> DatasetView:

@@ -14,7 +14,7 @@ from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import DatasetView, DatastoreView, RunData, check_datastore_name, datastores_of
 from footplate.domain.specs import RunSpec
 from footplate.errors import InvalidInput, NotAllowed
-from footplate.storage import Store
+from footplate.storage import Storage
 
 _IF_EXISTS = ("refuse", "replace")
 
@@ -29,7 +29,7 @@ class NewDatastore:
 
 
 class DatastoreService:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Storage) -> None:
         self._store = store
 
     def put(self, workspace: str, name: str, new: NewDatastore) -> DatastoreView:

@@ -19,8 +19,8 @@ from footplate.engines.base import AgentJob, Engine
 from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
 from footplate.services.capacity import capacity_of
 from footplate.services.settings import workshop_of
-from footplate.storage import Store
-from footplate.storage.faults import translate
+from footplate.storage import Storage
+from footplate.storage.database_errors import translate
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class StoreAway(Exception):
 
 class Effects:
     def __init__(
-        self, store: Store, endpoint: str, home: Path, load_engine: Callable[[str], Engine], tell: Tell
+        self, store: Storage, endpoint: str, home: Path, load_engine: Callable[[str], Engine], tell: Tell
     ) -> None:
         self._store = store
         self._endpoint = endpoint
@@ -59,9 +59,9 @@ class Effects:
     def perform(self, record: RunRecord, effect: Effect) -> None:
         """Do it; what goes wrong ends the run. Unavailable or OutOfSpace when the store is away: then try again."""
         try:
-            if isinstance(effect, events.ResolveLock):
+            if isinstance(effect, events.ResolveEnvironment):
                 self._resolve_lock(record)
-            elif isinstance(effect, events.Launch):
+            elif isinstance(effect, events.LaunchNodes):
                 self.launch(record)
             elif isinstance(effect, events.StopNodes):
                 self._stop_nodes(record)
@@ -89,7 +89,7 @@ class Effects:
         )
         handle = engine.submit(engine.prepare(job))
         with _of_the_store():
-            self._tell(record.id, events.Launched(handle), record.attempt)
+            self._tell(record.id, events.NodesLaunched(handle), record.attempt)
 
     def engine(self, record: RunRecord) -> Engine:
         with _of_the_store():
@@ -100,7 +100,7 @@ class Effects:
 
     def _fail(self, record: RunRecord, effect: Effect, cause: Cause) -> None:
         try:
-            self._tell(record.id, events.Fails(cause), record.attempt)
+            self._tell(record.id, events.RunFailed(cause), record.attempt)
         except (NotFound, Conflict):
             log.warning("run %s was over when %s failed: %s", record.id, type(effect).__name__, cause.message)
 
@@ -112,7 +112,7 @@ class Effects:
                 lock = self._store.locks.get(record.spec.lock or "")
             else:
                 self._store.locks.put(lock)
-            self._tell(record.id, events.Locked(lock.digest, lock.warnings), record.attempt)
+            self._tell(record.id, events.EnvironmentLocked(lock.digest, lock.warnings), record.attempt)
 
     def _resolved(self, record: RunRecord) -> Lock:
         size = 0
@@ -140,6 +140,6 @@ def _of_the_store() -> Generator[None, None, None]:
 
 
 def _cause_code(effect: Effect) -> str:
-    if isinstance(effect, events.ResolveLock):
+    if isinstance(effect, events.ResolveEnvironment):
         return "environment_failed"
-    return "launch_failed" if isinstance(effect, events.Launch) else "internal"
+    return "launch_failed" if isinstance(effect, events.LaunchNodes) else "internal"

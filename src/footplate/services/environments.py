@@ -9,13 +9,13 @@ from typing import Any
 
 from footplate.domain.records import CuratedView, EnvironmentView
 from footplate.environments import curated
-from footplate.environments.logins import take_out_of_definition
+from footplate.environments.url_credentials import take_out_of_definition
 from footplate.errors import InvalidInput
-from footplate.storage import Store
+from footplate.storage import Storage
 
 
 class EnvironmentService:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Storage) -> None:
         self._store = store
 
     def register(self, workspace: str, name: str, definition: dict[str, Any]) -> EnvironmentView:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from footplate.domain.records import FileView
-from footplate.domain.states import TERMINAL
+from footplate.domain.run_status import TERMINAL
 from footplate.errors import InvalidInput, NotFound
-from footplate.storage import Store
+from footplate.storage import Storage
 
 CHUNK = 1 << 20
 BUILD_LOGS = "azureml-logs/20_image_build_log"
@@ -26,7 +26,7 @@ class Tail:
 
 
 class FileService:
-    def __init__(self, store: Store, publish: Callable[[str], None]) -> None:
+    def __init__(self, store: Storage, publish: Callable[[str], None]) -> None:
         self._store = store
         self._publish = publish
 
@@ -124,7 +124,7 @@ class FileService:
         self._store.blobs.put_stream(digest, chunks)
 
 
-def check_content(store: Store, file: FileView) -> None:
+def check_content(store: Storage, file: FileView) -> None:
     """Refuse a file whose content is not in the store, or is not as long as it is said to be."""
     if file.digest is None or not store.blobs.has(file.digest):
         raise InvalidInput(f"the content of {file.path!r} is not in the store", "send its blob first")

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import threading
 
-from footplate.domain import events, gpus, states
-from footplate.domain.gpus import Machine, Share
+from footplate.domain import events, gpus, run_status
+from footplate.domain.gpus import GpuHost, Share
 from footplate.domain.records import Cause, RunRecord
 from footplate.errors import Conflict, NotFound
 from footplate.services.capacity import capacity_of
-from footplate.services.lines import Lines
 from footplate.services.orchestrator import Orchestrator
-from footplate.storage import Store
+from footplate.services.queues import QueueReader
+from footplate.storage import Storage
 
 _FEWER = (
     "it has fewer GPUs than processes, because no more are there or none was free: "
@@ -25,8 +25,8 @@ _FEWER = (
 )
 
 
-class GpuDesk:
-    def __init__(self, store: Store, orchestrator: Orchestrator, lines: Lines) -> None:
+class GpuAllocator:
+    def __init__(self, store: Storage, orchestrator: Orchestrator, lines: QueueReader) -> None:
         self._store = store
         self._orchestrator = orchestrator
         self._lines = lines
@@ -37,12 +37,12 @@ class GpuDesk:
 
         All nodes must have joined.
         """
-        if states.is_equipped(record) or record.outcome is not None:
+        if run_status.is_equipped(record) or record.outcome is not None:
             return record
         machines = self._machines(record)
         refusal = _refusal(record, machines)
         if refusal is not None:
-            return self._orchestrator.tell(record.id, events.Fails(refusal), record.attempt)
+            return self._orchestrator.tell(record.id, events.RunFailed(refusal), record.attempt)
         with self._guard:
             others = [other for other in self._store.runs.active("job") if other.id != record.id]
             held, before = _held(others), self._waiting_before(record, others, machines)
@@ -55,9 +55,9 @@ class GpuDesk:
         self._say_why(record, machines, held, before)
         return self._store.runs.record(record.id)
 
-    def _machines(self, record: RunRecord) -> list[Machine]:
+    def _machines(self, record: RunRecord) -> list[GpuHost]:
         needs = gpus.needs(record.spec, self._gpus_of_size(record))
-        return [Machine(gpus.devices(node.info), need) for node, need in zip(record.nodes, needs, strict=True)]
+        return [GpuHost(gpus.devices(node.info), need) for node, need in zip(record.nodes, needs, strict=True)]
 
     def _gpus_of_size(self, record: RunRecord) -> int | None:
         try:
@@ -65,30 +65,30 @@ class GpuDesk:
         except NotFound:
             return None
 
-    def _waiting_before(self, record: RunRecord, others: list[RunRecord], machines: list[Machine]) -> list[RunRecord]:
+    def _waiting_before(self, record: RunRecord, others: list[RunRecord], machines: list[GpuHost]) -> list[RunRecord]:
         """The runs that wait for devices of the same machines and come first; nobody overtakes them."""
         mine = {gpu.uuid for machine in machines for gpu in machine.devices}
         polite = not _waits(machines)  # who asks for none leaves them to those who ask, whoever came first
         return [
             other
             for other in others
-            if states.is_ready(other)
-            and not states.is_equipped(other)
+            if run_status.is_ready(other)
+            and not run_status.is_equipped(other)
             and other.outcome is None
             and _waits(self._machines(other))
             and mine & _wanted_by([other])
             and (polite or _place(other) < _place(record))
         ]
 
-    def _hand_out(self, record: RunRecord, machines: list[Machine], shares: tuple[Share, ...]) -> RunRecord:
-        equipped = self._orchestrator.tell(record.id, events.Equipped(shares), record.attempt)
+    def _hand_out(self, record: RunRecord, machines: list[GpuHost], shares: tuple[Share, ...]) -> RunRecord:
+        equipped = self._orchestrator.tell(record.id, events.GpusAssigned(shares), record.attempt)
         pairs = list(zip(machines, shares, strict=True))
         if any(len(share) < machine.need.count and machine.devices for machine, share in pairs):
-            return self._orchestrator.tell(record.id, events.Warned(_FEWER), record.attempt)
+            return self._orchestrator.tell(record.id, events.WarningAdded(_FEWER), record.attempt)
         return equipped
 
     def _say_why(
-        self, record: RunRecord, machines: list[Machine], held: dict[str, str], before: list[RunRecord]
+        self, record: RunRecord, machines: list[GpuHost], held: dict[str, str], before: list[RunRecord]
     ) -> None:
         for node, machine in zip(record.nodes, machines, strict=True):
             count = machine.need.count
@@ -96,7 +96,7 @@ class GpuDesk:
             words += _listed(", held by", {held[gpu.uuid] for gpu in machine.devices if gpu.uuid in held})
             words += _listed(", behind", {other.id for other in before})
             try:
-                self._orchestrator.tell(record.id, events.Prepares(node.index, words), record.attempt)
+                self._orchestrator.tell(record.id, events.NodeProgressed(node.index, words), record.attempt)
             except Conflict:
                 return  # it has ended meanwhile
 
@@ -105,11 +105,11 @@ def _listed(words: str, runs: set[str]) -> str:
     return f"{words} {' and '.join(sorted(runs))}" if runs else ""
 
 
-def _waits(machines: list[Machine]) -> bool:
+def _waits(machines: list[GpuHost]) -> bool:
     return any(machine.need.firm and machine.need.count for machine in machines)
 
 
-def _refusal(record: RunRecord, machines: list[Machine]) -> Cause | None:
+def _refusal(record: RunRecord, machines: list[GpuHost]) -> Cause | None:
     """Why the run can never have what it asks for."""
     short = gpus.shortage(machines)
     if short is None:
@@ -129,10 +129,10 @@ def _refusal(record: RunRecord, machines: list[Machine]) -> Cause | None:
 
 def _held(records: list[RunRecord]) -> dict[str, str]:
     """Which run has which device. What a node holds is free when its ranks have ended."""
-    return {uuid: record.id for record in records for uuid in states.held_gpus(record)}
+    return {uuid: record.id for record in records for uuid in run_status.held_gpus(record)}
 
 
-def _last_free(machines: list[Machine], taken: set[str], count: int) -> set[str]:
+def _last_free(machines: list[GpuHost], taken: set[str], count: int) -> set[str]:
     """So many of those that are free, which others are to have."""
     free = [gpu.uuid for gpu in sorted({gpu for machine in machines for gpu in machine.devices}, key=lambda g: g.index)]
     free = [uuid for uuid in free if uuid not in taken]

@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING
 from footplate import environments
 from footplate.domain.records import BuildView, BuiltView, CacheView, Cause, ClearedView, Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.logins import Logins, take_out
+from footplate.environments.url_credentials import Logins, take_out
 from footplate.errors import FootplateError, InvalidInput, NotFound
 from footplate.lazy import Deferred
 from footplate.services.settings import workshop_of
-from footplate.storage import Store
+from footplate.storage import Storage
 
 if TYPE_CHECKING:
-    from footplate.environments import caches, folders
+    from footplate.environments import built_environments, caches
 else:
     # A server that only ever uses existing interpreters loads no builder.
-    caches, folders = (Deferred(f"footplate.environments.{name}") for name in ("caches", "folders"))
+    caches, built_environments = (
+        Deferred(f"footplate.environments.{name}") for name in ("caches", "built_environments")
+    )
 
 
 class LockService:
-    def __init__(self, store: Store, home: Path, publish: Callable[[str], None]) -> None:
+    def __init__(self, store: Storage, home: Path, publish: Callable[[str], None]) -> None:
         self._store = store
         self._home = home
         self._root = home / "environments"
@@ -63,7 +65,7 @@ class LockService:
     def built(self) -> list[BuiltView]:
         """What is built on this machine, the last used first."""
         busy = self._in_use()
-        return [replace(view, in_use=view.digest in busy) for view in folders.built(self._root)]
+        return [replace(view, in_use=view.digest in busy) for view in built_environments.built(self._root)]
 
     def build(self, digest: str) -> BuildView:
         """Begin to build, unless that is being done or done already; `progress` tells the rest."""

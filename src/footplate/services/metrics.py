@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from footplate.storage import RunQuery, Store
+from footplate.storage import RunQuery, Storage
 
 
 class MetricService:
-    def __init__(self, store: Store, publish: Callable[[str], None]) -> None:
+    def __init__(self, store: Storage, publish: Callable[[str], None]) -> None:
         self._store = store
         self._publish = publish
 

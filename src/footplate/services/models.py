@@ -11,7 +11,7 @@ from typing import Any
 from footplate.domain.records import FileView, ModelView
 from footplate.errors import InvalidInput, NotFound
 from footplate.services.files import check_content
-from footplate.storage import Store
+from footplate.storage import Storage
 
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9\-\._]{0,254}", re.ASCII)
 
@@ -37,7 +37,7 @@ class NewModel:
 
 
 class ModelService:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Storage) -> None:
         self._store = store
 
     def register(self, workspace: str, new: NewModel) -> ModelView:

@@ -7,28 +7,28 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from footplate.domain import contract, events, gpus, launch, states
-from footplate.domain.launch import MpiOrders, NodeOrders, Place, RankPlan
+from footplate.domain import azure_variables, events, gpus, launch, run_status
+from footplate.domain.launch import MpiOrders, NodeOrders, NodePlace, RankPlan
 from footplate.domain.records import Cause, NodeState, RunRecord
 from footplate.domain.specs import Program
-from footplate.environments.logins import Logins
+from footplate.environments.url_credentials import Logins
 from footplate.errors import Conflict, InvalidInput, NotFound
-from footplate.services.gpus import GpuDesk
-from footplate.services.lines import Lines
+from footplate.services.gpus import GpuAllocator
 from footplate.services.orchestrator import Orchestrator
+from footplate.services.queues import QueueReader
 from footplate.services.tokens import TokenService
-from footplate.storage import Store
+from footplate.storage import Storage
 
 TOKEN_LIFETIME = 31 * 24 * 3600.0
 
 
 class NodeService:
     def __init__(
-        self, store: Store, orchestrator: Orchestrator, lines: Lines, tokens: TokenService, endpoint: str
+        self, store: Storage, orchestrator: Orchestrator, lines: QueueReader, tokens: TokenService, endpoint: str
     ) -> None:
         self._store = store
         self._orchestrator = orchestrator
-        self._gpus = GpuDesk(store, orchestrator, lines)
+        self._gpus = GpuAllocator(store, orchestrator, lines)
         self._tokens = tokens
         self._endpoint = endpoint
 
@@ -37,7 +37,7 @@ class NodeService:
         if seen.nodes[node].state is NodeState.DONE:
             # Whoever starts agents again, because one of them died, may not know that this one had no more to do.
             raise Conflict(f"node {node} of run {run} is done", "end this agent: its ranks must not run again")
-        joined = self._orchestrator.tell(run, events.Joined(node, host, address, info), attempt, seen)
+        joined = self._orchestrator.tell(run, events.NodeJoined(node, host, address, info), attempt, seen)
         return self.orders_of(self._equipped(joined), node)
 
     def record(self, run: str, node: int) -> RunRecord:
@@ -45,22 +45,22 @@ class NodeService:
         return self._equipped(self._record(run, node))
 
     def _equipped(self, record: RunRecord) -> RunRecord:
-        return self._gpus.equip(record) if states.is_ready(record) else record
+        return self._gpus.equip(record) if run_status.is_ready(record) else record
 
     @staticmethod
     def is_due(record: RunRecord, node: int, until: str) -> bool:
         """Whether the orders say what a node waits for: that it may start, or that the ranks of all others are gone."""
         if until == "ended":
             return _others_ended(record, node)
-        return _must_stop(record) or (states.is_ready(record) and states.is_equipped(record))
+        return _must_stop(record) or (run_status.is_ready(record) and run_status.is_equipped(record))
 
     def orders(self, run: str, node: int) -> NodeOrders:
         return self.orders_of(self.record(run, node), node)
 
     def orders_of(self, record: RunRecord, node: int) -> NodeOrders:
         run = record.id
-        ready, wanted = states.is_ready(record) and states.is_equipped(record), record.spec.distribution
-        places = tuple(Place(n.address or "127.0.0.1", n.ports) for n in record.nodes) if ready else ()
+        ready, wanted = run_status.is_ready(record) and run_status.is_equipped(record), record.spec.distribution
+        places = tuple(NodePlace(n.address or "127.0.0.1", n.ports) for n in record.nodes) if ready else ()
         ranks = _with_gpus(record, launch.plan(record.spec, places)) if ready else ()
         lock = self._store.locks.get(record.lock or "")
         return NodeOrders(
@@ -97,7 +97,7 @@ class NodeService:
         wanted = launch.ports_to_hold(seen.spec.distribution, node)
         if len(ports) != wanted or not all(0 < port < 65536 for port in ports):
             raise InvalidInput(f"node {node} holds the ports {list(ports)}", f"its ranks need {wanted} of them")
-        self._orchestrator.tell(run, events.Prepared(node, ports), attempt, seen)
+        self._orchestrator.tell(run, events.NodePrepared(node, ports), attempt, seen)
 
     def report(
         self, run: str, node: int, event: str, message: str | None, cause: Cause | None, attempt: int | None = None
@@ -107,11 +107,11 @@ class NodeService:
         if event == "failed" and cause is not None:
             return _must_stop(self._orchestrator.tell(run, events.RankFailed(node, cause), attempt, seen))
         told: dict[str, events.Event] = {
-            "prepares": events.Prepares(node, message or ""),
-            "started": events.Started(node),
-            "attends": events.Attends(node),
-            "exited": events.Exited(node, cause),
-            "done": events.Done(node),
+            "prepares": events.NodeProgressed(node, message or ""),
+            "started": events.NodeStarted(node),
+            "attends": events.NodeWorkersFinished(node),
+            "exited": events.NodeExited(node, cause),
+            "done": events.NodeFinished(node),
         }
         if event not in told:
             known = ", ".join([*told, "failed (with a cause)"])
@@ -141,10 +141,10 @@ class NodeService:
             token, expires = secrets.token_urlsafe(16), time.time() + TOKEN_LIFETIME
         else:
             token, expires = self._tokens.for_run(record.id, TOKEN_LIFETIME)
-        azure = contract.job_variables(view, workspace, self._endpoint, token, expires, node)
+        azure = azure_variables.job_variables(view, workspace, self._endpoint, token, expires, node)
         return {**azure, **record.spec.environment.variables, **record.spec.environment_variables}
 
-    def _mpi(self, record: RunRecord, places: tuple[Place, ...]) -> MpiOrders:
+    def _mpi(self, record: RunRecord, places: tuple[NodePlace, ...]) -> MpiOrders:
         secret = self._store.secrets.derive(f"mpi:{record.id}:{record.attempt}")
         return MpiOrders(places, record.spec.distribution.processes_per_node, secret)
 
@@ -169,7 +169,7 @@ def _with_gpus(record: RunRecord, ranks: tuple[RankPlan, ...]) -> tuple[RankPlan
 
 
 def _others_ended(record: RunRecord, node: int) -> bool:
-    return all(other.state in states.ENDED_NODES for other in record.nodes if other.index != node)
+    return all(other.state in run_status.ENDED_NODES for other in record.nodes if other.index != node)
 
 
 def _must_stop(record: RunRecord) -> bool:

@@ -15,17 +15,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from footplate import engines
-from footplate.domain import events, lifecycle, states
+from footplate.domain import events, lifecycle, run_status
 from footplate.domain.events import Effect, Event
 from footplate.domain.records import RunRecord, RunView, Stage, Waiting
 from footplate.engines.base import Engine
 from footplate.errors import OutOfSpace, Unavailable
 from footplate.services import story
 from footplate.services.effects import Effects
-from footplate.services.lines import Lines
+from footplate.services.queues import QueueReader
 from footplate.services.scheduler import Scheduler
-from footplate.services.watcher import Watcher
-from footplate.storage import Store
+from footplate.services.watcher import AgentWatcher
+from footplate.storage import Storage
 
 log = logging.getLogger(__name__)
 
@@ -33,11 +33,11 @@ log = logging.getLogger(__name__)
 class Orchestrator:
     def __init__(
         self,
-        store: Store,
+        store: Storage,
         publish: Callable[[str], None],
         endpoint: str,
         home: Path,
-        lines: Lines,
+        lines: QueueReader,
         load_engine: Callable[[str], Engine] = engines.load,
         watch_seconds: float = 1.0,
     ) -> None:
@@ -49,7 +49,7 @@ class Orchestrator:
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="effects")
         self._effects = Effects(store, endpoint, home, load_engine, self.tell)
         self._scheduler = Scheduler(store, lines, self.tell)
-        self._watcher = Watcher(store, self._effects, self.tell, self._resume, self.active_runs, watch_seconds)
+        self._watcher = AgentWatcher(store, self._effects, self.tell, self._resume, self.active_runs, watch_seconds)
 
     # ── Life of the orchestrator itself ───────────────────────────────────────────────────────────────────────────────
 
@@ -80,7 +80,7 @@ class Orchestrator:
 
     # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def begin(self, record: RunRecord, created_by: str, event: events.Submitted) -> RunView:
+    def begin(self, record: RunRecord, created_by: str, event: events.RunSubmitted) -> RunView:
         """Store a new run, already one event old, so that a server killed right after this finds it whole."""
         after, effects = lifecycle.apply(record, event, record.created)
         with self._perhaps_stored(record.id):
@@ -108,7 +108,7 @@ class Orchestrator:
             if saved:
                 self._track(after)
                 self._publish(f"run:{run}")
-                if states.turning_points(after) != states.turning_points(record):
+                if run_status.turning_points(after) != run_status.turning_points(record):
                     self._publish(f"turn:{run}")
                 self._perform_all(after, effects)
                 return after
@@ -139,14 +139,14 @@ class Orchestrator:
 
     def _perform_all(self, record: RunRecord, effects: tuple[Effect, ...]) -> None:
         for effect in effects:
-            if isinstance(effect, events.Schedule):
+            if isinstance(effect, events.ScheduleQueue):
                 self.look_at_queue(record.workspace, record.spec.target)
-            elif isinstance(effect, events.Conclude):
+            elif isinstance(effect, events.ForgetNodes):
                 self._watcher.conclude(record)
-            elif isinstance(effect, events.FreeGpus):
+            elif isinstance(effect, events.ReleaseGpus):
                 self._wake_those_who_wait_for_gpus()
                 self.look_at_queue(record.workspace, record.spec.target)
-            elif isinstance(effect, events.NextAttempt):
+            elif isinstance(effect, events.BeginAttempt):
                 self._watcher.begin_anew(record.id, effect.handle)
             else:
                 with contextlib.suppress(RuntimeError):  # the pool is shut: the next server resumes from the record
@@ -155,7 +155,7 @@ class Orchestrator:
     def _wake_those_who_wait_for_gpus(self) -> None:
         """Their agents wait for orders; asking again, they learn whether it is their turn."""
         for record in self._store.runs.active("job"):
-            if states.is_ready(record) and not states.is_equipped(record):
+            if run_status.is_ready(record) and not run_status.is_equipped(record):
                 self._publish(f"turn:{record.id}")
 
     def _perform(self, record: RunRecord, effect: Effect) -> None:

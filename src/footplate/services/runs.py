@@ -11,20 +11,20 @@ from footplate.domain import events
 from footplate.domain.codec import to_json
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
-from footplate.environments.logins import take_out_of_run
+from footplate.environments.url_credentials import take_out_of_run
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.capacity import refuse_if_too_large
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
 from footplate.services.orchestrator import Orchestrator
 from footplate.services.scheduler import with_waiting
-from footplate.storage import RunQuery, Store
+from footplate.storage import RunQuery, Storage
 
 
 class RunService:
     def __init__(
         self,
-        store: Store,
+        store: Storage,
         orchestrator: Orchestrator,
         computes: ComputeService,
         datasets: DatasetService,
@@ -50,7 +50,7 @@ class RunService:
         warnings, now = self._warnings(workspace, spec), time.time()
         record = RunRecord(run, workspace, spec, Stage.ACCEPTED, created=now, warnings=warnings)
         try:
-            view = self._orchestrator.begin(record, created_by, events.Submitted(created_by))
+            view = self._orchestrator.begin(record, created_by, events.RunSubmitted(created_by))
         except Conflict:  # the same request, twice at the same time
             known = self._known(run, workspace, spec)
             if known is None:
@@ -141,29 +141,29 @@ class RunService:
         return self.view(run)
 
     def warn(self, run: str, message: str) -> RunView:
-        self._orchestrator.tell(run, events.Warned(message))
+        self._orchestrator.tell(run, events.WarningAdded(message))
         return self.view(run)
 
     # ── End ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def cancel(self, run: str, by: str = "", reason: str = "") -> RunView:
-        self._orchestrator.tell(run, events.CancelAsked(by, reason))
+        self._orchestrator.tell(run, events.RunCancelRequested(by, reason))
         for child in self._unfinished_children(run):
             self.cancel(child, by, f"its parent {run} was canceled")
         return self.view(run)
 
     def restart(self, run: str, attempt: int, by: str = "", reason: str = "") -> RunView:
         """Have a run that failed or was canceled tried again; `attempt` is the number of the new attempt."""
-        self._orchestrator.tell(run, events.Restarted(attempt, by, reason))
+        self._orchestrator.tell(run, events.RunRestarted(attempt, by, reason))
         return self.view(run)
 
     def complete(self, run: str) -> RunView:
-        self._orchestrator.tell(run, events.Completes())
+        self._orchestrator.tell(run, events.RunCompleted())
         return self.view(run)
 
     def fail(self, run: str, cause: Cause) -> RunView:
         message = cause.message or "marked as failed by its user"
-        self._orchestrator.tell(run, events.Fails(replace(cause, message=message)))
+        self._orchestrator.tell(run, events.RunFailed(replace(cause, message=message)))
         return self.view(run)
 
     def _unfinished_children(self, run: str) -> list[str]:

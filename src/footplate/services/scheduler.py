@@ -12,14 +12,14 @@ from footplate.domain import events, queue
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, Waiting
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
 from footplate.services.effects import Tell
-from footplate.services.lines import Lines
-from footplate.storage import Store
+from footplate.services.queues import QueueReader
+from footplate.storage import Storage
 
 log = logging.getLogger(__name__)
 
 
 class Scheduler:
-    def __init__(self, store: Store, lines: Lines, tell: Tell) -> None:
+    def __init__(self, store: Storage, lines: QueueReader, tell: Tell) -> None:
         self._store = store
         self._lines = lines
         self._tell = tell
@@ -87,14 +87,14 @@ class Scheduler:
             for record in self._store.runs.waiting(workspace, target):
                 with contextlib.suppress(NotFound, Conflict):  # over in between
                     cause = Cause("no_target", error.message, error.hint)
-                    self._tell(record.id, events.Fails(cause), record.attempt)
+                    self._tell(record.id, events.RunFailed(cause), record.attempt)
             return
         if not scene.tickets:
             return
         started, waits = queue.admit(scene.tickets, scene.holding, scene.lines, now, scene.gpus)
         for run in started:
             with contextlib.suppress(Conflict):  # cancelled in between
-                self._tell(run, events.Admitted())
+                self._tell(run, events.RunAdmitted())
         tickets = {ticket.run: ticket for ticket in scene.tickets}
         for wait in waits:
             with self._queued_guard:
@@ -102,7 +102,7 @@ class Scheduler:
                     self._waits[wait.run] = _told(wait, tickets[wait.run])
             if scene.records[wait.run].waiting is None:
                 with contextlib.suppress(Conflict):
-                    self._tell(wait.run, events.Waits(wait.reason, wait.position))
+                    self._tell(wait.run, events.WaitReasonChanged(wait.reason, wait.position))
 
 
 def _told(wait: queue.Wait, ticket: queue.Ticket) -> Waiting:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from footplate.errors import InvalidInput
-from footplate.storage import Store
+from footplate.storage import Storage
 
 _NAME = re.compile(r"[a-zA-Z0-9\-]{1,127}", re.ASCII)
 
 
 class SecretService:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Storage) -> None:
         self._store = store
 
     def put(self, workspace: str, name: str, value: str) -> None:

@@ -24,10 +24,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from footplate.data import limit
+from footplate.data import cache_limit
 from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, FOLDER, GCS, S3, StoreSpec, credential_fields
 from footplate.environments.base import Workshop
-from footplate.environments.logins import Logins
+from footplate.environments.url_credentials import Logins
 from footplate.errors import InvalidInput, NotAllowed
 
 NAME = "settings.ini"
@@ -59,8 +59,10 @@ def read_settings(home: Path) -> Settings:
     path, parser = home / NAME, _parse(home / NAME)
     found: dict[str, str] = {}
     for section in parser.sections():
-        if section == limit.SECTION:  # for whoever moves data, on the machine of the home: here it is only checked
-            limit.read_limit(str(path), dict(parser.items(section)))
+        if (
+            section == cache_limit.SECTION
+        ):  # for whoever moves data, on the machine of the home: here it is only checked
+            cache_limit.read_limit(str(path), dict(parser.items(section)))
         elif section != STORE:
             for name, value in parser.items(section):
                 found[name] = _check(path, section, name, value.strip())
@@ -111,7 +113,7 @@ def _check(path: Path, section: str, name: str, value: str) -> str:
     names = KNOWN.get(section, {})
     if name not in names:
         known = ", ".join(f"[{s}] {n}" for s, all_names in KNOWN.items() for n in all_names)
-        known += f", [{limit.SECTION}] {limit.NAME}"
+        known += f", [{cache_limit.SECTION}] {cache_limit.NAME}"
         raise InvalidInput(f"{path} has a setting [{section}] {name}, which is unknown", f"known is: {known}")
     if not names[name]:
         return value

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from footplate.domain import states
+from footplate.domain import run_status
 from footplate.domain.records import NodeState, RunRecord
 from footplate.domain.stacks import ProcessStacks, RunStacks
 from footplate.errors import Conflict
-from footplate.storage import Store
+from footplate.storage import Storage
 
 KEEP_SECONDS = 120.0
 _WITH_RANKS = (NodeState.RUNNING, NodeState.ATTENDING)
@@ -31,7 +31,7 @@ def topic(run: str) -> str:
 class StackService:
     """Nodes hear of a question in the answer to their next heartbeat."""
 
-    def __init__(self, store: Store, publish: Callable[[str], None]) -> None:
+    def __init__(self, store: Storage, publish: Callable[[str], None]) -> None:
         self._store = store
         self._publish = publish
         self._guard = threading.Lock()
@@ -73,7 +73,7 @@ class StackService:
         nodes = _with_ranks(record)
         if not nodes:
             raise Conflict(
-                f"run {run} is {states.status(record)}: no process of it runs",
+                f"run {run} is {run_status.status(record)}: no process of it runs",
                 f"see what happened to it with: footplate runs show {run}",
             )
         return nodes

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
-from footplate.data.base import Children
-from footplate.data.folder import FolderStore
-from footplate.data.partial import boot
-from footplate.domain.data import Entry
-from footplate.domain.names import check_name
+from footplate.data.stores.base import Children
+from footplate.data.stores.folder import FolderStore
+from footplate.data.transfer.partial import boot
+from footplate.domain.data import StoreEntry
+from footplate.domain.store_names import check_name
 from footplate.errors import InvalidInput, NotFound
-from footplate.storage import Store, growing
+from footplate.storage import Storage, append_files
 
 _CHUNK = 1 << 20
 _FORGOTTEN_SECONDS = 7 * 24 * 3600.0
@@ -33,13 +33,13 @@ class Received:
     """How much of a file has come; the file itself when that was all."""
 
     size: int
-    entry: Entry | None = None
+    entry: StoreEntry | None = None
 
 
 class OpenFile:
     """A file as it is now, whatever its name comes to mean while it is read."""
 
-    def __init__(self, entry: Entry, file: FileIO) -> None:
+    def __init__(self, entry: StoreEntry, file: FileIO) -> None:
         self.entry = entry
         self._file = file
 
@@ -52,17 +52,17 @@ class OpenFile:
 
 
 class StoreFileService:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Storage) -> None:
         self._store = store
-        self._locks = growing.KeyedLocks()
+        self._locks = append_files.KeyedLocks()
 
-    def list(self, workspace: str, name: str, folder: str) -> Iterator[list[Entry]]:
+    def list(self, workspace: str, name: str, folder: str) -> Iterator[list[StoreEntry]]:
         return self._open(workspace, name).list(folder)
 
     def children(self, workspace: str, name: str, folder: str) -> Children:
         return self._open(workspace, name).children(folder)
 
-    def stat(self, workspace: str, name: str, path: str) -> Entry:
+    def stat(self, workspace: str, name: str, path: str) -> StoreEntry:
         return self._open(workspace, name).stat(path)
 
     def read(self, workspace: str, name: str, path: str) -> OpenFile:
@@ -86,7 +86,7 @@ class StoreFileService:
                 _sweep(coming)
             if known := _taken(store, target, aside):
                 return Received(size, known)
-            come = growing.append(aside, offset, data)
+            come = append_files.append(aside, offset, data)
             if come < size:
                 return Received(come)
             entry = store.take(target, aside, if_absent=if_absent)
@@ -111,7 +111,7 @@ def _done(aside: Path) -> Path:
     return aside.with_suffix(".done")
 
 
-def _taken(store: FolderStore, path: str, aside: Path) -> Entry | None:
+def _taken(store: FolderStore, path: str, aside: Path) -> StoreEntry | None:
     """The file that this sending has become, as long as nobody has changed it since."""
     with contextlib.suppress(FileNotFoundError, NotFound):
         etag, entry = _done(aside).read_text(), store.stat(path)

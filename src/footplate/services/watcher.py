@@ -13,13 +13,13 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from footplate.domain import ending, events, states
+from footplate.domain import events, outcomes, run_status
 from footplate.domain.records import Cause, NodeState, RunRecord, Stage
 from footplate.engines.base import Observation
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
 from footplate.services.capacity import capacity_of
 from footplate.services.effects import Effects, StoreAway, Tell
-from footplate.storage import Store
+from footplate.storage import Storage
 
 log = logging.getLogger(__name__)
 
@@ -33,12 +33,12 @@ The server that starts after that has it removed."""
 MAX_REVIVALS = 3
 
 
-class Watcher:
+class AgentWatcher:
     """`resume(record)` performs the effects that a run's state asks for; `active_runs()` is how many there are."""
 
     def __init__(
         self,
-        store: Store,
+        store: Storage,
         effects: Effects,
         tell: Tell,
         resume: Callable[[RunRecord], None],
@@ -187,18 +187,18 @@ class Watcher:
             words = f"lost node {node} of {len(record.nodes)}: its agent died while the script ran there"
             hint = "see whether somebody ended it or the machine ran out of memory; the other nodes were stopped"
             with contextlib.suppress(Conflict):
-                self._tell(record.id, events.Vanished(node, Cause(states.NODE_LOST, words, hint, node=node)))
+                self._tell(record.id, events.NodeVanished(node, Cause(run_status.NODE_LOST, words, hint, node=node)))
 
     def _give_up(self, record: RunRecord, nodes: set[int], why: str) -> None:
         hint = "see system_logs of the run, and whether the machine runs out of memory"
         for node in sorted(nodes):
             with contextlib.suppress(Conflict):
-                cause = Cause(states.NODE_LOST, f"lost node {node}: {why}", hint, node=node)
-                self._tell(record.id, events.Lost(node, cause), record.attempt)
+                cause = Cause(run_status.NODE_LOST, f"lost node {node}: {why}", hint, node=node)
+                self._tell(record.id, events.NodeLost(node, cause), record.attempt)
 
 
 def _is_worth_keeping(record: RunRecord) -> bool:
     """Whether a node was lost with what its ranks had made, and the next attempt could save that."""
     lost = any(node.state is NodeState.LOST for node in record.nodes) and record.started is not None
     fresh = time.time() - (record.ended or 0.0) < KEEP_SECONDS
-    return lost and fresh and ending.why_not_again(record) is None
+    return lost and fresh and outcomes.why_not_again(record) is None

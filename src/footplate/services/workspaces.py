@@ -9,13 +9,13 @@ import uuid
 from footplate.domain.records import ExperimentView, WorkspaceView
 from footplate.domain.specs import check_experiment_name
 from footplate.errors import Conflict, InvalidInput
-from footplate.storage import Store
+from footplate.storage import Storage
 
 _NAME = re.compile(r"[a-zA-Z0-9][\w\-]{2,32}", re.ASCII)
 
 
 class WorkspaceService:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Storage) -> None:
         self._store = store
 
     def create(

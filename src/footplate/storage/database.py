@@ -17,7 +17,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from footplate.errors import InvalidInput
-from footplate.storage.faults import translated
+from footplate.storage.database_errors import translated
 
 _BUSY_MILLISECONDS = 30_000
 _CONNECTIONS_KEPT, _CONNECTIONS_MORE = 8, 56

@@ -24,7 +24,7 @@ _PLAIN = (
 Pairs = Sequence[tuple[str, "str | None"]]
 
 
-class Datasets:
+class DatasetTable:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._versions = Versions(database, dataset_versions)

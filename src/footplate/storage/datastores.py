@@ -13,9 +13,9 @@ from footplate.domain.data import FOLDER, StoreSpec
 from footplate.domain.datasets import BUILT_IN_DATASTORES, DEFAULT_DATASTORE, DatastoreView
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage.database import Database
-from footplate.storage.faults import translated
+from footplate.storage.database_errors import translated
+from footplate.storage.encryption import Seal
 from footplate.storage.schema import datastores, default_datastores
-from footplate.storage.sealing import Seal
 
 STORES = "stores"
 

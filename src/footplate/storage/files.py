@@ -11,8 +11,8 @@ from sqlalchemy import Connection, and_, or_, select
 from footplate.domain.records import FileView
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage.database import Database
-from footplate.storage.keys import RunKeys
 from footplate.storage.paths import LONGEST_PATH, check_path
+from footplate.storage.run_keys import RunKeys
 from footplate.storage.schema import files, runs
 
 _BATCH = 500
@@ -20,7 +20,7 @@ _RANGES = 100
 _REWRITTEN = ("size", "digest", "modified", "automatic", "request", "attempt")
 
 
-class Files:
+class RunFiles:
     def __init__(self, database: Database, keys: RunKeys) -> None:
         self._database = database
         self._keys = keys

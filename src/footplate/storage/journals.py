@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sqlalchemy import select
 
-from footplate.job.slots import MARK, SERIES, SLOT, Decoder
+from footplate.job.journal_format import MARK, SERIES, SLOT, Decoder
 from footplate.storage.database import Database
 from footplate.storage.schema import journals
 
@@ -21,7 +21,7 @@ _SERIES_SIGN = re.compile(re.escape(bytes([SERIES])))
 _ROWS = select(journals.c.writer, journals.c.system, journals.c.ingested, journals.c.definitions)
 
 
-class Journal(NamedTuple):
+class StoredJournal(NamedTuple):
     """A writer's row: whether it holds machine samples, how much is ingested, which slots name its series."""
 
     writer: str
@@ -29,7 +29,7 @@ class Journal(NamedTuple):
     ingested: int
     definitions: bytes
 
-    def after(self, piece: bytes) -> Journal:
+    def after(self, piece: bytes) -> StoredJournal:
         """The row when these slots are ingested too."""
         return self._replace(ingested=self.ingested + len(piece), definitions=self.definitions + _definitions(piece))
 
@@ -40,14 +40,14 @@ class Journals:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._guard = threading.Lock()
-        self._known: OrderedDict[tuple[int, str], tuple[Journal, JournalDecoder | None]] = OrderedDict()
+        self._known: OrderedDict[tuple[int, str], tuple[StoredJournal, JournalDecoder | None]] = OrderedDict()
 
-    def of_run(self, run: int) -> list[Journal]:
+    def of_run(self, run: int) -> list[StoredJournal]:
         with self._database.read() as connection:
             rows = connection.execute(_ROWS.where(journals.c.run == run)).all()
-        return sorted(Journal(*row) for row in rows)
+        return sorted(StoredJournal(*row) for row in rows)
 
-    def get(self, run: int, writer: str, system: bool) -> Journal:
+    def get(self, run: int, writer: str, system: bool) -> StoredJournal:
         """The writer's row, made before the first byte of its file, so that no file is without one."""
         known = self._known.get((run, writer))
         if known is not None:
@@ -57,14 +57,14 @@ class Journals:
             row = connection.execute(query).one_or_none()
         if row is None:
             with self._database.write() as connection:
-                new = Journal(writer, system, 0, b"")
+                new = StoredJournal(writer, system, 0, b"")
                 self._database.insert_new(connection, journals, run=run, **new._asdict())
                 row = connection.execute(query).one()
-        journal = Journal(*row)
+        journal = StoredJournal(*row)
         self.keep(run, journal, None)
         return journal
 
-    def take_decoder(self, run: int, journal: Journal, text: Path) -> JournalDecoder:
+    def take_decoder(self, run: int, journal: StoredJournal, text: Path) -> JournalDecoder:
         """A decoder that has seen all slots before this journal's end. It is the caller's until it is kept."""
         with self._guard:
             before, decoder = self._known.pop((run, journal.writer), (None, None))
@@ -75,7 +75,7 @@ class Journals:
             decoder.columns(journal.definitions)
         return decoder
 
-    def keep(self, run: int, journal: Journal, decoder: JournalDecoder | None) -> None:
+    def keep(self, run: int, journal: StoredJournal, decoder: JournalDecoder | None) -> None:
         with self._guard:
             self._known[run, journal.writer] = (journal, decoder)
             while len(self._known) > _REMEMBERED:

@@ -17,7 +17,7 @@ _LONGEST_NAME = 255
 Found = tuple[dict[str, "str | None"], dict[str, str]]
 
 
-class Labels:
+class LabelTable:
     """The labels of one kind of owner. `head` in the table means that values can be searched by index."""
 
     def __init__(self, table: Table, owner: str) -> None:
@@ -96,6 +96,6 @@ def _head(value: str | None) -> str | None:
     return None if value is None else value[:HEAD_CHARACTERS]
 
 
-RUN_LABELS = Labels(run_labels, "run")
-MODEL_LABELS = Labels(model_labels, "model")
-DATASET_LABELS = Labels(dataset_labels, "dataset")
+RUN_LABELS = LabelTable(run_labels, "run")
+MODEL_LABELS = LabelTable(model_labels, "model")
+DATASET_LABELS = LabelTable(dataset_labels, "dataset")

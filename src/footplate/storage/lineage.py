@@ -10,13 +10,13 @@ from sqlalchemy import Connection, Select, select
 from footplate.domain.datasets import DataInput, DataUse, ModelUse, origin_of
 from footplate.errors import InvalidInput
 from footplate.storage.database import Database
-from footplate.storage.keys import RunKeys
+from footplate.storage.run_keys import RunKeys
 from footplate.storage.schema import datasets, experiments, model_datasets, models, run_datasets, runs
 
 READ, WROTE = "read", "wrote"
 
 
-class Lineage:
+class LineageTable:
     def __init__(self, database: Database, keys: RunKeys) -> None:
         self._database = database
         self._keys = keys

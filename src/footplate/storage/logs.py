@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 
 from footplate.domain.records import FileView
-from footplate.storage import growing
-from footplate.storage.growing import KeyedLocks
-from footplate.storage.keys import RunKeys
+from footplate.storage import append_files
+from footplate.storage.append_files import KeyedLocks
 from footplate.storage.paths import check_path
+from footplate.storage.run_keys import RunKeys
 
 
 class Logs:
@@ -27,15 +27,17 @@ class Logs:
         file = self._file(run, path)
         with self._locks.hold((run, path)):
             if replace:
-                return growing.replace(file, self._runs / run / "aside" / f"{os.getpid()}-{id(data)}", offset, data)
-            return growing.append(file, offset, data)
+                return append_files.replace(
+                    file, self._runs / run / "aside" / f"{os.getpid()}-{id(data)}", offset, data
+                )
+            return append_files.append(file, offset, data)
 
     def read(self, run: str, path: str, offset: int, limit: int) -> bytes:
         """At most `limit` bytes; nothing for a log that has not begun."""
-        return growing.read(self._file(run, path), max(0, offset), limit)
+        return append_files.read(self._file(run, path), max(0, offset), limit)
 
     def size(self, run: str, path: str) -> int:
-        return growing.size_of(self._file(run, path))
+        return append_files.size_of(self._file(run, path))
 
     def list(self, run: str) -> builtins.list[FileView]:
         """By path."""

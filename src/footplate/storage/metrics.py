@@ -20,19 +20,19 @@ from sqlalchemy import Connection, Executable, RowMapping, func, select, update
 
 from footplate.domain.records import Stage
 from footplate.errors import InvalidInput
-from footplate.job.slots import SLOT
-from footplate.storage import growing
+from footplate.job.journal_format import SLOT
+from footplate.storage import append_files
+from footplate.storage.append_files import KeyedLocks
 from footplate.storage.database import Database
-from footplate.storage.growing import KeyedLocks
-from footplate.storage.journals import Journal, JournalDecoder, Journals
-from footplate.storage.keys import RunKey, RunKeys
+from footplate.storage.journals import JournalDecoder, Journals, StoredJournal
 from footplate.storage.paths import check_writer
+from footplate.storage.run_keys import RunKey, RunKeys
 from footplate.storage.schema import journals, runs, series
-from footplate.storage.summaries import WORDS, Summary, merge, series_name, summarize
+from footplate.storage.summaries import WORDS, SeriesSummary, merge, series_name, summarize
 
 _PIECE = 4 * 1024 * 1024 // SLOT * SLOT  # what is decoded at once
 _BATCH = 500
-_SUMMARY = tuple(field.name for field in fields(Summary))
+_SUMMARY = tuple(field.name for field in fields(SeriesSummary))
 
 
 class Metrics:
@@ -55,7 +55,7 @@ class Metrics:
         key = self._keys.of(run)
         with self._locks.hold(run):
             journal = self._journals.get(key.key, check_writer(writer), system)
-            size = growing.append(self._file(run, writer, stream), offset, data, same=True)
+            size = append_files.append(self._file(run, writer, stream), offset, data, same=True)
             if stream == "slots":
                 self._ingest(run, key, journal, size)
             return size
@@ -68,7 +68,7 @@ class Metrics:
         for run in unfinished:
             self._catch_up(run)
 
-    def _catch_up(self, run: str) -> builtins.list[Journal]:
+    def _catch_up(self, run: str) -> builtins.list[StoredJournal]:
         """The writers of a run, everything that they wrote ingested."""
         key = self._keys.of(run)
         found = self._journals.of_run(key.key)
@@ -79,11 +79,11 @@ class Metrics:
                     self._ingest(run, key, current, self._size(run, journal.writer))
         return found
 
-    def _ingest(self, run: str, key: RunKey, journal: Journal, size: int) -> None:
+    def _ingest(self, run: str, key: RunKey, journal: StoredJournal, size: int) -> None:
         """Bring the summaries up to `size`. The caller holds the run's lock."""
         file, text = self._file(run, journal.writer, "slots"), self._file(run, journal.writer, "text")
         while size - journal.ingested >= SLOT:
-            piece = growing.read(file, journal.ingested, min(_PIECE, (size - journal.ingested) // SLOT * SLOT))
+            piece = append_files.read(file, journal.ingested, min(_PIECE, (size - journal.ingested) // SLOT * SLOT))
             if len(piece) < SLOT:
                 return  # the file is shorter than it was said to be; its sender will find out
             piece = piece[: len(piece) // SLOT * SLOT]
@@ -98,7 +98,7 @@ class Metrics:
                 self._journals.forget(key.key, journal.writer)
                 journal = self._journals.get(key.key, journal.writer, journal.system)
 
-    def _store(self, key: RunKey, before: Journal, after: Journal, columns: Any) -> bool:
+    def _store(self, key: RunKey, before: StoredJournal, after: StoredJournal, columns: Any) -> bool:
         c = journals.c
         with self._database.write() as connection:
             where = (c.run == key.key, c.writer == before.writer, c.ingested == before.ingested)
@@ -114,7 +114,12 @@ class Metrics:
         return True
 
     def _save(
-        self, connection: Connection, key: RunKey, system: bool, changed: dict[str, Summary], fresh: builtins.list[str]
+        self,
+        connection: Connection,
+        key: RunKey,
+        system: bool,
+        changed: dict[str, SeriesSummary],
+        fresh: builtins.list[str],
     ) -> None:
         if not changed:
             return
@@ -176,7 +181,7 @@ class Metrics:
         decoder = JournalDecoder(self._file(run, writer, "text"))
         file, at = self._file(run, writer, "slots"), 0
         with decoder.text:
-            while piece := growing.read(file, at, _PIECE):
+            while piece := append_files.read(file, at, _PIECE):
                 at += len(piece)
                 for raw, kind, time, step, value in decoder.feed(piece[: len(piece) // SLOT * SLOT]):
                     point_name = raw if raw in kinds else series_name(raw)
@@ -194,20 +199,20 @@ class Metrics:
         return self._runs / run / "journals" / f"{writer}.{stream}"
 
     def _size(self, run: str, writer: str) -> int:
-        return growing.size_of(self._file(run, writer, "slots"))
+        return append_files.size_of(self._file(run, writer, "slots"))
 
 
 # ── Series ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _summaries(connection: Connection, run: int, system: bool, names: Iterable[str]) -> dict[str, Summary]:
+def _summaries(connection: Connection, run: int, system: bool, names: Iterable[str]) -> dict[str, SeriesSummary]:
     c = series.c
-    found: dict[str, Summary] = {}
+    found: dict[str, SeriesSummary] = {}
     wanted = sorted(names)
     for start in range(0, len(wanted), _BATCH):
         where = (c.run == run, c.system == system, c.name.in_(wanted[start : start + _BATCH]))
         for row in connection.execute(select(series).where(*where)).mappings():
-            found[row["name"]] = Summary(**{field: row[field] for field in _SUMMARY})
+            found[row["name"]] = SeriesSummary(**{field: row[field] for field in _SUMMARY})
     return found
 
 

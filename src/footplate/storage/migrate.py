@@ -16,7 +16,7 @@ from sqlalchemy import Connection, inspect, text
 
 from footplate.errors import Conflict
 from footplate.storage.database import Database
-from footplate.storage.faults import translated
+from footplate.storage.database_errors import translated
 from footplate.storage.schema import HEAD, metadata
 
 FOLDER = Path(__file__).parent / "migrations"

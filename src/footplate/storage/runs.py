@@ -10,17 +10,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, false, func, insert, or_, select, union_all, update
 
-from footplate.domain import states
+from footplate.domain import run_status
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.events import Admitted
+from footplate.domain.events import RunAdmitted
 from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
 from footplate.domain.scaling import Stay
 from footplate.domain.specs import RunSpec, check_run_id
 from footplate.errors import Conflict, InvalidInput
 from footplate.storage.database import Database, new_key
-from footplate.storage.keys import RunKeys, no_such_run
 from footplate.storage.labels import RUN_LABELS, Found
 from footplate.storage.lineage import record_inputs
+from footplate.storage.run_keys import RunKeys, no_such_run
 from footplate.storage.run_query import LARGEST_PAGE, RunQuery, find
 from footplate.storage.schema import experiments, run_specs, runs, series, story
 from footplate.storage.workspaces import ensure, next_number
@@ -28,8 +28,8 @@ from footplate.storage.workspaces import ensure, next_number
 __all__ = ["RunQuery", "Runs"]
 
 _ACTIVE = tuple(stage.value for stage in Stage if stage is not Stage.ENDED)
-_HOLDING = tuple(stage.value for stage in states.HOLDS_NODES)
-_ADMITTED = Admitted.__name__
+_HOLDING = tuple(stage.value for stage in run_status.HOLDS_NODES)
+_ADMITTED = RunAdmitted.__name__
 _COMING = (NodeState.LAUNCHED.value,)
 _PREPARING = (NodeState.JOINED.value, NodeState.PREPARING.value, NodeState.PREPARED.value)
 _AT_WORK = tuple(state.value for state in NodeState if state.value not in (*_COMING, *_PREPARING))
@@ -191,7 +191,7 @@ class Runs:
     def stays(self, workspace: str, target: str, since: float) -> builtins.list[Stay]:
         """When runs had nodes of the target, attempt by attempt: those that have some, and those that ended `since`."""
         c = runs.c
-        turns = or_(story.c.event.in_((_ADMITTED, "AttemptBegins")), story.c.status.in_(states.TERMINAL))
+        turns = or_(story.c.event.in_((_ADMITTED, "AttemptBegins")), story.c.status.in_(run_status.TERMINAL))
         query = select(c.key, c.node_count, c.nodes, story.c.time, story.c.event, story.c.seq)
         query = query.join(story, story.c.run == c.key)
         query = query.where(c.workspace == workspace, c.target == target, c.kind == "job", turns)
@@ -222,8 +222,8 @@ def _stays_of(lines: Sequence[Any]) -> builtins.list[Stay]:
         elif found and found[-1].ended is None:
             found[-1] = replace(found[-1], ended=line.time)
     if found and found[-1].ended is None:
-        states = [node["state"] for node in lines[0].nodes]
-        coming, running = (sum(state in those for state in states) for those in (_COMING, _AT_WORK))
+        run_status = [node["state"] for node in lines[0].nodes]
+        coming, running = (sum(state in those for state in run_status) for those in (_COMING, _AT_WORK))
         found[-1] = replace(found[-1], coming=coming, running=running)
     return found
 
@@ -234,7 +234,7 @@ def _stays_of(lines: Sequence[Any]) -> builtins.list[Stay]:
 def _decided(record: RunRecord) -> dict[str, Any]:
     """The columns that the lifecycle changes."""
     return {
-        "status": states.status(record), "stage": record.stage.value, "version": record.version,
+        "status": run_status.status(record), "stage": record.stage.value, "version": record.version,
         "attempt": record.attempt, "started": record.started, "ended": record.ended, "lock": record.lock,
         "handle": record.handle, "waiting": to_json(record.waiting), "outcome": to_json(record.outcome),
         "warnings": to_json(record.warnings), "nodes": to_json(record.nodes),

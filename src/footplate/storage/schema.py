@@ -24,7 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from footplate.storage.columns import Json, Path, Words, key
+from footplate.storage.column_types import Json, Path, Words, key
 
 HEAD = "0007"
 

@@ -9,8 +9,8 @@ from sqlalchemy import delete, select
 
 from footplate.errors import NotFound
 from footplate.storage.database import Database
+from footplate.storage.encryption import Seal
 from footplate.storage.schema import secrets
-from footplate.storage.sealing import Seal
 
 
 class Secrets:

@@ -7,25 +7,25 @@ from pathlib import Path
 from footplate.content.blobs import BlobFolder
 from footplate.storage import migrate
 from footplate.storage.database import Database
-from footplate.storage.datasets import Datasets
+from footplate.storage.database_errors import translated
+from footplate.storage.datasets import DatasetTable
 from footplate.storage.datastores import Datastores
-from footplate.storage.faults import translated
-from footplate.storage.files import Files
-from footplate.storage.keys import RunKeys
-from footplate.storage.lineage import Lineage
-from footplate.storage.logins import LoginFile
+from footplate.storage.encryption import Seal
+from footplate.storage.files import RunFiles
+from footplate.storage.lineage import LineageTable
 from footplate.storage.logs import Logs
 from footplate.storage.metrics import Metrics
 from footplate.storage.models import Models
 from footplate.storage.registry import Computes, Environments, Locks
+from footplate.storage.run_keys import RunKeys
 from footplate.storage.runs import Runs
-from footplate.storage.sealing import Seal
 from footplate.storage.secrets import Secrets
 from footplate.storage.tokens import Tokens
+from footplate.storage.url_credentials import LoginFile
 from footplate.storage.workspaces import Experiments, Workspaces
 
 
-class Store:
+class Storage:
     """Everything that the server keeps. Opened once; every method of every part may be called from any thread."""
 
     def __init__(self, home: Path, database: Database) -> None:
@@ -35,7 +35,7 @@ class Store:
         self.workspaces = Workspaces(database)
         self.experiments = Experiments(database)
         self.runs = Runs(database, keys)
-        self.files = Files(database, keys)
+        self.files = RunFiles(database, keys)
         self.logs = Logs(home, keys)
         self.metrics = Metrics(home, database, keys)
         self.models = Models(database)
@@ -45,13 +45,13 @@ class Store:
         self.secrets = Secrets(database, seal)
         self.logins = LoginFile(home, seal)
         self.datastores = Datastores(home, database, seal)
-        self.datasets = Datasets(database)
-        self.lineage = Lineage(database, keys)
+        self.datasets = DatasetTable(database)
+        self.lineage = LineageTable(database, keys)
         self.tokens = Tokens(database)
         self.blobs = BlobFolder(str(home / "blobs"))
 
     @classmethod
-    def open(cls, home: Path, database: str | None = None) -> Store:
+    def open(cls, home: Path, database: str | None = None) -> Storage:
         """The store of this home folder, made or migrated if need be. `database`: an address, None for SQLite in it."""
         with translated():
             home.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from footplate.job import slots
+from footplate.job import journal_format
 
 WORDS: Mapping[int, str] = {
-    slots.FLOAT: "scalar",
-    slots.INT: "scalar",
-    slots.SCALAR: "scalar",
-    slots.LIST: "list",
-    slots.ROW: "table",
-    slots.TABLE: "table",
-    slots.ARTIFACT: "artifact",
+    journal_format.FLOAT: "scalar",
+    journal_format.INT: "scalar",
+    journal_format.SCALAR: "scalar",
+    journal_format.LIST: "list",
+    journal_format.ROW: "table",
+    journal_format.TABLE: "table",
+    journal_format.ARTIFACT: "artifact",
 }
 """What the API calls the kinds. Points of one name are all of the same word: the first one logged decides.
 
@@ -30,7 +30,7 @@ _LONGEST_LAST = 1000
 
 
 @dataclass(frozen=True)
-class Summary:
+class SeriesSummary:
     kind: str
     count: int
     last: Any = None  # scalars only
@@ -41,20 +41,22 @@ class Summary:
     dropped: int = 0
 
 
-def summarize(columns: Mapping[tuple[str, int], slots.Column], kinds: Mapping[str, str]) -> dict[str, Summary]:
+def summarize(
+    columns: Mapping[tuple[str, int], journal_format.MetricColumn], kinds: Mapping[str, str]
+) -> dict[str, SeriesSummary]:
     """One summary for each name, in the order of their first points. `kinds`: what earlier pieces have decided."""
-    found: dict[str, Summary] = {}
+    found: dict[str, SeriesSummary] = {}
     for (raw, number), column in columns.items():
         name, kind = series_name(raw), WORDS[number]
         piece = _of_column(kind, column)
         decided = kinds.get(name) or (found[name].kind if name in found else kind)
         if kind != decided:
-            piece = Summary(decided, 0, last_time=-math.inf, dropped=piece.count)
+            piece = SeriesSummary(decided, 0, last_time=-math.inf, dropped=piece.count)
         found[name] = merge(found[name], piece) if name in found else piece
     return found
 
 
-def merge(old: Summary, new: Summary) -> Summary:
+def merge(old: SeriesSummary, new: SeriesSummary) -> SeriesSummary:
     """Both together; the later of the two last points stays the last."""
     last = new if new.count and (new.last_time >= old.last_time or not old.count) else old
     return replace(
@@ -72,15 +74,15 @@ def series_name(raw: str) -> str:
     return raw.replace("\0", "\ufffd").encode("utf-8", "replace").decode()[:_LONGEST_NAME]
 
 
-def _of_column(kind: str, column: slots.Column) -> Summary:
+def _of_column(kind: str, column: journal_format.MetricColumn) -> SeriesSummary:
     when = column.times[-1]
     when = when if when == when else 0.0
     if kind != "scalar":
-        return Summary(kind, len(column.values), last_time=when)
+        return SeriesSummary(kind, len(column.values), last_time=when)
     numbers = _numbers(column.values)
     last = column.values[-1]
     rank = _numbers([last])
-    return Summary(
+    return SeriesSummary(
         kind,
         len(column.values),
         last[:_LONGEST_LAST] if isinstance(last, str) else last,

@@ -16,7 +16,7 @@ from footplate.environments.base import Builder, Interpreter, Workshop
 from footplate.errors import FootplateError
 
 
-class Arena(Protocol):
+class BuilderArena(Protocol):
     """A builder with two specs that differ in content, and one that cannot be."""
 
     builder: Builder
@@ -30,7 +30,7 @@ def quiet(_line: str) -> None:
     pass
 
 
-def lock_of(arena: Arena, spec: EnvironmentSpec) -> Lock:
+def lock_of(arena: BuilderArena, spec: EnvironmentSpec) -> Lock:
     return arena.builder.lock(spec, Workshop(arena.root), quiet)
 
 
@@ -41,29 +41,29 @@ def runs(interpreter: Interpreter) -> str:
 
 
 class BuilderSuite:
-    def test_same_content_same_digest(self, arena: Arena) -> None:
+    def test_same_content_same_digest(self, arena: BuilderArena) -> None:
         first, second = (lock_of(arena, arena.spec) for _ in range(2))
         assert first == second
         assert first.builder == arena.builder.name
         assert lock_of(arena, arena.other).digest != first.digest
 
-    def test_a_lock_survives_its_journey_as_json(self, arena: Arena) -> None:
+    def test_a_lock_survives_its_journey_as_json(self, arena: BuilderArena) -> None:
         lock = lock_of(arena, arena.spec)
         assert from_json(Lock, to_json(lock)) == lock
 
-    def test_the_interpreter_runs_and_is_the_same_next_time(self, arena: Arena) -> None:
+    def test_the_interpreter_runs_and_is_the_same_next_time(self, arena: BuilderArena) -> None:
         lock = lock_of(arena, arena.spec)
         first = arena.builder.build(lock, arena.root, quiet)
         assert runs(first)
         assert arena.builder.build(lock, arena.root, quiet) == first
 
-    def test_what_is_there_already_takes_no_words(self, arena: Arena) -> None:
+    def test_what_is_there_already_takes_no_words(self, arena: BuilderArena) -> None:
         lock, said = lock_of(arena, arena.spec), list[str]()
         arena.builder.build(lock, arena.root, quiet)
         arena.builder.build(lock, arena.root, said.append)
         assert said == []
 
-    def test_many_ask_at_once_and_all_get_the_same(self, arena: Arena) -> None:
+    def test_many_ask_at_once_and_all_get_the_same(self, arena: BuilderArena) -> None:
         lock = lock_of(arena, arena.spec)
         with ThreadPoolExecutor(4) as pool:
             asked = [pool.submit(arena.builder.build, lock, arena.root, quiet) for _ in range(4)]
@@ -71,7 +71,7 @@ class BuilderSuite:
         assert len({interpreter.argv for interpreter in built}) == 1
         assert runs(built[0])
 
-    def test_what_cannot_be_is_refused_with_a_hint(self, arena: Arena) -> None:
+    def test_what_cannot_be_is_refused_with_a_hint(self, arena: BuilderArena) -> None:
         with pytest.raises(FootplateError) as caught:
             arena.builder.build(lock_of(arena, arena.impossible), arena.root, quiet)
         assert caught.value.hint

@@ -1,7 +1,7 @@
 """What every engine promises (`engines/base.py`), as tests. A new engine subclasses `EngineSuite` and gives a fixture.
 
 The agents of these tests are stand-ins: small programs that do what the test needs. A fixture `arena` of the subclass
-gives an `Arena`, which knows how to make an engine that starts such a program instead of the agent.
+gives an `EngineArena`, which knows how to make an engine that starts such a program instead of the agent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from footplate.errors import InvalidInput
 PATIENCE = 20.0
 
 
-class Arena(Protocol):
+class EngineArena(Protocol):
     """`folder` is seen by the stand-ins; `engine(program)` gives a new engine object each time, as a restart would."""
 
     folder: Path
@@ -61,7 +61,7 @@ while not os.path.exists(os.path.join({folder!r}, "go" + node)):
 # Has a child in a session of its own and hears no request to end.
 STUBBORN = """
 import os, signal, sys, time
-from footplate.node.workdir import NodeFolder
+from footplate.node.node_directory import NodeFolder
 home, run, node = (sys.argv[sys.argv.index(name) + 1] for name in ("--home", "--run", "--node"))
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 variables = dict(os.environ, **NodeFolder(home, run, int(node)).marker())
@@ -73,17 +73,17 @@ time.sleep(600)
 
 
 class EngineSuite:
-    def test_the_request_is_rendered_whole_and_twice_the_same(self, arena: Arena) -> None:
+    def test_the_request_is_rendered_whole_and_twice_the_same(self, arena: EngineArena) -> None:
         engine = arena.engine(WAITS)
         first, second = (engine.prepare(arena.job("r1", nodes=2)) for _ in range(2))
         assert first == second
         assert (first.engine, first.run, first.attempt) == (engine.name, "r1", 1)
 
-    def test_what_cannot_be_given_is_refused_by_name(self, arena: Arena) -> None:
+    def test_what_cannot_be_given_is_refused_by_name(self, arena: EngineArena) -> None:
         with pytest.raises(InvalidInput, match="node_count"):
             arena.engine(WAITS).prepare(arena.job("r1", nodes=0))
 
-    def test_agents_run_until_they_end_by_themselves(self, arena: Arena) -> None:
+    def test_agents_run_until_they_end_by_themselves(self, arena: EngineArena) -> None:
         engine = arena.engine(WAITS)
         handle = engine.submit(engine.prepare(arena.job("r1", nodes=2)))
         eventually(lambda: len(_starts(arena)) == 2)
@@ -91,7 +91,7 @@ class EngineSuite:
         _let_go(arena, 0, 1)
         assert set(ended(engine, handle).codes) == {0, 1}
 
-    def test_a_second_submit_leaves_living_agents_alone(self, arena: Arena) -> None:
+    def test_a_second_submit_leaves_living_agents_alone(self, arena: EngineArena) -> None:
         engine = arena.engine(WAITS)
         request = engine.prepare(arena.job("r1", nodes=2))
         handles = {engine.submit(request), engine.submit(request), arena.engine(WAITS).submit(request)}
@@ -101,7 +101,7 @@ class EngineSuite:
         ended(engine, handles.pop())
         assert len(_starts(arena)) == 2
 
-    def test_a_dead_agent_is_started_again_and_only_that_one(self, arena: Arena) -> None:
+    def test_a_dead_agent_is_started_again_and_only_that_one(self, arena: EngineArena) -> None:
         engine = arena.engine(WAITS)
         request = engine.prepare(arena.job("r1", nodes=2))
         handle = engine.submit(request)
@@ -115,7 +115,7 @@ class EngineSuite:
         _let_go(arena, 0, 1)
         ended(engine, again)
 
-    def test_another_engine_object_knows_the_handle(self, arena: Arena) -> None:
+    def test_another_engine_object_knows_the_handle(self, arena: EngineArena) -> None:
         engine = arena.engine(WAITS)
         handle = engine.submit(engine.prepare(arena.job("r1")))
         eventually(lambda: _starts(arena))
@@ -123,7 +123,7 @@ class EngineSuite:
         _let_go(arena, 0)
         ended(arena.engine(WAITS), handle)
 
-    def test_cancel_ends_the_whole_group_by_force_after_the_grace(self, arena: Arena) -> None:
+    def test_cancel_ends_the_whole_group_by_force_after_the_grace(self, arena: EngineArena) -> None:
         engine = arena.engine(STUBBORN)
         handle = engine.submit(engine.prepare(arena.job("r1")))
         child = int(eventually(lambda: _read(arena.folder / "child")))
@@ -132,7 +132,7 @@ class EngineSuite:
         ended(engine, handle)
         eventually(lambda: not _lives(child))
 
-    def test_cancel_asks_first(self, arena: Arena) -> None:
+    def test_cancel_asks_first(self, arena: EngineArena) -> None:
         engine = arena.engine(WAITS)
         handle = engine.submit(engine.prepare(arena.job("r1")))
         eventually(lambda: _starts(arena))
@@ -141,7 +141,7 @@ class EngineSuite:
         ended(engine, handle)
         assert time.monotonic() - began < PATIENCE / 2
 
-    def test_unknown_handles_are_gone_and_one_answer_comes_for_each(self, arena: Arena) -> None:
+    def test_unknown_handles_are_gone_and_one_answer_comes_for_each(self, arena: EngineArena) -> None:
         engine = arena.engine(WAITS)
         handle = engine.submit(engine.prepare(arena.job("r1")))
         _let_go(arena, 0)
@@ -151,7 +151,7 @@ class EngineSuite:
         ended(engine, handle)
         engine.cancel(handle, 0.0)
 
-    def test_a_run_that_is_over_leaves_nothing_and_one_that_lives_is_left_alone(self, arena: Arena) -> None:
+    def test_a_run_that_is_over_leaves_nothing_and_one_that_lives_is_left_alone(self, arena: EngineArena) -> None:
         engine = arena.engine(WAITS)
         handle = engine.submit(engine.prepare(arena.job("r1")))
         eventually(lambda: _starts(arena))
@@ -164,16 +164,16 @@ class EngineSuite:
         assert engine.forget("never heard of") is True
 
 
-def _lines(arena: Arena) -> list[str]:
+def _lines(arena: EngineArena) -> list[str]:
     return _read(arena.folder / "starts").splitlines()
 
 
-def _starts(arena: Arena) -> dict[int, int]:
+def _starts(arena: EngineArena) -> dict[int, int]:
     """{node: pid of its last start}."""
     return {int(node): int(pid) for node, pid in (line.split() for line in _lines(arena))}
 
 
-def _let_go(arena: Arena, *nodes: int) -> None:
+def _let_go(arena: EngineArena, *nodes: int) -> None:
     for node in nodes:
         (arena.folder / f"go{node}").touch()
 

@@ -16,19 +16,19 @@ from footplate.domain.records import (
 )
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.job.journal import Journal
-from footplate.storage import RunQuery, Store
+from footplate.storage import RunQuery, Storage
 from footplate.testing.storage_fixtures import ODD, WORKSPACE, StorageFixtures, ids, journal, log_all, record
 
 
 class FileTests(StorageFixtures):
     @pytest.fixture
-    def run(self, store: Store) -> str:
+    def run(self, store: Storage) -> str:
         return store.runs.create(record("r-1"), "", []).id
 
     def file(self, path: str, size: int = 3) -> FileView:
         return FileView(path, size, f"{size:02x}" * 32, 50.0)
 
-    def test_files_are_listed_by_path_and_prefix(self, store: Store, run: str) -> None:
+    def test_files_are_listed_by_path_and_prefix(self, store: Storage, run: str) -> None:
         names = ["outputs/b", "outputs/a", "outputs2/x", "outputs/é/\udcff", ODD, "outputs/\udcff\udcff"]
         assert store.files.add(run, [self.file(n) for n in names], False, 50.0) == (names, [])
         assert {f.path for f in store.files.list(run)} == set(names)
@@ -37,7 +37,7 @@ class FileTests(StorageFixtures):
         assert store.files.get(run, "outputs/é/\udcff") == self.file("outputs/é/\udcff")
         assert store.files.list(run, "%") == []
 
-    def test_what_a_user_uploads_must_all_be_new(self, store: Store, run: str) -> None:
+    def test_what_a_user_uploads_must_all_be_new(self, store: Storage, run: str) -> None:
         store.files.add(run, [self.file("a")], False, 50.0)
         with pytest.raises(Conflict, match="'a' already exists"):
             store.files.add(run, [self.file("b"), self.file("a"), self.file("c")], False, 60.0)
@@ -45,12 +45,12 @@ class FileTests(StorageFixtures):
             store.files.add(run, [self.file("d"), self.file("d")], False, 60.0)
         assert [f.path for f in store.files.list(run)] == ["a"]
 
-    def test_what_is_collected_skips_names_that_exist(self, store: Store, run: str) -> None:
+    def test_what_is_collected_skips_names_that_exist(self, store: Storage, run: str) -> None:
         store.files.add(run, [self.file("a", 1)], False, 50.0)
         assert store.files.add(run, [self.file("b"), self.file("a", 2)], True, 60.0) == (["b"], ["a"])
         assert store.files.get(run, "a").size == 1
 
-    def test_the_same_request_again_is_no_second_one(self, store: Store, run: str) -> None:
+    def test_the_same_request_again_is_no_second_one(self, store: Storage, run: str) -> None:
         files = [self.file("a"), self.file("b/c")]
         assert store.files.add(run, files, False, 50.0, "once") == (["a", "b/c"], [])
         assert store.files.add(run, files, False, 60.0, "once") == (["a", "b/c"], [])
@@ -64,7 +64,7 @@ class FileTests(StorageFixtures):
         assert len(store.files.list(run)) == 2
 
     @pytest.mark.parametrize("first", ["a", "a/b/c", "a/b"])
-    def test_a_path_is_a_file_or_a_folder(self, store: Store, run: str, first: str) -> None:
+    def test_a_path_is_a_file_or_a_folder(self, store: Storage, run: str, first: str) -> None:
         store.files.add(run, [self.file(first), self.file("a-b"), self.file("a0")], False, 50.0)
         for second in {"a", "a/b", "a/b/c"} - {first}:
             with pytest.raises(Conflict, match=r"is the folder of other files|which is a file"):
@@ -77,7 +77,7 @@ class FileTests(StorageFixtures):
         assert {f.path for f in store.files.list(run)} == {first, "a-b", "a0"}
         store.files.add(run, [self.file("a.txt"), self.file("a b/c"), self.file("A/b")], False, 60.0)
 
-    def test_of_two_who_upload_one_name_one_wins(self, store: Store, run: str) -> None:
+    def test_of_two_who_upload_one_name_one_wins(self, store: Storage, run: str) -> None:
         def add(i: int) -> bool:
             try:
                 store.files.add(run, [self.file(f"own-{i}"), self.file("same")], False, 50.0)
@@ -92,7 +92,7 @@ class FileTests(StorageFixtures):
     @pytest.mark.parametrize(
         "bad", ["", "/etc/passwd", "../x", "a/../b", "a//b", "./a", "a/", "a\0b", "x" * 256, "\ud800"]
     )
-    def test_a_path_that_leaves_the_run_is_refused(self, store: Store, run: str, bad: str) -> None:
+    def test_a_path_that_leaves_the_run_is_refused(self, store: Storage, run: str, bad: str) -> None:
         with pytest.raises(InvalidInput, match="cannot be the path"):
             store.files.add(run, [self.file(bad)], True, 50.0)
         with pytest.raises(InvalidInput, match="cannot be the path"):
@@ -100,7 +100,7 @@ class FileTests(StorageFixtures):
         with pytest.raises(InvalidInput, match="cannot be the path"):
             store.logs.append(run, bad, 0, b"x")
 
-    def test_a_later_attempt_writes_its_files_again(self, store: Store, run: str) -> None:
+    def test_a_later_attempt_writes_its_files_again(self, store: Storage, run: str) -> None:
         old = [self.file("kept", 1), self.file("same", 1), self.file("new", 1)]
         store.files.add(run, old, False, 50.0)
         again = [self.file("same", 1), self.file("new", 2)]
@@ -113,7 +113,7 @@ class FileTests(StorageFixtures):
         assert store.files.add(run, [self.file("new", 5)], False, 80.0, attempt=3) == (["new"], [])
         assert [(f.path, f.size) for f in store.files.list(run)] == [("kept", 1), ("new", 5), ("same", 4)]
 
-    def test_unknown_runs_and_files(self, store: Store, run: str) -> None:
+    def test_unknown_runs_and_files(self, store: Storage, run: str) -> None:
         with pytest.raises(NotFound, match=r"'outputs/model\.pt'"):
             store.files.get(run, "outputs/model.pt")
         with pytest.raises(NotFound, match="ghost"):
@@ -122,10 +122,10 @@ class FileTests(StorageFixtures):
 
 class LogTests(StorageFixtures):
     @pytest.fixture
-    def run(self, store: Store) -> str:
+    def run(self, store: Storage) -> str:
         return store.runs.create(record("r-1"), "", []).id
 
-    def test_a_log_grows_by_offset(self, store: Store, run: str) -> None:
+    def test_a_log_grows_by_offset(self, store: Storage, run: str) -> None:
         assert store.logs.append(run, "user_logs/std_log.txt", 0, b"hello ") == 6
         assert store.logs.append(run, "user_logs/std_log.txt", 6, b"world") == 11
         assert store.logs.append(run, "user_logs/std_log.txt", 6, b"world") == 11
@@ -135,19 +135,19 @@ class LogTests(StorageFixtures):
         assert store.logs.read(run, "user_logs/std_log.txt", 6, 5) == b"world"
         assert store.logs.read(run, "user_logs/std_log.txt", 99, 5) == b""
 
-    def test_a_gap_is_refused_and_tells_the_size(self, store: Store, run: str) -> None:
+    def test_a_gap_is_refused_and_tells_the_size(self, store: Storage, run: str) -> None:
         store.logs.append(run, "a", 0, b"123")
         with pytest.raises(Conflict, match="gap") as refused:
             store.logs.append(run, "a", 4, b"5")
         assert refused.value.details["size"] == 3
         assert store.logs.size(run, "a") == 3
 
-    def test_a_log_that_has_not_begun_is_empty(self, store: Store, run: str) -> None:
+    def test_a_log_that_has_not_begun_is_empty(self, store: Storage, run: str) -> None:
         assert store.logs.read(run, "a/b", 0, 10) == b""
         assert store.logs.size(run, "a/b") == 0
         assert store.logs.list(run) == []
 
-    def test_a_replaced_log_is_another_one(self, store: Store, run: str) -> None:
+    def test_a_replaced_log_is_another_one(self, store: Storage, run: str) -> None:
         store.logs.append(run, "a", 0, b"the old one, and long")
         assert store.logs.append(run, "a", 0, b"new", replace=True) == 3
         assert store.logs.append(run, "a", 3, b"er") == 5
@@ -155,26 +155,26 @@ class LogTests(StorageFixtures):
         assert store.logs.read(run, "a", 0, 100) == b"next"
         assert store.logs.sizes(run) == {"a": 4}
 
-    def test_logs_are_listed_with_their_sizes(self, store: Store, run: str) -> None:
+    def test_logs_are_listed_with_their_sizes(self, store: Storage, run: str) -> None:
         store.logs.append(run, "b/\udcff", 0, b"12")
         store.logs.append(run, "a", 0, b"")
         assert store.logs.sizes(run) == {"a": 0, "b/\udcff": 2}
         assert [f.digest for f in store.logs.list(run)] == [None, None]
 
-    def test_a_file_is_not_a_folder(self, store: Store, run: str) -> None:
+    def test_a_file_is_not_a_folder(self, store: Storage, run: str) -> None:
         store.logs.append(run, "a/b", 0, b"x")
         with pytest.raises(Conflict):
             store.logs.append(run, "a", 0, b"x")
         with pytest.raises(Conflict):
             store.logs.append(run, "a/b/c", 0, b"x")
 
-    def test_an_unknown_run_reaches_no_file(self, store: Store, run: str) -> None:
+    def test_an_unknown_run_reaches_no_file(self, store: Storage, run: str) -> None:
         for ghost in ("ghost", "../../etc", "/etc", "a\0b", ""):
             with pytest.raises((NotFound, InvalidInput)):
                 store.logs.append(ghost, "a", 0, b"x")
         assert [p.name for p in (store.home / "runs").iterdir()] == [] if (store.home / "runs").exists() else True
 
-    def test_many_threads_send_the_same_log(self, store: Store, run: str) -> None:
+    def test_many_threads_send_the_same_log(self, store: Storage, run: str) -> None:
         content = bytes(range(256)) * 400
         pieces = [(i, content[i : i + 1000]) for i in range(0, len(content), 700)]
         start = threading.Barrier(8)
@@ -191,14 +191,14 @@ class LogTests(StorageFixtures):
 
 class MetricTests(StorageFixtures):
     @pytest.fixture
-    def run(self, store: Store) -> str:
+    def run(self, store: Storage) -> str:
         return store.runs.create(record("r-1"), "", []).id
 
-    def send(self, store: Store, writer: str, slots: bytes, words: bytes, system: bool = False) -> None:
+    def send(self, store: Storage, writer: str, slots: bytes, words: bytes, system: bool = False) -> None:
         store.metrics.append("r-1", writer, "text", 0, words, system)
         store.metrics.append("r-1", writer, "slots", 0, slots, system)
 
-    def test_every_kind_survives(self, store: Store, run: str, tmp_path: Path) -> None:
+    def test_every_kind_survives(self, store: Storage, run: str, tmp_path: Path) -> None:
         def write(j: Journal) -> None:
             j.log("loss", 0.5, 1)
             j.log("loss", math.nan)
@@ -228,7 +228,7 @@ class MetricTests(StorageFixtures):
         assert store.metrics.read(run, "epoch") == [read["epoch"]]
         assert store.metrics.read(run, "never") == []
 
-    def test_summaries(self, store: Store, run: str, tmp_path: Path) -> None:
+    def test_summaries(self, store: Storage, run: str, tmp_path: Path) -> None:
         def write(j: Journal) -> None:
             for value in (3.0, math.nan, 1, -2.0, math.nan):
                 j.log("loss", value)
@@ -244,7 +244,7 @@ class MetricTests(StorageFixtures):
         assert (summary["high"]["last"], summary["high"]["max"]) == (math.inf, math.inf)
         assert (summary["list"]["kind"], summary["list"]["count"], summary["list"]["last"]) == ("list", 1, None)
 
-    def test_any_cut_of_the_stream_gives_the_same(self, store: Store, run: str, tmp_path: Path) -> None:
+    def test_any_cut_of_the_stream_gives_the_same(self, store: Storage, run: str, tmp_path: Path) -> None:
         def write(j: Journal) -> None:
             for i in range(100):
                 j.log("loss", float(i))
@@ -267,7 +267,7 @@ class MetricTests(StorageFixtures):
         assert [p[2] for p in store.metrics.read(run, "loss")[0]["points"]] == [float(i) for i in range(100)]
         assert store.metrics.sizes(run) == {"rank_0.slots": len(slots), "rank_0.text": len(words)}
 
-    def test_a_gap_is_refused_and_so_is_another_past(self, store: Store, run: str, tmp_path: Path) -> None:
+    def test_a_gap_is_refused_and_so_is_another_past(self, store: Storage, run: str, tmp_path: Path) -> None:
         slots, words = journal(tmp_path / "spool", lambda j: j.log("loss", 1.0))
         with pytest.raises(Conflict, match="gap") as refused:
             store.metrics.append(run, "rank_0", "slots", 32, slots)
@@ -276,7 +276,7 @@ class MetricTests(StorageFixtures):
         with pytest.raises(Conflict, match="differs"):
             store.metrics.append(run, "rank_0", "slots", 0, bytes(len(slots)))
 
-    def test_the_first_kind_of_a_name_wins(self, store: Store, run: str, tmp_path: Path) -> None:
+    def test_the_first_kind_of_a_name_wins(self, store: Storage, run: str, tmp_path: Path) -> None:
         def write(j: Journal) -> None:
             j.log("mixed", 1.0)
             j.log_list("mixed", [1, 2])
@@ -292,7 +292,7 @@ class MetricTests(StorageFixtures):
         assert (mixed["kind"], mixed["dropped"]) == ("scalar", 2)
         assert store.metrics.summary(run)[0]["count"] == 2
 
-    def test_ranks_are_merged_by_time(self, store: Store, run: str, tmp_path: Path) -> None:
+    def test_ranks_are_merged_by_time(self, store: Storage, run: str, tmp_path: Path) -> None:
         with Journal(str(tmp_path / "s"), "rank_0") as one, Journal(str(tmp_path / "s"), "rank_1") as two:
             for i in range(50):
                 one.log("loss", float(i))
@@ -308,7 +308,7 @@ class MetricTests(StorageFixtures):
         summary = store.metrics.summary(run)[0]
         assert (summary["count"], summary["min"], summary["max"], summary["last"]) == (100, 0.0, 1049.0, 1049.0)
 
-    def test_machine_samples_are_kept_apart(self, store: Store, run: str, tmp_path: Path) -> None:
+    def test_machine_samples_are_kept_apart(self, store: Storage, run: str, tmp_path: Path) -> None:
         self.send(store, "rank_0", *journal(tmp_path / "a", lambda j: j.log("cpu", 1.0)))
         self.send(store, "node_0", *journal(tmp_path / "b", lambda j: j.log("cpu", 2.0), "node_0"), system=True)
         assert [p[2] for p in store.metrics.read(run)[0]["points"]] == [1.0]
@@ -316,7 +316,7 @@ class MetricTests(StorageFixtures):
         assert [(s["name"], s["system"]) for s in store.metrics.summary(run)] == [("cpu", False), ("cpu", True)]
         assert ids(store.runs.list(RunQuery(WORKSPACE, metric="cpu", metric_min=1.5))) == []
 
-    def test_many_writers_at_once(self, store: Store, run: str, tmp_path: Path) -> None:
+    def test_many_writers_at_once(self, store: Storage, run: str, tmp_path: Path) -> None:
         def write(j: Journal) -> None:
             for i in range(200):
                 j.log("loss", float(i))
@@ -335,7 +335,7 @@ class MetricTests(StorageFixtures):
         summary = {item["name"]: item["count"] for item in store.metrics.summary(run)}
         assert summary == {"loss": 1600} | {f"own-rank_{i}": 200 for i in range(8)}
 
-    def test_holes_and_nonsense_do_not_stop_the_rest(self, store: Store, run: str, tmp_path: Path) -> None:
+    def test_holes_and_nonsense_do_not_stop_the_rest(self, store: Storage, run: str, tmp_path: Path) -> None:
         slots, words = journal(tmp_path / "s", lambda j: (j.log("loss", 1.0), j.log("word", "x"))[0])
         hole, unknown_series = bytes(32), slots[32:56] + b"\x63\0\0\0" + slots[60:64]
         lost_text = b"\xff\xff\xff\x7f\xff\xff\xff\x7f" + slots[-32:][8:]
@@ -345,7 +345,7 @@ class MetricTests(StorageFixtures):
         assert summary == {"loss": 2, "word": 1}
         assert [len(item["points"]) for item in store.metrics.read(run)] == [2, 1]
 
-    def test_names_that_no_database_keeps_are_mended(self, store: Store, run: str, tmp_path: Path) -> None:
+    def test_names_that_no_database_keeps_are_mended(self, store: Storage, run: str, tmp_path: Path) -> None:
         self.send(
             store, "rank_0", *journal(tmp_path / "s", lambda j: (j.log("a\0b\ud800", 1.0), j.log("n" * 9999, 2.0))[0])
         )
@@ -353,7 +353,7 @@ class MetricTests(StorageFixtures):
         assert [[p[2] for p in item["points"]] for item in store.metrics.read(run)] == [[1.0], [2.0]]
 
     @pytest.mark.parametrize("bad", ["", "../x", "a/b", ".x", "a\0", "a..b", "x" * 129])
-    def test_a_writer_that_would_be_a_path_is_refused(self, store: Store, run: str, bad: str) -> None:
+    def test_a_writer_that_would_be_a_path_is_refused(self, store: Storage, run: str, bad: str) -> None:
         with pytest.raises(InvalidInput, match="writer"):
             store.metrics.append(run, bad, "slots", 0, b"")
         with pytest.raises(InvalidInput, match="stream"):
@@ -362,7 +362,7 @@ class MetricTests(StorageFixtures):
             store.metrics.append("ghost", "rank_0", "slots", 0, b"")
 
     def test_what_was_written_and_not_ingested_is_ingested_at_the_next_start(
-        self, store: Store, run: str, tmp_path: Path, open_store: Callable[[], Store]
+        self, store: Storage, run: str, tmp_path: Path, open_store: Callable[[], Storage]
     ) -> None:
         slots, words = journal(tmp_path / "s", lambda j: log_all(j, [float(i) for i in range(10)]))
         store.metrics.append(run, "rank_0", "text", 0, words)

@@ -17,7 +17,7 @@ from footplate.domain.records import (
 )
 from footplate.domain.specs import Program, RunSpec
 from footplate.job.journal import Journal
-from footplate.storage import Store
+from footplate.storage import Storage
 
 WORKSPACE = "w-1"
 ODD = "a'b\"c;--\\\n%_é漢😀 "
@@ -60,12 +60,12 @@ class StorageFixtures:
         raise NotImplementedError("say which database to test")
 
     @pytest.fixture
-    def open_store(self, tmp_path: Path, address: str | None) -> Generator[Callable[[], Store], None, None]:
+    def open_store(self, tmp_path: Path, address: str | None) -> Generator[Callable[[], Storage], None, None]:
         """Opens the same store again and again, as restarts of a server do."""
-        opened: list[Store] = []
+        opened: list[Storage] = []
 
-        def open_one() -> Store:
-            opened.append(Store.open(tmp_path / "home", address))
+        def open_one() -> Storage:
+            opened.append(Storage.open(tmp_path / "home", address))
             return opened[-1]
 
         yield open_one
@@ -73,7 +73,7 @@ class StorageFixtures:
             store.close()
 
     @pytest.fixture
-    def store(self, open_store: Callable[[], Store]) -> Store:
+    def store(self, open_store: Callable[[], Storage]) -> Storage:
         store = open_store()
         store.workspaces.create(workspace())
         return store

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from footplate.domain import states
+from footplate.domain import run_status
 from footplate.domain.records import (
     Cause,
     NodeRecord,
@@ -24,7 +24,7 @@ from footplate.domain.records import (
 from footplate.domain.scaling import Stay
 from footplate.domain.specs import Distribution
 from footplate.errors import Conflict, InvalidInput, NotFound
-from footplate.storage import RunQuery, Store
+from footplate.storage import RunQuery, Storage
 from footplate.storage.run_query import find
 from footplate.testing.storage_fixtures import (
     ODD,
@@ -40,7 +40,7 @@ from footplate.testing.storage_fixtures import (
 
 
 class RunTests(StorageFixtures):
-    def test_a_run_comes_back_as_it_was_given(self, store: Store) -> None:
+    def test_a_run_comes_back_as_it_was_given(self, store: Storage) -> None:
         asked = record(
             "r-1", tags={"a": "1", "b": None, ODD: ODD}, properties={"p": ODD}, display_name="Run one",
             description=ODD, snapshot="ab" * 32, type="azureml.scriptrun", name="one",
@@ -54,22 +54,22 @@ class RunTests(StorageFixtures):
         assert (view.spec, view.snapshot, view.display_name) == (asked.spec, "ab" * 32, "Run one")
         assert store.experiments.get(view.experiment_id).name == "steam"
 
-    def test_an_id_is_used_once(self, store: Store) -> None:
+    def test_an_id_is_used_once(self, store: Storage) -> None:
         store.runs.create(record("r-1"), "ann", [])
         with pytest.raises(Conflict, match="'r-1' exists"):
             store.runs.create(record("r-1", "other"), "ann", [])
         assert [e.name for e in store.experiments.list(WORKSPACE)] == ["steam"]
 
     @pytest.mark.parametrize("bad", ["../x", "a/b", "", ".hidden", "a..b", "x" * 256, "a\0b", "a\n"])
-    def test_an_id_that_would_be_a_path_is_refused(self, store: Store, bad: str) -> None:
+    def test_an_id_that_would_be_a_path_is_refused(self, store: Storage, bad: str) -> None:
         with pytest.raises(InvalidInput, match="is not a run id"):
             store.runs.create(record(bad), "ann", [])
 
-    def test_numbers_are_given_in_each_experiment_without_gaps(self, store: Store) -> None:
+    def test_numbers_are_given_in_each_experiment_without_gaps(self, store: Storage) -> None:
         numbers = [store.runs.create(record(f"r-{i}", "ab"[i % 2]), "", []).number for i in range(6)]
         assert numbers == [1, 1, 2, 2, 3, 3]
 
-    def test_forty_threads_get_forty_numbers(self, store: Store) -> None:
+    def test_forty_threads_get_forty_numbers(self, store: Storage) -> None:
         def create(i: int) -> RunView:
             return store.runs.create(record(f"r-{i}"), "", [line(1)])
 
@@ -77,7 +77,7 @@ class RunTests(StorageFixtures):
             views = list(pool.map(create, range(80)))
         assert sorted(view.number for view in views) == list(range(1, 81))
 
-    def test_save_is_compare_and_set(self, store: Store) -> None:
+    def test_save_is_compare_and_set(self, store: Storage) -> None:
         first = record("r-1")
         store.runs.create(first, "ann", [line(0)])
         nodes = (NodeRecord(0, NodeState.RUNNING, "host", "10.0.0.1", "busy", {"cpus": 4, "gpus": []}),)
@@ -89,12 +89,12 @@ class RunTests(StorageFixtures):
         assert store.runs.save(ended, 0, [line(1), line(2)])
         assert not store.runs.save(replace(first, version=1), 0, [line(3)])
         assert store.runs.record("r-1") == ended
-        assert store.runs.view("r-1").status == states.status(ended) == "Failed"
+        assert store.runs.view("r-1").status == run_status.status(ended) == "Failed"
         assert [s.seq for s in store.runs.story("r-1")] == [1, 2, 3]
         with pytest.raises(NotFound, match="r-9"):
             store.runs.save(replace(ended, id="r-9"), 1, [])
 
-    def test_of_many_who_save_one_wins(self, store: Store) -> None:
+    def test_of_many_who_save_one_wins(self, store: Storage) -> None:
         first = record("r-1")
         store.runs.create(first, "", [])
 
@@ -106,13 +106,13 @@ class RunTests(StorageFixtures):
         assert sum(won) == 1
         assert len(store.runs.story("r-1")) == 1
 
-    def test_the_story_is_told_in_order(self, store: Store) -> None:
+    def test_the_story_is_told_in_order(self, store: Storage) -> None:
         told = [line(1, ODD), line(2), line(3)]
         store.runs.create(record("r-1"), "", told[:1])
         store.runs.save(replace(record("r-1"), version=1), 0, told[1:])
         assert store.runs.story("r-1") == told
 
-    def test_the_queue_and_the_busy_nodes_of_a_target(self, store: Store) -> None:
+    def test_the_queue_and_the_busy_nodes_of_a_target(self, store: Storage) -> None:
         two = Distribution("torch", node_count=2)
         store.runs.create(record("waits", stage=Stage.QUEUED, target="big"), "", [])
         store.runs.create(record("waits-too", stage=Stage.QUEUED, target="big"), "", [])
@@ -128,31 +128,33 @@ class RunTests(StorageFixtures):
         assert {r.id for r in store.runs.active()} == {"waits", "waits-too", "elsewhere", "runs", "ends", "own"}
         assert {r.id for r in store.runs.active("job")} == {"waits", "waits-too", "elsewhere", "runs", "ends"}
 
-    def test_when_runs_had_nodes_of_a_target(self, store: Store) -> None:
+    def test_when_runs_had_nodes_of_a_target(self, store: Storage) -> None:
         def told(seq: int, event: str, status: str = "Running") -> StoryLine:
             return StoryLine(seq, 10.0 * seq, event, status, "")
 
         two = Distribution("torch", node_count=2)
         nodes = (NodeRecord(0, NodeState.LAUNCHED), NodeRecord(1, NodeState.RUNNING))
         runs = record("runs", stage=Stage.PREPARING, target="big", distribution=two)
-        store.runs.create(replace(runs, nodes=nodes), "", [told(1, "Submitted"), told(2, "Admitted")])
+        store.runs.create(replace(runs, nodes=nodes), "", [told(1, "RunSubmitted"), told(2, "RunAdmitted")])
         over = replace(record("over", stage=Stage.ENDED, target="big"), ended=50.0, outcome=Outcome("failed"))
         again = [
-            told(1, "Admitted"),
-            told(2, "Done", "Failed"),
-            told(3, "Restarted", "Queued"),
+            told(1, "RunAdmitted"),
+            told(2, "NodeFinished", "Failed"),
+            told(3, "RunRestarted", "Queued"),
             told(3, "AttemptBegins"),
         ]
         store.runs.create(
-            over, "", [*again, told(5, "Admitted"), told(6, "Done", "Failed"), told(7, "Warned", "Failed")]
+            over,
+            "",
+            [*again, told(5, "RunAdmitted"), told(6, "NodeFinished", "Failed"), told(7, "WarningAdded", "Failed")],
         )
-        store.runs.create(record("waits", stage=Stage.QUEUED, target="big"), "", [told(1, "Submitted", "Queued")])
-        store.runs.create(record("other", stage=Stage.RUNNING, target="small"), "", [told(1, "Admitted")])
+        store.runs.create(record("waits", stage=Stage.QUEUED, target="big"), "", [told(1, "RunSubmitted", "Queued")])
+        store.runs.create(record("other", stage=Stage.RUNNING, target="small"), "", [told(1, "RunAdmitted")])
         stays = [Stay(2, 20.0, coming=1, running=1), Stay(1, 10.0, 20.0), Stay(1, 50.0, 60.0)]
         assert store.runs.stays(WORKSPACE, "big", 49.0) == stays
         assert store.runs.stays(WORKSPACE, "big", 50.0) == stays[:1]
 
-    def test_tags_come_and_go(self, store: Store) -> None:
+    def test_tags_come_and_go(self, store: Storage) -> None:
         store.runs.create(record("r-1", tags={"a": "1", "b": "2"}), "", [])
         store.runs.change("r-1", tags={"a": "new", ODD: None}, remove_tags=["b", "never-there"])
         assert store.runs.view("r-1").tags == {"a": "new", ODD: None}
@@ -160,7 +162,7 @@ class RunTests(StorageFixtures):
         view = store.runs.view("r-1")
         assert (view.display_name, view.description, view.tags["a"]) == ("shown", "told", "new")
 
-    def test_a_property_is_written_once(self, store: Store) -> None:
+    def test_a_property_is_written_once(self, store: Storage) -> None:
         store.runs.create(record("r-1", properties={"p": "1"}), "", [])
         store.runs.change("r-1", properties={"p": "1", "q": "2"})
         with pytest.raises(Conflict, match="'p' is '1' and cannot become '9'"):
@@ -168,21 +170,21 @@ class RunTests(StorageFixtures):
         view = store.runs.view("r-1")
         assert (view.properties, view.tags, view.display_name) == ({"p": "1", "q": "2"}, {}, None)
 
-    def test_a_snapshot_is_taken_once(self, store: Store) -> None:
+    def test_a_snapshot_is_taken_once(self, store: Storage) -> None:
         store.runs.create(record("r-1"), "", [])
         store.runs.set_snapshot("r-1", "ab" * 32)
         assert store.runs.view("r-1").snapshot == "ab" * 32
         with pytest.raises(Conflict, match="has a snapshot"):
             store.runs.set_snapshot("r-1", "cd" * 32)
 
-    def test_text_that_no_database_keeps_is_refused(self, store: Store) -> None:
+    def test_text_that_no_database_keeps_is_refused(self, store: Storage) -> None:
         store.runs.create(record("r-1"), "", [])
         for bad in ("a\0b", "\ud800"):
             with pytest.raises(InvalidInput, match=r"NUL|Unicode"):
                 store.runs.change("r-1", tags={"fine": "yes", "bad": bad})
         assert store.runs.view("r-1").tags == {}
 
-    def test_a_long_value_is_kept_and_found(self, store: Store) -> None:
+    def test_a_long_value_is_kept_and_found(self, store: Storage) -> None:
         long = "x" * 100_000
         store.runs.create(record("r-1", tags={"note": long}), "", [])
         store.runs.create(record("r-2", tags={"note": long + "y"}), "", [])
@@ -190,7 +192,7 @@ class RunTests(StorageFixtures):
         with pytest.raises(InvalidInput, match="cannot name a tag"):
             store.runs.change("r-1", tags={"k" * 256: ""})
 
-    def test_a_child_needs_its_parent(self, store: Store) -> None:
+    def test_a_child_needs_its_parent(self, store: Storage) -> None:
         with pytest.raises(NotFound, match="ghost"):
             store.runs.create(record("r-1", parent="ghost"), "", [])
         store.workspaces.create(workspace("w-2", "ships"))
@@ -198,7 +200,7 @@ class RunTests(StorageFixtures):
         with pytest.raises(InvalidInput, match="another workspace"):
             store.runs.create(replace(record("r-2", parent="r-1"), workspace="w-2"), "", [])
 
-    def test_views_come_in_the_order_asked_for(self, store: Store) -> None:
+    def test_views_come_in_the_order_asked_for(self, store: Storage) -> None:
         for i in range(3):
             store.runs.create(record(f"r-{i}"), "", [])
         assert [v.id for v in store.runs.views(["r-2", "ghost", "r-0"])] == ["r-2", "r-0"]
@@ -206,7 +208,7 @@ class RunTests(StorageFixtures):
 
 class RunListTests(StorageFixtures):
     @pytest.fixture
-    def many(self, store: Store, tmp_path: Path) -> Store:
+    def many(self, store: Storage, tmp_path: Path) -> Storage:
         """Twelve runs: r-0 … r-11, a family below r-0, two experiments, several states and metrics."""
         for i in range(12):
             stage = Stage.ENDED if i % 3 == 0 else Stage.RUNNING
@@ -221,12 +223,12 @@ class RunListTests(StorageFixtures):
             self.log(store, tmp_path, f"r-{i}", value)
         return store
 
-    def log(self, store: Store, tmp_path: Path, run: str, value: float) -> None:
+    def log(self, store: Storage, tmp_path: Path, run: str, value: float) -> None:
         slots, words = journal(tmp_path / "spool" / run, lambda j: log_all(j, [7.0, value]))
         store.metrics.append(run, "rank_0", "text", 0, words)
         store.metrics.append(run, "rank_0", "slots", 0, slots)
 
-    def test_newest_first_top_level_without_specs(self, many: Store) -> None:
+    def test_newest_first_top_level_without_specs(self, many: Storage) -> None:
         page = many.runs.list(RunQuery(WORKSPACE))
         assert ids(page) == ["r-11", "r-10", "r-9", "r-8", "r-7", "r-6", "r-5", "r-4", "r-3", "r-0"]
         assert all(view.spec is None for view in page[0])
@@ -235,7 +237,7 @@ class RunListTests(StorageFixtures):
         assert ids(many.runs.list(RunQuery(WORKSPACE, ascending=True, limit=2))) == ["r-0", "r-3"]
         assert many.runs.list(RunQuery("w-9")) == ([], None)
 
-    def test_filters(self, many: Store) -> None:
+    def test_filters(self, many: Storage) -> None:
         def found(**query: Any) -> list[str]:
             return ids(many.runs.list(RunQuery(WORKSPACE, **query)))
 
@@ -251,7 +253,7 @@ class RunListTests(StorageFixtures):
         assert found(properties=(("third", "0"),)) == ["r-9", "r-6", "r-3", "r-0"]
         assert found(tags=(("third", "0"),)) == []
 
-    def test_the_beginning_of_an_id(self, store: Store) -> None:
+    def test_the_beginning_of_an_id(self, store: Storage) -> None:
         for id in ("a", "a-1", "a-12", "A-1", "a_1", "a.1", "b", "a-z"):
             store.runs.create(record(id), "", [])
 
@@ -266,7 +268,7 @@ class RunListTests(StorageFixtures):
         assert found("é") == found("%") == found("a%") == []
         assert ids(store.runs.list(RunQuery("w-9", prefix="a"))) == []
 
-    def test_families(self, many: Store) -> None:
+    def test_families(self, many: Storage) -> None:
         assert ids(many.runs.list(RunQuery(WORKSPACE, parent="r-0"))) == ["r-1"]
         assert ids(many.runs.list(RunQuery(WORKSPACE, parent="ghost"))) == []
         assert ids(many.runs.list(RunQuery(WORKSPACE, ancestor="r-0"))) == ["r-2", "r-1"]
@@ -279,7 +281,7 @@ class RunListTests(StorageFixtures):
         assert [v.id for v in many.runs.children("r-0", recursive=True)] == ["r-1", "r-2"]
         assert many.runs.view("r-2").parent == "r-1"
 
-    def test_metric_bounds_are_about_the_last_value(self, many: Store) -> None:
+    def test_metric_bounds_are_about_the_last_value(self, many: Storage) -> None:
         def found(**query: Any) -> list[str]:
             return ids(many.runs.list(RunQuery(WORKSPACE, metric="loss", **query)))
 
@@ -289,14 +291,14 @@ class RunListTests(StorageFixtures):
         assert found(metric_min=1.0, metric_max=2.0, experiment="steam") == ["r-4"]
         assert ids(many.runs.list(RunQuery(WORKSPACE, metric="never"))) == []
 
-    def test_a_list_shows_the_metrics_that_it_is_about(self, many: Store) -> None:
+    def test_a_list_shows_the_metrics_that_it_is_about(self, many: Storage) -> None:
         page, _ = many.runs.list(RunQuery(WORKSPACE, metric="loss", metric_min=1.5, order="metric:loss"))
         assert [v.metrics for v in page] == [{"loss": math.inf}, {"loss": 2.5}, {"loss": 1.5}, {"loss": 1.5}]
         page, _ = many.runs.list(RunQuery(WORKSPACE, "steam", order="metric:loss"))
         assert math.isnan(page[-1].metrics["loss"])
         assert all(v.metrics == {} for v in many.runs.list(RunQuery(WORKSPACE))[0])
 
-    def test_order_by_metric_puts_nan_last_both_ways(self, many: Store) -> None:
+    def test_order_by_metric_puts_nan_last_both_ways(self, many: Storage) -> None:
         def found(**query: Any) -> list[str]:
             return ids(many.runs.list(RunQuery(WORKSPACE, order="metric:loss", **query)))
 
@@ -314,7 +316,7 @@ class RunListTests(StorageFixtures):
     )
     @pytest.mark.parametrize("rare", [0, 5000])
     def test_pages_are_the_whole_in_pieces(
-        self, many: Store, order: str, ascending: bool, tags: Any, rare: int
+        self, many: Storage, order: str, ascending: bool, tags: Any, rare: int
     ) -> None:
         """Both ways to a page, the walk and the sort, give the same pages."""
         query = RunQuery(WORKSPACE, "steam", order=order, ascending=ascending, tags=tags)
@@ -326,7 +328,7 @@ class RunListTests(StorageFixtures):
                 pieces += page
         assert pieces == whole != []
 
-    def test_a_page_stays_what_it_is_when_runs_are_added(self, many: Store) -> None:
+    def test_a_page_stays_what_it_is_when_runs_are_added(self, many: Storage) -> None:
         query = RunQuery(WORKSPACE, limit=3)
         _, cursor = many.runs.list(query)
         many.runs.create(record("new"), "", [])
@@ -336,11 +338,11 @@ class RunListTests(StorageFixtures):
         "bad",
         [{"limit": 0}, {"order": "age"}, {"order": "metric:"}, {"metric_min": 1.0}, {"cursor": "x"}, {"cursor": "é"}],
     )
-    def test_a_question_that_makes_no_sense_is_refused(self, store: Store, bad: dict[str, Any]) -> None:
+    def test_a_question_that_makes_no_sense_is_refused(self, store: Storage, bad: dict[str, Any]) -> None:
         with pytest.raises(InvalidInput):
             store.runs.list(RunQuery(WORKSPACE, **bad))
 
-    def test_a_cursor_belongs_to_its_order(self, many: Store) -> None:
+    def test_a_cursor_belongs_to_its_order(self, many: Storage) -> None:
         _, cursor = many.runs.list(RunQuery(WORKSPACE, limit=1))
         with pytest.raises(InvalidInput, match="not a cursor of this query"):
             many.runs.list(RunQuery(WORKSPACE, order="metric:loss", cursor=cursor))

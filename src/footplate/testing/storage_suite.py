@@ -28,7 +28,7 @@ from footplate.domain.records import (
     ModelView,
 )
 from footplate.errors import Conflict, NotFound
-from footplate.storage import RunQuery, Store, migrate
+from footplate.storage import RunQuery, Storage, migrate
 from footplate.storage.database import Database
 from footplate.storage.schema import HEAD, metadata
 from footplate.testing.storage_content_suite import FileTests, LogTests, MetricTests
@@ -38,7 +38,7 @@ from footplate.testing.storage_runs_suite import RunListTests, RunTests
 
 
 class WorkspaceTests(StorageFixtures):
-    def test_a_workspace_is_found_by_any_part_of_its_name(self, store: Store) -> None:
+    def test_a_workspace_is_found_by_any_part_of_its_name(self, store: Storage) -> None:
         store.workspaces.create(workspace("w-2", "ships", 2.0))
         assert store.workspaces.get("w-2") == workspace("w-2", "ships", 2.0)
         assert [w.id for w in store.workspaces.find(name="ships")] == ["w-2"]
@@ -48,24 +48,24 @@ class WorkspaceTests(StorageFixtures):
         ]
         assert store.workspaces.find(subscription_id="other") == []
 
-    def test_the_triple_of_a_workspace_is_unique(self, store: Store) -> None:
+    def test_the_triple_of_a_workspace_is_unique(self, store: Storage) -> None:
         with pytest.raises(Conflict, match="'trains'"):
             store.workspaces.create(workspace("w-2"))
         assert len(store.workspaces.find()) == 1
 
-    def test_what_is_not_there_is_not_found(self, store: Store) -> None:
+    def test_what_is_not_there_is_not_found(self, store: Storage) -> None:
         for look in (store.workspaces.get, store.experiments.get, store.runs.record, store.runs.view, store.runs.story):
             with pytest.raises(NotFound, match="nothing-here"):
                 look("nothing-here")
 
-    def test_an_experiment_is_made_once(self, store: Store) -> None:
+    def test_an_experiment_is_made_once(self, store: Storage) -> None:
         first = store.experiments.get_or_create(WORKSPACE, "steam", 5.0)
         assert store.experiments.get_or_create(WORKSPACE, "steam", 6.0) == first
         assert store.experiments.get(first.id) == first
         with pytest.raises(NotFound, match="w-9"):
             store.experiments.get_or_create("w-9", "steam", 5.0)
 
-    def test_an_experiment_is_archived_tagged_and_listed(self, store: Store) -> None:
+    def test_an_experiment_is_archived_tagged_and_listed(self, store: Storage) -> None:
         steam = store.experiments.get_or_create(WORKSPACE, "steam", 5.0)
         diesel = store.experiments.get_or_create(WORKSPACE, "diesel", 6.0)
         store.experiments.change(steam.id, archived=9.0, tags={"a": "1", "b": None, ODD: ODD})
@@ -79,7 +79,7 @@ class WorkspaceTests(StorageFixtures):
         store.experiments.change(steam.id, archived=False)
         assert store.experiments.get(steam.id).archived is None
 
-    def test_only_an_empty_experiment_is_deleted(self, store: Store) -> None:
+    def test_only_an_empty_experiment_is_deleted(self, store: Storage) -> None:
         empty = store.experiments.get_or_create(WORKSPACE, "empty", 5.0)
         store.experiments.delete(empty.id)
         with pytest.raises(NotFound):
@@ -94,7 +94,7 @@ class RegistryTests(StorageFixtures):
         files = (FileView("net.pt", 3, "ab" * 32), FileView(ODD, 0, "cd" * 32))
         return ModelView(WORKSPACE, name, 0, 10.0, "net.pt", files, **more)
 
-    def test_versions_count_up_and_are_never_given_again(self, store: Store) -> None:
+    def test_versions_count_up_and_are_never_given_again(self, store: Storage) -> None:
         assert [store.models.add(f"k-{i}", self.model()).version for i in range(3)] == [1, 2, 3]
         store.models.delete(WORKSPACE, "net", 3)
         assert store.models.get(WORKSPACE, "net").version == 2
@@ -105,7 +105,7 @@ class RegistryTests(StorageFixtures):
         with pytest.raises(NotFound):
             store.models.delete(WORKSPACE, "net", 3)
 
-    def test_the_same_key_gives_the_same_model(self, store: Store) -> None:
+    def test_the_same_key_gives_the_same_model(self, store: Storage) -> None:
         asked = self.model(tags={"a": None}, properties={"p": "1"}, resources={"cpu": 1.5}, options={"x": [1]})
         first = store.models.add("key", asked)
         assert store.models.add("key", asked) == first == replace(asked, version=1)
@@ -118,7 +118,7 @@ class RegistryTests(StorageFixtures):
             assert set(pool.map(add, range(8))) == {2}
         assert store.models.add("next", asked).version == 3
 
-    def test_models_are_found(self, store: Store) -> None:
+    def test_models_are_found(self, store: Storage) -> None:
         store.models.add("1", self.model(tags={"a": "1"}, framework="torch", run="r-1"))
         store.models.add("2", self.model(tags={"a": "2"}, properties={"p": "q"}))
         store.models.add("3", self.model("other", framework="torch"))
@@ -134,7 +134,7 @@ class RegistryTests(StorageFixtures):
         assert found(properties=[("p", "q")]) == [("net", 2)]
         assert found(run="r-1") == found(framework="torch", name="net") == [("net", 1)]
 
-    def test_a_model_changes_like_a_run(self, store: Store) -> None:
+    def test_a_model_changes_like_a_run(self, store: Storage) -> None:
         store.models.add("1", self.model(tags={"a": "1"}, properties={"p": "1"}))
         store.models.change(WORKSPACE, "net", 1, description="better", tags={"b": None}, remove_tags=["a"])
         store.models.change(WORKSPACE, "net", 1, properties={"p": "1", "q": "2"})
@@ -143,7 +143,7 @@ class RegistryTests(StorageFixtures):
         model = store.models.get(WORKSPACE, "net", 1)
         assert (model.description, model.tags, model.properties) == ("better", {"b": None}, {"p": "1", "q": "2"})
 
-    def test_compute_targets(self, store: Store) -> None:
+    def test_compute_targets(self, store: Storage) -> None:
         view = ComputeView("big", WORKSPACE, "local", 4, 10.0, 10.0, options={"vm": "x"})
         store.computes.put(view, replace=False)
         with pytest.raises(Conflict, match="'big' exists"):
@@ -159,7 +159,7 @@ class RegistryTests(StorageFixtures):
         with pytest.raises(NotFound, match="'big'"):
             store.computes.change(WORKSPACE, "big", state="x")
 
-    def test_environments_keep_their_version_while_they_are_the_same(self, store: Store) -> None:
+    def test_environments_keep_their_version_while_they_are_the_same(self, store: Storage) -> None:
         def register(definition: dict[str, Any]) -> str:
             return store.environments.register(WORKSPACE, "env", definition, 10.0).version
 
@@ -173,7 +173,7 @@ class RegistryTests(StorageFixtures):
             with pytest.raises(NotFound, match="version"):
                 store.environments.get(WORKSPACE, "env", version)
 
-    def test_labels_stand_for_one_version_of_an_environment(self, store: Store) -> None:
+    def test_labels_stand_for_one_version_of_an_environment(self, store: Storage) -> None:
         for number in (1, 2):
             store.environments.register(WORKSPACE, "env", {"a": number}, 10.0)
         store.environments.register(WORKSPACE, "other", {}, 10.0)
@@ -187,7 +187,7 @@ class RegistryTests(StorageFixtures):
         with pytest.raises(NotFound, match="version '3'"):
             store.environments.set_labels(WORKSPACE, "env", "3", ["tested"])
 
-    def test_locks_and_tokens(self, store: Store) -> None:
+    def test_locks_and_tokens(self, store: Storage) -> None:
         lock = Lock("ab" * 32, "venv", {"requirements": [ODD]}, ("old",))
         store.locks.put(lock)
         store.locks.put(lock)
@@ -200,7 +200,9 @@ class RegistryTests(StorageFixtures):
 
 
 class LifeTests(StorageFixtures):
-    def test_a_restart_finds_everything(self, store: Store, tmp_path: Path, open_store: Callable[[], Store]) -> None:
+    def test_a_restart_finds_everything(
+        self, store: Storage, tmp_path: Path, open_store: Callable[[], Storage]
+    ) -> None:
         view = store.runs.create(record("r-1", tags={"a": "1"}), "ann", [line(1)])
         store.logs.append("r-1", "a", 0, b"123")
         slots, words = journal(tmp_path / "s", lambda j: j.log("loss", 1.0))
@@ -214,7 +216,7 @@ class LifeTests(StorageFixtures):
         assert again.logs.read("r-1", "a", 0, 9) == b"123"
         assert again.metrics.read("r-1") == metrics
 
-    def test_forty_threads_read_and_write(self, store: Store) -> None:
+    def test_forty_threads_read_and_write(self, store: Storage) -> None:
         def work(i: int) -> int:
             store.runs.create(record(f"r-{i}"), "", [line(1)])
             store.runs.save(replace(record(f"r-{i}"), version=1), 0, [line(2)])
@@ -226,7 +228,7 @@ class LifeTests(StorageFixtures):
             assert list(pool.map(work, range(120))) == [2] * 120
         assert ids(store.runs.list(RunQuery(WORKSPACE, tags=(("n", "77"),)))) == ["r-77"]
 
-    def test_a_fresh_database_equals_a_migrated_one(self, tmp_path: Path, open_store: Callable[[], Store]) -> None:
+    def test_a_fresh_database_equals_a_migrated_one(self, tmp_path: Path, open_store: Callable[[], Storage]) -> None:
         """The tables as `schema` makes them, and as the revisions do, in the same database one after the other."""
         store = open_store()
         made = _shape(store.database)
@@ -239,7 +241,7 @@ class LifeTests(StorageFixtures):
             assert migrate.revision_of(connection) == HEAD
 
     def test_a_migration_that_is_killed_has_not_happened(
-        self, store: Store, tmp_path: Path, address: str | None, open_store: Callable[[], Store]
+        self, store: Storage, tmp_path: Path, address: str | None, open_store: Callable[[], Storage]
     ) -> None:
         store.runs.create(record("r-1"), "ann", [])
         store.close()
@@ -259,14 +261,16 @@ class LifeTests(StorageFixtures):
         with pytest.raises(Conflict, match="newer Footplate"):
             open_store()
 
-    def test_ten_who_open_a_fresh_store_at_once(self, open_store: Callable[[], Store]) -> None:
+    def test_ten_who_open_a_fresh_store_at_once(self, open_store: Callable[[], Storage]) -> None:
         def open_one(_: int) -> int:
             return len(open_store().workspaces.find())
 
         with ThreadPoolExecutor(10) as pool:
             assert list(pool.map(open_one, range(10))) == [0] * 10
 
-    def test_a_database_of_a_newer_program_is_left_alone(self, store: Store, open_store: Callable[[], Store]) -> None:
+    def test_a_database_of_a_newer_program_is_left_alone(
+        self, store: Storage, open_store: Callable[[], Storage]
+    ) -> None:
         with store.database.write() as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
         with pytest.raises(Conflict, match="newer Footplate") as refused:

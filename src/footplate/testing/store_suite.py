@@ -1,4 +1,4 @@
-"""What every store promises (`data/base.py`), as tests. A new kind subclasses `StoreSuite` and gives a fixture `arena`.
+"""The conformance suite of stores (`data/stores/base.py`): a new kind subclasses `StoreSuite` and gives `arena`.
 
 A store that cannot be written to (a web site) is filled by the arena, and the tests of writing are about its refusal.
 """
@@ -14,20 +14,20 @@ from typing import Any, Protocol
 
 import pytest
 
-from footplate.data.base import SMALL, Store
-from footplate.data.stores import find
-from footplate.data.transfer import download, local_files, upload
-from footplate.domain.data import Entry, place
+from footplate.data.stores.base import SMALL, FileStore
+from footplate.data.stores.registry import find
+from footplate.data.transfer.batch import download, local_files, upload
+from footplate.domain.data import StoreEntry, place
 from footplate.errors import Conflict, InvalidInput, NotAllowed, NotFound
 
 NAMES = ["plain.txt", "with space.txt", "ünï/çödé.txt", "percent%41.txt", "hash#1?.txt", "a+b&c=d.txt", "deep/er/x.bin"]
 HOSTILE = ["../up", "/etc/passwd", "a/../../b", "a//b", "./a", "a\0b", "C:/x", "..\\up", ""]
 
 
-class Arena(Protocol):
+class StoreArena(Protocol):
     """`store` is empty at first; `fill` puts a file there by whichever way; `lists` is false for plain web sites."""
 
-    store: Store
+    store: FileStore
     lists: bool
     conditions: bool
     """Whether the server keeps its word about if-match and if-none-match."""
@@ -35,7 +35,7 @@ class Arena(Protocol):
     def fill(self, name: str, data: bytes) -> None: ...
 
 
-def entries(store: Store, prefix: str = "") -> dict[str, Entry]:
+def entries(store: FileStore, prefix: str = "") -> dict[str, StoreEntry]:
     return {entry.path: entry for page in store.list(prefix) for entry in page}
 
 
@@ -43,14 +43,14 @@ class StoreSuite:
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @pytest.mark.parametrize("name", NAMES)
-    def test_a_file_is_read_as_it_was_written(self, arena: Arena, name: str) -> None:
+    def test_a_file_is_read_as_it_was_written(self, arena: StoreArena, name: str) -> None:
         arena.fill(name, b"0123456789")
         found = arena.store.stat(name)
         assert (found.path, found.size) == (name, 10)
         assert arena.store.read(name) == b"0123456789"
         assert arena.store.read(name, etag=found.etag) == b"0123456789"
 
-    def test_a_part_is_a_part(self, arena: Arena) -> None:
+    def test_a_part_is_a_part(self, arena: StoreArena) -> None:
         arena.fill("x", b"0123456789")
         store = arena.store
         assert store.read("x", 2, 3) == b"234"
@@ -60,18 +60,18 @@ class StoreSuite:
         assert b"".join(store.stream("x")) == b"0123456789"
         assert b"".join(store.stream("x", 6)) == b"6789"
 
-    def test_an_empty_file_is_a_file(self, arena: Arena) -> None:
+    def test_an_empty_file_is_a_file(self, arena: StoreArena) -> None:
         arena.fill("empty", b"")
         assert arena.store.stat("empty").size == 0
         assert arena.store.read("empty") == b""
         assert b"".join(arena.store.stream("empty")) == b""
 
-    def test_what_is_not_there_is_not_found(self, arena: Arena) -> None:
+    def test_what_is_not_there_is_not_found(self, arena: StoreArena) -> None:
         for look in _ways_to_look(arena.store):
             with pytest.raises(NotFound, match="nothing-here"):
                 look("nothing-here")
 
-    def test_a_file_that_was_changed_is_a_conflict(self, arena: Arena) -> None:
+    def test_a_file_that_was_changed_is_a_conflict(self, arena: StoreArena) -> None:
         arena.fill("x", b"before")
         etag = arena.store.stat("x").etag
         assert etag
@@ -80,12 +80,12 @@ class StoreSuite:
             arena.store.read("x", etag=etag)
 
     @pytest.mark.parametrize("name", HOSTILE)
-    def test_a_name_that_leaves_is_refused(self, arena: Arena, name: str) -> None:
+    def test_a_name_that_leaves_is_refused(self, arena: StoreArena, name: str) -> None:
         for look in _ways_to_look(arena.store):
             with pytest.raises(InvalidInput):
                 look(name)
 
-    def test_many_threads_at_once(self, arena: Arena) -> None:
+    def test_many_threads_at_once(self, arena: StoreArena) -> None:
         for number in range(20):
             arena.fill(f"n{number}", str(number).encode() * 100)
         with ThreadPoolExecutor(8) as pool:
@@ -94,7 +94,7 @@ class StoreSuite:
 
     # ── listing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def test_a_listing_has_every_file_below_and_nothing_beside(self, arena: Arena) -> None:
+    def test_a_listing_has_every_file_below_and_nothing_beside(self, arena: StoreArena) -> None:
         if not arena.lists:
             pytest.skip("this kind of store cannot be listed")
         for name in ("data/a", "data/deep/b", "data2/c", "d"):
@@ -105,7 +105,7 @@ class StoreSuite:
         assert entries(arena.store, "nowhere") == {}
         assert found["data/a"].etag == arena.store.stat("data/a").etag
 
-    def test_children_are_what_lies_directly_in_a_folder(self, arena: Arena) -> None:
+    def test_children_are_what_lies_directly_in_a_folder(self, arena: StoreArena) -> None:
         if not arena.lists:
             pytest.skip("this kind of store cannot be listed")
         for name in ("top", "data/a", "data/deep/b", "data/deep/er/c"):
@@ -116,14 +116,14 @@ class StoreSuite:
         assert (inside.folders, [entry.path for entry in inside.files]) == (["deep"], ["data/a"])
         assert arena.store.children("data/nowhere") == ([], [])
 
-    def test_more_than_one_page(self, arena: Arena) -> None:
+    def test_more_than_one_page(self, arena: StoreArena) -> None:
         if not arena.lists:
             pytest.skip("this kind of store cannot be listed")
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(arena.fill, [f"many/{number:04}" for number in range(1100)], itertools.repeat(b"x")))
         assert len(entries(arena.store, "many")) == 1100
 
-    def test_names_are_listed_as_they_were_written(self, arena: Arena) -> None:
+    def test_names_are_listed_as_they_were_written(self, arena: StoreArena) -> None:
         if not arena.lists:
             pytest.skip("this kind of store cannot be listed")
         for name in NAMES:
@@ -133,7 +133,7 @@ class StoreSuite:
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def test_a_store_that_is_read_only_says_so(self, arena: Arena) -> None:
+    def test_a_store_that_is_read_only_says_so(self, arena: StoreArena) -> None:
         if arena.store.writable:
             arena.store.put("x", b"1")
             arena.store.delete("x")
@@ -146,7 +146,7 @@ class StoreSuite:
             with pytest.raises(NotAllowed, match="read"):
                 arena.store.delete("x")
 
-    def test_put_says_what_is_there_now(self, arena: Arena, tmp_path: Path) -> None:
+    def test_put_says_what_is_there_now(self, arena: StoreArena, tmp_path: Path) -> None:
         _need_writing(arena)
         (tmp_path / "file").write_bytes(b"from a file")
         for source, size in ((b"bytes", 5), (tmp_path / "file", 11)):
@@ -154,7 +154,7 @@ class StoreSuite:
             there = arena.store.stat("deep/x")
             assert (stored.path, stored.size, stored.etag) == (there.path, size, there.etag)
 
-    def test_a_name_that_is_taken_is_kept_if_asked(self, arena: Arena) -> None:
+    def test_a_name_that_is_taken_is_kept_if_asked(self, arena: StoreArena) -> None:
         _need_writing(arena)
         if not arena.conditions:
             pytest.skip("this server does not keep its word about conditions")
@@ -164,14 +164,14 @@ class StoreSuite:
         assert arena.store.read("x") == b"first"
 
     @pytest.mark.parametrize("name", HOSTILE)
-    def test_nothing_is_written_to_a_name_that_leaves(self, arena: Arena, name: str) -> None:
+    def test_nothing_is_written_to_a_name_that_leaves(self, arena: StoreArena, name: str) -> None:
         _need_writing(arena)
         with pytest.raises(InvalidInput):
             arena.store.put(name, b"x")
 
     # ── transfers ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def test_a_tree_goes_up_and_comes_down_the_same(self, arena: Arena, tmp_path: Path) -> None:
+    def test_a_tree_goes_up_and_comes_down_the_same(self, arena: StoreArena, tmp_path: Path) -> None:
         _need_writing(arena)
         here = tmp_path / "here"
         for number in range(70):
@@ -185,7 +185,7 @@ class StoreSuite:
         download(items, {"": arena.store}, tmp_path / "back")
         assert _tree(tmp_path / "back") == _tree(here)
 
-    def test_a_large_file_goes_in_parts(self, arena: Arena, tmp_path: Path) -> None:
+    def test_a_large_file_goes_in_parts(self, arena: StoreArena, tmp_path: Path) -> None:
         data = os.urandom(2 * SMALL + 12345)
         (tmp_path / "big").write_bytes(data)
         if arena.store.writable:
@@ -198,7 +198,7 @@ class StoreSuite:
         download([place(stored, "big")], {"": arena.store}, tmp_path / "back")
         assert _tree(tmp_path / "back") == {"big": data}
 
-    def test_nothing_shows_a_credential(self, arena: Arena) -> None:
+    def test_nothing_shows_a_credential(self, arena: StoreArena) -> None:
         store = arena.store
         for secret in store.spec.credentials.values():
             assert secret not in f"{store!r} {store} {store.spec!r} {store.spec}"
@@ -210,14 +210,14 @@ class StoreSuite:
                 error = error.__context__
 
 
-def _ways_to_look(store: Store) -> list[Callable[[str], Any]]:
+def _ways_to_look(store: FileStore) -> list[Callable[[str], Any]]:
     def stream(path: str) -> bytes:
         return b"".join(store.stream(path))
 
     return [store.stat, store.read, stream]
 
 
-def _need_writing(arena: Arena) -> None:
+def _need_writing(arena: StoreArena) -> None:
     if not arena.store.writable:
         pytest.skip("this kind of store is read-only")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from footplate.sdk.absent import PARTS
+from footplate.sdk.unsupported import PARTS
 
 PATHS = {
     "azureml.core": (

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from footplate.cli.stacks import show_stacks
-from footplate.domain.stacks import Frame, ProcessStacks, ThreadStack
+from footplate.domain.stacks import ProcessStacks, StackFrame, ThreadStack
 
-START = Frame("main", "/home/runtime/0.1.0/footplate/job/bootstrap.py", 23)
-WAITS = ThreadStack("1", "MainThread", (START, Frame("<module>", "train.py", 4), Frame("all_reduce", "dist.py", 7)))
-READS = ThreadStack("1", "MainThread", (START, Frame("<module>", "train.py", 3)))
+START = StackFrame("main", "/home/runtime/0.1.0/footplate/job/bootstrap.py", 23)
+WAITS = ThreadStack(
+    "1", "MainThread", (START, StackFrame("<module>", "train.py", 4), StackFrame("all_reduce", "dist.py", 7))
+)
+READS = ThreadStack("1", "MainThread", (START, StackFrame("<module>", "train.py", 3)))
 IDLE = ThreadStack("2", "pool")
 
 

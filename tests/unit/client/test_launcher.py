@@ -14,7 +14,7 @@ import pytest
 from footplate import __version__
 from footplate.client import connect, launcher
 from footplate.client import home as homes
-from footplate.client.wire import unix_endpoint
+from footplate.client.http import unix_endpoint
 from footplate.errors import Conflict, Unavailable
 
 

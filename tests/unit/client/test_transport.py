@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from footplate.client.http import parse_endpoint, unix_endpoint
 from footplate.client.transport import STRANGER_PATIENCE, Transport
-from footplate.client.wire import parse_endpoint, unix_endpoint
 from footplate.errors import Broken, Conflict, FootplateError, InvalidInput, NotAllowed, Unavailable
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from footplate.content.manifest import FILE, FOLDER, LINK, Entry, parse_manifest, to_manifest
+from footplate.content.manifest import FILE, FOLDER, LINK, ManifestEntry, parse_manifest, to_manifest
 from footplate.errors import InvalidInput
 
 DIGEST = "a" * 64
@@ -16,9 +16,9 @@ def document(*rows, **fields) -> bytes:
 
 def test_the_one_way_to_write_it_down():
     entries = [
-        Entry("z", FOLDER, 0o755, 0, ""),
-        Entry("a/\udcff\n\"'", FILE, 0o755, 3, DIGEST),
-        Entry("l", LINK, 0o644, 0, "a"),
+        ManifestEntry("z", FOLDER, 0o755, 0, ""),
+        ManifestEntry("a/\udcff\n\"'", FILE, 0o755, 3, DIGEST),
+        ManifestEntry("l", LINK, 0o644, 0, "a"),
     ]
     written = to_manifest(entries)
     assert written == (

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from footplate.content.blobs import BlobFolder
-from footplate.content.manifest import Entry, to_manifest
+from footplate.content.manifest import ManifestEntry, to_manifest
 from footplate.content.restore import materialize, zip_to
 from footplate.errors import InvalidInput
 
@@ -21,10 +21,10 @@ def blobs(tmp_path):
 def manifest(blobs):
     return to_manifest(
         [
-            Entry("a/b/tool", "f", 0o755, 4, blobs.put_bytes(b"tool")),
-            Entry("a/link", "l", 0o644, 0, "b"),
-            Entry("empty", "d", 0o755, 0, ""),
-            Entry("odd \udcff", "f", 0o644, 3, blobs.put_bytes(b"odd")),
+            ManifestEntry("a/b/tool", "f", 0o755, 4, blobs.put_bytes(b"tool")),
+            ManifestEntry("a/link", "l", 0o644, 0, "b"),
+            ManifestEntry("empty", "d", 0o755, 0, ""),
+            ManifestEntry("odd \udcff", "f", 0o644, 3, blobs.put_bytes(b"odd")),
         ]
     )
 
@@ -51,7 +51,9 @@ def test_nothing_is_written_through_a_link_that_lies_there(manifest, blobs, tmp_
 
 
 def test_an_enemys_manifest_writes_nothing(blobs, tmp_path):
-    evil = to_manifest([Entry("x", "f", 0o644, 0, blobs.put_bytes(b"")), Entry("../evil", "f", 0o644, 0, "a" * 64)])
+    evil = to_manifest(
+        [ManifestEntry("x", "f", 0o644, 0, blobs.put_bytes(b"")), ManifestEntry("../evil", "f", 0o644, 0, "a" * 64)]
+    )
     for use in (
         lambda: materialize(evil, blobs.copy_to, str(tmp_path / "out")),
         lambda: zip_to(evil, blobs.open, str(tmp_path / "out.zip")),
@@ -83,7 +85,7 @@ def test_the_same_snapshot_is_the_same_zip(manifest, blobs, tmp_path):
 
 def test_a_zip_that_fails_leaves_the_old_one(blobs, tmp_path):
     (tmp_path / "s.zip").write_bytes(b"old")
-    broken = to_manifest([Entry("x", "f", 0o644, 1, "a" * 64)])
+    broken = to_manifest([ManifestEntry("x", "f", 0o644, 1, "a" * 64)])
     with pytest.raises(Exception, match="no blob"):
         zip_to(broken, blobs.open, str(tmp_path / "s.zip"))
     assert (tmp_path / "s.zip").read_bytes() == b"old"

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from footplate.content.listing import Listing, write_listing
-from footplate.data import Cache, Store, open_store
-from footplate.data.base import SMALL
+from footplate.data import DataCache, FileStore, open_store
 from footplate.data.cache import cache_at, cache_of
-from footplate.data.limit import DEFAULT_LIMIT
-from footplate.data.reading import BlockFile, CachedFile, open_remote
-from footplate.data.views import View, make_view
+from footplate.data.cache_limit import DEFAULT_LIMIT
+from footplate.data.mounts.cached_files import BlockFile, CachedFile, open_remote
+from footplate.data.mounts.views import View, make_view
+from footplate.data.stores.base import SMALL
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Broken, FootplateError, InvalidInput
 from footplate.services.settings import read_settings
@@ -25,7 +25,7 @@ from footplate.testing.web_server import WebServer
 
 
 @pytest.fixture
-def store(web: WebServer) -> Store:
+def store(web: WebServer) -> FileStore:
     return open_store(StoreSpec("http", {"url": web.address}))
 
 
@@ -35,7 +35,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield threads
 
 
-def content(cache: Cache, store: Store, name: str, pool: ThreadPoolExecutor) -> bytes:
+def content(cache: DataCache, store: FileStore, name: str, pool: ThreadPoolExecutor) -> bytes:
     file = cache.open(store, store.stat(name), pool)
     try:
         return os.pread(file, os.fstat(file).st_size, 0)
@@ -43,7 +43,7 @@ def content(cache: Cache, store: Store, name: str, pool: ThreadPoolExecutor) -> 
         os.close(file)
 
 
-def is_here(cache: Cache, store: Store, name: str) -> bool:
+def is_here(cache: DataCache, store: FileStore, name: str) -> bool:
     file = cache.find(cache.key(store, store.stat(name)))
     if file is not None:
         os.close(file)
@@ -56,11 +56,11 @@ def files_below(folder: str) -> list[str]:
 
 @pytest.mark.parametrize("size", [0, 10, SMALL + 5])
 def test_a_file_is_fetched_once(
-    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor, size: int
+    web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor, size: int
 ) -> None:
     data = os.urandom(size)
     web.serve("x", data)
-    cache = Cache(tmp_path)
+    cache = DataCache(tmp_path)
     assert content(cache, store, "x", pool) == data
     web.seen.clear()
     assert content(cache, store, "x", pool) == data
@@ -68,16 +68,20 @@ def test_a_file_is_fetched_once(
     assert not files_below(f"{cache.folder}/coming")
 
 
-def test_the_same_content_is_kept_once(web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor) -> None:
-    cache = Cache(tmp_path)
+def test_the_same_content_is_kept_once(
+    web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
+) -> None:
+    cache = DataCache(tmp_path)
     for name in ("x", "y"):
         web.serve(name, b"the same")
         assert content(cache, store, name, pool) == b"the same"
     assert cache.usage()[:2] == (1, 8)
 
 
-def test_a_file_that_changed_is_another(web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor) -> None:
-    cache = Cache(tmp_path)
+def test_a_file_that_changed_is_another(
+    web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
+) -> None:
+    cache = DataCache(tmp_path)
     for data in (b"before", b"after!"):
         web.serve("x", data)
         assert content(cache, store, "x", pool) == data
@@ -85,7 +89,7 @@ def test_a_file_that_changed_is_another(web: WebServer, store: Store, tmp_path: 
 
 @pytest.mark.parametrize("size", [1000, SMALL + 5])
 def test_many_who_ask_at_once_make_one_fetch(
-    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor, size: int
+    web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor, size: int
 ) -> None:
     data = os.urandom(size)
     web.serve("x", data, pause=0.02)
@@ -93,7 +97,7 @@ def test_many_who_ask_at_once_make_one_fetch(
 
     def read(_: int) -> bytes:
         with ThreadPoolExecutor(4) as blocks:
-            file = Cache(tmp_path).open(store, entry, blocks)
+            file = DataCache(tmp_path).open(store, entry, blocks)
         with os.fdopen(file, "rb") as opened:
             return opened.read()
 
@@ -106,11 +110,11 @@ def test_many_who_ask_at_once_make_one_fetch(
 FETCH = """
 import os, sys
 from concurrent.futures import ThreadPoolExecutor
-from footplate.data import Cache, open_store
+from footplate.data import DataCache, open_store
 from footplate.domain.data import StoreSpec
 store = open_store(StoreSpec("http", {"url": sys.argv[1]}))
 with ThreadPoolExecutor(2) as pool:
-    file = Cache(sys.argv[2]).open(store, store.stat("x"), pool)
+    file = DataCache(sys.argv[2]).open(store, store.stat("x"), pool)
 print(os.fstat(file).st_size)
 """
 
@@ -127,12 +131,12 @@ def test_processes_that_ask_at_once_make_one_fetch(web: WebServer, tmp_path: Pat
 
 
 def test_a_fetch_that_was_killed_is_gone_on_with(
-    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor
+    web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:
     data = os.urandom(3 * SMALL)
     web.serve("x", data, pause=0.02, chunk=256 * 1024)
     fetch = start_fetch(web, tmp_path)
-    cache, entry = Cache(tmp_path), store.stat("x")
+    cache, entry = DataCache(tmp_path), store.stat("x")
     blocks = cache.partial(cache.key(store, entry), entry)
     while len(blocks.missing()) == blocks.count:
         time.sleep(0.005)
@@ -148,12 +152,12 @@ def test_a_fetch_that_was_killed_is_gone_on_with(
 @pytest.mark.parametrize("size", [1000, SMALL + 5])
 @pytest.mark.parametrize("lie", ["length", "digest"])
 def test_what_is_not_as_listed_leaves_nothing(
-    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor, size: int, lie: str
+    web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor, size: int, lie: str
 ) -> None:
     web.serve("x", os.urandom(size))
     entry = store.stat("x")
     entry = entry._replace(size=size + 1) if lie == "length" else entry._replace(digest="sha256:" + "0" * 64)
-    cache = Cache(tmp_path)
+    cache = DataCache(tmp_path)
     with pytest.raises(FootplateError):
         os.close(cache.open(store, entry, pool))
     assert not files_below(f"{cache.folder}/objects")
@@ -161,9 +165,9 @@ def test_what_is_not_as_listed_leaves_nothing(
 
 
 def test_the_least_recently_used_goes_first_and_what_is_held_stays(
-    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor
+    web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:
-    cache = Cache(tmp_path, limit=10_000)
+    cache = DataCache(tmp_path, limit=10_000)
     now = time.time()
     for number in range(6):
         web.serve(f"f{number}", os.urandom(2000))
@@ -185,9 +189,9 @@ def test_the_least_recently_used_goes_first_and_what_is_held_stays(
 
 @pytest.mark.parametrize("size", [2000, 2 * SMALL + 5])
 def test_a_file_larger_than_the_limit_is_fetched_once_and_stays_while_it_is_read(
-    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor, size: int
+    web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor, size: int
 ) -> None:
-    cache, data = Cache(tmp_path, limit=1000), os.urandom(size)
+    cache, data = DataCache(tmp_path, limit=1000), os.urandom(size)
     web.serve("x", data)
     file = cache.open(store, store.stat("x"), pool)
     assert os.pread(file, size, 0) == data
@@ -201,9 +205,9 @@ def test_a_file_larger_than_the_limit_is_fetched_once_and_stays_while_it_is_read
 
 
 def test_views_go_by_their_last_use_and_one_that_is_in_use_stays(
-    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor
+    web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:
-    cache = Cache(tmp_path, limit=10_000)
+    cache = DataCache(tmp_path, limit=10_000)
     made = dict[str, View]()
     for number in range(3):
         web.serve(f"f{number}", os.urandom(3000))
@@ -224,7 +228,7 @@ def test_views_go_by_their_last_use_and_one_that_is_in_use_stays(
 
 
 def test_readers_keep_what_they_read_while_room_is_made_all_the_time(
-    web: WebServer, store: Store, tmp_path: Path
+    web: WebServer, store: FileStore, tmp_path: Path
 ) -> None:
     files = {f"f{number}": os.urandom(2000) for number in range(12)}
     for name, data in files.items():
@@ -234,10 +238,10 @@ def test_readers_keep_what_they_read_while_room_is_made_all_the_time(
 
     def clear() -> None:
         while not done.is_set():
-            Cache(tmp_path, limit=4000).make_room(0)
+            DataCache(tmp_path, limit=4000).make_room(0)
 
     def read(number: int) -> None:
-        cache, name = Cache(tmp_path, limit=4000), f"f{number % 12}"
+        cache, name = DataCache(tmp_path, limit=4000), f"f{number % 12}"
         with ThreadPoolExecutor(1) as pool:
             for _ in range(10):
                 with os.fdopen(cache.open(store, entries[name], pool), "rb") as file:
@@ -277,9 +281,9 @@ def test_a_limit_that_is_none_is_refused(tmp_path: Path, line: str) -> None:
 
 
 def test_damage_is_found_and_fetched_again(
-    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor
+    web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:
-    cache = Cache(tmp_path)
+    cache = DataCache(tmp_path)
     web.serve("x", b"content")
     assert content(cache, store, "x", pool) == b"content"
     (damaged,) = Path(cache.folder, "objects").glob("*/*")
@@ -297,10 +301,12 @@ def read(file: CachedFile | BlockFile, start: int, length: int) -> bytes:
     return os.pread(file.file, length, start)
 
 
-def test_a_large_file_is_read_by_blocks(web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor) -> None:
+def test_a_large_file_is_read_by_blocks(
+    web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
+) -> None:
     data = os.urandom(4 * SMALL + 3)
     web.serve("x", data)
-    cache, entry = Cache(tmp_path), store.stat("x")
+    cache, entry = DataCache(tmp_path), store.stat("x")
     file = open_remote(store, entry, cache, pool)
     assert read(file, 3 * SMALL - 5, 10) == data[3 * SMALL - 5 : 3 * SMALL + 5]
     assert read(file, len(data) - 2, 100) == data[-2:]
@@ -313,12 +319,12 @@ def test_a_large_file_is_read_by_blocks(web: WebServer, store: Store, tmp_path: 
 
 
 def test_a_block_that_fails_is_asked_for_again(
-    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor
+    web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:
     data = os.urandom(SMALL + 3)
     web.serve("x", data)
     entry = store.stat("x")
-    file = open_remote(store, entry, Cache(tmp_path), pool)
+    file = open_remote(store, entry, DataCache(tmp_path), pool)
     kept = web.files.pop("x")
     with pytest.raises(FootplateError):
         read(file, 0, 10)
@@ -328,11 +334,11 @@ def test_a_block_that_fails_is_asked_for_again(
 
 
 def test_content_that_is_wrong_when_it_is_whole_is_never_kept(
-    web: WebServer, store: Store, tmp_path: Path, pool: ThreadPoolExecutor
+    web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:
     web.serve("x", os.urandom(SMALL + 3))
     entry = store.stat("x")._replace(digest="md5:" + "0" * 32)
-    file = open_remote(store, entry, Cache(tmp_path), pool)
+    file = open_remote(store, entry, DataCache(tmp_path), pool)
     with pytest.raises(Broken):
         for at in range(0, entry.size, SMALL // 4):
             read(file, at, SMALL // 4)

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from footplate.data import Courier, Store, open_store
+from footplate.data import FileStore, OutputUploader, open_store
 from footplate.domain.data import StoreSpec
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> FileStore:
     return open_store(StoreSpec("folder", {"path": str(tmp_path / "store")}))
 
 
-def courier_of(store: Store, tmp_path: Path, **how: Any) -> Courier:
-    return Courier(tmp_path / "out", store, "to", tmp_path / "notes", **how)
+def courier_of(store: FileStore, tmp_path: Path, **how: Any) -> OutputUploader:
+    return OutputUploader(tmp_path / "out", store, "to", tmp_path / "notes", **how)
 
 
 def fill(folder: Path, *names: str) -> None:
@@ -26,7 +26,7 @@ def fill(folder: Path, *names: str) -> None:
         (folder / name).write_text(name)
 
 
-def stored(store: Store) -> dict[str, bytes]:
+def stored(store: FileStore) -> dict[str, bytes]:
     return {entry.path: store.read(entry.path) for page in store.list() for entry in page}
 
 
@@ -35,7 +35,7 @@ def age(path: Path, seconds: float) -> None:
     os.utime(path, (then, then))
 
 
-def test_files_are_sent_as_they_are_done_and_again_when_they_change(store: Store, tmp_path: Path) -> None:
+def test_files_are_sent_as_they_are_done_and_again_when_they_change(store: FileStore, tmp_path: Path) -> None:
     courier = courier_of(store, tmp_path)
     fill(tmp_path / "out", "done", "deep/fresh")
     age(tmp_path / "out/done", 100)
@@ -46,7 +46,7 @@ def test_files_are_sent_as_they_are_done_and_again_when_they_change(store: Store
     assert stored(store) == {"to/done": b"once more", "to/deep/fresh": b"deep/fresh"}
 
 
-def test_what_somebody_has_open_waits(store: Store, tmp_path: Path) -> None:
+def test_what_somebody_has_open_waits(store: FileStore, tmp_path: Path) -> None:
     fill(tmp_path / "out", "open", "closed")
     for name in ("open", "closed"):
         age(tmp_path / "out" / name, 100)
@@ -58,7 +58,7 @@ def test_what_somebody_has_open_waits(store: Store, tmp_path: Path) -> None:
     assert stored(store) == {"to/closed": b"closed", "to/open": b"open"}
 
 
-def test_whoever_comes_after_goes_on_with_what_is_not_written_down(store: Store, tmp_path: Path) -> None:
+def test_whoever_comes_after_goes_on_with_what_is_not_written_down(store: FileStore, tmp_path: Path) -> None:
     fill(tmp_path / "out", "a", "b")
     courier_of(store, tmp_path).finish()
     for name in ("a", "b"):
@@ -70,13 +70,13 @@ def test_whoever_comes_after_goes_on_with_what_is_not_written_down(store: Store,
     assert stored(store) == {"to/c": b"c"}, "what was sent is sent again, or what was not is missing"
 
 
-def test_what_is_not_chosen_stays(store: Store, tmp_path: Path) -> None:
+def test_what_is_not_chosen_stays(store: FileStore, tmp_path: Path) -> None:
     fill(tmp_path / "out", "a.csv", "b.txt")
     courier_of(store, tmp_path, chosen=lambda name: name.endswith(".csv")).finish()
     assert list(stored(store)) == ["to/a.csv"]
 
 
-def test_files_of_others_stay_unless_they_are_to_be_replaced(store: Store, tmp_path: Path) -> None:
+def test_files_of_others_stay_unless_they_are_to_be_replaced(store: FileStore, tmp_path: Path) -> None:
     fill(tmp_path / "out", "mine", "theirs")
     store.put("to/theirs", b"before")
     courier = courier_of(store, tmp_path, replaces=False)
@@ -89,12 +89,12 @@ def test_files_of_others_stay_unless_they_are_to_be_replaced(store: Store, tmp_p
     assert store.read("to/theirs") == b"theirs"
 
 
-def test_a_folder_that_nobody_made_is_no_error(store: Store, tmp_path: Path) -> None:
+def test_a_folder_that_nobody_made_is_no_error(store: FileStore, tmp_path: Path) -> None:
     courier_of(store, tmp_path).finish()
     assert stored(store) == {}
 
 
-def test_a_courier_works_by_itself(store: Store, tmp_path: Path) -> None:
+def test_a_courier_works_by_itself(store: FileStore, tmp_path: Path) -> None:
     courier = courier_of(store, tmp_path).start()
     fill(tmp_path / "out", "x")
     age(tmp_path / "out/x", 100)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.data import STORE_KINDS, Entry, StoreSpec, place
+from footplate.domain.data import STORE_KINDS, StoreEntry, StoreSpec, place
 from footplate.errors import InvalidInput
 
 WHOLE = {
@@ -78,7 +78,7 @@ def test_credentials_are_no_part_of_what_it_is() -> None:
 
 
 def test_an_item_knows_where_its_bytes_are() -> None:
-    entry = Entry("data/a.csv", 3, "etag", 1.5, "md5:x")
+    entry = StoreEntry("data/a.csv", 3, "etag", 1.5, "md5:x")
     assert place(entry, "a.csv").source == "data/a.csv"
     assert place(entry, "data/a.csv").path == ""
     assert place(entry, "a.csv", "other").entry() == entry

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from footplate.domain.codec import to_json
-from footplate.domain.gpus import INFO, Gpu, Machine, Need, Share, assign, devices, needs, shortage, variables, wanted
+from footplate.domain.gpus import INFO, Gpu, GpuHost, Need, Share, assign, devices, needs, shortage, variables, wanted
 from footplate.domain.launch import RankPlan
-from footplate.domain.queue import Holding, Line, Ticket, admit
+from footplate.domain.queue import Allocation, TargetQueue, Ticket, admit
 from footplate.domain.specs import Distribution, GpuRequest, Program, RunSpec
 
 TORCH = Distribution("torch", node_count=1, process_count=2, backend="gloo")
@@ -65,26 +65,26 @@ def test_what_the_machine_size_of_the_target_asks_for(run: RunSpec, size: int | 
 
 def test_a_run_that_asks_waits_and_one_that_does_not_takes_what_is_free() -> None:
     two = machine(2)
-    assert assign([Machine(two, Need(1, firm=True))], {"GPU-a0"}) == (("GPU-a1",),)
-    assert assign([Machine(two, Need(2, firm=True))], {"GPU-a0"}) is None
-    assert assign([Machine(two, Need(2))], {"GPU-a0"}) == (("GPU-a1",),)
-    assert assign([Machine(two, Need(1))], {"GPU-a0", "GPU-a1"}) == ((),)
+    assert assign([GpuHost(two, Need(1, firm=True))], {"GPU-a0"}) == (("GPU-a1",),)
+    assert assign([GpuHost(two, Need(2, firm=True))], {"GPU-a0"}) is None
+    assert assign([GpuHost(two, Need(2))], {"GPU-a0"}) == (("GPU-a1",),)
+    assert assign([GpuHost(two, Need(1))], {"GPU-a0", "GPU-a1"}) == ((),)
 
 
 def test_nodes_that_share_a_machine_share_its_devices() -> None:
     four = machine(4)
-    assert assign([Machine(four, Need(2, True, True))] * 2, ()) == (("GPU-a0", "GPU-a1"), ("GPU-a2", "GPU-a3"))
-    assert assign([Machine(four, Need(8, firm=True))] * 2, ()) == (("GPU-a0", "GPU-a1"), ("GPU-a2", "GPU-a3"))
-    apart = [Machine(machine(1, "a"), Need(1, True)), Machine(machine(1, "b"), Need(1, True))]
+    assert assign([GpuHost(four, Need(2, True, True))] * 2, ()) == (("GPU-a0", "GPU-a1"), ("GPU-a2", "GPU-a3"))
+    assert assign([GpuHost(four, Need(8, firm=True))] * 2, ()) == (("GPU-a0", "GPU-a1"), ("GPU-a2", "GPU-a3"))
+    apart = [GpuHost(machine(1, "a"), Need(1, True)), GpuHost(machine(1, "b"), Need(1, True))]
     assert assign(apart, ()) == (("GPU-a0",), ("GPU-b0",))
 
 
 def test_what_can_never_be_had_is_known() -> None:
     exactly = Need(2, firm=True, exact=True)
-    assert shortage([Machine(machine(2), exactly)]) is None
-    assert shortage([Machine(machine(2), exactly)] * 2) == 1
-    assert shortage([Machine((), exactly)]) == 0
-    assert shortage([Machine((), Need(2, firm=True))]) is None, "what the machine does not have is not waited for"
+    assert shortage([GpuHost(machine(2), exactly)]) is None
+    assert shortage([GpuHost(machine(2), exactly)] * 2) == 1
+    assert shortage([GpuHost((), exactly)]) == 0
+    assert shortage([GpuHost((), Need(2, firm=True))]) is None, "what the machine does not have is not waited for"
 
 
 def test_ranks_of_a_node_see_what_the_run_has_there_and_know_their_own() -> None:
@@ -124,7 +124,7 @@ def test_an_agent_of_an_older_version_has_said_nothing_of_its_devices() -> None:
 
 machines = st.lists(
     st.builds(
-        Machine,
+        GpuHost,
         st.integers(0, 4).flatmap(lambda count: st.sampled_from(["a", "b"]).map(lambda name: machine(count, name))),
         st.builds(Need, st.integers(0, 5), st.booleans(), st.booleans()),
     ),
@@ -133,7 +133,7 @@ machines = st.lists(
 
 
 @given(machines, st.sets(st.sampled_from([gpu.uuid for name in "ab" for gpu in machine(4, name)])))
-def test_no_device_is_ever_given_twice(wanted: list[Machine], taken: set[str]) -> None:
+def test_no_device_is_ever_given_twice(wanted: list[GpuHost], taken: set[str]) -> None:
     shares = assign(wanted, taken)
     if shares is None:
         return
@@ -189,15 +189,15 @@ def test_who_leaves_the_queue_gets_its_gpus_and_nobody_has_the_same(
         has = {name: sum(map(len, shares)) for name, shares in running.items()}
         started, _ = admit(
             [Ticket(name, "c", 1, 0, 0.0, None, wanted(run, None, there)) for name, run in waiting.items()],
-            [Holding(name, "c", 1, None, count) for name, count in has.items()],
-            {"c": Line("c", 100)},
+            [Allocation(name, "c", 1, None, count) for name, count in has.items()],
+            {"c": TargetQueue("c", 100)},
             0.0,
             there,
         )
         chance.shuffle(started)
         for name in started:
             run = waiting.pop(name)
-            machines = [Machine(machine(there), need) for need in needs(run)]
+            machines = [GpuHost(machine(there), need) for need in needs(run)]
             if shortage(machines) is not None:
                 continue  # refused, in words
             firm = any(need.firm and need.count for need in needs(run))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from footplate.domain.launch import (
-    Place,
+    NodePlace,
     RankPlan,
     first_log,
     log_name,
@@ -20,7 +20,7 @@ from footplate.domain.launch import (
 )
 from footplate.domain.specs import Distribution, Program, RunSpec
 
-TWO = [Place("10.0.0.1", (6105, 6106)), Place("10.0.0.2")]
+TWO = [NodePlace("10.0.0.1", (6105, 6106)), NodePlace("10.0.0.2")]
 
 
 def spec(distribution: Distribution) -> RunSpec:
@@ -28,7 +28,7 @@ def spec(distribution: Distribution) -> RunSpec:
 
 
 def test_one_process() -> None:
-    assert plan(spec(Distribution()), [Place("10.0.0.1")]) == (RankPlan(0, 0, 0, "user_logs/std_log.txt"),)
+    assert plan(spec(Distribution()), [NodePlace("10.0.0.1")]) == (RankPlan(0, 0, 0, "user_logs/std_log.txt"),)
 
 
 def test_the_same_program_on_two_nodes() -> None:
@@ -40,7 +40,7 @@ def test_the_same_program_on_two_nodes() -> None:
 
 
 def test_virtual_nodes_talk_over_the_loopback_interface() -> None:
-    ranks = plan(spec(Distribution(node_count=2)), [Place("127.0.0.2"), Place("127.0.0.3")])
+    ranks = plan(spec(Distribution(node_count=2)), [NodePlace("127.0.0.2"), NodePlace("127.0.0.3")])
     assert ranks[0].defaults == {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
 
 
@@ -86,7 +86,7 @@ class TestTensorFlow:
 
     def test_two_workers(self) -> None:
         wanted = Distribution("tensorflow", 2, worker_count=2)
-        ranks = plan(spec(wanted), [Place("host0", (2222,)), Place("host1", (2222,))])
+        ranks = plan(spec(wanted), [NodePlace("host0", (2222,)), NodePlace("host1", (2222,))])
         assert json.loads(ranks[0].variables["TF_CONFIG"]) == {
             "cluster": {"worker": ["host0:2222", "host1:2222"]},
             "task": {"type": "worker", "index": 0},
@@ -99,7 +99,7 @@ class TestTensorFlow:
 
     def test_workers_and_parameter_servers(self) -> None:
         wanted = Distribution("tensorflow", 2, worker_count=2, parameter_server_count=1)
-        ranks = plan(spec(wanted), [Place("host0", (1, 2)), Place("host1", (3,))])
+        ranks = plan(spec(wanted), [NodePlace("host0", (1, 2)), NodePlace("host1", (3,))])
         assert [(r.rank, r.node, r.local_rank, r.attends) for r in ranks] == [
             (0, 0, 0, False), (1, 1, 0, False), (2, 0, 1, True),
         ]  # fmt: skip
@@ -114,7 +114,7 @@ class TestTensorFlow:
 
     def test_a_chief_leads_and_all_others_attend(self) -> None:
         wanted = Distribution("tensorflow", 2, worker_count=2, parameter_server_count=1, chief=True)
-        ranks = plan(spec(wanted), [Place("host0", (1, 2, 3)), Place("host1", (4,))])
+        ranks = plan(spec(wanted), [NodePlace("host0", (1, 2, 3)), NodePlace("host1", (4,))])
         assert [(json.loads(r.variables["TF_CONFIG"])["task"]["type"], r.attends) for r in ranks] == [
             ("chief", False), ("worker", True), ("worker", True), ("ps", True),
         ]  # fmt: skip
@@ -151,7 +151,7 @@ def test_processes_and_ports_of_each_node(
 def test_a_plan_is_whole(kind: str, nodes: int, more: int, servers: int, chief: bool) -> None:
     wanted = Distribution(kind, nodes, nodes + more, 1 + more, nodes + more, servers, chief=chief)
     held = [ports_to_hold(wanted, node) for node in range(nodes)]
-    places = [Place(f"h{node}", tuple(1000 * node + port for port in range(held[node]))) for node in range(nodes)]
+    places = [NodePlace(f"h{node}", tuple(1000 * node + port for port in range(held[node]))) for node in range(nodes)]
     ranks = plan(spec(wanted), places)
     assert [r.rank for r in ranks] == list(range(sum(processes_per_node(wanted))))
     assert len({r.log for r in ranks}) == len(ranks)

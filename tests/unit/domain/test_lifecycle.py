@@ -8,40 +8,40 @@ import pytest
 
 from footplate.domain import gpus
 from footplate.domain.events import (
-    Admitted,
-    Attends,
-    CancelAsked,
-    Completes,
-    Conclude,
-    Done,
-    Equipped,
+    BeginAttempt,
+    EnvironmentLocked,
     Event,
-    Exited,
-    Fails,
-    Joined,
-    Launch,
-    Launched,
-    Locked,
-    Lost,
-    NextAttempt,
-    Prepared,
-    Prepares,
+    ForgetNodes,
+    GpusAssigned,
+    LaunchNodes,
+    NodeExited,
+    NodeFinished,
+    NodeJoined,
+    NodeLost,
+    NodePrepared,
+    NodeProgressed,
+    NodesLaunched,
+    NodeStarted,
+    NodeVanished,
+    NodeWorkersFinished,
     RankFailed,
-    ResolveLock,
-    Restarted,
-    Schedule,
-    Started,
+    ResolveEnvironment,
+    RunAdmitted,
+    RunCancelRequested,
+    RunCompleted,
+    RunFailed,
+    RunRestarted,
+    RunSubmitted,
+    ScheduleQueue,
     StopNodes,
-    Submitted,
-    Vanished,
-    Waits,
-    Warned,
+    WaitReasonChanged,
+    WarningAdded,
     tell,
 )
 from footplate.domain.lifecycle import apply, resume
 from footplate.domain.records import Cause, Outcome, RunRecord, Stage, Waiting
+from footplate.domain.run_status import holds_nodes, is_ready, status
 from footplate.domain.specs import Distribution, Program, RunSpec
-from footplate.domain.states import holds_nodes, is_ready, status
 from footplate.errors import InvalidTransition
 
 BOOM = Cause("script_failed", "the script ended with exit code 3", exit_code=3)
@@ -54,8 +54,8 @@ def accepted(nodes: int = 1, kind: str = "job") -> RunRecord:
     return RunRecord("exp_1_ab", "w1", spec, Stage.ACCEPTED, created=1.0)
 
 
-def joined(node: int = 0) -> Joined:
-    return Joined(node, f"host{node}", f"10.0.0.{node}", {"cpus": 2})
+def joined(node: int = 0) -> NodeJoined:
+    return NodeJoined(node, f"host{node}", f"10.0.0.{node}", {"cpus": 2})
 
 
 def after(record: RunRecord, *events: Event) -> RunRecord:
@@ -64,9 +64,9 @@ def after(record: RunRecord, *events: Event) -> RunRecord:
     return record
 
 
-TO_QUEUE = (Submitted("ada"), Locked("d1g3st"))
-TO_NODES = (*TO_QUEUE, Admitted(), Launched("h1"))
-TO_RUNNING = (*TO_NODES, joined(), Prepares(0, "fetching the snapshot"), Started(0))
+TO_QUEUE = (RunSubmitted("ada"), EnvironmentLocked("d1g3st"))
+TO_NODES = (*TO_QUEUE, RunAdmitted(), NodesLaunched("h1"))
+TO_RUNNING = (*TO_NODES, joined(), NodeProgressed(0, "fetching the snapshot"), NodeStarted(0))
 
 
 @pytest.mark.parametrize(
@@ -75,30 +75,30 @@ TO_RUNNING = (*TO_NODES, joined(), Prepares(0, "fetching the snapshot"), Started
         ((), "Starting"),
         (TO_QUEUE[:1], "Preparing"),
         (TO_QUEUE, "Queued"),
-        ((*TO_QUEUE, Waits("1 of 1 node is busy", 1)), "Queued"),
-        ((*TO_QUEUE, Admitted()), "Provisioning"),
+        ((*TO_QUEUE, WaitReasonChanged("1 of 1 node is busy", 1)), "Queued"),
+        ((*TO_QUEUE, RunAdmitted()), "Provisioning"),
         (TO_NODES, "Provisioning"),
         ((*TO_NODES, joined()), "Provisioning"),
         (TO_RUNNING[:-1], "Preparing"),
         (TO_RUNNING, "Running"),
-        ((*TO_RUNNING, Exited(0)), "Finalizing"),
-        ((*TO_RUNNING, Exited(0), Done(0)), "Completed"),
-        ((*TO_RUNNING, Exited(0, BOOM)), "Finalizing"),
-        ((*TO_RUNNING, Exited(0, BOOM), Done(0)), "Failed"),
-        ((*TO_RUNNING, CancelAsked("ada")), "CancelRequested"),
-        ((*TO_RUNNING, CancelAsked("ada"), Exited(0)), "CancelRequested"),
-        ((*TO_RUNNING, CancelAsked("ada"), Exited(0), Done(0)), "Canceled"),
-        ((*TO_RUNNING, Lost(0, GONE)), "Failed"),
-        ((*TO_RUNNING, Exited(0), Lost(0, GONE)), "Failed"),
-        ((*TO_RUNNING, CancelAsked(), Lost(0, GONE)), "Canceled"),
-        ((*TO_RUNNING, Exited(0), CancelAsked(), Done(0)), "Completed"),
-        ((*TO_QUEUE, CancelAsked()), "Canceled"),
-        ((*TO_QUEUE[:1], Fails(BOOM)), "Failed"),
-        ((*TO_NODES, Fails(BOOM)), "Provisioning"),
-        ((*TO_QUEUE, Admitted(), Fails(BOOM)), "Failed"),  # the launch failed: no agent will ever report
-        ((*TO_QUEUE, Admitted(), joined(), Fails(BOOM)), "Provisioning"),
-        ((*TO_QUEUE, Admitted(), Fails(BOOM), Launched("late")), "Failed"),
-        ((*TO_NODES, Fails(BOOM), Lost(0, GONE)), "Failed"),
+        ((*TO_RUNNING, NodeExited(0)), "Finalizing"),
+        ((*TO_RUNNING, NodeExited(0), NodeFinished(0)), "Completed"),
+        ((*TO_RUNNING, NodeExited(0, BOOM)), "Finalizing"),
+        ((*TO_RUNNING, NodeExited(0, BOOM), NodeFinished(0)), "Failed"),
+        ((*TO_RUNNING, RunCancelRequested("ada")), "CancelRequested"),
+        ((*TO_RUNNING, RunCancelRequested("ada"), NodeExited(0)), "CancelRequested"),
+        ((*TO_RUNNING, RunCancelRequested("ada"), NodeExited(0), NodeFinished(0)), "Canceled"),
+        ((*TO_RUNNING, NodeLost(0, GONE)), "Failed"),
+        ((*TO_RUNNING, NodeExited(0), NodeLost(0, GONE)), "Failed"),
+        ((*TO_RUNNING, RunCancelRequested(), NodeLost(0, GONE)), "Canceled"),
+        ((*TO_RUNNING, NodeExited(0), RunCancelRequested(), NodeFinished(0)), "Completed"),
+        ((*TO_QUEUE, RunCancelRequested()), "Canceled"),
+        ((*TO_QUEUE[:1], RunFailed(BOOM)), "Failed"),
+        ((*TO_NODES, RunFailed(BOOM)), "Provisioning"),
+        ((*TO_QUEUE, RunAdmitted(), RunFailed(BOOM)), "Failed"),  # the launch failed: no agent will ever report
+        ((*TO_QUEUE, RunAdmitted(), joined(), RunFailed(BOOM)), "Provisioning"),
+        ((*TO_QUEUE, RunAdmitted(), RunFailed(BOOM), NodesLaunched("late")), "Failed"),
+        ((*TO_NODES, RunFailed(BOOM), NodeLost(0, GONE)), "Failed"),
     ],
 )
 def test_status_after(events: tuple[Event, ...], word: str) -> None:
@@ -108,19 +108,19 @@ def test_status_after(events: tuple[Event, ...], word: str) -> None:
 @pytest.mark.parametrize(
     ("events", "event", "effects"),
     [
-        ((), Submitted(), (ResolveLock(),)),
-        (TO_QUEUE[:1], Locked("d"), (Schedule(),)),
-        (TO_QUEUE, Admitted(), (Launch(),)),
-        (TO_QUEUE, Waits("busy", 1), ()),
-        (TO_QUEUE, CancelAsked(), (Conclude(), Schedule())),
-        (TO_NODES, CancelAsked(), (StopNodes((0,)),)),
+        ((), RunSubmitted(), (ResolveEnvironment(),)),
+        (TO_QUEUE[:1], EnvironmentLocked("d"), (ScheduleQueue(),)),
+        (TO_QUEUE, RunAdmitted(), (LaunchNodes(),)),
+        (TO_QUEUE, WaitReasonChanged("busy", 1), ()),
+        (TO_QUEUE, RunCancelRequested(), (ForgetNodes(), ScheduleQueue())),
+        (TO_NODES, RunCancelRequested(), (StopNodes((0,)),)),
         (TO_NODES, joined(), ()),
-        ((*TO_QUEUE, Admitted()), Fails(BOOM), (Conclude(), Schedule())),
-        (TO_RUNNING, Fails(BOOM), (StopNodes((0,)),)),
-        (TO_RUNNING, Exited(0), ()),
-        ((*TO_RUNNING, Exited(0)), Done(0), (Conclude(), Schedule())),
-        (TO_RUNNING, Lost(0, GONE), (Conclude(), Schedule())),
-        ((*TO_QUEUE, Admitted(), CancelAsked()), Launched("late"), (StopNodes((0,)),)),
+        ((*TO_QUEUE, RunAdmitted()), RunFailed(BOOM), (ForgetNodes(), ScheduleQueue())),
+        (TO_RUNNING, RunFailed(BOOM), (StopNodes((0,)),)),
+        (TO_RUNNING, NodeExited(0), ()),
+        ((*TO_RUNNING, NodeExited(0)), NodeFinished(0), (ForgetNodes(), ScheduleQueue())),
+        (TO_RUNNING, NodeLost(0, GONE), (ForgetNodes(), ScheduleQueue())),
+        ((*TO_QUEUE, RunAdmitted(), RunCancelRequested()), NodesLaunched("late"), (StopNodes((0,)),)),
     ],
 )
 def test_effects_of(events: tuple[Event, ...], event: Event, effects: tuple[object, ...]) -> None:
@@ -130,24 +130,24 @@ def test_effects_of(events: tuple[Event, ...], event: Event, effects: tuple[obje
 @pytest.mark.parametrize(
     ("events", "repeated"),
     [
-        (TO_QUEUE[:1], Submitted("ada")),
-        (TO_RUNNING, Submitted("ada")),
-        (TO_QUEUE, Locked("d1g3st")),
-        ((*TO_QUEUE, Waits("busy", 1)), Waits("busy", 1)),
-        (TO_NODES, Admitted()),
-        (TO_NODES, Launched("h1")),
+        (TO_QUEUE[:1], RunSubmitted("ada")),
+        (TO_RUNNING, RunSubmitted("ada")),
+        (TO_QUEUE, EnvironmentLocked("d1g3st")),
+        ((*TO_QUEUE, WaitReasonChanged("busy", 1)), WaitReasonChanged("busy", 1)),
+        (TO_NODES, RunAdmitted()),
+        (TO_NODES, NodesLaunched("h1")),
         ((*TO_NODES, joined()), joined()),
-        (TO_RUNNING[:-1], Prepares(0, "fetching the snapshot")),
-        (TO_RUNNING, Prepares(0, "fetching the snapshot")),
-        (TO_RUNNING, Started(0)),
-        ((*TO_RUNNING, Exited(0)), Exited(0, BOOM)),
-        ((*TO_RUNNING, Exited(0), Done(0)), Done(0)),
-        ((*TO_RUNNING, Exited(0), Done(0)), Exited(0)),
-        ((*TO_RUNNING, Exited(0), Done(0)), Lost(0, GONE)),
-        ((*TO_RUNNING, Exited(0), Done(0)), CancelAsked()),
-        ((*TO_RUNNING, CancelAsked("ada")), CancelAsked("bob")),
-        ((*TO_RUNNING, CancelAsked("ada")), Fails(BOOM)),
-        ((*TO_RUNNING, Warned("slow disk")), Warned("slow disk")),
+        (TO_RUNNING[:-1], NodeProgressed(0, "fetching the snapshot")),
+        (TO_RUNNING, NodeProgressed(0, "fetching the snapshot")),
+        (TO_RUNNING, NodeStarted(0)),
+        ((*TO_RUNNING, NodeExited(0)), NodeExited(0, BOOM)),
+        ((*TO_RUNNING, NodeExited(0), NodeFinished(0)), NodeFinished(0)),
+        ((*TO_RUNNING, NodeExited(0), NodeFinished(0)), NodeExited(0)),
+        ((*TO_RUNNING, NodeExited(0), NodeFinished(0)), NodeLost(0, GONE)),
+        ((*TO_RUNNING, NodeExited(0), NodeFinished(0)), RunCancelRequested()),
+        ((*TO_RUNNING, RunCancelRequested("ada")), RunCancelRequested("bob")),
+        ((*TO_RUNNING, RunCancelRequested("ada")), RunFailed(BOOM)),
+        ((*TO_RUNNING, WarningAdded("slow disk")), WarningAdded("slow disk")),
     ],
 )
 def test_what_is_known_already_changes_nothing(events: tuple[Event, ...], repeated: Event) -> None:
@@ -158,17 +158,26 @@ def test_what_is_known_already_changes_nothing(events: tuple[Event, ...], repeat
 
 
 @pytest.mark.parametrize(
-    "event", [joined(), Prepares(0, "x"), Started(0), Fails(BOOM), Completes(), Locked("d"), Admitted()]
+    "event",
+    [
+        joined(),
+        NodeProgressed(0, "x"),
+        NodeStarted(0),
+        RunFailed(BOOM),
+        RunCompleted(),
+        EnvironmentLocked("d"),
+        RunAdmitted(),
+    ],
 )
 def test_an_ended_run_takes_no_more(event: Event) -> None:
-    record = after(accepted(), *TO_RUNNING, Exited(0, BOOM), Done(0))
+    record = after(accepted(), *TO_RUNNING, NodeExited(0, BOOM), NodeFinished(0))
     with pytest.raises(InvalidTransition, match=r"exp_1_ab has ended \(Failed\) and takes no") as caught:
         apply(record, event, 99.0)
     assert caught.value.hint == "see what happened to it with: footplate runs show exp_1_ab"
 
 
 @pytest.mark.parametrize("node", [-1, 1, 7])
-@pytest.mark.parametrize("kind", [joined, Started, Done, Exited])
+@pytest.mark.parametrize("kind", [joined, NodeStarted, NodeFinished, NodeExited])
 def test_a_node_that_the_run_has_not_is_refused(kind: type, node: int) -> None:
     with pytest.raises(InvalidTransition, match=f"has 1 node and takes no .* of node {node}"):
         apply(after(accepted(), *TO_NODES), kind(node), 99.0)
@@ -176,25 +185,25 @@ def test_a_node_that_the_run_has_not_is_refused(kind: type, node: int) -> None:
 
 def test_a_job_cannot_be_completed_from_outside() -> None:
     with pytest.raises(InvalidTransition, match="managed by Footplate"):
-        apply(after(accepted(), *TO_RUNNING), Completes(), 99.0)
+        apply(after(accepted(), *TO_RUNNING), RunCompleted(), 99.0)
 
 
 class TestInteractive:
     def test_runs_at_once_and_is_completed_by_its_client(self) -> None:
-        record = after(accepted(kind="interactive"), Submitted("ada"))
+        record = after(accepted(kind="interactive"), RunSubmitted("ada"))
         assert (status(record), record.started) == ("Running", 10.0)
-        ended, effects = apply(record, Completes(), 20.0)
-        assert (status(ended), ended.ended, effects) == ("Completed", 20.0, (Conclude(),))
-        assert apply(ended, Completes(), 21.0) == (ended, ())
+        ended, effects = apply(record, RunCompleted(), 20.0)
+        assert (status(ended), ended.ended, effects) == ("Completed", 20.0, (ForgetNodes(),))
+        assert apply(ended, RunCompleted(), 21.0) == (ended, ())
 
     def test_fails_by_its_own_word(self) -> None:
-        record = after(accepted(kind="interactive"), Submitted(), Fails(BOOM))
+        record = after(accepted(kind="interactive"), RunSubmitted(), RunFailed(BOOM))
         assert status(record) == "Failed"
         with pytest.raises(InvalidTransition):
-            apply(record, Completes(), 30.0)
+            apply(record, RunCompleted(), 30.0)
 
     def test_holds_no_nodes_and_needs_nothing_after_a_restart(self) -> None:
-        record = after(accepted(kind="interactive"), Submitted())
+        record = after(accepted(kind="interactive"), RunSubmitted())
         assert not holds_nodes(record)
         assert resume(record) == ()
 
@@ -204,57 +213,57 @@ class TestSeveralNodes:
         return after(accepted(nodes=2), *TO_NODES, joined(0), joined(1), *events)
 
     def test_runs_when_the_last_node_has_started(self) -> None:
-        one = self.gang(Started(1))
+        one = self.gang(NodeStarted(1))
         assert (status(one), one.started) == ("Preparing", None)
-        both = self.gang(Started(1), Started(0))
+        both = self.gang(NodeStarted(1), NodeStarted(0))
         assert (status(both), both.started) == ("Running", 17.0)
 
     def test_runs_although_one_node_was_faster_than_the_other_could_start(self) -> None:
-        record = self.gang(Started(0), Exited(0), Started(1))
+        record = self.gang(NodeStarted(0), NodeExited(0), NodeStarted(1))
         assert (status(record), record.started) == ("Running", 18.0)
 
     def test_first_failure_decides_and_stops_the_others(self) -> None:
-        record, effects = apply(self.gang(Started(0), Started(1)), Exited(1, BOOM), 50.0)
+        record, effects = apply(self.gang(NodeStarted(0), NodeStarted(1)), NodeExited(1, BOOM), 50.0)
         assert effects == (StopNodes((0,)),)
-        record = after(record, Exited(0, Cause("killed", "killed by SIGTERM")), Done(0), Done(1))
+        record = after(record, NodeExited(0, Cause("killed", "killed by SIGTERM")), NodeFinished(0), NodeFinished(1))
         assert record.outcome == Outcome("failed", BOOM)
 
     def test_completes_when_the_last_node_is_done(self) -> None:
-        record = self.gang(Started(0), Started(1), Exited(0), Done(0))
+        record = self.gang(NodeStarted(0), NodeStarted(1), NodeExited(0), NodeFinished(0))
         assert status(record) == "Running"
-        record = after(record, Exited(1))
+        record = after(record, NodeExited(1))
         assert status(record) == "Finalizing"
-        assert status(after(record, Done(1))) == "Completed"
+        assert status(after(record, NodeFinished(1))) == "Completed"
 
     def test_a_node_that_only_ships_is_not_stopped(self) -> None:
-        record = self.gang(Started(0), Started(1), Exited(0))
-        assert apply(record, CancelAsked(), 50.0)[1] == (StopNodes((1,)),)
+        record = self.gang(NodeStarted(0), NodeStarted(1), NodeExited(0))
+        assert apply(record, RunCancelRequested(), 50.0)[1] == (StopNodes((1,)),)
 
     def test_a_lost_node_stops_the_rest(self) -> None:
-        record, effects = apply(self.gang(Started(0), Started(1)), Lost(0, GONE), 50.0)
+        record, effects = apply(self.gang(NodeStarted(0), NodeStarted(1)), NodeLost(0, GONE), 50.0)
         assert effects == (StopNodes((1,)),)
-        assert status(after(record, Exited(1), Done(1))) == "Failed"
+        assert status(after(record, NodeExited(1), NodeFinished(1))) == "Failed"
 
     def test_nobody_starts_before_all_are_prepared_and_says_for_whom_it_waits(self) -> None:
-        record = self.gang(Prepared(1, (7,)))
+        record = self.gang(NodePrepared(1, (7,)))
         assert not is_ready(record)
         assert record.nodes[1].message == "ready, waits for node 0"
-        record = after(record, Prepared(0))
+        record = after(record, NodePrepared(0))
         assert is_ready(record)
         assert [(n.message, n.ports) for n in record.nodes] == [(None, ()), (None, (7,))]
-        assert status(after(record, Started(0), Started(1))) == "Running"
+        assert status(after(record, NodeStarted(0), NodeStarted(1))) == "Running"
 
     def test_what_was_said_of_gpus_that_are_waited_for_holds_until_they_are_there(self) -> None:
         device = {"index": 0, "uuid": "GPU-0", "name": "Fake", "memory": 1}
         there = replace(joined(0), info={gpus.INFO: [device]})
-        record = after(accepted(), *TO_NODES, there, Prepares(0, "waits for 1 GPU of host0"), Prepared(0))
+        record = after(accepted(), *TO_NODES, there, NodeProgressed(0, "waits for 1 GPU of host0"), NodePrepared(0))
         assert record.nodes[0].message == "waits for 1 GPU of host0"
-        assert after(record, Equipped((("GPU-0",),))).nodes[0].message is None
+        assert after(record, GpusAssigned((("GPU-0",),))).nodes[0].message is None
 
     def test_an_agent_that_was_started_again_holds_other_ports_as_long_as_nobody_knows_the_old_ones(self) -> None:
-        record = self.gang(Prepared(0, (7,)), Prepared(0, (8,)))
+        record = self.gang(NodePrepared(0, (7,)), NodePrepared(0, (8,)))
         assert record.nodes[0].ports == (8,)
-        record = after(record, Prepared(1), Prepared(0, (9,)))
+        record = after(record, NodePrepared(1), NodePrepared(0, (9,)))
         assert record.nodes[0].ports == (8,)
 
     def test_one_plain_process_waits_for_nobody(self) -> None:
@@ -263,27 +272,31 @@ class TestSeveralNodes:
     def test_the_rank_that_failed_first_is_the_cause_whoever_speaks_first(self) -> None:
         fast = Cause("exit_code", "b", node=1, rank=1, time=8.0)
         first = Cause("exit_code", "a", node=0, rank=0, time=7.5)
-        record = self.gang(Started(0), Started(1), Exited(1, fast), Exited(0, first))
+        record = self.gang(NodeStarted(0), NodeStarted(1), NodeExited(1, fast), NodeExited(0, first))
         assert record.outcome == Outcome("failed", first)
         later = Cause("exit_code", "c", node=0, rank=0, time=9.0)
-        assert self.gang(Started(0), Started(1), Exited(1, fast), Exited(0, later)).outcome == Outcome("failed", fast)
+        assert self.gang(NodeStarted(0), NodeStarted(1), NodeExited(1, fast), NodeExited(0, later)).outcome == Outcome(
+            "failed", fast
+        )
 
     def test_the_others_are_stopped_before_the_node_of_a_failed_rank_has_ended_its_own(self) -> None:
         failed = Cause("exit_code", "b", node=1, rank=1, time=8.0)
-        record, effects = apply(self.gang(Started(0), Started(1)), RankFailed(1, failed), 50.0)
+        record, effects = apply(self.gang(NodeStarted(0), NodeStarted(1)), RankFailed(1, failed), 50.0)
         assert (record.outcome, effects) == (Outcome("failed", failed), (StopNodes((0, 1)),))
         assert apply(record, RankFailed(1, failed), 51.0) == (record, ())
-        assert apply(record, Exited(1, failed), 52.0)[1] == ()
+        assert apply(record, NodeExited(1, failed), 52.0)[1] == ()
 
     def test_a_rank_explains_more_than_mpirun(self) -> None:
         mpirun = Cause("mpi_failed", "mpirun ended with exit code 3", node=0)
         rank = Cause("exit_code", "rank 1", node=1, rank=1, time=99.0)
-        record = self.gang(Started(0), Started(1), Exited(0, mpirun), Exited(1, rank))
+        record = self.gang(NodeStarted(0), NodeStarted(1), NodeExited(0, mpirun), NodeExited(1, rank))
         assert record.outcome == Outcome("failed", rank)
 
     def test_a_canceled_run_stays_canceled(self) -> None:
         failed = Cause("exit_code", "b", node=1, rank=1, time=0.0)
-        record = self.gang(Started(0), Started(1), CancelAsked(), Exited(1, failed), Vanished(0, GONE))
+        record = self.gang(
+            NodeStarted(0), NodeStarted(1), RunCancelRequested(), NodeExited(1, failed), NodeVanished(0, GONE)
+        )
         assert record.outcome is not None
         assert record.outcome.kind == "canceled"
 
@@ -292,32 +305,32 @@ class TestVanishedNodes:
     FELT = Cause("user_exception", "connection reset", node=1, rank=1, time=14.0)
 
     def gang(self, *events: Event, nodes: int = 2) -> RunRecord:
-        ready = [event for node in range(nodes) for event in (joined(node), Prepared(node), Started(node))]
+        ready = [event for node in range(nodes) for event in (joined(node), NodePrepared(node), NodeStarted(node))]
         return after(accepted(nodes=nodes), *TO_NODES, *ready, *events)
 
     def test_stops_all_and_waits_for_whoever_cleans_up(self) -> None:
-        record, effects = apply(self.gang(), Vanished(0, GONE), 50.0)
+        record, effects = apply(self.gang(), NodeVanished(0, GONE), 50.0)
         assert (record.outcome, effects) == (Outcome("failed", GONE), (StopNodes((0, 1)),))
         assert status(record) == "Running"
-        assert status(after(record, Exited(0), Exited(1), Done(0), Done(1))) == "Failed"
+        assert status(after(record, NodeExited(0), NodeExited(1), NodeFinished(0), NodeFinished(1))) == "Failed"
 
     def test_is_the_cause_of_failures_elsewhere(self) -> None:
-        assert self.gang(Exited(1, self.FELT), Vanished(0, GONE)).outcome == Outcome("failed", GONE)
+        assert self.gang(NodeExited(1, self.FELT), NodeVanished(0, GONE)).outcome == Outcome("failed", GONE)
 
     def test_repeated_changes_nothing_whatever_its_cause_names(self) -> None:
-        told = Vanished(0, replace(GONE, rank=0))
+        told = NodeVanished(0, replace(GONE, rank=0))
         record = self.gang(told)
         assert apply(record, told, 51.0) == (record, ())
 
     def test_much_later_it_is_not(self) -> None:
-        record, _ = apply(self.gang(Exited(1, self.FELT)), Vanished(0, GONE), 200.0)
+        record, _ = apply(self.gang(NodeExited(1, self.FELT)), NodeVanished(0, GONE), 200.0)
         assert record.outcome == Outcome("failed", self.FELT)
 
     def test_a_run_of_one_node_only_gets_another_agent(self) -> None:
-        assert self.gang(Vanished(0, GONE), nodes=1).outcome is None
+        assert self.gang(NodeVanished(0, GONE), nodes=1).outcome is None
 
     def test_a_node_that_ships_is_not_missed_yet(self) -> None:
-        assert self.gang(Exited(0), Vanished(0, GONE)).outcome is None
+        assert self.gang(NodeExited(0), NodeVanished(0, GONE)).outcome is None
 
 
 class TestFailuresOfSeveralNodes:
@@ -326,42 +339,42 @@ class TestFailuresOfSeveralNodes:
 
     @pytest.mark.parametrize("causes", [(LOST_ANOTHER, RAISED), (RAISED, LOST_ANOTHER)], ids=["after", "before"])
     def test_who_blames_another_is_not_the_cause_whoever_speaks_first(self, causes: tuple[Cause, Cause]) -> None:
-        ready = [event for node in (0, 1) for event in (joined(node), Prepared(node), Started(node))]
+        ready = [event for node in (0, 1) for event in (joined(node), NodePrepared(node), NodeStarted(node))]
         told = [RankFailed(cause.node or 0, cause) for cause in causes]
-        record = after(accepted(nodes=2), *TO_NODES, *ready, *told, *(Exited(c.node or 0, c) for c in causes))
+        record = after(accepted(nodes=2), *TO_NODES, *ready, *told, *(NodeExited(c.node or 0, c) for c in causes))
         assert record.outcome == Outcome("failed", self.RAISED)
 
 
 class TestAttendants:
     def gang(self, *events: Event) -> RunRecord:
-        ready = [event for node in (0, 1) for event in (joined(node), Prepared(node), Started(node))]
+        ready = [event for node in (0, 1) for event in (joined(node), NodePrepared(node), NodeStarted(node))]
         return after(accepted(nodes=2), *TO_NODES, *ready, *events)
 
     def test_are_stopped_when_all_others_are_done(self) -> None:
-        record = self.gang(Attends(0))
+        record = self.gang(NodeWorkersFinished(0))
         assert (status(record), record.outcome) == ("Running", None)
-        record, effects = apply(record, Exited(1), 50.0)
+        record, effects = apply(record, NodeExited(1), 50.0)
         assert (record.outcome, effects) == (Outcome("completed"), (StopNodes((0,)),))
-        record = after(record, Exited(0))
+        record = after(record, NodeExited(0))
         assert status(record) == "Finalizing"
-        assert status(after(record, Done(0), Done(1))) == "Completed"
+        assert status(after(record, NodeFinished(0), NodeFinished(1))) == "Completed"
 
     def test_a_worker_that_fails_is_a_failure(self) -> None:
-        assert self.gang(Attends(0), Exited(1, BOOM)).outcome == Outcome("failed", BOOM)
+        assert self.gang(NodeWorkersFinished(0), NodeExited(1, BOOM)).outcome == Outcome("failed", BOOM)
 
 
 @pytest.mark.parametrize(
     ("events", "effects"),
     [
-        ((), (ResolveLock(),)),
-        (TO_QUEUE[:1], (ResolveLock(),)),
-        (TO_QUEUE, (Schedule(),)),
-        ((*TO_QUEUE, Admitted()), (Launch(),)),
+        ((), (ResolveEnvironment(),)),
+        (TO_QUEUE[:1], (ResolveEnvironment(),)),
+        (TO_QUEUE, (ScheduleQueue(),)),
+        ((*TO_QUEUE, RunAdmitted()), (LaunchNodes(),)),
         (TO_NODES, ()),
         (TO_RUNNING, ()),
-        ((*TO_RUNNING, CancelAsked()), (StopNodes((0,)),)),
-        ((*TO_QUEUE, Admitted(), CancelAsked()), (Launch(),)),
-        ((*TO_RUNNING, Exited(0), Done(0)), ()),
+        ((*TO_RUNNING, RunCancelRequested()), (StopNodes((0,)),)),
+        ((*TO_QUEUE, RunAdmitted(), RunCancelRequested()), (LaunchNodes(),)),
+        ((*TO_RUNNING, NodeExited(0), NodeFinished(0)), ()),
     ],
 )
 def test_a_restarted_server_resumes_with(events: tuple[Event, ...], effects: tuple[object, ...]) -> None:
@@ -369,9 +382,9 @@ def test_a_restarted_server_resumes_with(events: tuple[Event, ...], effects: tup
 
 
 def test_the_record_keeps_what_events_say() -> None:
-    record = after(accepted(), *TO_QUEUE, Waits("1 of 1 node of 'c' is busy", 2))
+    record = after(accepted(), *TO_QUEUE, WaitReasonChanged("1 of 1 node of 'c' is busy", 2))
     assert record.waiting == Waiting("1 of 1 node of 'c' is busy", 2)
-    record = after(record, Admitted(), Launched("h1"), joined(), Prepares(0, "building the environment"))
+    record = after(record, RunAdmitted(), NodesLaunched("h1"), joined(), NodeProgressed(0, "building the environment"))
     node = record.nodes[0]
     assert (record.waiting, record.lock, record.handle) == (None, "d1g3st", "h1")
     assert (node.host, node.address, node.message, node.info) == (
@@ -380,47 +393,53 @@ def test_the_record_keeps_what_events_say() -> None:
         "building the environment",
         {"cpus": 2},
     )
-    assert after(record, Started(0)).nodes[0].message is None
+    assert after(record, NodeStarted(0)).nodes[0].message is None
 
 
 def test_warnings_come_from_the_lock_and_from_events_also_after_the_end() -> None:
-    record = after(accepted(), Submitted(), Locked("d", ("numpy was not pinned",)), CancelAsked(), Warned("late"))
+    record = after(
+        accepted(),
+        RunSubmitted(),
+        EnvironmentLocked("d", ("numpy was not pinned",)),
+        RunCancelRequested(),
+        WarningAdded("late"),
+    )
     assert record.warnings == ("numpy was not pinned", "late")
 
 
 def test_a_cancel_says_who_and_why() -> None:
-    record = after(accepted(), *TO_QUEUE, CancelAsked("ada", "wrong data"))
+    record = after(accepted(), *TO_QUEUE, RunCancelRequested("ada", "wrong data"))
     assert record.outcome == Outcome("canceled", Cause("canceled", "canceled by ada: wrong data"))
 
 
 def test_nodes_are_held_from_admission_to_the_end() -> None:
     held = [holds_nodes(after(accepted(), *TO_RUNNING[:n])) for n in range(len(TO_RUNNING) + 1)]
     assert held == [False] * 3 + [True] * (len(TO_RUNNING) - 2)
-    assert holds_nodes(after(accepted(), *TO_RUNNING, Exited(0)))
-    assert not holds_nodes(after(accepted(), *TO_RUNNING, Exited(0), Done(0)))
+    assert holds_nodes(after(accepted(), *TO_RUNNING, NodeExited(0)))
+    assert not holds_nodes(after(accepted(), *TO_RUNNING, NodeExited(0), NodeFinished(0)))
 
 
 @pytest.mark.parametrize(
     ("event", "sentence"),
     [
-        (Submitted("ada"), "submitted by ada"),
-        (Submitted(), "submitted"),
-        (Locked("0123456789abcdef"), "environment resolved (0123456789ab)"),
-        (Waits("1 of 1 node is busy", 2), "waits in position 2: 1 of 1 node is busy"),
-        (Admitted(), "got its nodes"),
-        (Launched("h"), "the engine started its agents"),
+        (RunSubmitted("ada"), "submitted by ada"),
+        (RunSubmitted(), "submitted"),
+        (EnvironmentLocked("0123456789abcdef"), "environment resolved (0123456789ab)"),
+        (WaitReasonChanged("1 of 1 node is busy", 2), "waits in position 2: 1 of 1 node is busy"),
+        (RunAdmitted(), "got its nodes"),
+        (NodesLaunched("h"), "the engine started its agents"),
         (joined(1), "node 1: agent on host1 reported"),
-        (Prepares(0, "fetching"), "node 0: fetching"),
-        (Started(3), "node 3: the script runs"),
-        (Exited(0), "node 0: all processes ended well"),
-        (Exited(0, BOOM), "node 0: the script ended with exit code 3"),
-        (Done(0), "node 0: everything is stored"),
-        (Lost(2, GONE), "node 2: node 0 is gone"),
-        (Fails(BOOM), "the script ended with exit code 3"),
-        (CancelAsked("ada", "enough"), "cancel asked by ada: enough"),
-        (CancelAsked(), "cancel asked by the user"),
-        (Completes(), "completed by its client"),
-        (Warned("slow"), "warning: slow"),
+        (NodeProgressed(0, "fetching"), "node 0: fetching"),
+        (NodeStarted(3), "node 3: the script runs"),
+        (NodeExited(0), "node 0: all processes ended well"),
+        (NodeExited(0, BOOM), "node 0: the script ended with exit code 3"),
+        (NodeFinished(0), "node 0: everything is stored"),
+        (NodeLost(2, GONE), "node 2: node 0 is gone"),
+        (RunFailed(BOOM), "the script ended with exit code 3"),
+        (RunCancelRequested("ada", "enough"), "cancel asked by ada: enough"),
+        (RunCancelRequested(), "cancel asked by the user"),
+        (RunCompleted(), "completed by its client"),
+        (WarningAdded("slow"), "warning: slow"),
     ],
 )
 def test_story(event: Event, sentence: str) -> None:
@@ -435,30 +454,37 @@ def test_apply_leaves_the_record_it_was_given_as_it_was() -> None:
 
 
 def ended(record: RunRecord, cause: Cause | None) -> RunRecord:
-    return after(record, *TO_RUNNING, Exited(0, cause), Done(0))
+    return after(record, *TO_RUNNING, NodeExited(0, cause), NodeFinished(0))
 
 
 def test_a_restart_begins_in_the_queue_and_keeps_id_lock_and_warnings() -> None:
-    failed = after(ended(accepted(), BOOM), Warned("old"))
-    again, effects = apply(failed, Restarted(2, "ada", "more memory"), 50.0)
+    failed = after(ended(accepted(), BOOM), WarningAdded("old"))
+    again, effects = apply(failed, RunRestarted(2, "ada", "more memory"), 50.0)
     assert (again.attempt, again.stage, again.lock, again.warnings) == (2, Stage.QUEUED, "d1g3st", ("old",))
     assert (again.nodes, again.handle, again.outcome, again.started, again.ended) == ((), None, None, None, None)
-    assert effects == (NextAttempt("h1"), Schedule())
-    assert status(after(again, Admitted(), Launched("h2"), joined(), Started(0), Exited(0), Done(0))) == "Completed"
+    assert effects == (BeginAttempt("h1"), ScheduleQueue())
+    assert (
+        status(
+            after(again, RunAdmitted(), NodesLaunched("h2"), joined(), NodeStarted(0), NodeExited(0), NodeFinished(0))
+        )
+        == "Completed"
+    )
 
 
 def test_asking_twice_for_an_attempt_starts_one() -> None:
-    again = after(ended(accepted(), BOOM), Restarted(2))
-    assert apply(again, Restarted(2), 60.0) == (again, ())
-    over = after(again, Admitted(), Launched("h2"), joined(), Started(0), Exited(0, BOOM), Done(0))
-    assert apply(over, Restarted(2), 60.0) == (over, ())
-    assert apply(over, Restarted(3), 60.0)[0].attempt == 3
+    again = after(ended(accepted(), BOOM), RunRestarted(2))
+    assert apply(again, RunRestarted(2), 60.0) == (again, ())
+    over = after(
+        again, RunAdmitted(), NodesLaunched("h2"), joined(), NodeStarted(0), NodeExited(0, BOOM), NodeFinished(0)
+    )
+    assert apply(over, RunRestarted(2), 60.0) == (over, ())
+    assert apply(over, RunRestarted(3), 60.0)[0].attempt == 3
 
 
 def test_a_run_that_failed_before_it_was_resolved_is_resolved_by_the_next_attempt() -> None:
-    failed = after(accepted(), Submitted(), Fails(BOOM))
-    again, effects = apply(failed, Restarted(2), 50.0)
-    assert (again.stage, effects) == (Stage.LOCKING, (NextAttempt(None), ResolveLock()))
+    failed = after(accepted(), RunSubmitted(), RunFailed(BOOM))
+    again, effects = apply(failed, RunRestarted(2), 50.0)
+    assert (again.stage, effects) == (Stage.LOCKING, (BeginAttempt(None), ResolveEnvironment()))
 
 
 @pytest.mark.parametrize(
@@ -466,29 +492,29 @@ def test_a_run_that_failed_before_it_was_resolved_is_resolved_by_the_next_attemp
     [
         (after(accepted(), *TO_RUNNING), "only a run that has ended"),
         (ended(accepted(), None), "has completed"),
-        (after(accepted(kind="interactive"), Submitted(), Fails(BOOM)), "interactive"),
+        (after(accepted(kind="interactive"), RunSubmitted(), RunFailed(BOOM)), "interactive"),
     ],
 )
 def test_what_cannot_be_restarted_says_why(record: RunRecord, words: str) -> None:
     with pytest.raises(InvalidTransition, match=words) as refused:
-        apply(record, Restarted(2), 50.0)
+        apply(record, RunRestarted(2), 50.0)
     assert refused.value.hint
 
 
 def test_attempts_cannot_be_skipped() -> None:
     with pytest.raises(InvalidTransition, match="is at attempt 1 and takes no attempt 3"):
-        apply(ended(accepted(), BOOM), Restarted(3), 50.0)
+        apply(ended(accepted(), BOOM), RunRestarted(3), 50.0)
 
 
 def test_a_lost_node_is_tried_again_as_often_as_the_spec_allows() -> None:
     record = accepted(nodes=2)
     record = replace(record, spec=replace(record.spec, max_attempts=2))
-    running = after(record, *TO_NODES, joined(0), joined(1), Started(0), Started(1))
-    stopping, effects = apply(running, Lost(1, replace(GONE, node=1)), 20.0)
+    running = after(record, *TO_NODES, joined(0), joined(1), NodeStarted(0), NodeStarted(1))
+    stopping, effects = apply(running, NodeLost(1, replace(GONE, node=1)), 20.0)
     assert effects == (StopNodes((0,)),)
-    again, effects = apply(after(stopping, Exited(0, BOOM)), Done(0), 21.0)
-    assert (again.attempt, again.stage, effects) == (2, Stage.QUEUED, (NextAttempt("h1"), Schedule()))
-    twice = after(again, Admitted(), Launched("h2"), joined(0), joined(1), Lost(0, GONE), Done(1))
+    again, effects = apply(after(stopping, NodeExited(0, BOOM)), NodeFinished(0), 21.0)
+    assert (again.attempt, again.stage, effects) == (2, Stage.QUEUED, (BeginAttempt("h1"), ScheduleQueue()))
+    twice = after(again, RunAdmitted(), NodesLaunched("h2"), joined(0), joined(1), NodeLost(0, GONE), NodeFinished(1))
     assert (twice.attempt, status(twice)) == (2, "Failed")
 
 
@@ -496,15 +522,19 @@ def test_a_node_of_several_whose_agent_died_is_tried_again_too() -> None:
     """Another agent has cleaned up there, and said that all is stored."""
     record = accepted(nodes=2)
     record = replace(record, spec=replace(record.spec, max_attempts=2))
-    ready = [event for node in (0, 1) for event in (joined(node), Prepared(node), Started(node))]
-    vanished = after(record, *TO_NODES, *ready, Vanished(1, replace(GONE, node=1)), Exited(0), Exited(1), Done(0))
-    again, effects = apply(vanished, Done(1), 21.0)
-    assert (again.attempt, again.stage, effects) == (2, Stage.QUEUED, (NextAttempt("h1"), Schedule()))
+    ready = [event for node in (0, 1) for event in (joined(node), NodePrepared(node), NodeStarted(node))]
+    vanished = after(
+        record, *TO_NODES, *ready, NodeVanished(1, replace(GONE, node=1)), NodeExited(0), NodeExited(1), NodeFinished(0)
+    )
+    again, effects = apply(vanished, NodeFinished(1), 21.0)
+    assert (again.attempt, again.stage, effects) == (2, Stage.QUEUED, (BeginAttempt("h1"), ScheduleQueue()))
 
 
 def test_a_script_that_fails_is_not_tried_again_by_itself() -> None:
     record = accepted()
     record = replace(record, spec=replace(record.spec, max_attempts=5))
     assert status(ended(record, BOOM)) == "Failed"
-    assert status(after(record, *TO_RUNNING, Fails(Cause("node_lost", "says the user")), Done(0))) == "Failed"
-    assert status(after(record, *TO_RUNNING, CancelAsked(), Exited(0, GONE), Done(0))) == "Canceled"
+    assert (
+        status(after(record, *TO_RUNNING, RunFailed(Cause("node_lost", "says the user")), NodeFinished(0))) == "Failed"
+    )
+    assert status(after(record, *TO_RUNNING, RunCancelRequested(), NodeExited(0, GONE), NodeFinished(0))) == "Canceled"

@@ -8,7 +8,7 @@ from hypothesis import event as note
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from footplate.domain import events, states
+from footplate.domain import events, run_status
 from footplate.domain import lifecycle as life
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Cause, NodeState, RunRecord, Stage
@@ -16,7 +16,7 @@ from footplate.domain.specs import Distribution, Program, RunSpec
 from footplate.errors import InvalidTransition
 
 STATUSES = {
-    "Starting", "Preparing", "Queued", "Provisioning", "Running", "Finalizing", "CancelRequested", *states.TERMINAL,
+    "Starting", "Preparing", "Queued", "Provisioning", "Running", "Finalizing", "CancelRequested", *run_status.TERMINAL,
 }  # fmt: skip
 OVER = (NodeState.DONE, NodeState.LOST)
 STAGES = list(Stage)
@@ -25,40 +25,41 @@ nodes = st.integers(0, 2)
 words = st.sampled_from(["a", "b"])
 causes = st.builds(
     Cause,
-    code=st.sampled_from(["a", states.MPI_FAILED, states.NODE_LOST]),
+    code=st.sampled_from(["a", run_status.MPI_FAILED, run_status.NODE_LOST]),
     message=words,
     node=st.none() | nodes,
     rank=st.none() | nodes,
     time=st.none() | st.floats(0, 9),
 )
 by_kind: dict[type, st.SearchStrategy[typing.Any]] = {
-    events.Submitted: st.builds(events.Submitted, by=words),
-    events.Locked: st.builds(events.Locked, lock=words),
-    events.Waits: st.builds(events.Waits, reason=words, position=st.integers(1, 2)),
-    events.Admitted: st.just(events.Admitted()),
-    events.Launched: st.builds(events.Launched, handle=words),
-    events.Joined: st.builds(events.Joined, node=nodes, host=words, address=words, info=st.just({})),
-    events.Prepares: st.builds(events.Prepares, node=nodes, message=words),
-    events.Prepared: st.builds(events.Prepared, node=nodes, ports=st.sampled_from([(), (1,), (2,)])),
-    events.Started: st.builds(events.Started, node=nodes),
-    events.Attends: st.builds(events.Attends, node=nodes),
+    events.RunSubmitted: st.builds(events.RunSubmitted, by=words),
+    events.EnvironmentLocked: st.builds(events.EnvironmentLocked, lock=words),
+    events.WaitReasonChanged: st.builds(events.WaitReasonChanged, reason=words, position=st.integers(1, 2)),
+    events.RunAdmitted: st.just(events.RunAdmitted()),
+    events.NodesLaunched: st.builds(events.NodesLaunched, handle=words),
+    events.NodeJoined: st.builds(events.NodeJoined, node=nodes, host=words, address=words, info=st.just({})),
+    events.NodeProgressed: st.builds(events.NodeProgressed, node=nodes, message=words),
+    events.NodePrepared: st.builds(events.NodePrepared, node=nodes, ports=st.sampled_from([(), (1,), (2,)])),
+    events.NodeStarted: st.builds(events.NodeStarted, node=nodes),
+    events.NodeWorkersFinished: st.builds(events.NodeWorkersFinished, node=nodes),
     events.RankFailed: st.builds(events.RankFailed, node=nodes, cause=causes),
-    events.Exited: st.builds(events.Exited, node=nodes, cause=st.none() | causes),
-    events.Done: st.builds(events.Done, node=nodes),
-    events.Lost: st.builds(events.Lost, node=nodes, cause=causes),
-    events.Vanished: st.builds(events.Vanished, node=nodes, cause=causes),
-    events.Fails: st.builds(events.Fails, cause=causes),
-    events.CancelAsked: st.builds(events.CancelAsked, by=words),
-    events.Completes: st.just(events.Completes()),
-    events.Equipped: st.builds(
-        events.Equipped, gpus=st.lists(st.sampled_from([(), ("a",), ("b", "c")]), min_size=1, max_size=3).map(tuple)
+    events.NodeExited: st.builds(events.NodeExited, node=nodes, cause=st.none() | causes),
+    events.NodeFinished: st.builds(events.NodeFinished, node=nodes),
+    events.NodeLost: st.builds(events.NodeLost, node=nodes, cause=causes),
+    events.NodeVanished: st.builds(events.NodeVanished, node=nodes, cause=causes),
+    events.RunFailed: st.builds(events.RunFailed, cause=causes),
+    events.RunCancelRequested: st.builds(events.RunCancelRequested, by=words),
+    events.RunCompleted: st.just(events.RunCompleted()),
+    events.GpusAssigned: st.builds(
+        events.GpusAssigned, gpus=st.lists(st.sampled_from([(), ("a",), ("b", "c")]), min_size=1, max_size=3).map(tuple)
     ),
-    events.Restarted: st.builds(events.Restarted, attempt=st.integers(1, 4)),
-    events.Warned: st.builds(events.Warned, message=words),
+    events.RunRestarted: st.builds(events.RunRestarted, attempt=st.integers(1, 4)),
+    events.WarningAdded: st.builds(events.WarningAdded, message=words),
 }
 # Early events are drawn often, so that most sequences come further than the queue.
 any_event = st.one_of(
-    *by_kind.values(), *[by_kind[k] for k in (events.Admitted, events.Joined, events.Started, events.Exited)]
+    *by_kind.values(),
+    *[by_kind[k] for k in (events.RunAdmitted, events.NodeJoined, events.NodeStarted, events.NodeExited)],
 )
 
 
@@ -71,7 +72,7 @@ def records(draw: st.DrawFn) -> RunRecord:
     )  # fmt: skip
     record = RunRecord("r", "w", spec, Stage.ACCEPTED, created=0.0)
     if draw(st.booleans()):
-        for step in (events.Submitted(), events.Locked("l"), events.Admitted()):
+        for step in (events.RunSubmitted(), events.EnvironmentLocked("l"), events.RunAdmitted()):
             record, _ = life.apply(record, step, 1.0)
     return record
 
@@ -85,7 +86,7 @@ def step(record: RunRecord, happened: events.Event, now: float) -> life.Decision
 
 def check(record: RunRecord) -> None:
     """What is true of every record at any time."""
-    assert states.status(record) in STATUSES
+    assert run_status.status(record) in STATUSES
     over = all(n.state in OVER for n in record.nodes)
     if record.stage is Stage.ENDED:
         assert record.outcome is not None
@@ -95,7 +96,7 @@ def check(record: RunRecord) -> None:
         assert not (over and record.outcome), "its nodes are over and its outcome is known, but it has not ended"
     assert (record.ended is not None) == (record.stage is Stage.ENDED)
     assert record.stage is not Stage.RUNNING or record.started is not None
-    assert (states.status(record) in states.TERMINAL) == (record.stage is Stage.ENDED)
+    assert (run_status.status(record) in run_status.TERMINAL) == (record.stage is Stage.ENDED)
     assert [n.index for n in record.nodes] == list(range(len(record.nodes)))
 
 
@@ -112,12 +113,12 @@ def check_changed_outcome(before: RunRecord, after: RunRecord, happened: events.
     known, cause = before.outcome.cause, after.outcome.cause
     assert known is not None
     assert cause is not None
-    if isinstance(happened, events.Vanished):
+    if isinstance(happened, events.NodeVanished):
         assert known.rank is not None
         assert known.node != happened.node
     else:
-        assert isinstance(happened, (events.Exited, events.RankFailed))
-        if cause.code == known.code == states.MPI_FAILED:
+        assert isinstance(happened, (events.NodeExited, events.RankFailed))
+        if cause.code == known.code == run_status.MPI_FAILED:
             assert cause.node == 0
             assert known.node != 0
         else:
@@ -131,14 +132,14 @@ def check_step(before: RunRecord, after: RunRecord, effects: tuple[events.Effect
         assert effects == ()
         return
     assert after.version == before.version + 1
-    assert (events.FreeGpus() in effects) == bool(held(before) - held(after))
+    assert (events.ReleaseGpus() in effects) == bool(held(before) - held(after))
     if after.attempt != before.attempt:
         check_next_attempt(before, after, effects)
         return
     if before.outcome is not None and after.outcome != before.outcome:
         check_changed_outcome(before, after, happened)
     assert STAGES.index(after.stage) >= STAGES.index(before.stage)
-    assert (events.Conclude() in effects) == (after.stage is Stage.ENDED and before.stage is not Stage.ENDED)
+    assert (events.ForgetNodes() in effects) == (after.stage is Stage.ENDED and before.stage is not Stage.ENDED)
     for was, now in zip(before.nodes, after.nodes, strict=False):
         assert was.state not in OVER or now.state is was.state
     for effect in effects:
@@ -158,9 +159,9 @@ def check_next_attempt(before: RunRecord, after: RunRecord, effects: tuple[event
     assert before.spec.kind == "job"
     assert (after.nodes, after.handle, after.outcome, after.started, after.ended) == ((), None, None, None, None)
     assert (after.lock, after.spec, after.created) == (before.lock, before.spec, before.created)
-    begin = events.ResolveLock() if before.lock is None else events.Schedule()
-    assert effects[:2] == (events.NextAttempt(before.handle), begin)
-    assert set(effects[2:]) <= {events.FreeGpus()}
+    begin = events.ResolveEnvironment() if before.lock is None else events.ScheduleQueue()
+    assert effects[:2] == (events.BeginAttempt(before.handle), begin)
+    assert set(effects[2:]) <= {events.ReleaseGpus()}
     if before.stage is Stage.ENDED:
         assert before.outcome is not None
         assert before.outcome.kind != "completed"
@@ -175,11 +176,11 @@ def check_resume(record: RunRecord) -> None:
     elif record.outcome is not None and record.handle is not None:
         assert effects == (events.StopNodes(tuple(n.index for n in record.nodes if n.state not in OVER)),)
     elif record.stage in (Stage.ACCEPTED, Stage.LOCKING):
-        assert effects == (events.ResolveLock(),)
+        assert effects == (events.ResolveEnvironment(),)
     elif record.stage is Stage.QUEUED:
-        assert effects == (events.Schedule(),)
+        assert effects == (events.ScheduleQueue(),)
     else:
-        assert effects == (() if record.handle else (events.Launch(),))
+        assert effects == (() if record.handle else (events.LaunchNodes(),))
 
 
 def test_every_event_is_drawn() -> None:
@@ -208,10 +209,15 @@ def test_every_run_can_come_to_its_end(record: RunRecord, happens: list[events.E
         record, _ = step(record, happened, 2.0)
     decided, attempt = record.outcome, record.attempt
     nodes = range(record.spec.distribution.node_count)
-    course: list[events.Event] = [events.Submitted(), events.Locked("l"), events.Admitted(), events.Launched("h")]
-    course += [event for node in nodes for event in (events.Joined(node, "h", "a", {}), events.Started(node))]
-    course += [event for node in nodes for event in (events.Exited(node), events.Done(node))]
-    for happened in [*course, events.Completes()] * record.spec.max_attempts:
+    course: list[events.Event] = [
+        events.RunSubmitted(),
+        events.EnvironmentLocked("l"),
+        events.RunAdmitted(),
+        events.NodesLaunched("h"),
+    ]
+    course += [event for node in nodes for event in (events.NodeJoined(node, "h", "a", {}), events.NodeStarted(node))]
+    course += [event for node in nodes for event in (events.NodeExited(node), events.NodeFinished(node))]
+    for happened in [*course, events.RunCompleted()] * record.spec.max_attempts:
         record, _ = step(record, happened, 3.0)
     assert record.stage is Stage.ENDED
     assert decided is None or record.outcome == decided or record.attempt > attempt

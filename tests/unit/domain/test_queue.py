@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from footplate.domain.queue import Holding, Line, Ticket, Wait, admit
+from footplate.domain.queue import Allocation, TargetQueue, Ticket, Wait, admit
 
 NOW = 1000.0
 
 
 def ask(
-    waiting: Sequence[Ticket], holding: Sequence[Holding], size: int, now: float = NOW, gpus: int = 0
+    waiting: Sequence[Ticket], holding: Sequence[Allocation], size: int, now: float = NOW, gpus: int = 0
 ) -> tuple[list[str], list[Wait]]:
     """The decision for the line of one target, `c`."""
-    return admit(waiting, holding, {"c": Line("c", size)}, now, gpus)
+    return admit(waiting, holding, {"c": TargetQueue("c", size)}, now, gpus)
 
 
-def held(nodes: int) -> list[Holding]:
+def held(nodes: int) -> list[Allocation]:
     """So many nodes are busy, and nobody knows for how long."""
-    return [Holding("old", "c", nodes)] if nodes else []
+    return [Allocation("old", "c", nodes)] if nodes else []
 
 
 def ticket(
@@ -83,7 +83,7 @@ def test_priority_comes_before_arrival() -> None:
 class TestBackfilling:
     """Four nodes; three are busy for another 100 seconds. The first in line needs all four."""
 
-    BUSY = (Holding("old", "c", 3, NOW + 100),)
+    BUSY = (Allocation("old", "c", 3, NOW + 100),)
     LARGE = ticket("large", 4, 1.0, 500.0)
 
     def ask(self, *others: Ticket) -> tuple[list[str], list[Wait]]:
@@ -106,25 +106,25 @@ class TestBackfilling:
         assert started == ["endless"]
 
     def test_nobody_starves_behind_runs_without_limits(self) -> None:
-        started, waits = ask([self.LARGE, ticket("endless", 1, 2.0)], [Holding("old", "c", 3)], 4)
+        started, waits = ask([self.LARGE, ticket("endless", 1, 2.0)], [Allocation("old", "c", 3)], 4)
         assert (started, waits[0].promised) == ([], None)
 
     def test_a_run_beyond_its_limit_is_expected_to_end_soon(self) -> None:
-        _, waits = ask([self.LARGE], [Holding("late", "c", 1, NOW - 50)], 4)
+        _, waits = ask([self.LARGE], [Allocation("late", "c", 1, NOW - 50)], 4)
         assert waits[0].promised == NOW + 10
-        _, waits = ask([self.LARGE], [Holding("hangs", "c", 1, NOW - 500)], 4)
+        _, waits = ask([self.LARGE], [Allocation("hangs", "c", 1, NOW - 500)], 4)
         assert waits[0].promised == NOW + 60
 
 
 class TestGpus:
-    LINES: ClassVar = {"c": Line("c", 4), "d": Line("d", 4)}
+    LINES: ClassVar = {"c": TargetQueue("c", 4), "d": TargetQueue("d", 4)}
 
-    def ask(self, waiting: list[Ticket], holding: list[Holding], gpus: int) -> tuple[list[str], list[Wait]]:
+    def ask(self, waiting: list[Ticket], holding: list[Allocation], gpus: int) -> tuple[list[str], list[Wait]]:
         return admit(waiting, holding, self.LINES, NOW, gpus)
 
     def test_who_waits_for_one_has_no_node_and_holds_up_nobody_who_needs_none(self) -> None:
         started, waits = self.ask(
-            [ticket("wants", arrived=1.0, gpus=1), ticket("plain", arrived=2.0)], [Holding("has", "c", 1, gpus=1)], 1
+            [ticket("wants", arrived=1.0, gpus=1), ticket("plain", arrived=2.0)], [Allocation("has", "c", 1, gpus=1)], 1
         )
         assert started == ["plain"]
         assert waits == [Wait("wants", 1, "it needs 1 GPU and the only one is used by has")]
@@ -132,7 +132,7 @@ class TestGpus:
     def test_lines_share_them_and_the_first_to_come_is_served_first(self) -> None:
         started, waits = self.ask(
             [ticket("small", arrived=2.0, gpus=1), ticket("large", arrived=1.0, gpus=2, line="d")],
-            [Holding("has", "c", 1, gpus=1)],
+            [Allocation("has", "c", 1, gpus=1)],
             2,
         )
         assert started == []
@@ -141,25 +141,29 @@ class TestGpus:
         assert waits[1].reason == "it could delay large, before it in the line: a time limit may let it go first"
 
     def test_a_line_that_yields_comes_after_the_others(self) -> None:
-        lines = {"c": Line("c", 4, yields=True), "d": Line("d", 4)}
+        lines = {"c": TargetQueue("c", 4, yields=True), "d": TargetQueue("d", 4)}
         waiting = [ticket("cheap", arrived=1.0, gpus=1), ticket("dear", arrived=2.0, gpus=1, line="d")]
         assert admit(waiting, [], lines, NOW, 1)[0] == ["dear"]
 
     def test_nodes_and_gpus_may_both_be_missing(self) -> None:
-        busy = [Holding("has", "c", 2, gpus=2), Holding("too", "c", 1, gpus=1), Holding("more", "c", 1, gpus=1)]
+        busy = [
+            Allocation("has", "c", 2, gpus=2),
+            Allocation("too", "c", 1, gpus=1),
+            Allocation("more", "c", 1, gpus=1),
+        ]
         _, waits = self.ask([ticket("wants", gpus=2)], busy, 4)
         assert waits[0].reason == (
             "4 of 4 nodes of 'c' are busy, it needs 2 GPUs and 4 of 4 are used by has, too and 1 more"
         )
 
     def test_more_than_there_are_is_not_for_the_queue_to_refuse(self) -> None:
-        assert self.ask([ticket("greedy", gpus=3)], [Holding("has", "c", 1, gpus=2)], 2)[0] == ["greedy"]
+        assert self.ask([ticket("greedy", gpus=3)], [Allocation("has", "c", 1, gpus=2)], 2)[0] == ["greedy"]
 
 
 def test_a_line_of_thousands_is_looked_at_in_no_time() -> None:
     waiting = [ticket(f"r{i:05}", 1 + i % 7, float(i), 60.0 * (1 + i % 50)) for i in range(5000)]
     began = time.process_time()
-    started, waits = ask(waiting, [Holding("old", "c", 8, NOW + 5000)], 64)
+    started, waits = ask(waiting, [Allocation("old", "c", 8, NOW + 5000)], 64)
     assert time.process_time() - began < 1.0
     assert len(started) + len(waits) == 5000
 
@@ -180,15 +184,15 @@ def made(wanted: list[Wish]) -> list[Ticket]:
     ]
 
 
-def busy_with(running: list[Use]) -> list[Holding]:
+def busy_with(running: list[Use]) -> list[Allocation]:
     return [
-        Holding(f"h{i}", at, n, None if ends is None else NOW + ends, gpus)
+        Allocation(f"h{i}", at, n, None if ends is None else NOW + ends, gpus)
         for i, (n, ends, gpus, at) in enumerate(running)
     ]
 
 
-def both(size: int) -> dict[str, Line]:
-    return {"c": Line("c", size), "d": Line("d", 4)}
+def both(size: int) -> dict[str, TargetQueue]:
+    return {"c": TargetQueue("c", size), "d": TargetQueue("d", 4)}
 
 
 def in_order(waiting: Sequence[Ticket]) -> list[Ticket]:
@@ -275,7 +279,8 @@ def test_the_first_in_line_starts_when_it_was_told_whatever_comes_later(
         waiting += [t for t in arrivals if t.arrived == now]
         running = {run: each for run, each in running.items() if each[2] > now}
         holding = [
-            Holding(run, t.line, t.nodes, began + (t.seconds or 0.0), t.gpus) for run, (t, began, _) in running.items()
+            Allocation(run, t.line, t.nodes, began + (t.seconds or 0.0), t.gpus)
+            for run, (t, began, _) in running.items()
         ]
         started, waits = admit(waiting, holding, both(4), now, 3)
         for t in [t for t in waiting if t.run in started]:

@@ -18,8 +18,8 @@ from footplate.engines.base import AgentJob, Observation
 from footplate.engines.local import LocalEngine, agent_argv
 from footplate.engines.nursery import Nursery
 from footplate.errors import InvalidInput
-from footplate.node import tree
-from footplate.node.workdir import NodeFolder
+from footplate.node import process_tree
+from footplate.node.node_directory import NodeFolder
 
 
 def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
@@ -73,7 +73,7 @@ def handle(home: Path, pid: int, identity: str) -> str:
 
 
 def test_a_pid_that_was_used_again_is_not_the_agent(home: Path) -> None:
-    known = tree.identity(os.getpid())
+    known = process_tree.identity(os.getpid())
     assert known is not None
     engine = LocalEngine()
     ours, other = handle(home, os.getpid(), known), handle(home, os.getpid(), "1" + known)
@@ -117,7 +117,7 @@ def test_agents_outlive_the_nursery_and_leave_no_zombie(home: Path) -> None:
     engine = LocalEngine([sys.executable, "-c", SLEEPER])
     known = engine.submit(engine.prepare(job(home)))
     agent = json.loads(known)["agents"][0]["pid"]
-    process = tree.look(agent)
+    process = process_tree.look(agent)
     assert process is not None
     os.kill(process.parent, signal.SIGKILL)
     second = engine.submit(engine.prepare(job(home, "run_2")))
@@ -126,7 +126,7 @@ def test_agents_outlive_the_nursery_and_leave_no_zombie(home: Path) -> None:
         engine.cancel(each, 10.0)
         until(lambda h=each: engine.poll([h])[h].state == "exited")
     last = json.loads(second)["agents"][0]["pid"]
-    until(lambda: tree.look(last) is None)
+    until(lambda: process_tree.look(last) is None)
 
 
 def test_the_nursery_goes_when_the_engine_goes(home: Path) -> None:
@@ -140,12 +140,12 @@ def test_the_nursery_goes_when_the_engine_goes(home: Path) -> None:
     assert child is not None
     mine = [
         p.pid
-        for p in tree.everyone().values()
-        if p.parent == os.getpid() and b"FOOTPLATE_AGENT=nursery" in tree.variables(p.pid)
+        for p in process_tree.everyone().values()
+        if p.parent == os.getpid() and b"FOOTPLATE_AGENT=nursery" in process_tree.variables(p.pid)
     ]
     assert mine
     nursery.close()
-    until(lambda: all(tree.look(pid) is None for pid in mine))
+    until(lambda: all(process_tree.look(pid) is None for pid in mine))
 
 
 def test_the_agent_itself_is_what_runs_by_default(home: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import bytecode, folders
+from footplate.environments import built_environments, bytecode
 from footplate.environments.base import Workshop
 from footplate.environments.bytecode import STORE
 from footplate.environments.venv import VenvBuilder
@@ -92,7 +92,7 @@ def test_what_no_environment_links_to_any_more_is_cleared_away(wheels: Path, tmp
     root, later = tmp_path / "e", time.time() + 60
     (stored,) = (root / STORE).glob("*/*")
     assert bytecode.clear(root, later) == 0 and stored.exists()  # linked
-    assert folders.remove(Path(python).parent.parent)
+    assert built_environments.remove(Path(python).parent.parent)
     assert bytecode.clear(root, time.time() - 60) == 0 and stored.exists()  # young
     assert bytecode.clear(root, later) > 0
     assert not stored.exists()

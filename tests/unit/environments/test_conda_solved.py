@@ -26,7 +26,7 @@ from footplate.environments import conda
 from footplate.environments.base import Interpreter, Workshop, make_lock
 from footplate.environments.conda import CondaBuilder
 from footplate.environments.conda.packages import clear
-from footplate.environments.logins import NONE, Logins, take_out
+from footplate.environments.url_credentials import NONE, Logins, take_out
 from footplate.errors import Broken, FootplateError, InvalidInput, Unavailable
 from footplate.testing.conda_channel import MINOR, PLACEHOLDER, PYTHON, Package, make_channel, module, python_package
 from footplate.testing.recipes import handmade

@@ -14,7 +14,7 @@ from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import curated
 from footplate.environments.base import Workshop
-from footplate.environments.curated import Curated, standing_in
+from footplate.environments.curated import Curated, substitutes
 from footplate.environments.recipes.horovod import RECIPE as HOROVOD
 from footplate.environments.requirements import name_of
 from footplate.errors import InvalidInput, NotFound
@@ -90,13 +90,13 @@ def test_a_name_that_says_nothing_is_not_found_and_near_ones_are_named() -> None
 
 
 def spec_of(entry: Curated, *more: str, python: str | None = None) -> EnvironmentSpec:
-    options = {standing_in.OPTION: entry.name}
+    options = {substitutes.OPTION: entry.name}
     wanted = (*entry.requirements, *more)
     return EnvironmentSpec(builder="venv", python=python or entry.python, requirements=wanted, options=options)
 
 
 def over_mpi(spec: EnvironmentSpec) -> EnvironmentSpec:
-    return replace(spec, options={**spec.options, standing_in.MPI: True})
+    return replace(spec, options={**spec.options, substitutes.MPI: True})
 
 
 def lock_of(spec: EnvironmentSpec, root: Path, **rules: str) -> Lock:
@@ -172,7 +172,7 @@ def test_a_clone_with_conda_packages_is_swapped_as_well(wheels: Path, tmp_path: 
     make_tested(wheels, "Footplate-Sklearn-1.7-CPU")
     entry = curated.get("AzureML-Scikit-learn-0.20.3")
     conda = {"channels": [], "dependencies": [f"python={entry.python}", "tiny=1.0"], "pip": list(entry.requirements)}
-    options = {standing_in.OPTION: entry.name, "conda": conda}
+    options = {substitutes.OPTION: entry.name, "conda": conda}
     lock = lock_of(EnvironmentSpec(builder="conda", python=entry.python, options=options), tmp_path)
     assert packages(lock)["scikit-learn"] == "1.7.2" and packages(lock)["tiny"] == "1.0"
 

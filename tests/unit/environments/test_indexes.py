@@ -12,7 +12,7 @@ import pytest
 from footplate import environments
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Workshop
-from footplate.environments.logins import take_out
+from footplate.environments.url_credentials import take_out
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import InvalidInput
 from footplate.testing import indexes

@@ -16,11 +16,11 @@ from footplate import __version__
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Say, Workshop
-from footplate.environments.folders import MARKER
+from footplate.environments.built_environments import MARKER
 from footplate.environments.pythons import Python, installed
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import Broken, InvalidInput
-from footplate.node.workdir import runtime_folder
+from footplate.node.node_directory import runtime_folder
 from footplate.testing.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -21,12 +21,12 @@ import pytest
 
 from footplate.content.blobs import BlobFolder
 from footplate.domain.codec import to_json
-from footplate.domain.launch import NodeOrders, Place, plan
+from footplate.domain.launch import NodeOrders, NodePlace, plan
 from footplate.domain.records import Lock
 from footplate.domain.specs import Distribution, Program, RunSpec
 from footplate.engines.local import agent_argv
-from footplate.node import tree
-from footplate.node.workdir import NodeFolder
+from footplate.node import process_tree
+from footplate.node.node_directory import NodeFolder
 
 RUN = "fake_1"
 
@@ -181,7 +181,7 @@ class Node:
     def give(self, program: Program, ranks: int = 1, **more: Any) -> None:
         """Write the orders for this program over the files in `source`."""
         kind = Distribution("torch", 1, ranks) if ranks > 1 else Distribution()
-        plans = plan(RunSpec("e", program=program, distribution=kind), [Place("127.0.0.1", (6105, 6106))])
+        plans = plan(RunSpec("e", program=program, distribution=kind), [NodePlace("127.0.0.1", (6105, 6106))])
         lock = more.pop("lock", Lock("d" * 64, "existing", {"interpreter": sys.executable}))
         snapshot = self.snapshot()
         orders = NodeOrders(
@@ -221,7 +221,7 @@ class Node:
         return self.server.cause()
 
     def members(self) -> list[int]:
-        return tree.members(NodeFolder(str(self.home), RUN, 0).marker())
+        return process_tree.members(NodeFolder(str(self.home), RUN, 0).marker())
 
     def log(self) -> str:
         path = self.folder / "agent.log"

@@ -19,8 +19,8 @@ import pytest
 from footplate.domain.launch import MpiOrders
 from footplate.domain.records import Lock
 from footplate.domain.specs import Program
-from footplate.job.slots import Decoder
-from footplate.node import tree
+from footplate.job.journal_format import Decoder
+from footplate.node import process_tree
 
 RUN = "fake_1"
 STD = "user_logs/std_log.txt"
@@ -99,7 +99,7 @@ def test_what_a_rank_finds_in_its_environment(node: Any) -> None:
     seen = json.loads(node.server.logs[STD])
     runtime = node.home / "runtime"
     assert seen["MINE"] == "1" and seen["OF_THE_MACHINE"] == "y" and seen["AZUREML_RUN_ID"] == RUN
-    assert "AZUREML_STALE" not in seen and "FOOTPLATE_SECRET" not in seen and tree.MACHINERY not in seen
+    assert "AZUREML_STALE" not in seen and "FOOTPLATE_SECRET" not in seen and process_tree.MACHINERY not in seen
     assert (seen["FOOTPLATE_RUN_ID"], seen["FOOTPLATE_NODE"], seen["FOOTPLATE_RANK"]) == (RUN, "0", "0")
     assert seen["FOOTPLATE_ENDPOINT"] == node.server.endpoint
     assert seen["PYTHONPATH"].startswith(str(runtime)) and seen["PYTHONPATH"].endswith(":/users/own")
@@ -378,7 +378,7 @@ def test_a_stop_leaves_no_process_and_keeps_the_outputs(node: Any, how: str) -> 
     assert agent.wait(30) == 0
     assert node.server.cause()["code"] == "canceled"
     assert node.content("outputs/early") == b"kept"
-    assert tree.identity(daemon) is None
+    assert process_tree.identity(daemon) is None
     assert node.members() == []
 
 
@@ -683,10 +683,10 @@ def test_who_is_told_to_stop_before_it_can_listen_hears_it_when_it_does(tmp_path
         "import os, signal, sys\n"
         "from footplate.node import agent\n"
         "from footplate.node.options import Options\n"
-        "from footplate.node.workdir import NodeFolder\n"
+        "from footplate.node.node_directory import NodeFolder\n"
         "signal.pthread_sigmask(signal.SIG_BLOCK, agent.SIGNALS)\n"
         "os.kill(os.getpid(), signal.SIGTERM)\n"
-        "options = Options(['--run', 'r', '--node', '0', '--endpoint', 'unix:///n'])\n"
+        "options = AgentOptions(['--run', 'r', '--node', '0', '--endpoint', 'unix:///n'])\n"
         "made = agent.Agent(options, NodeFolder('.', 'r', 0))\n"
         "made._listen_to_signals()\n"
         "print(made._why_stop)\n"

@@ -8,7 +8,7 @@ import pytest
 
 from footplate.environments.base import Container
 from footplate.node.containers import enclose, gpu_options, hidden_gpus
-from footplate.node.workdir import NodeFolder
+from footplate.node.node_directory import NodeFolder
 
 BOX = Container("podman", "/usr/bin/podman", "sha256:abc", "/opt/python", "4g", ("--cap-add", "X"), ("/prefix",))
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from footplate.domain.gpus import Gpu
-from footplate.node import gpus, tree
-from footplate.node.leases import Leases
+from footplate.node import gpus, process_tree
+from footplate.node.gpu_leases import Leases
 
 GIB = 1 << 30
 
@@ -111,7 +111,7 @@ def give_up(why: str) -> None:
 
 
 def lease(home: Path, run: str) -> Leases:
-    return Leases(str(home), tree.marker(run, 0, str(home / run)))
+    return Leases(str(home), process_tree.marker(run, 0, str(home / run)))
 
 
 def test_a_device_is_leased_once(tmp_path: Path) -> None:
@@ -128,9 +128,9 @@ def test_a_device_is_leased_once(tmp_path: Path) -> None:
 
 HOLDS = """
 import sys
-from footplate.node import tree
-from footplate.node.leases import Leases
-leases = Leases(sys.argv[1], tree.marker("lost", 0, sys.argv[1] + "/lost"))
+from footplate.node import process_tree
+from footplate.node.gpu_leases import Leases
+leases = Leases(sys.argv[1], process_tree.marker("lost", 0, sys.argv[1] + "/lost"))
 leases.take(["GPU-a"], print)
 print("held", flush=True)
 sys.stdin.read()
@@ -143,7 +143,7 @@ def test_after_the_death_of_an_agent_its_ranks_still_keep_others_off(tmp_path: P
     )
     assert agent.stdout is not None
     assert agent.stdout.readline() == b"held\n"
-    marker = tree.marker("lost", 0, f"{tmp_path}/lost")
+    marker = process_tree.marker("lost", 0, f"{tmp_path}/lost")
     rank = subprocess.Popen(["sleep", "60"], env={**os.environ, **marker})
     try:
         agent.kill()

@@ -2,22 +2,22 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.node import machine
-from footplate.node.options import Options
+from footplate.node import host_info
+from footplate.node.options import AgentOptions
 
 GIVEN = ["--run", "r", "--node", "1", "--endpoint", "unix:///s"]
 
 
 def test_all_of_it() -> None:
-    options = Options([*GIVEN, "--attempt", "2", "--home", "/h", "--lock", "3"])
+    options = AgentOptions([*GIVEN, "--attempt", "2", "--home", "/h", "--lock", "3"])
     assert (options.run, options.node, options.attempt, options.endpoint) == ("r", 1, 2, "unix:///s")
     assert (options.home, options.root, options.lock) == ("/h", "/h", 3)
 
 
 def test_a_node_without_the_server_s_home_has_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOOTPLATE_NODE_HOME", "/scratch")
-    assert Options(GIVEN).home is None
-    assert Options(GIVEN).root == "/scratch"
+    assert AgentOptions(GIVEN).home is None
+    assert AgentOptions(GIVEN).root == "/scratch"
 
 
 @pytest.mark.parametrize(
@@ -30,11 +30,11 @@ def test_a_node_without_the_server_s_home_has_a_folder_of_its_own(monkeypatch: p
 )
 def test_what_is_wrong_is_named(arguments: list[str], complaint: str) -> None:
     with pytest.raises(SystemExit) as caught:
-        Options(arguments)
+        AgentOptions(arguments)
     assert complaint in str(caught.value) and "usage:" in str(caught.value)
 
 
 def test_the_machine_describes_itself_and_its_address() -> None:
-    assert machine.describe()["memory"] > 0
-    assert machine.address_towards("unix:///s") == "127.0.0.1"
-    assert machine.address_towards("http://127.0.0.1:80") == "127.0.0.1"
+    assert host_info.describe()["memory"] > 0
+    assert host_info.address_towards("unix:///s") == "127.0.0.1"
+    assert host_info.address_towards("http://127.0.0.1:80") == "127.0.0.1"

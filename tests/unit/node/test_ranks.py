@@ -9,9 +9,9 @@ from footplate.domain.launch import NodeOrders, RankPlan
 from footplate.domain.records import Lock
 from footplate.domain.specs import Program
 from footplate.environments.base import Interpreter
-from footplate.node import ranks, tree
-from footplate.node.setting import Setting
-from footplate.node.workdir import NodeFolder
+from footplate.node import process_tree, ranks
+from footplate.node.node_directory import NodeFolder
+from footplate.node.rank_environment import RankEnvironment
 
 PLAN = RankPlan(3, 1, 0, "user_logs/std_log_process_03.txt", {})
 
@@ -19,7 +19,7 @@ PLAN = RankPlan(3, 1, 0, "user_logs/std_log_process_03.txt", {})
 def test_a_rank_in_a_session_of_its_own_seen_to_its_end(tmp_path: Path) -> None:
     folder = NodeFolder(str(tmp_path), "run_1", 0)
     folder.make()
-    real = Setting(Interpreter((sys.executable,)), "/r", str(tmp_path), dict(os.environ), {}, {})
+    real = RankEnvironment(Interpreter((sys.executable,)), "/r", str(tmp_path), dict(os.environ), {}, {})
     program = Program(command="echo out; echo err >&2; ps -o sid= -p $$; exit 5")
     orders = NodeOrders("run_1", 0, 1, True, False, program, Lock("", "existing", {}), None, {}, (PLAN,))
     rank = ranks.start(orders, PLAN, real, folder)
@@ -35,7 +35,7 @@ def test_a_rank_in_a_session_of_its_own_seen_to_its_end(tmp_path: Path) -> None:
 
 
 def test_a_state_of_another_time_is_not_believed() -> None:
-    ours = tree.identity(os.getpid())
+    ours = process_tree.identity(os.getpid())
     state = {
         "run": "run_1",
         "ranks": [

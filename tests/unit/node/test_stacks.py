@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import footplate
-from footplate.domain.stacks import Frame, ProcessStacks, ThreadStack
+from footplate.domain.stacks import ProcessStacks, StackFrame, ThreadStack
 from footplate.node import stacks
 
 BOOTSTRAP = Path(footplate.__file__).parent / "job" / "bootstrap.py"
@@ -126,6 +126,8 @@ Current thread 0x00007f0000000def (most recent call first):
 Extension modules: numpy (total: 1)
 """
     assert stacks.parse(text) == (
-        ThreadStack("0x7f0000000def", None, (Frame("step", "train.py", 5),)),
-        ThreadStack("0x7f0000000abc", "loader", (Frame("<module>", "a b.py", 3), Frame("wait", "/lib/threads.py", 10))),
+        ThreadStack("0x7f0000000def", None, (StackFrame("step", "train.py", 5),)),
+        ThreadStack(
+            "0x7f0000000abc", "loader", (StackFrame("<module>", "a b.py", 3), StackFrame("wait", "/lib/threads.py", 10))
+        ),
     )

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from footplate.node import machine
+from footplate.node import host_info
 from footplate.node.sampler import _pause
 
 SAY_POLICY = "import os; print(os.sched_getscheduler(0))"
@@ -20,8 +20,8 @@ def test_a_thread_that_steps_back_is_alone_with_it_and_stands_up_to_start_someth
     before, seen = os.sched_getscheduler(0), dict[str, int]()
 
     def work() -> None:
-        machine.step_back()
-        with machine.standing_up():
+        host_info.step_back()
+        with host_info.standing_up():
             done = subprocess.run([sys.executable, "-c", SAY_POLICY], capture_output=True, check=True)
         seen.update(thread=os.sched_getscheduler(0), child=int(done.stdout))
 

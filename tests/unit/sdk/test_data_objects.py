@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from footplate.domain.datasets import DatasetView, DatastoreView
-from footplate.sdk.data_reference import DataPath, DataPathComputeBinding, DataReference
-from footplate.sdk.dataset_consumption import DatasetConsumptionConfig
-from footplate.sdk.datastore_kinds import FolderDatastore
+from footplate.sdk.data.consumption import DatasetConsumptionConfig
+from footplate.sdk.data.datastore_kinds import FolderDatastore
+from footplate.sdk.data.expressions import Fields
+from footplate.sdk.data.file_dataset import FileDataset
+from footplate.sdk.data.output_dataset import OutputFileDatasetConfig
+from footplate.sdk.data.references import DataPath, DataPathComputeBinding, DataReference
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.expressions import Fields
-from footplate.sdk.file_dataset import FileDataset
-from footplate.sdk.output_dataset import OutputFileDatasetConfig
 from footplate.sdk.progress import Bar, bar, readable
 
 WORKSPACE: Any = None

@@ -14,11 +14,11 @@ from azureml.train.estimator import Estimator
 from azureml.train.sklearn import SKLearn
 from footplate.domain.specs import Distribution
 from footplate.environments import curated
-from footplate.sdk.environment import Environment
+from footplate.sdk.config.run_configuration import distribution
+from footplate.sdk.config.run_configuration_sections import MpiConfiguration, TensorflowConfiguration
+from footplate.sdk.environments.environment import Environment
 from footplate.sdk.estimators.inputs import arguments
 from footplate.sdk.exceptions import TrainingException, UserErrorException
-from footplate.sdk.run_configuration import distribution
-from footplate.sdk.run_configuration_sections import MpiConfiguration, TensorflowConfiguration
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from footplate.sdk.cloud_compute import RemoteCompute
-from footplate.sdk.conda_dependencies import CondaDependencies
-from footplate.sdk.data_reference import DataReference
-from footplate.sdk.datastore_kinds import AbstractDatastore
-from footplate.sdk.environment import Environment
+from footplate.sdk.compute.cloud import RemoteCompute
+from footplate.sdk.config.run_configuration import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
+from footplate.sdk.config.script_run_config import ScriptRunConfig, to_run_spec
+from footplate.sdk.data.datastore_kinds import AbstractDatastore
+from footplate.sdk.data.references import DataReference
+from footplate.sdk.environments.conda_dependencies import CondaDependencies
+from footplate.sdk.environments.environment import Environment
 from footplate.sdk.estimators.estimator import Estimator
 from footplate.sdk.estimators.frameworks import TensorFlow
 from footplate.sdk.exceptions import AzureMLException
-from footplate.sdk.experiment import Experiment
 from footplate.sdk.labels import texts
-from footplate.sdk.model import Model
-from footplate.sdk.run_configuration import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
-from footplate.sdk.script_run_config import ScriptRunConfig, to_run_spec
-from footplate.sdk.submission import submit
+from footplate.sdk.models.model import Model
+from footplate.sdk.runs.experiment import Experiment
+from footplate.sdk.runs.submission import submit
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

@@ -27,10 +27,10 @@ from footplate import (
     TensorflowConfiguration,
     Workspace,
 )
-from footplate.sdk.data_type import DataType
-from footplate.sdk.run import get_run
-from footplate.sdk.tabular_dataset import TabularDataset
-from footplate.sdk.tabular_factory import TabularDatasetFactory
+from footplate.sdk.data.column_types import DataType
+from footplate.sdk.data.tabular_dataset import TabularDataset
+from footplate.sdk.data.tabular_factory import TabularDatasetFactory
+from footplate.sdk.runs.run import get_run
 from footplate.sdk.telemetry import set_diagnostics_collection
 
 SIGNATURES = {

@@ -16,7 +16,7 @@ def folder(tmp_path) -> str:
 
 
 def test_options(folder):
-    assert process.parse(["--home", folder]) == process.Options(folder, 900.0)
+    assert process.parse(["--home", folder]) == process.ServerOptions(folder, 900.0)
     assert process.parse(["--home", folder, "--idle", "5"]).idle == 5.0
 
 
@@ -82,4 +82,4 @@ def test_taken_port_is_named():
     ],
 )
 def test_database_is_shown_without_its_password(database, shown):
-    assert process._shown(process.Options("/h", database=database)) == shown
+    assert process._shown(process.ServerOptions("/h", database=database)) == shown

@@ -14,10 +14,10 @@ import pytest
 from footplate.domain.records import RunView
 from footplate.domain.shapes import Shape
 from footplate.domain.specs import EnvironmentSpec, Program, RunSpec
-from footplate.engines.base import AgentJob, Observation, Request
+from footplate.engines.base import AgentJob, LaunchRequest, Observation
 from footplate.errors import Unavailable
 from footplate.services import Services
-from footplate.storage import Store
+from footplate.storage import Storage
 
 
 @dataclass
@@ -29,10 +29,10 @@ class FakeEngine:
     seen: dict[str, Observation] = field(default_factory=dict)
     refuses: str = ""
 
-    def prepare(self, job: AgentJob) -> Request:
-        return Request(self.name, job.run, job.attempt, {"nodes": job.node_count})
+    def prepare(self, job: AgentJob) -> LaunchRequest:
+        return LaunchRequest(self.name, job.run, job.attempt, {"nodes": job.node_count})
 
-    def submit(self, request: Request) -> str:
+    def submit(self, request: LaunchRequest) -> str:
         if self.refuses:
             raise Unavailable(self.refuses, "try later")
         self.submitted.append(request.run)
@@ -70,7 +70,7 @@ class Bulletin:
 
 @dataclass
 class House:
-    store: Store
+    store: Storage
     services: Services
     engine: FakeEngine
     bulletin: Bulletin
@@ -96,7 +96,7 @@ class House:
 
 
 def open_house(home: Path, engine: FakeEngine, gpus: int = 0) -> House:
-    store, bulletin = Store.open(home), Bulletin()
+    store, bulletin = Storage.open(home), Bulletin()
     services = Services(
         store,
         bulletin,

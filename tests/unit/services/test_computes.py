@@ -10,7 +10,7 @@ from footplate.domain.records import ComputeView
 from footplate.domain.specs import Distribution
 from footplate.errors import Conflict, InvalidInput
 from footplate.services.computes import ComputeService
-from footplate.services.lines import Lines
+from footplate.services.queues import QueueReader
 
 from .conftest import House
 
@@ -19,7 +19,7 @@ PAIR = Distribution("torch", node_count=2)
 
 def later(house: House, seconds: float) -> ComputeView:
     services = house.services
-    lines = Lines(house.store, lambda engine: None)
+    lines = QueueReader(house.store, lambda engine: None)
     computes = ComputeService(house.store, services.orchestrator, lines, house.home, lambda: time.time() + seconds)
     return computes.get(house.workspace, "warm")
 

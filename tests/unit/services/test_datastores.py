@@ -9,7 +9,7 @@ import pytest
 from footplate.domain.data import StoreSpec
 from footplate.errors import InvalidInput, NotAllowed
 from footplate.services.settings import read_settings, read_store
-from footplate.storage import Store
+from footplate.storage import Storage
 
 S3 = "[store]\nkind = s3\nbucket = b\naccess_key_id = id\nsecret_access_key = se%cret\n[computes]\nshapes = exact\n"
 
@@ -53,7 +53,7 @@ def test_credentials_that_others_may_read_are_refused(tmp_path: Path) -> None:
 
 
 def test_each_workspace_has_a_folder_of_its_own_there(tmp_path: Path) -> None:
-    store = Store.open(tmp_path / "home")
+    store = Storage.open(tmp_path / "home")
     try:
         store.datastores.lie_in(StoreSpec("s3", {"bucket": "b", "prefix": "/team/"}, {"access_key_id": "id"}))
         spec = store.datastores.access("w1", "workspaceblobstore")

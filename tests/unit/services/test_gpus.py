@@ -103,7 +103,7 @@ def test_where_there_are_no_gpus_nothing_is_decided_and_nothing_said(house: Hous
         orders = join(house, run, gpus, info={})
         assert orders.ready
         assert "CUDA_VISIBLE_DEVICES" not in orders.ranks[0].variables
-        assert not any(line.event == "Equipped" for line in house.services.runs.story(run))
+        assert not any(line.event == "GpusAssigned" for line in house.services.runs.story(run))
 
 
 @pytest.mark.parametrize(("size", "share"), [("STANDARD_NC12", ("GPU-0", "GPU-1")), ("Standard_D2_v2", ())])

@@ -10,8 +10,8 @@ import pytest
 
 from footplate.domain.specs import EnvironmentSpec
 from footplate.engines.base import Observation
-from footplate.environments import folders
-from footplate.environments.folders import MARKER
+from footplate.environments import built_environments
+from footplate.environments.built_environments import MARKER
 from footplate.errors import InvalidInput, NotFound
 from footplate.services.settings import Settings, read_settings
 from footplate.testing.wheels import make_wheel
@@ -113,7 +113,7 @@ def test_the_caches_go_when_asked_and_what_is_built_still_works(house: House) ->
 def test_nothing_is_cleared_from_under_a_build(house: House) -> None:
     built(house, TINY)
     root = house.home / "environments"
-    with folders.building(root, lambda _: None):
+    with built_environments.building(root, lambda _: None):
         done = house.services.locks.clear(1000, dry_run=False, whole=["wheels"])
     assert done.caches == () and "is being built" in (done.left or "")
     assert list(root.glob(".uv-cache/archive-*/*"))

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from footplate.domain import states
+from footplate.domain import run_status
 from footplate.domain.records import Cause, Stage
 from footplate.domain.specs import Distribution, Program
 from footplate.engines.base import Observation
@@ -28,7 +28,16 @@ def test_a_run_goes_from_submission_to_completed_and_tells_its_story(house: Hous
     run_through(house, "r1")
     assert house.status("r1") == "Completed"
     told = [line.event for line in house.services.runs.story("r1")]
-    assert told == ["Submitted", "Locked", "Admitted", "Launched", "Joined", "Started", "Exited", "Done"]
+    assert told == [
+        "RunSubmitted",
+        "EnvironmentLocked",
+        "RunAdmitted",
+        "NodesLaunched",
+        "NodeJoined",
+        "NodeStarted",
+        "NodeExited",
+        "NodeFinished",
+    ]
     assert house.services.active_runs() == 0
     house.bulletin.until(lambda: house.engine.forgotten == ["handle-r1"])
 
@@ -215,4 +224,4 @@ def test_orders_carry_azures_variables_and_the_users_over_them(house: House) -> 
     variables = orders.variables
     assert variables["AZUREML_RUN_ID"] == "r1" and variables["AZUREML_ARM_PROJECT_NAME"] == "lab"
     assert variables["MINE"] == "1" and variables["AZUREML_FRAMEWORK"] == "Mine"
-    assert states.status(house.store.runs.record("r1")) == "Provisioning"
+    assert run_status.status(house.store.runs.record("r1")) == "Provisioning"

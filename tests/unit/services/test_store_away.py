@@ -38,7 +38,7 @@ class Moody:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-@pytest.mark.parametrize("event", ["Locked", "Admitted", "Launched"])
+@pytest.mark.parametrize("event", ["EnvironmentLocked", "RunAdmitted", "NodesLaunched"])
 @pytest.mark.parametrize("error", [Unavailable("the database restarts"), OutOfSpace("the disk is full")])
 def test_a_run_goes_on_when_the_database_is_back(house, event: str, kept: bool, error: FootplateError) -> None:
     house.store.runs = Moody(house.store.runs, event, error, kept)
@@ -50,7 +50,7 @@ def test_a_run_goes_on_when_the_database_is_back(house, event: str, kept: bool, 
 
 def test_a_submission_that_was_kept_and_not_confirmed(house) -> None:
     """Who repeats it finds the run there; somebody must still begin it."""
-    house.store.runs = Moody(house.store.runs, "Submitted", Unavailable("the database restarts"), kept=True)
+    house.store.runs = Moody(house.store.runs, "RunSubmitted", Unavailable("the database restarts"), kept=True)
     with pytest.raises(Unavailable):
         house.submit("r1")
     assert house.submit("r1").id == "r1"

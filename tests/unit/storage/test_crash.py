@@ -16,7 +16,7 @@ import pytest
 
 from footplate.errors import OutOfSpace
 from footplate.job.journal import Journal
-from footplate.storage import Store
+from footplate.storage import Storage
 from footplate.testing.storage_fixtures import journal, record, workspace
 
 FORK = multiprocessing.get_context("fork")
@@ -33,7 +33,7 @@ def write(j: Journal) -> None:
 
 def ship(home: Path, streams: dict[str, bytes], pipe: Connection, seed: int) -> None:
     """What a node agent does through a server: ask how far it is, send the next pieces, with repetitions."""
-    chance, store = random.Random(seed), Store.open(home)
+    chance, store = random.Random(seed), Storage.open(home)
     sizes = store.metrics.sizes("r-1")
     at = {
         "text": sizes.get("rank_0.text", 0),
@@ -77,7 +77,7 @@ def test_killed_again_and_again_everything_arrives_once(tmp_path: Path) -> None:
     home = tmp_path / "home"
     slots, words = journal(tmp_path / "spool", write)
     streams = {"slots": slots, "text": words, "log": bytes(random.Random(1).randbytes(60_000))}
-    store = Store.open(home)
+    store = Storage.open(home)
     store.workspaces.create(workspace())
     store.runs.create(record("r-1"), "", [])
     store.close()
@@ -92,7 +92,7 @@ def test_killed_again_and_again_everything_arrives_once(tmp_path: Path) -> None:
         done = until_killed(start, chance.randrange(1, 40))
         kills += not done
     assert kills >= 3
-    store = Store.open(home)
+    store = Storage.open(home)
     assert store.logs.read("r-1", "log", 0, 10**6) == streams["log"]
     assert (home / "runs/r-1/journals/rank_0.slots").read_bytes() == slots
     summary = {item["name"]: item for item in store.metrics.summary("r-1")}
@@ -103,7 +103,7 @@ def test_killed_again_and_again_everything_arrives_once(tmp_path: Path) -> None:
 
 
 def create_runs(home: Path, pipe: Connection, first: int) -> None:
-    store = Store.open(home)
+    store = Storage.open(home)
     for i in range(first, first + 1000):
         store.runs.create(record(f"r-{i}", tags={"n": str(i)}, properties={"p": "1"}), "ann", [])
         pipe.send(f"r-{i}")
@@ -111,7 +111,7 @@ def create_runs(home: Path, pipe: Connection, first: int) -> None:
 
 def test_a_run_that_was_answered_is_there_whole(tmp_path: Path) -> None:
     home, answered = tmp_path / "home", set[str]()
-    store = Store.open(home)
+    store = Storage.open(home)
     store.workspaces.create(workspace())
     for attempt in range(5):
         here, there = FORK.Pipe(duplex=False)
@@ -148,7 +148,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.root
 def test_a_full_disk_is_an_error_and_not_a_broken_store(small_disk: Path, tmp_path: Path) -> None:
-    store = Store.open(small_disk / "home")
+    store = Storage.open(small_disk / "home")
     store.workspaces.create(workspace())
     store.runs.create(record("r-1", tags={"a": "1"}), "", [])
     store.logs.append("r-1", "log", 0, b"kept")
@@ -173,7 +173,7 @@ def test_a_full_disk_is_an_error_and_not_a_broken_store(small_disk: Path, tmp_pa
         store.runs.create(record("r-2", definition={"x": "y" * 100_000}), "", [])
     store.close()
     filler.unlink()
-    again = Store.open(small_disk / "home")
+    again = Storage.open(small_disk / "home")
     with again.database.read() as connection:
         assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
     assert len(again.runs.view("r-1").tags) == kept

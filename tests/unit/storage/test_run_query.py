@@ -12,16 +12,16 @@ from sqlalchemy import event, insert
 from footplate.domain.codec import to_json
 from footplate.domain.records import WorkspaceView
 from footplate.domain.specs import RunSpec
-from footplate.storage import RunQuery, Store, schema
+from footplate.storage import RunQuery, Storage, schema
 from footplate.storage.run_query import find
 
 COMMON = 300
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Storage]:
     """Runs enough that the planner has a choice to make."""
-    store = Store.open(tmp_path_factory.mktemp("home"))
+    store = Storage.open(tmp_path_factory.mktemp("home"))
     store.workspaces.create(WorkspaceView("w", "ws", "sub", "group", "local", 1.0))
     store.experiments.get_or_create("w", "e", 1.0)
     spec = to_json(RunSpec(experiment="e"))
@@ -43,7 +43,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 @pytest.fixture
-def statements(store: Store) -> Iterator[list[tuple[str, Any]]]:
+def statements(store: Storage) -> Iterator[list[tuple[str, Any]]]:
     seen: list[tuple[str, Any]] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
@@ -75,7 +75,7 @@ def statements(store: Store) -> Iterator[list[tuple[str, Any]]]:
     ids=repr,
 )
 @pytest.mark.parametrize("later", [False, True])
-def test_a_walk_sorts_nothing(store: Store, statements: list[tuple[str, Any]], query: RunQuery, later: bool) -> None:
+def test_a_walk_sorts_nothing(store: Storage, statements: list[tuple[str, Any]], query: RunQuery, later: bool) -> None:
     with store.database.read() as connection:
         page, cursor = find(connection, replace(query, limit=10), rare=1)
         if later:
@@ -88,14 +88,14 @@ def test_a_walk_sorts_nothing(store: Store, statements: list[tuple[str, Any]], q
 
 
 @pytest.mark.parametrize("limit", [1, 200])
-def test_a_page_takes_as_many_queries_as_a_run(store: Store, statements: list[tuple[str, Any]], limit: int) -> None:
+def test_a_page_takes_as_many_queries_as_a_run(store: Storage, statements: list[tuple[str, Any]], limit: int) -> None:
     views, cursor = store.runs.list(RunQuery("w", "e", order="metric:loss", status=("Completed",), limit=limit))
     assert len(views) == limit and cursor is not None
     selects = [s for s, _ in statements if s.startswith(("SELECT", "WITH"))]
     assert len(selects) <= 7, selects
 
 
-def test_a_rare_filter_is_found_by_its_own_index(store: Store, statements: list[tuple[str, Any]]) -> None:
+def test_a_rare_filter_is_found_by_its_own_index(store: Storage, statements: list[tuple[str, Any]]) -> None:
     store.runs.change("r-3", tags={"team": "blue"})
     statements.clear()
     views, _ = store.runs.list(RunQuery("w", "e", tags=(("team", "blue"),), order="metric:loss"))
@@ -107,7 +107,7 @@ def test_a_rare_filter_is_found_by_its_own_index(store: Store, statements: list[
     assert plan[-1].startswith("SEARCH series") and "run=?" in plan[-1]
 
 
-def test_the_beginning_of_an_id_is_found_by_the_index_of_ids(store: Store, statements: list[tuple[str, Any]]) -> None:
+def test_the_beginning_of_an_id_is_found_by_the_index_of_ids(store: Storage, statements: list[tuple[str, Any]]) -> None:
     views, _ = store.runs.list(RunQuery("w", prefix="r-30"))
     assert [v.id for v in views] == ["r-300", "r-30"]
     with store.database.read() as connection:

@@ -7,11 +7,11 @@ import pytest
 
 from footplate.domain.records import WorkspaceView
 from footplate.errors import Broken, NotFound
-from footplate.storage import Store
+from footplate.storage import Storage
 
 
-def store_with_workspace(home: Path) -> Store:
-    store = Store.open(home)
+def store_with_workspace(home: Path) -> Storage:
+    store = Storage.open(home)
     store.workspaces.create(WorkspaceView("w", "lab", "s", "g", "here", 0.0))
     return store
 

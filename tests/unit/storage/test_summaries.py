@@ -8,18 +8,18 @@ from dataclasses import replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from footplate.job.slots import FLOAT, INT, LIST, ROW, SCALAR, TABLE, Column
-from footplate.storage.summaries import Summary, merge, series_name, summarize
+from footplate.job.journal_format import FLOAT, INT, LIST, ROW, SCALAR, TABLE, MetricColumn
+from footplate.storage.summaries import SeriesSummary, merge, series_name, summarize
 
 ODD = st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0])
 VALUES = st.lists(st.one_of(ODD, st.floats()), min_size=2, max_size=30)
 
 
-def column(values: list[object], start: float = 0.0) -> Column:
-    return Column([start + i for i in range(len(values))], [None] * len(values), list(values))
+def column(values: list[object], start: float = 0.0) -> MetricColumn:
+    return MetricColumn([start + i for i in range(len(values))], [None] * len(values), list(values))
 
 
-def same(one: Summary, two: Summary) -> bool:
+def same(one: SeriesSummary, two: SeriesSummary) -> bool:
     """Equal, where NaN is itself."""
     lasts = [s.last for s in (one, two)]
     return replace(one, last=0) == replace(two, last=0) and (lasts[0] == lasts[1] or all(map(math.isnan, lasts)))
@@ -41,7 +41,10 @@ def test_any_cut_gives_the_same(values: list[float], cut: int) -> None:
 
 
 def test_the_later_point_is_the_last_whoever_comes_first() -> None:
-    early, late = Summary("scalar", 1, 1.0, 10.0, 1.0, 1.0, 1.0), Summary("scalar", 1, 2.0, 20.0, 2.0, 2.0, 2.0)
+    early, late = (
+        SeriesSummary("scalar", 1, 1.0, 10.0, 1.0, 1.0, 1.0),
+        SeriesSummary("scalar", 1, 2.0, 20.0, 2.0, 2.0, 2.0),
+    )
     assert merge(early, late).last == merge(late, early).last == 2.0
     assert merge(late, early).rank == 2.0
 
@@ -66,7 +69,7 @@ def test_numbers_of_all_sizes_compare() -> None:
 
 
 def test_a_time_that_is_no_time_does_no_harm() -> None:
-    found = summarize({("a", FLOAT): Column([math.nan], [None], [1.0])}, {})["a"]
+    found = summarize({("a", FLOAT): MetricColumn([math.nan], [None], [1.0])}, {})["a"]
     assert found.last_time == 0.0
 
 

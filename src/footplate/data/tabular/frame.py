@@ -7,7 +7,7 @@ from typing import Any
 
 from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.convert import nested_type
-from footplate.domain.frames import Chunk, Column, Frame
+from footplate.domain.frames import Chunk, Frame, FrameColumn
 
 _NUMPY = {
     "int8": "<i1",
@@ -24,34 +24,34 @@ _NUMPY = {
 }
 
 
-def columns_for(schema: Any) -> list[Column]:
+def columns_for(schema: Any) -> list[FrameColumn]:
     return [_column(field.name, field.type) for field in schema]
 
 
-def chunks_of(batch: Any, columns: list[Column]) -> list[dict[str, Any]]:
+def chunks_of(batch: Any, columns: list[FrameColumn]) -> list[dict[str, Any]]:
     """The buffers of a batch, for each column."""
     return [_CHUNKS[column.kind](values) for column, values in zip(columns, batch.columns, strict=True)]
 
 
-def _column(name: str, kind: Any) -> Column:
+def _column(name: str, kind: Any) -> FrameColumn:
     types = pa.types
     if str(kind) in _NUMPY:
-        return Column(name, "number", _NUMPY[str(kind)])
+        return FrameColumn(name, "number", _NUMPY[str(kind)])
     if types.is_boolean(kind):
-        return Column(name, "boolean")
+        return FrameColumn(name, "boolean")
     if types.is_timestamp(kind):
-        return Column(name, "time", kind.unit, kind.tz)
+        return FrameColumn(name, "time", kind.unit, kind.tz)
     if types.is_duration(kind):
-        return Column(name, "duration", kind.unit)
+        return FrameColumn(name, "duration", kind.unit)
     if types.is_date(kind):
-        return Column(name, "date")
+        return FrameColumn(name, "date")
     if types.is_decimal(kind):
-        return Column(name, "decimal")
+        return FrameColumn(name, "decimal")
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-        return Column(name, "bytes")
+        return FrameColumn(name, "bytes")
     if types.is_dictionary(kind):
         return _column(name, kind.value_type)
-    return Column(name, "json" if types.is_nested(kind) else "text")
+    return FrameColumn(name, "json" if types.is_nested(kind) else "text")
 
 
 # ── buffers ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -141,7 +141,7 @@ def batch_of(frame: Frame, index: int, schema: Any) -> Any:
     return pa.record_batch(arrays, schema=schema)
 
 
-def _arrow_type(column: Column) -> Any:
+def _arrow_type(column: FrameColumn) -> Any:
     if column.kind == "number":
         return pa.type_for_alias(_ARROW[column.of])
     if column.kind in ("time", "duration"):
@@ -156,7 +156,7 @@ def _arrow_type(column: Column) -> Any:
     return {"boolean": pa.bool_(), "date": pa.date32(), "bytes": pa.large_binary()}.get(column.kind, pa.string())
 
 
-def _arrow_array(column: Column, chunk: Chunk, wanted: Any) -> Any:
+def _arrow_array(column: FrameColumn, chunk: Chunk, wanted: Any) -> Any:
     if "codes" in chunk.buffers:
         return _decoded(column, chunk, wanted)
     stored = pa.uint8() if column.kind == "boolean" else wanted
@@ -167,7 +167,7 @@ def _arrow_array(column: Column, chunk: Chunk, wanted: Any) -> Any:
     return pc.cast(values, pa.bool_()) if column.kind == "boolean" else values
 
 
-def _decoded(column: Column, chunk: Chunk, wanted: Any) -> Any:
+def _decoded(column: FrameColumn, chunk: Chunk, wanted: Any) -> Any:
     distinct = _distinct(column, chunk)
     if pa.types.is_nested(wanted):
         distinct = pa.array([json.loads(text) for text in distinct.to_pylist()], wanted)
@@ -176,7 +176,7 @@ def _decoded(column: Column, chunk: Chunk, wanted: Any) -> Any:
     return pc.cast(pc.take(distinct, known), wanted)
 
 
-def _distinct(column: Column, chunk: Chunk) -> Any:
+def _distinct(column: FrameColumn, chunk: Chunk) -> Any:
     """The distinct values of a chunk, as they are written."""
     offsets, data = pa.py_buffer(chunk.buffers["offsets"]), pa.py_buffer(chunk.buffers["data"])
     large = pa.large_binary() if column.kind == "bytes" else pa.large_string()

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any, cast
 
 from footplate.content.listing import Listing
-from footplate.data.base import Store
-from footplate.data.cache import Cache, cache_at
+from footplate.data.cache import DataCache, cache_at
 from footplate.data.resolve import WEB, names_key, resolve, web_store
-from footplate.data.stores import open_store
+from footplate.data.stores.base import FileStore
+from footplate.data.stores.registry import open_store
 from footplate.data.tabular.arrow import pa
 from footplate.data.tabular.engine import Table
 from footplate.data.tabular.files import SourceFile
-from footplate.data.transfer import PARALLEL_BLOCKS
+from footplate.data.transfer.batch import PARALLEL_BLOCKS
 from footplate.domain.data import SQL, Item, StoreSpec
 from footplate.domain.datasets import sources_of
-from footplate.domain.names import is_pattern, matches
+from footplate.domain.store_names import is_pattern, matches
 from footplate.domain.tabular import Json, format_of
 from footplate.errors import Conflict, InvalidInput
 
@@ -91,20 +91,20 @@ def _finds(source: Mapping[str, Any], item: Item) -> bool:
 
 
 def _files(items: Sequence[Item], stores: Stores, fetched: _Fetched) -> list[SourceFile]:
-    reached = dict[str, Store]()
+    reached = dict[str, FileStore]()
     for label in {item.store for item in items}:
         reached[label] = open_store(web_store() if label == WEB else stores[label])
     return [_file(item, reached[item.store], fetched) for item in items]
 
 
-def _file(item: Item, store: Store, fetched: _Fetched) -> SourceFile:
+def _file(item: Item, store: FileStore, fetched: _Fetched) -> SourceFile:
     if store.folder is not None:
         return SourceFile("/" + item.source, lambda: _in_place(store, item))
     shown = item.source if item.store == WEB else "/" + item.source
     return SourceFile(shown, lambda: fetched.path(store, item), lambda limit: fetched.head(store, item, limit))
 
 
-def _in_place(store: Store, item: Item) -> Path:
+def _in_place(store: FileStore, item: Item) -> Path:
     """The file itself, if it is still the one that was named."""
     if item.etag and store.stat(item.source).etag != item.etag:
         raise Conflict(
@@ -119,14 +119,14 @@ class _Fetched:
 
     def __init__(self, cache: str) -> None:
         self._folder = cache
-        self._cache: Cache | None = None
+        self._cache: DataCache | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._held = OrderedDict[tuple[str, str], int]()
 
-    def path(self, store: Store, item: Item) -> Path:
+    def path(self, store: FileStore, item: Item) -> Path:
         return Path(f"/proc/self/fd/{self._open(store, item)}")
 
-    def head(self, store: Store, item: Item, limit: int) -> bytes:
+    def head(self, store: FileStore, item: Item, limit: int) -> bytes:
         """The first bytes, from the store itself as long as the file is not here and is larger than that."""
         cache = self._opened()
         held = cache.find(cache.key(store, item.entry()), item.size)
@@ -136,7 +136,7 @@ class _Fetched:
             os.close(held)
         return os.pread(self._open(store, item), limit, 0)
 
-    def _open(self, store: Store, item: Item) -> int:
+    def _open(self, store: FileStore, item: Item) -> int:
         known = (item.store, item.source)
         if known not in self._held:
             self._pool = self._pool or ThreadPoolExecutor(PARALLEL_BLOCKS)
@@ -145,7 +145,7 @@ class _Fetched:
                 os.close(self._held.popitem(last=False)[1])
         return self._held[known]
 
-    def _opened(self) -> Cache:
+    def _opened(self) -> DataCache:
         self._cache = self._cache or cache_at(self._folder)
         return self._cache
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Interpreter, Say, Workshop
-from footplate.environments.logins import NONE, Logins
+from footplate.environments.url_credentials import NONE, Logins
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import InvalidInput
 from footplate.lazy import Deferred

@@ -76,7 +76,7 @@ def _ask(address: str) -> str | None:
 # ── conda's settings ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Settings:
+class CondaSettings:
     """The part of conda's configuration that says where channels lie. Later files win, then CONDA_* variables."""
 
     def __init__(self, data: dict[str, Any]) -> None:
@@ -104,12 +104,12 @@ class Settings:
         return [f"{str(place).rstrip('/')}/{name}" if place else f"{self._alias}/{name}"]
 
 
-def read_settings() -> Settings:
+def read_settings() -> CondaSettings:
     found: dict[str, Any] = {}
     named = os.environ.get("CONDARC")
     for place in [*_FILES, *([named] if named else [])]:
         found.update(_read(Path(place).expanduser()))
-    return Settings(found)
+    return CondaSettings(found)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -18,13 +18,13 @@ from rattler.install import InstallerReporter
 from rattler.shell import ActivationVariables, activate
 
 from footplate.domain.records import Lock
-from footplate.environments import folders, venv
+from footplate.environments import built_environments, venv
 from footplate.environments.base import Interpreter, Say
 from footplate.environments.conda import records
-from footplate.environments.conda.access import config
-from footplate.environments.conda.failures import INSTALLING
+from footplate.environments.conda.authentication import config
 from footplate.environments.conda.packages import PACKAGES
-from footplate.environments.logins import Logins
+from footplate.environments.conda.rattler_errors import INSTALLING
+from footplate.environments.url_credentials import Logins
 from footplate.errors import Broken, InvalidInput, OutOfSpace, Unavailable
 
 VARIABLES = ".footplate-variables.json"
@@ -33,7 +33,7 @@ _OF_THE_SHELL = ("PATH", "PWD", "OLDPWD", "SHLVL", "_")
 
 def build(lock: Lock, root: Path, say: Say, logins: Logins) -> Interpreter:
     heard = logins.listen(say)
-    folder = folders.use(root, lock, say, lambda place, held: _build(lock, place, root, heard, held, logins))
+    folder = built_environments.use(root, lock, say, lambda place, held: _build(lock, place, root, heard, held, logins))
     known = json.loads((folder / VARIABLES).read_text(encoding="utf-8"))
     return Interpreter((str(folder / "bin" / "python"),), {**venv.mpi_variables(folder), **known})
 

@@ -25,15 +25,15 @@ from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import pythons, recipes
 from footplate.environments.base import Say, Workshop, make_lock
-from footplate.environments.complaints import clashing
 from footplate.environments.conda import channels, names, records
-from footplate.environments.conda.access import config
-from footplate.environments.conda.failures import GatewayError, InvalidMatchSpecError, SolverError
+from footplate.environments.conda.authentication import config
 from footplate.environments.conda.packages import STORE
+from footplate.environments.conda.rattler_errors import GatewayError, InvalidMatchSpecError, SolverError
 from footplate.environments.existing import OLDEST
 from footplate.environments.pins import Pins, pin_on_top
 from footplate.environments.requirements import clean, is_option, name_of, split_ours
 from footplate.environments.uv import uv_platform
+from footplate.environments.uv_errors import clashing
 from footplate.errors import InvalidInput, Unavailable
 
 BUILDER = "conda"

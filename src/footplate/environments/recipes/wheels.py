@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from footplate.environments import folders
+from footplate.environments import built_environments
 from footplate.environments.base import Say
 from footplate.environments.uv import run_uv
 from footplate.errors import Broken, InvalidInput
@@ -31,7 +31,7 @@ _ERROR = re.compile(r"(^|: )(fatal )?(error|Error)\b")
 def wheel_of(recipe: Mapping[str, Any], pins: str, python: str, root: Path, say: Say, held: int) -> Path:
     """The wheel of a locked recipe for this interpreter. `pins` are installed beside it while it is built."""
     shelf = root / STORE / _key(recipe, python)
-    with folders.turn(Path(f"{shelf}.lock"), say, "another process is building the same wheel"):
+    with built_environments.turn(Path(f"{shelf}.lock"), say, "another process is building the same wheel"):
         found = sorted(shelf.glob("*.whl"))
         if found:
             os.utime(shelf)  # its last use
@@ -93,8 +93,10 @@ class _Kitchen:
     def _install(self, python: str, pins: str) -> None:
         self._uv(["venv", "--quiet", "--python", python, str(self._place / "env")])
         if self._recipe.get("inside"):  # what conda has brought is no wheel that could be installed here as well
-            there = folders.site_packages(Path(python).parent.parent)
-            (folders.site_packages(self._place / "env") / "brought.pth").write_text(f"{there}\n", encoding="utf-8")
+            there = built_environments.site_packages(Path(python).parent.parent)
+            (built_environments.site_packages(self._place / "env") / "brought.pth").write_text(
+                f"{there}\n", encoding="utf-8"
+            )
         # The tools last: an older setuptools than the one that the packages would have.
         for name, text in (("pins.txt", pins), ("tools.txt", str(self._recipe["tools"]))):
             path = self._place / name

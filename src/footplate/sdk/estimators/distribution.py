@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional, Sequence, Tuple, Type
 
-from footplate.sdk.checked import Checked
-from footplate.sdk.exceptions import TrainingException
-from footplate.sdk.run_configuration import DistributedJob
-from footplate.sdk.run_configuration_sections import (
+from footplate.sdk.config.checked_attributes import Checked
+from footplate.sdk.config.run_configuration import DistributedJob
+from footplate.sdk.config.run_configuration_sections import (
     MpiConfiguration,
     ParallelTaskConfiguration,
     PyTorchConfiguration,
     TensorflowConfiguration,
 )
+from footplate.sdk.exceptions import TrainingException
 
 
 class Mpi(Checked):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, Iterator, List, Mapping, Optional, Tuple, cast
 
-from footplate.sdk.checked import Checked, public_attributes
-from footplate.sdk.conda_dependencies import DEFAULT_PIP_PACKAGES, CondaDependencies, package_name
-from footplate.sdk.data_reference import DataPath, DataReference
-from footplate.sdk.dataset_consumption import DatasetConsumptionConfig
-from footplate.sdk.datastore_kinds import AbstractDatastore
-from footplate.sdk.environment import Environment
-from footplate.sdk.environment_sections import DockerSection
+from footplate.sdk.config.checked_attributes import Checked, public_attributes
+from footplate.sdk.config.run_configuration import DEFAULT_MAX_SECONDS, target_name
+from footplate.sdk.config.run_configuration_sections import TensorflowConfiguration
+from footplate.sdk.data.consumption import DatasetConsumptionConfig
+from footplate.sdk.data.datastore_kinds import AbstractDatastore
+from footplate.sdk.data.references import DataPath, DataReference
+from footplate.sdk.environments.conda_dependencies import DEFAULT_PIP_PACKAGES, CondaDependencies, package_name
+from footplate.sdk.environments.environment import Environment
+from footplate.sdk.environments.sections import DockerSection
 from footplate.sdk.estimators.inputs import values
-from footplate.sdk.run_configuration import DEFAULT_MAX_SECONDS, target_name
-from footplate.sdk.run_configuration_sections import TensorflowConfiguration
 
 if TYPE_CHECKING:
     from footplate.sdk.estimators.estimator import Estimator

@@ -7,23 +7,23 @@ import inspect
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple
 
-from footplate.sdk import on_demand
-from footplate.sdk.checked import nearest
-from footplate.sdk.conda_dependencies import CondaDependencies, list_of_strings
-from footplate.sdk.environment import Environment
+from footplate.sdk.compute import on_demand
+from footplate.sdk.config.checked_attributes import nearest
+from footplate.sdk.config.run_configuration import DEFAULT_MAX_SECONDS, RunConfiguration, distribute, target_name
+from footplate.sdk.config.run_configuration_sections import TensorflowConfiguration
+from footplate.sdk.config.script_run_config import ScriptRunConfig
+from footplate.sdk.environments.conda_dependencies import CondaDependencies, list_of_strings
+from footplate.sdk.environments.environment import Environment
 from footplate.sdk.estimators import environment as environments
 from footplate.sdk.estimators.distribution import check_counts, distributed_job
 from footplate.sdk.estimators.equivalent import equivalent
 from footplate.sdk.estimators.inputs import add_inputs, arguments, checked_inputs
 from footplate.sdk.exceptions import TrainingException
-from footplate.sdk.run_configuration import DEFAULT_MAX_SECONDS, RunConfiguration, distribute, target_name
-from footplate.sdk.run_configuration_sections import TensorflowConfiguration
-from footplate.sdk.script_run import ScriptRun
-from footplate.sdk.script_run_config import ScriptRunConfig
-from footplate.sdk.submission import SUBMITTERS, submit_script
+from footplate.sdk.runs.script_run import ScriptRun
+from footplate.sdk.runs.submission import SUBMITTERS, submit_script
 
 if TYPE_CHECKING:
-    from footplate.sdk.experiment import Experiment
+    from footplate.sdk.runs.experiment import Experiment
     from footplate.sdk.workspace import Workspace
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Sequence, cast
 
-from footplate.sdk.data_reference import DataReference
-from footplate.sdk.dataset_consumption import DatasetConsumptionConfig
-from footplate.sdk.datastore_kinds import AbstractDatastore
+from footplate.sdk.config.run_configuration import RunConfiguration
+from footplate.sdk.data.consumption import DatasetConsumptionConfig
+from footplate.sdk.data.datastore_kinds import AbstractDatastore
+from footplate.sdk.data.references import DataReference
 from footplate.sdk.exceptions import TrainingException
-from footplate.sdk.run_configuration import RunConfiguration
 
 
 def checked_parameters(script_params: Any) -> Dict[str, Any]:

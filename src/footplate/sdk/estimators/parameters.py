@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional, Sequence, TypedDict
 
-from footplate.sdk.environment import Environment
+from footplate.sdk.environments.environment import Environment
 
 
 class Parameters(TypedDict, total=False):

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from footplate.errors import Unavailable
-from footplate.server.answers import answer
-from footplate.server.document import Route
+from footplate.server.openapi import Route
+from footplate.server.responses import answer
 from footplate.server.routes.parsing import Body, ServicesOf
 
 router = APIRouter(tags=["blobs"], route_class=Route)

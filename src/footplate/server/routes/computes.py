@@ -5,8 +5,8 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from footplate.domain.records import ComputeView
-from footplate.server.answers import answer, answer_list
-from footplate.server.document import Route
+from footplate.server.openapi import Route
+from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, ServicesOf
 
 router = APIRouter(tags=["computes"], route_class=Route)

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Response
 
 from footplate.domain.datasets import DatasetView, Lineage
 from footplate.errors import InvalidInput
-from footplate.server.answers import answer, answer_list
-from footplate.server.document import Route
+from footplate.server.openapi import Route
+from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, Repeated, ServicesOf, pairs
 from footplate.services.datasets import LARGEST_PAGE, NewDataset
 

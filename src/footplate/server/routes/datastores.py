@@ -6,8 +6,8 @@ from fastapi import APIRouter, Response
 
 from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import DatastoreView, RunData
-from footplate.server.answers import answer, answer_list
-from footplate.server.document import Route
+from footplate.server.openapi import Route
+from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, ServicesOf
 from footplate.services.datastores import NewDatastore
 

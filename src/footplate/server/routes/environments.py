@@ -5,8 +5,8 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from footplate.domain.records import CuratedView, EnvironmentView
-from footplate.server.answers import answer, answer_list
-from footplate.server.document import Route
+from footplate.server.openapi import Route
+from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, ServicesOf
 
 router = APIRouter(tags=["environments"], route_class=Route)
@@ -17,7 +17,7 @@ class NewEnvironment(Body):
     definition: dict[str, Any]
 
 
-class Labels(Body):
+class LabelsBody(Body):
     labels: list[str]
 
 
@@ -49,5 +49,5 @@ def get_curated_environment(name: str, services: ServicesOf) -> Response:
 
 
 @router.post("/workspaces/{workspace}/environments/{name}/{version}/labels", response_model=EnvironmentView)
-def label_environment(workspace: str, name: str, version: str, body: Labels, services: ServicesOf) -> Response:
+def label_environment(workspace: str, name: str, version: str, body: LabelsBody, services: ServicesOf) -> Response:
     return answer(services.environments.label(workspace, name, version, body.labels))

@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from footplate.server.answers import answer, answer_list
-from footplate.server.document import Route
+from footplate.server.openapi import Route
+from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, ServicesOf, StrictFile, tail_of_path
 
 router = APIRouter(tags=["files"], route_class=Route)

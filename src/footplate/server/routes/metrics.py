@@ -5,8 +5,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from footplate.server.answers import answer, answer_list
-from footplate.server.document import Route
+from footplate.server.openapi import Route
+from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import ServicesOf
 
 router = APIRouter(tags=["metrics"], route_class=Route)

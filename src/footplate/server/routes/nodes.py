@@ -6,9 +6,9 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from footplate.domain.launch import NodeOrders
-from footplate.server.answers import answer
-from footplate.server.document import Route
 from footplate.server.hub import Hub
+from footplate.server.openapi import Route
+from footplate.server.responses import answer
 from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictCause, StrictStacks, poll
 from footplate.services import Services
 

@@ -13,10 +13,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from footplate.domain.codec import from_json
-from footplate.domain.labels import parse_label_filter
 from footplate.domain.records import Cause, FileView
 from footplate.domain.specs import EnvironmentSpec, RunSpec
 from footplate.domain.stacks import ProcessStacks
+from footplate.domain.tag_filters import parse_label_filter
 from footplate.server.hub import Hub
 from footplate.services import Services
 

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Query, Response
 
 from footplate.domain.codec import to_json
 from footplate.domain.records import RunView
+from footplate.domain.run_status import TERMINAL
 from footplate.domain.stacks import RunStacks
-from footplate.domain.states import TERMINAL
-from footplate.server.answers import answer, answer_list
-from footplate.server.document import Route
+from footplate.server.openapi import Route
+from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, HubOf, Repeated, ServicesOf, StrictCause, StrictSpec, pairs, poll
 from footplate.services import Services
 from footplate.services.files import Tail

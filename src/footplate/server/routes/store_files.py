@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from footplate.domain.data import Entry
-from footplate.server.answers import answer, encode
-from footplate.server.document import Route
+from footplate.domain.data import StoreEntry
+from footplate.server.openapi import Route
+from footplate.server.responses import answer, encode
 from footplate.server.routes.parsing import ServicesOf, tail_of_path
 
 router = APIRouter(tags=["datastores"], route_class=Route)
@@ -31,7 +31,7 @@ def list_store_files(
     return StreamingResponse(_lines(pages), media_type="application/x-ndjson")
 
 
-def _lines(pages: Iterator[list[Entry]]) -> Iterator[bytes]:
+def _lines(pages: Iterator[list[StoreEntry]]) -> Iterator[bytes]:
     count = 0
     for page in pages:
         count += len(page)

@@ -12,7 +12,7 @@ from footplate.data.tabular.files import SourceFile, local_file
 from footplate.data.tabular.frame import chunks_of, columns_for
 from footplate.data.tabular.report import Report
 from footplate.domain.frames import Frame
-from footplate.sdk.data_frame import to_pandas
+from footplate.sdk.data.dataframe import to_pandas
 
 
 def written(folder: Path, name: str, content: str | bytes) -> SourceFile:

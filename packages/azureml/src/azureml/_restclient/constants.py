@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.status import RunStatus
+from footplate.sdk.runs.status import RunStatus
 
 __all__ = ["RunStatus"]

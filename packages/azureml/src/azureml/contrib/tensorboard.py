@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.absent import absent
+from footplate.sdk.unsupported import absent
 
 absent(__name__)

@@ -10,20 +10,20 @@ VERSION = "1.61.0"
 __version__ = VERSION
 
 _NAMES = {
-    "ComputeTarget": "footplate.sdk.compute",
-    "Dataset": "footplate.sdk.dataset",
-    "Datastore": "footplate.sdk.datastore",
-    "Environment": "footplate.sdk.environment",
-    "Experiment": "footplate.sdk.experiment",
+    "ComputeTarget": "footplate.sdk.compute.targets",
+    "Dataset": "footplate.sdk.data.dataset",
+    "Datastore": "footplate.sdk.data.datastore",
+    "Environment": "footplate.sdk.environments.environment",
+    "Experiment": "footplate.sdk.runs.experiment",
     "Keyvault": "footplate.sdk.keyvault",
-    "Model": "footplate.sdk.model",
-    "Run": "footplate.sdk.run",
-    "RunConfiguration": "footplate.sdk.run_configuration",
-    "ScriptRun": "footplate.sdk.script_run",
-    "ScriptRunConfig": "footplate.sdk.script_run_config",
-    "Webservice": "footplate.sdk.web_services",
+    "Model": "footplate.sdk.models.model",
+    "Run": "footplate.sdk.runs.run",
+    "RunConfiguration": "footplate.sdk.config.run_configuration",
+    "ScriptRun": "footplate.sdk.runs.script_run",
+    "ScriptRunConfig": "footplate.sdk.config.script_run_config",
+    "Webservice": "footplate.sdk.models.web_services",
     "Workspace": "azureml.core.workspace",
-    "get_run": "footplate.sdk.run",
+    "get_run": "footplate.sdk.runs.run",
 }
 _MODULES = (
     "authentication",

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from footplate.sdk.cloud_compute import (
+from footplate.sdk.compute.cloud import (
     AdlaCompute,
     AksCompute,
     BatchCompute,
@@ -13,7 +13,7 @@ from footplate.sdk.cloud_compute import (
     RemoteCompute,
     SynapseCompute,
 )
-from footplate.sdk.compute import AmlCompute, ComputeTarget
+from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
 
 __all__ = [
     "AdlaCompute",

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.conda_dependencies import CondaDependencies
+from footplate.sdk.environments.conda_dependencies import CondaDependencies
 
 __all__ = ["CondaDependencies"]

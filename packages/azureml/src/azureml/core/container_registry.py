@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.environment_sections import ContainerRegistry
+from footplate.sdk.environments.sections import ContainerRegistry
 
 __all__ = ["ContainerRegistry"]

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.environment_sections import DatabricksSection
+from footplate.sdk.environments.sections import DatabricksSection
 
 __all__ = ["DatabricksSection"]

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.dataset import Dataset
+from footplate.sdk.data.dataset import Dataset
 
 __all__ = ["Dataset"]

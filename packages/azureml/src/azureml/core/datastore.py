@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.datastore import Datastore
+from footplate.sdk.data.datastore import Datastore
 
 __all__ = ["Datastore"]

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from footplate.sdk.conda_dependencies import CondaDependencies
-from footplate.sdk.environment import Environment, EnvironmentDefinition
-from footplate.sdk.environment_build import ImageBuildDetails
-from footplate.sdk.environment_image import DockerImageDetails
-from footplate.sdk.environment_sections import (
+from footplate.sdk.environments.build import ImageBuildDetails
+from footplate.sdk.environments.conda_dependencies import CondaDependencies
+from footplate.sdk.environments.environment import Environment, EnvironmentDefinition
+from footplate.sdk.environments.image_details import DockerImageDetails
+from footplate.sdk.environments.sections import (
     DEFAULT_CPU_IMAGE,
     DEFAULT_GPU_IMAGE,
     ContainerRegistry,

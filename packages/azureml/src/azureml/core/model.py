@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from footplate.sdk.model import Model
-from footplate.sdk.web_services import InferenceConfig
+from footplate.sdk.models.model import Model
+from footplate.sdk.models.web_services import InferenceConfig
 
 __all__ = ["InferenceConfig", "Model"]

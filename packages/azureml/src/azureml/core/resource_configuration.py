@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.resource_configuration import ResourceConfiguration
+from footplate.sdk.models.resource_configuration import ResourceConfiguration
 
 __all__ = ["ResourceConfiguration"]

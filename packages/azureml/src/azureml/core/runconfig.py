@@ -1,18 +1,7 @@
 from __future__ import annotations
 
-from footplate.sdk.conda_dependencies import CondaDependencies
-from footplate.sdk.environment import Environment, EnvironmentDefinition
-from footplate.sdk.environment_sections import (
-    DEFAULT_CPU_IMAGE,
-    DEFAULT_GPU_IMAGE,
-    ContainerRegistry,
-    DockerSection,
-    PythonSection,
-    SparkPackage,
-    SparkSection,
-)
-from footplate.sdk.run_configuration import RunConfiguration
-from footplate.sdk.run_configuration_sections import (
+from footplate.sdk.config.run_configuration import RunConfiguration
+from footplate.sdk.config.run_configuration_sections import (
     AmlComputeConfiguration,
     ApplicationEndpointConfiguration,
     DataReferenceConfiguration,
@@ -25,6 +14,17 @@ from footplate.sdk.run_configuration_sections import (
     PyTorchConfiguration,
     SparkConfiguration,
     TensorflowConfiguration,
+)
+from footplate.sdk.environments.conda_dependencies import CondaDependencies
+from footplate.sdk.environments.environment import Environment, EnvironmentDefinition
+from footplate.sdk.environments.sections import (
+    DEFAULT_CPU_IMAGE,
+    DEFAULT_GPU_IMAGE,
+    ContainerRegistry,
+    DockerSection,
+    PythonSection,
+    SparkPackage,
+    SparkSection,
 )
 
 __all__ = [

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.script_run_config import ScriptRunConfig
+from footplate.sdk.config.script_run_config import ScriptRunConfig
 
 __all__ = ["ScriptRunConfig"]

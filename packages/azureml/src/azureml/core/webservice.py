@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.web_services import AciWebservice, AksWebservice, LocalWebservice, Webservice
+from footplate.sdk.models.web_services import AciWebservice, AksWebservice, LocalWebservice, Webservice
 
 __all__ = ["AciWebservice", "AksWebservice", "LocalWebservice", "Webservice"]

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from footplate.sdk.data_type import DataType
-from footplate.sdk.file_dataset import FileDataset
-from footplate.sdk.output_dataset import OutputFileDatasetConfig
-from footplate.sdk.tabular_dataset import TabularDataset
+from footplate.sdk.data.column_types import DataType
+from footplate.sdk.data.file_dataset import FileDataset
+from footplate.sdk.data.output_dataset import OutputFileDatasetConfig
+from footplate.sdk.data.tabular_dataset import TabularDataset
 
 __all__ = ["DataType", "FileDataset", "OutputFileDatasetConfig", "TabularDataset"]

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.dataset_base import AbstractDataset
+from footplate.sdk.data.base import AbstractDataset
 
 __all__ = ["AbstractDataset"]

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.datastore_kinds import AbstractDatastore
+from footplate.sdk.data.datastore_kinds import AbstractDatastore
 
 __all__ = ["AbstractDatastore"]

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.datastore_kinds import AzureBlobDatastore, AzureFileDatastore
+from footplate.sdk.data.datastore_kinds import AzureBlobDatastore, AzureFileDatastore
 
 __all__ = ["AzureBlobDatastore", "AzureFileDatastore"]

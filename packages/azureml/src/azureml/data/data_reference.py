@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.data_reference import DataReference
+from footplate.sdk.data.references import DataReference
 
 __all__ = ["DataReference"]

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.data_reference import DataPath, DataPathComputeBinding
+from footplate.sdk.data.references import DataPath, DataPathComputeBinding
 
 __all__ = ["DataPath", "DataPathComputeBinding"]

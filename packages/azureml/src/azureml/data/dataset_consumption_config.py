@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.dataset_consumption import DatasetConsumptionConfig
+from footplate.sdk.data.consumption import DatasetConsumptionConfig
 
 __all__ = ["DatasetConsumptionConfig"]

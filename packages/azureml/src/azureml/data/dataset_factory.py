@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from footplate.sdk.data_type import DataType
-from footplate.sdk.dataset import FileDatasetFactory
-from footplate.sdk.tabular_factory import TabularDatasetFactory
+from footplate.sdk.data.column_types import DataType
+from footplate.sdk.data.dataset import FileDatasetFactory
+from footplate.sdk.data.tabular_factory import TabularDatasetFactory
 
 __all__ = ["DataType", "FileDatasetFactory", "TabularDatasetFactory"]

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.data_type import PromoteHeadersBehavior
+from footplate.sdk.data.column_types import PromoteHeadersBehavior
 
 __all__ = ["PromoteHeadersBehavior"]

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.file_dataset import FileDataset
+from footplate.sdk.data.file_dataset import FileDataset
 
 __all__ = ["FileDataset"]

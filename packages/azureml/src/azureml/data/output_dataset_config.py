@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.output_dataset import OutputFileDatasetConfig, OutputTabularDatasetConfig
+from footplate.sdk.data.output_dataset import OutputFileDatasetConfig, OutputTabularDatasetConfig
 
 __all__ = ["OutputFileDatasetConfig", "OutputTabularDatasetConfig"]

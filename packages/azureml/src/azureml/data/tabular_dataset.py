@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.tabular_dataset import TabularDataset
+from footplate.sdk.data.tabular_dataset import TabularDataset
 
 __all__ = ["TabularDataset"]

@@ -1,0 +1,164 @@
+"""Files that git watches: what its index says of them, asked of git, instead of looking at each of them ourselves.
+
+Git compares the files of a work tree with its index many times faster than Python could. While the index is the one
+that we learnt from, a file of which git says "as in the index" is as it was when we last saw it, provided that
+
+- it was as in the index then, and
+- it had not been changed for a while: git may compare no more than the seconds of a file's times, so a change in the
+  second of the last one could pass unseen. Every later change falls into a later second, and setting the time of the
+  last modification back does not help it, because the inode's time cannot be set.
+
+Clean filters and line endings play no part: `diff-files` compares times, sizes and inodes, and only ever adds what
+differs in content. Files marked "assume unchanged" or "skip worktree" are not watched. Whatever is not as expected
+(no git, another index, no answer) means that nobody watches, and every file is looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
+
+from footplate.content.git import asked, dot_git, result
+from footplate.content.stat_cache import NOBODY, Seen, WatchedFolder
+
+LARGE = 500
+"""Files. With fewer, they are looked at before git has started."""
+
+SETTLED_NS = 2_000_000_000
+"""A file that changed more recently is not left to git."""
+
+Key = Tuple[str, bytes, Tuple[Optional[Tuple[int, int, int]], ...]]
+"""Which index it is: its repository, its checksum, and how the configuration beside it looks."""
+
+_SECONDS = 10.0
+_CHECKSUM_BYTES = 20
+_CONFIGURATIONS = ("config", "config.worktree")
+# All of the stat information, whatever the repository's own settings are; and the index's marks as they are written.
+_SETTINGS = (
+    "core.checkStat=default",
+    "core.trustctime=true",
+    "core.fsmonitor=false",
+    "core.sparseCheckout=false",
+)
+_CHANGED = ("diff-files", "-z", "--name-only", "--relative", "--no-renames", "--ignore-submodules=all")
+_IN_INDEX = ("ls-files", "-z", "-v", "--stage")
+_REGULAR = (b"100644", b"100755")
+
+
+class GitIndex:
+    """Git as the watcher of one folder during one scan. The question which files changed is asked at once."""
+
+    def __init__(self, folder: str, remembered: Optional[Key]) -> None:
+        self._folder = folder
+        self._deadline = time.monotonic() + _SECONDS
+        self._index = index_of(folder)
+        self.is_known = self._index is not None and self._index == remembered
+        self._question = _ask(folder, _CHANGED) if self.is_known else None
+
+    def __enter__(self) -> GitIndex:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._question is not None:
+            self._question.kill()
+            self._question.communicate()
+
+    def to_look_at(self, others: Dict[str, List[str]]) -> Optional[Dict[str, Set[str]]]:
+        """By folder the names of files that git does not vouch for now; None when it vouches for none."""
+        changed = _paths(result(self._question, self._deadline))
+        self._question = None
+        return None if changed is None else _by_folder(changed, others)
+
+    def learn(self, seen: Seen, began_ns: int) -> WatchedFolder:
+        """Whom git watches now. `seen` is what a scan found that began at `began_ns`, with the index as it was then."""
+        files = sum(map(len, seen.values()))
+        if self._index is None or files < LARGE:
+            return NOBODY
+        self._deadline = time.monotonic() + _SECONDS
+        asked_at_once = _ask(self._folder, _CHANGED), _ask(self._folder, _IN_INDEX)
+        changed, tracked = (result(process, self._deadline) for process in asked_at_once)
+        if changed is None or tracked is None or index_of(self._folder) != self._index:
+            return NOBODY
+        return self._watch(seen, _regular(tracked) - (_paths(changed) or set()), began_ns, files)
+
+    def _watch(self, seen: Seen, watched: Set[str], began_ns: int, files: int) -> WatchedFolder:
+        others: Dict[str, List[str]] = {}
+        young = 0
+        for folder, names in seen.items():
+            for name, what in names.items():
+                if folder + name in watched and isinstance(what, tuple):
+                    if max(what[2], what[3]) + SETTLED_NS < began_ns:
+                        continue
+                    young += 1
+                others.setdefault(folder, []).append(name)
+        # Next time they will be older. Few of them are not worth another question.
+        return WatchedFolder(None if young * 8 > files else self._index, others)
+
+
+def index_of(folder: str) -> Optional[Key]:
+    """The index that the folder's files are in; None when there is none, or one that carries no checksum."""
+    place = dot_git(folder)
+    if place is None:
+        return None
+    try:
+        repository = _repository(place)
+        checksum = _checksum(os.path.join(repository, "index"))
+    except (OSError, ValueError):
+        return None
+    marks = tuple(_mark(os.path.join(repository, name)) for name in _CONFIGURATIONS)
+    return (repository, checksum, marks) if any(checksum) else None  # all zero: index.skipHash
+
+
+def _paths(output: Optional[bytes]) -> Optional[Set[str]]:
+    return None if output is None else set(os.fsdecode(output).split("\0")[:-1])
+
+
+def _regular(output: bytes) -> Set[str]:
+    """The regular files that git compares with its index, from `ls-files`."""
+    found: List[bytes] = []
+    for line in output.split(b"\0")[:-1]:
+        facts, _, path = line.partition(b"\t")
+        mark, mode, _, stage = facts.split(b" ")
+        if mark == b"H" and mode in _REGULAR and stage == b"0":
+            found.append(path)
+    return set(map(os.fsdecode, found))
+
+
+def _by_folder(paths: Iterable[str], others: Dict[str, List[str]]) -> Dict[str, Set[str]]:
+    names = {folder: set(some) for folder, some in others.items()}
+    for path in paths:
+        at = path.rfind("/") + 1
+        names.setdefault(path[:at], set()).add(path[at:])
+    return names
+
+
+def _ask(folder: str, command: Sequence[str]) -> Optional[subprocess.Popen[bytes]]:
+    settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+    return asked(folder, [*settings, *command])
+
+
+def _repository(place: str) -> str:
+    """The folder of the repository; `.git` is that, or a file that tells where it is."""
+    if os.path.isdir(place):
+        return place
+    with open(place, "rb") as file:
+        told = file.read(5000)
+    if not told.startswith(b"gitdir: "):
+        raise ValueError(place)
+    return os.path.join(os.path.dirname(place), os.fsdecode(told[len(b"gitdir: ") :].rstrip(b"\r\n")))
+
+
+def _checksum(index: str) -> bytes:
+    with open(index, "rb") as file:
+        file.seek(-_CHECKSUM_BYTES, os.SEEK_END)
+        return file.read(_CHECKSUM_BYTES)
+
+
+def _mark(path: str) -> Optional[Tuple[int, int, int]]:
+    with contextlib.suppress(OSError):
+        info = os.stat(path)
+        return info.st_mtime_ns, info.st_ctime_ns, info.st_ino
+    return None

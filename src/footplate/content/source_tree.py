@@ -1,0 +1,337 @@
+"""A folder as a tree of content: scanned against what is remembered of it, and stored as blobs and one manifest."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import operator
+import os
+import stat
+from typing import Callable, Dict, Generator, Iterator, List, Optional, Protocol, Sequence, Set, Tuple
+
+from footplate.content.blobs import hash_file
+from footplate.content.git_index import GitIndex
+from footplate.content.ignore import IgnoreRules, rules_for
+from footplate.content.manifest import (
+    EXECUTABLE,
+    FILE,
+    FOLDER,
+    LINK,
+    PLAIN,
+    ManifestEntry,
+    check_links,
+    parse_manifest,
+    to_manifest,
+)
+from footplate.content.restore import materialize, zip_to
+from footplate.content.stat_cache import NOBODY, Seen, Stamp, StatCache, WatchedFolder, What
+from footplate.errors import InvalidInput
+
+__all__ = [
+    "FILE",
+    "FOLDER",
+    "LINK",
+    "ManifestEntry",
+    "SnapshotStore",
+    "SourceTree",
+    "hash_unknown",
+    "materialize",
+    "parse_manifest",
+    "scan",
+    "store",
+    "zip_to",
+]
+
+
+_stamp: Callable[[os.stat_result], Stamp] = operator.attrgetter(
+    "st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino"
+)
+
+
+class SnapshotStore(Protocol):
+    """Where a tree goes; `BlobFolder` is one."""
+
+    def has(self, digest: str) -> bool: ...
+
+    def missing(self, digests: Set[str]) -> Set[str]: ...
+
+    def put_files(self, files: Sequence[Tuple[str, Optional[str]]]) -> List[Tuple[str, int]]:
+        """Store each (path, digest it should have, if known); what was really stored, in the same order."""
+        ...
+
+    def put_bytes(self, data: bytes) -> str: ...
+
+
+class SourceTree:
+    """A scanned folder. Files that nothing vouches for have no digest until they are stored or hashed."""
+
+    def __init__(self, folder: str, rules: IgnoreRules, seen: Seen, cache: StatCache, watcher: GitIndex) -> None:
+        self.folder = folder
+        self._watcher = watcher
+        self._rules = rules.key
+        self._seen = seen
+        self._cache = cache
+        self._is_as_remembered = cache.rules == rules.key and cache.seen == seen
+        self._digest = cache.manifest if self._is_as_remembered else None
+        self._known: Optional[Dict[str, str]] = None
+        self._sizes: Dict[str, int] = {}
+        self._changing: Set[str] = set()  # files that were written to while they were read
+
+    @property
+    def digest(self) -> str:
+        """The snapshot's id. An unchanged folder has it at once; otherwise what is unknown is read."""
+        return self._digest or hashlib.sha256(self.manifest()).hexdigest()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether `digest` costs nothing."""
+        return self._digest is not None
+
+    @property
+    def known(self) -> Dict[str, str]:
+        """The digests of the files that were as they are when they were last read."""
+        if self._known is None:
+            before, now = self._cache.seen, dict(self._files())
+            kept = {folder + name: what for folder, names in before.items() for name, what in names.items()}
+            digests = self._cache.digests()
+            self._known = {path: digest for path, digest in digests.items() if kept[path] == now.get(path)}
+        return self._known
+
+    @property
+    def entries(self) -> List[ManifestEntry]:
+        """The rows of the manifest, sorted; a file that is not known has no content yet."""
+        known, sizes = self.known, self._sizes
+        found = [
+            ManifestEntry(
+                path, FILE, EXECUTABLE if stamp[0] & 0o100 else PLAIN, sizes.get(path, stamp[1]), known.get(path, "")
+            )
+            for path, stamp in self._files()
+        ]
+        found += [ManifestEntry(path, LINK, PLAIN, 0, target) for path, target in _links(self._seen).items()]
+        full = {folder[:-1].rpartition("/")[0] for folder in self._seen}
+        found += [
+            ManifestEntry(folder[:-1], FOLDER, EXECUTABLE, 0, "")
+            for folder, names in self._seen.items()
+            if folder and not names and folder[:-1] not in full
+        ]
+        return sorted(found)
+
+    def path(self, entry: ManifestEntry) -> str:
+        return self.locate(entry.path)
+
+    def locate(self, path: str) -> str:
+        return f"{self.folder}/{path}"
+
+    def unknown(self) -> List[str]:
+        """The paths of the files that must be read."""
+        known = self.known
+        return [path for path, _ in self._files() if path not in known]
+
+    def settle(self, path: str, digest: str, size: int) -> None:
+        """A file was read, and this is what was read."""
+        self.known[path] = digest
+        self._sizes[path] = size
+        self._digest = None
+        self._is_as_remembered = False
+        if not self._is_still(path):
+            self._changing.add(path)
+
+    def manifest(self) -> bytes:
+        """The snapshot written down; what is unknown is read."""
+        hash_unknown(self)
+        manifest = to_manifest(self.entries)
+        self._digest = hashlib.sha256(manifest).hexdigest()
+        return manifest
+
+    def remember(self) -> None:
+        """Keep what was learnt for the next scan."""
+        if self._is_as_remembered and self._watcher.is_known:
+            return
+        watch = self._watch()
+        if not self._is_as_remembered or watch != NOBODY:
+            self._cache.save(self._rules, self._seen, self.known, self._changing, self.digest, watch)
+
+    def _watch(self) -> WatchedFolder:
+        """Which files need not be looked at next time; of those that were watched, all that are as they were."""
+        if not self._watcher.is_known:
+            return self._watcher.learn(self._seen, self._cache.began_ns)
+        before, others = self._cache.seen, self._cache.others
+        return WatchedFolder(
+            self._cache.index,
+            {
+                folder: [
+                    name
+                    for name, what in names.items()
+                    if name in others.get(folder, ()) or what != before.get(folder, {}).get(name)
+                ]
+                for folder, names in self._seen.items()
+                if folder in others or names != before.get(folder)
+            },
+        )
+
+    def _is_still(self, path: str) -> bool:
+        """Whether the file is as the scan found it."""
+        at = path.rfind("/") + 1
+        try:
+            return _stamp(os.lstat(self.locate(path))) == self._seen[path[:at]][path[at:]]
+        except OSError:
+            return False
+
+    def _files(self) -> Iterator[Tuple[str, Stamp]]:
+        for folder, names in self._seen.items():
+            for name, what in names.items():
+                if isinstance(what, tuple):
+                    yield folder + name, what
+
+
+# ── Scan ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def scan(folder: str, rules: Optional[IgnoreRules] = None, cache: Optional[StatCache] = None) -> SourceTree:
+    """What is in `folder` now, without what `rules` (those of its own ignore file) exclude. No file is read."""
+    top = os.path.abspath(folder)
+    rules = rules_for(top) if rules is None else rules
+    cache = StatCache(None) if cache is None else cache
+    # What these rules let in once they let in again, so most paths need not be matched.
+    knows = cache.rules == rules.key
+    with GitIndex(top, cache.index if knows else None) as watcher:
+        walk = _Walk(top, rules, cache.seen if knows else {})
+        walk.enter("")
+        walk.look_again(watcher.to_look_at(cache.others))
+    check_links(_links(walk.seen))
+    return SourceTree(top, rules, walk.seen, cache, watcher)
+
+
+class _Walk:
+    """Through everything below `top`. `let_in` is what the same rules let in once."""
+
+    def __init__(self, top: str, rules: IgnoreRules, let_in: Seen) -> None:
+        self._top = top
+        self._rules = rules
+        self._let_in = let_in
+        self._still_there: Seen = {}
+        self.seen: Seen = {}
+
+    def enter(self, above: str) -> None:
+        """List a folder and those below it, and take in what is new."""
+        todo = [above]
+        while todo:
+            above = todo.pop()
+            before = self._let_in.get(above, {})
+            names = set(_names(f"{self._top}/{above}", self._top))
+            still = before if before.keys() <= names else {name: before[name] for name in before if name in names}
+            self._still_there[above] = still
+            self.seen[above] = {}
+            todo += [f"{above}{name}/" for name in names.difference(still) if self._take(above, name)]
+
+    def look_again(self, unwatched: Optional[Dict[str, Set[str]]]) -> None:
+        """At what was there before: at the `unwatched` names of each folder, or at all of them."""
+        for above, still in list(self._still_there.items()):
+            names = still if unwatched is None else unwatched.get(above, set()).intersection(still)
+            found = self.seen[above]
+            if _are_as_before(f"{self._top}/{above}", list(names), still):
+                self.seen[above] = {**still, **found} if found else still
+                continue
+            found.update(still)
+            for name in names:
+                del found[name]
+                if self._take(above, name, was_let_in=True):
+                    self.enter(f"{above}{name}/")
+
+    def _take(self, above: str, name: str, was_let_in: bool = False) -> bool:
+        """Note what has this name, if the rules let it in; True when it is a folder to be entered."""
+        path = above + name
+        place = f"{self._top}/{path}"
+        try:
+            info = os.lstat(place)
+        except FileNotFoundError:  # removed while we looked
+            return False
+        if stat.S_ISDIR(info.st_mode):
+            return path + "/" in self._let_in or not self._rules.excludes(path, True)
+        if was_let_in or not self._rules.excludes(path, False):
+            self.seen[above][name] = _stamp(info) if stat.S_ISREG(info.st_mode) else _target(info, place, path)
+        return False
+
+
+def _are_as_before(folder: str, names: List[str], before: Dict[str, What]) -> bool:
+    """Whether these names stand for what they stood for. Without a step in Python for each of them."""
+    try:
+        now = map(_stamp, map(os.lstat, [folder + name for name in names]))
+        return list(now) == [before[name] for name in names]
+    except FileNotFoundError:
+        return False
+
+
+def _links(seen: Seen) -> Dict[str, str]:
+    return {
+        folder + name: what for folder, names in seen.items() for name, what in names.items() if isinstance(what, str)
+    }
+
+
+def _target(info: os.stat_result, place: str, path: str) -> str:
+    """The target of a link; nothing else may be here."""
+    kind = stat.S_IFMT(info.st_mode)
+    if kind == stat.S_IFLNK:
+        return os.readlink(place)
+    word = {stat.S_IFSOCK: "a socket", stat.S_IFIFO: "a pipe"}.get(kind, "a device")
+    raise InvalidInput(f"{path!r} is {word}, which no snapshot can hold", "remove it, or name it in .amlignore")
+
+
+def _names(folder: str, top: str) -> List[str]:
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        if folder == f"{top}/":
+            raise InvalidInput(f"there is no folder {top!r}", "check the path of the source folder") from None
+        return []  # removed while we looked
+    except PermissionError:
+        raise InvalidInput(f"the folder {folder!r} cannot be read", "allow it, or name it in .amlignore") from None
+
+
+# ── Store ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def store(tree: SourceTree, blobs: SnapshotStore) -> str:
+    """Put what the store lacks into it and return the snapshot's id.
+
+    The manifest is stored after all that it names, so one that is there vouches for the rest. Every file is hashed
+    while it is copied: the manifest tells what was stored, whoever writes to the folder meanwhile.
+    """
+    if tree.is_known and blobs.has(tree.digest):
+        tree.remember()
+        return tree.digest
+    lacking = blobs.missing(set(tree.known.values()))
+    wanted = tree.unknown() + _holders(tree, lacking)
+    while wanted:
+        with _readable():
+            stored = blobs.put_files([(tree.locate(path), tree.known.get(path)) for path in wanted])
+        for path, (digest, size) in zip(wanted, stored):
+            tree.settle(path, digest, size)
+        lacking -= {digest for digest, _ in stored}
+        wanted = _holders(tree, lacking)  # again only for files that shared a content which is there no more
+    digest = blobs.put_bytes(tree.manifest())
+    tree.remember()
+    return digest
+
+
+def hash_unknown(tree: SourceTree) -> None:
+    """Read the files that nobody vouches for, for a store that must be asked before anything is sent to it."""
+    with _readable():
+        for path in tree.unknown():
+            tree.settle(path, *hash_file(tree.locate(path)))
+
+
+def _holders(tree: SourceTree, digests: Set[str]) -> List[str]:
+    """One path for each of the digests that a file has."""
+    return list({digest: path for path, digest in tree.known.items() if digest in digests}.values())
+
+
+@contextlib.contextmanager
+def _readable() -> Generator[None, None, None]:
+    try:
+        yield
+    except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
+        why = "was removed while the snapshot was taken" if isinstance(error, FileNotFoundError) else "cannot be read"
+        raise InvalidInput(
+            f"{error.filename!r} {why}", "let it be read, or name it in .amlignore, and try again"
+        ) from None

@@ -1,0 +1,166 @@
+"""What a source folder looked like and what its files hashed to when it was last read.
+
+A file whose size, times and inode are as they were is not read again. One that changed so shortly before it was read
+that a later change could have left the same times is not trusted: the rule that git has for its index. The cache may be
+lost or damaged at any time; that costs one reading of the folder.
+"""
+
+from __future__ import annotations
+
+import binascii
+import contextlib
+import hashlib
+import marshal
+import os
+import time
+from typing import Any, Container, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+Stamp = Tuple[int, int, int, int, int]
+"""A regular file: mode, size, mtime_ns, ctime_ns, inode."""
+
+What = Union[Stamp, str, None]
+"""What has a name: a file's stamp, a link's target, or nothing certain."""
+
+Seen = Dict[str, Dict[str, What]]
+"""For every folder ("" or "a/b/") what is in it by name, folders excepted, which are here by themselves."""
+
+_MAGIC = b"footplate stat cache 2, marshal %d\n" % marshal.version
+_TICK_NS = 50_000_000  # more than a tick of any kernel's coarse clock
+_COARSE_NS = 2_000_000_000  # more than the steps of file systems that keep no fractions of seconds
+_DIGEST_BYTES = 32
+
+
+class WatchedFolder(NamedTuple):
+    """Files that somebody else watches (`watch.py`): under which index, and by folder the names that nobody does."""
+
+    index: Any
+    others: Dict[str, List[str]]
+
+
+NOBODY = WatchedFolder(None, {})
+
+
+class _Memory(NamedTuple):
+    """The larger part of the cache, which is not needed at once."""
+
+    seen: Seen
+    digests: bytes
+    others: Dict[str, List[str]]
+
+
+class StatCache:
+    """The memory of one folder, for one scan: what the last one found, under the rules `rules`.
+
+    `began_ns` is when reading began, by the clock that the files' times come from.
+    """
+
+    def __init__(self, path: Optional[str], began_ns: Optional[int] = None) -> None:
+        self._path = path
+        self._unread: Union[bytes, memoryview] = b""
+        self._memory: Optional[_Memory] = None
+        self.began_ns = time.time_ns() if began_ns is None else began_ns
+        self.rules: Any = None
+        self.manifest: Optional[str] = None
+        self.index: Any = None
+        if path is not None:
+            self._load(path)
+
+    @classmethod
+    def for_folder(cls, cache_folder: str, folder: str, began_ns: Optional[int] = None) -> StatCache:
+        name = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
+        return cls(os.path.join(cache_folder, name), began_ns)
+
+    @property
+    def seen(self) -> Seen:
+        return self._remembered().seen
+
+    @property
+    def others(self) -> Dict[str, List[str]]:
+        """The names that `WatchedFolder` tells of."""
+        return self._remembered().others
+
+    def digests(self) -> Dict[str, str]:
+        """The digest of every file in `seen`. They are kept in its order, because an unchanged folder needs none."""
+        raw, width = self._remembered().digests, _DIGEST_BYTES
+        return {path: raw[at * width : (at + 1) * width].hex() for at, path in enumerate(_files(self.seen))}
+
+    def save(
+        self,
+        rules: Any,
+        seen: Seen,
+        digests: Mapping[str, str],
+        changing: Container[str],
+        manifest: str,
+        watch: WatchedFolder = NOBODY,
+    ) -> None:
+        """Remember a scan, except for files that changed under the reader's eyes or shortly before."""
+        if self._path is None:
+            return
+        trusted: Seen = {
+            folder: {
+                name: what if self._is_settled(what) and folder + name not in changing else None
+                for name, what in names.items()
+            }
+            for folder, names in seen.items()
+        }
+        raw = b"".join(bytes.fromhex(digests[path]) for path in _files(trusted))
+        head = marshal.dumps((rules, manifest, watch.index))
+        body = marshal.dumps((trusted, raw, _with_uncertain(watch.others, trusted)))
+        data = len(head).to_bytes(4, "little") + head + body
+        with contextlib.suppress(OSError):  # a cache that cannot be kept costs time next time, nothing else
+            self._write(self._path, (_MAGIC, binascii.crc32(data).to_bytes(4, "little"), data))
+
+    def _is_settled(self, what: What) -> bool:
+        if not isinstance(what, tuple):
+            return True
+        _, _, modified, changed, _ = what
+        # A kernel that keeps fractions of seconds leaves a round number once in a million times.
+        slack = _COARSE_NS if changed % 1_000_000 == 0 else _TICK_NS
+        return max(modified, changed) + slack < self.began_ns
+
+    @staticmethod
+    def _write(path: str, parts: Iterable[bytes]) -> None:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        aside = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
+        try:
+            with open(aside, "xb") as file:
+                file.writelines(parts)
+            os.replace(aside, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(aside)
+            raise
+
+    def _load(self, path: str) -> None:
+        try:
+            with open(path, "rb") as file:
+                content = file.read()
+        except OSError:
+            return
+        start = len(_MAGIC) + 4
+        data = memoryview(content)[start:]
+        # Checked first: marshal may not survive what it did not write.
+        if content.startswith(_MAGIC) and content[len(_MAGIC) : start] == binascii.crc32(data).to_bytes(4, "little"):
+            end = 4 + int.from_bytes(data[:4], "little")
+            self.rules, self.manifest, self.index = marshal.loads(data[4:end])
+            self._unread = data[end:]
+
+    def _remembered(self) -> _Memory:
+        if self._memory is None:
+            self._memory = _Memory(*marshal.loads(self._unread)) if self._unread else _Memory({}, b"", {})
+            self._unread = b""
+        return self._memory
+
+
+def _with_uncertain(others: Dict[str, List[str]], trusted: Seen) -> Dict[str, List[str]]:
+    """Nobody watches a file that is not trusted: it has to be looked at in any case."""
+    uncertain = {
+        folder: [name for name, what in names.items() if what is None]
+        for folder, names in trusted.items()
+        if None in names.values()
+    }
+    return {folder: sorted({*others.get(folder, ()), *uncertain.get(folder, ())}) for folder in {**others, **uncertain}}
+
+
+def _files(seen: Seen) -> Iterator[str]:
+    return (folder + name for folder, names in seen.items() for name, what in names.items() if type(what) is tuple)

@@ -1,0 +1,146 @@
+"""A tree as a FUSE file system, read-only, whose files come through the cache as they are read.
+
+What is mounted never changes, so the kernel is told to remember everything that it has been told.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import importlib
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from footplate.data.cache import DataCache
+from footplate.data.mounts.cached_files import BlockFile, CachedFile, open_remote
+from footplate.data.mounts.syscalls import READ_AHEAD, fuse_library
+from footplate.data.mounts.tree import MountTree
+from footplate.data.stores.base import FileStore
+from footplate.data.transfer.batch import store_of
+from footplate.domain.data import Item
+from footplate.errors import FootplateError
+
+
+def _load() -> Any:
+    """mfusepy, told which library to take: left to itself it starts ldconfig and a compiler to look for one."""
+    os.environ.setdefault("FUSE_LIBRARY_PATH", fuse_library() or "")
+    return importlib.import_module("mfusepy")
+
+
+mfusepy: Any = _load()
+_THREADS = 16
+_REMEMBER_SECONDS = 24 * 3600
+
+
+class FuseFiles(mfusepy.Operations):
+    """The operations that libfuse calls, from threads of its own."""
+
+    use_ns = True
+
+    def __init__(
+        self, tree: MountTree, stores: Mapping[str, FileStore], cache: DataCache, ready: Callable[[], None]
+    ) -> None:
+        self._tree, self._stores, self._cache, self._ready = tree, stores, cache, ready
+        self._pool = ThreadPoolExecutor(_THREADS, "blocks")
+        self._open, self._lock, self._next = dict[int, CachedFile | BlockFile](), threading.Lock(), 1
+        self._sizes = dict[str, int]()
+        self._owner = {"st_uid": os.geteuid(), "st_gid": os.getegid()}
+
+    def init_with_config(self, connection: Any, config: Any) -> None:
+        if connection is not None:
+            connection.max_readahead = READ_AHEAD
+        self._ready()
+
+    def getattr(self, path: str, fh: int | None = None) -> dict[str, Any]:
+        item = self._find(path)
+        if item is None:
+            return {"st_mode": stat.S_IFDIR | 0o555, "st_nlink": 2, **self._owner}
+        changed, size = int(item.modified * 1e9), self._told(path, lambda: self._size(item))
+        times = {"st_mtime": changed, "st_ctime": changed, "st_atime": changed}
+        return {"st_mode": stat.S_IFREG | 0o444, "st_nlink": 1, "st_size": size, **times, **self._owner}
+
+    def readdir(self, path: str, fh: int) -> Any:
+        yield from (".", "..")
+        for name, item in self._told(path, lambda: self._tree.folder(path.strip("/"))).items():
+            yield name, {"st_mode": stat.S_IFDIR if item is None else stat.S_IFREG}, 0
+
+    def open(self, path: str, flags: int) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            raise mfusepy.FuseOSError(errno.EROFS)
+        item = self._find(path)
+        if item is None:
+            raise mfusepy.FuseOSError(errno.EISDIR)
+        file = self._told(
+            path, lambda: open_remote(store_of(item, self._stores), item.entry(), self._cache, self._pool)
+        )
+        with self._lock:
+            handle, self._next = self._next, self._next + 1
+            self._open[handle] = file
+        return handle
+
+    def read(self, path: str, size: int, offset: int, fh: int) -> bytes:
+        """That it is here tells mfusepy that we read; `_Session` asks `read_into`."""
+        return os.pread(self._open[fh].file, size, offset)
+
+    def read_into(self, path: str, buffer: Any, offset: int, fh: int) -> int:
+        """How many bytes of the file are in the buffer now."""
+        file = self._open[fh]
+        self._told(path, lambda: file.bring(offset, len(buffer)))
+        return os.preadv(file.file, [buffer], offset)
+
+    def release(self, path: str, fh: int) -> int:
+        with self._lock:
+            file = self._open.pop(fh)
+        file.close()
+        return 0
+
+    def _find(self, path: str) -> Item | None:
+        try:
+            return self._told(path, lambda: self._tree.find(path.strip("/")))
+        except KeyError:
+            raise mfusepy.FuseOSError(errno.ENOENT) from None
+
+    def _size(self, item: Item) -> int:
+        """One whose server does not tell its length has to be fetched before it can be shown."""
+        if item.size >= 0:
+            return item.size
+        if item.name not in self._sizes:
+            file = self._cache.open(store_of(item, self._stores), item.entry(), self._pool)
+            self._sizes[item.name] = os.fstat(file).st_size
+            os.close(file)
+        return self._sizes[item.name]
+
+    def _told(self, path: str, act: Callable[[], Any]) -> Any:
+        """A program that reads learns no more than a number; what it was about goes to the log of the mount."""
+        try:
+            return act()
+        except FootplateError as error:
+            words = str(error).replace("\n", "; ")  # one line for one problem
+            sys.stderr.write(f"{path}: {words}\n")
+            sys.stderr.flush()
+            raise mfusepy.FuseOSError(errno.EIO) from None
+
+
+class _Session(mfusepy.FUSE):
+    """Reads into the buffer that libfuse gives: bytes on their way would be copied once more."""
+
+    def read(self, path: bytes, buf: Any, size: int, offset: int, fip: Any) -> int:
+        buffer = (ctypes.c_char * size).from_address(ctypes.cast(buf, ctypes.c_void_p).value or 0)
+        return self.operations.read_into(path.decode(self.encoding, self.errors), buffer, offset, fip.contents.fh)
+
+
+def serve(
+    tree: MountTree, stores: Mapping[str, FileStore], cache: DataCache, at: str, ready: Callable[[], None]
+) -> None:
+    """Mount at `at`, or serve what is mounted if that is a device (`/dev/fd/…`), and return when it is unmounted.
+
+    `ready` is called when the first who look are about to be answered.
+    """
+    remember = {f"{what}_timeout": _REMEMBER_SECONDS for what in ("attr", "entry", "negative", "ac_attr")}
+    options = {"foreground": True, "ro": True, "fsname": "footplate", "kernel_cache": True}
+    _Session(FuseFiles(tree, stores, cache, ready), at, **options, **remember)

@@ -1,0 +1,84 @@
+"""What a mounted folder shows: a listing, or a folder of a store, looked at as far as somebody asks."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Protocol
+
+from footplate.content.listing import Listing
+from footplate.data.stores.base import FileStore
+from footplate.domain.data import Item, place
+from footplate.domain.store_names import check_name, join
+
+_FOLDERS_KEPT = 64
+Names = dict[str, Item | None]
+"""What is in a folder: files with their item, folders with None."""
+
+
+class MountTree(Protocol):
+    def find(self, path: str) -> Item | None:
+        """The file at `path`, None for a folder; KeyError when there is nothing."""
+        ...
+
+    def folder(self, path: str) -> Names: ...
+
+
+class ListingTree:
+    """A listing. A folder is read when it is listed; a file is found without reading the folder that it is in."""
+
+    def __init__(self, listing: Listing) -> None:
+        self._listing, self._lock = listing, threading.Lock()
+        self._folders = OrderedDict[str, Names]()
+
+    def find(self, path: str) -> Item | None:
+        folder, _, name = path.rpartition("/")
+        with self._lock:
+            known = self._folders.get(folder)
+        if known is not None:
+            return known[name] if path else None
+        item = self._listing.get(path) if path else None
+        if item is None and not self._listing.has_folder(path):
+            raise KeyError(path)
+        return item
+
+    def folder(self, path: str) -> Names:
+        with self._lock:
+            if path in self._folders:
+                self._folders.move_to_end(path)
+                return self._folders[path]
+        found = self._listing.folder(path)
+        names: Names = dict.fromkeys(found.folders)
+        names.update((item.name.rpartition("/")[2], item) for item in found.files)
+        with self._lock:
+            self._folders[path] = names
+            while len(self._folders) > _FOLDERS_KEPT:
+                self._folders.popitem(last=False)
+        return names
+
+
+class StoreTree:
+    """A folder of a store: what was seen of it once, stays as it was seen."""
+
+    def __init__(self, store: FileStore, top: str) -> None:
+        self._store, self._top, self._lock = store, top, threading.Lock()
+        self._folders = dict[str, Names]()
+
+    def find(self, path: str) -> Item | None:
+        if not path:
+            return None
+        folder, _, name = path.rpartition("/")
+        return self.folder(folder)[name]
+
+    def folder(self, path: str) -> Names:
+        with self._lock:
+            if path in self._folders:
+                return self._folders[path]
+        above = join(self._top, path) if path else self._top
+        found = self._store.children(above)
+        names: Names = dict.fromkeys(found.folders)
+        for entry in found.files:
+            name = check_name(entry.path.rpartition("/")[2])
+            names[name] = place(entry, join(path, name))
+        with self._lock:
+            return self._folders.setdefault(path, names)

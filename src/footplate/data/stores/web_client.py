@@ -1,0 +1,157 @@
+"""One HTTP request, answered: kept connections, proxies, redirects that end, and no step down from https.
+
+Standard library only. A `Web` may be used by many threads; each has connections of its own.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import threading
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from footplate.errors import InvalidInput, NotAllowed, Unavailable
+
+_MOST_REDIRECTS = 10
+_REDIRECTS = (301, 302, 303, 307, 308)
+_PORTS = {"http": 80, "https": 443}
+
+
+class WebResponse(NamedTuple):
+    """The response to a request, not yet read. `done` gives its connection back; one with unread bytes is closed."""
+
+    response: http.client.HTTPResponse
+    connection: http.client.HTTPConnection
+
+    @property
+    def status(self) -> int:
+        return self.response.status
+
+    def header(self, name: str) -> str:
+        return self.response.headers.get(name, "")
+
+    def done(self) -> None:
+        if not self.response.isclosed():
+            self.connection.close()
+
+
+def shown(url: str) -> str:
+    """An address as it may be printed: queries and users are where signatures and passwords are."""
+    parts = urllib.parse.urlsplit(url)
+    return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def check_url(url: str) -> str:
+    """The address itself, when it is one that can be asked: http or https, a host, and no password inside."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        _ = parts.port  # raises for one that is not a number
+    except ValueError:
+        parts = urllib.parse.urlsplit("")
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise InvalidInput(f"{shown(url)!r:.300} is not a web address", "give one that begins with http:// or https://")
+    if "@" in parts.netloc:
+        raise InvalidInput(f"{shown(url)} was given with a user in it", "give user and password as credentials instead")
+    if any(ord(character) <= 32 or ord(character) == 127 for character in url):
+        raise InvalidInput(f"{shown(url)!r} has a blank in it", "write it as %20")
+    return url
+
+
+def untrusted(where: str, why: str = "") -> NotAllowed:
+    """To ask again would not help."""
+    return NotAllowed(
+        f"{where} has a certificate that is not trusted here{f' ({why})' if why else ''}",
+        "if its authority is one of yours, name the file of that: SSL_CERT_FILE=/path/to/ca.pem",
+    )
+
+
+class _Kept(threading.local):
+    def __init__(self) -> None:
+        self.connections = dict[tuple[str, str], http.client.HTTPConnection]()
+
+
+class Web:
+    """Sends requests. `authorization` goes to the host that was asked, and to none that it redirects to."""
+
+    def __init__(self, authorization: str | None, timeout: float, *, direct: bool = False) -> None:
+        """`direct`: past the proxies that the environment names."""
+        self._authorization, self._timeout = authorization, timeout
+        self._kept = _Kept()
+        self._proxies = {} if direct else urllib.request.getproxies()
+
+    def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> WebResponse:
+        """The answer after redirects, whatever its status. Unavailable when there is none."""
+        asked, seen = urllib.parse.urlsplit(url).netloc, set[str]()
+        while True:
+            if url in seen or len(seen) > _MOST_REDIRECTS:
+                how = "in a circle" if url in seen else f"more than {_MOST_REDIRECTS} times"
+                raise InvalidInput(f"{shown(url)} redirects {how}", "ask whoever runs the server for the final address")
+            seen.add(url)
+            secret = self._authorization if urllib.parse.urlsplit(url).netloc == asked else None
+            answer = self._send(method, url, {**headers, **({"Authorization": secret} if secret else {})}, body)
+            if body is not None or answer.status not in _REDIRECTS or not (there := answer.header("Location")):
+                return answer
+            answer.done()
+            url = follow(url, there)
+
+    def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> WebResponse:
+        parts = urllib.parse.urlsplit(url)
+        proxy = self._proxy(parts)
+        path = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
+        target = url if proxy and parts.scheme == "http" else path
+        sent = {"Accept-Encoding": "identity", "User-Agent": "footplate", **headers}
+        while True:
+            connection, kept = self._connection(parts, proxy)
+            try:
+                connection.request(method, target, body, sent)
+                return WebResponse(connection.getresponse(), connection)
+            except ssl.SSLCertVerificationError as error:
+                connection.close()
+                raise untrusted(shown(url), error.verify_message) from None
+            except (OSError, http.client.HTTPException) as error:
+                connection.close()
+                if not kept:  # one that was kept may have been closed by the server meanwhile, which says nothing
+                    raise Unavailable(
+                        f"{shown(url)} does not answer ({error or type(error).__name__})",
+                        "look at the address and the network; try again",
+                    ) from None
+
+    def _connection(
+        self, parts: urllib.parse.SplitResult, proxy: str | None
+    ) -> tuple[http.client.HTTPConnection, bool]:
+        place = (parts.scheme, parts.netloc)
+        known = self._kept.connections.get(place)
+        if known is not None and known.sock is not None:
+            return known, True
+        made = self._kept.connections[place] = _connect(parts, proxy, self._timeout)
+        return made, False
+
+    def _proxy(self, parts: urllib.parse.SplitResult) -> str | None:
+        if urllib.request.proxy_bypass(parts.hostname or ""):
+            return None
+        return self._proxies.get(parts.scheme) or self._proxies.get("all")
+
+
+def _connect(parts: urllib.parse.SplitResult, proxy: str | None, timeout: float) -> http.client.HTTPConnection:
+    via = urllib.parse.urlsplit(proxy if "//" in proxy else f"//{proxy}") if proxy else parts
+    host, port = via.hostname or "", via.port or _PORTS.get(via.scheme, 80)
+    if parts.scheme == "http":
+        return http.client.HTTPConnection(host, port, timeout=timeout)
+    secure = http.client.HTTPSConnection(host, port, timeout=timeout, context=ssl.create_default_context())
+    if proxy:
+        secure.set_tunnel(parts.hostname or "", parts.port or _PORTS["https"])
+    return secure
+
+
+def follow(url: str, there: str) -> str:
+    """Where a redirect from `url` leads."""
+    following = check_url(urllib.parse.urljoin(url, there))
+    if url.startswith("https:") and following.startswith("http:"):
+        raise NotAllowed(
+            f"{shown(url)} redirects from https to {shown(following)}, where anybody could change the data",
+            "give the address that it redirects to, if you trust the network on the way",
+        )
+    return following

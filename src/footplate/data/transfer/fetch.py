@@ -1,0 +1,153 @@
+"""One file of a store onto this machine: whole and as it was named, or not at all.
+
+Up to `SMALL` it is one request, checked in memory. A larger one comes by blocks, several at once, into a partial file
+that a later attempt goes on with, as long as the store still has the same file. Where a store answers no ranges,
+or does not know the length, it comes in one stream.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import Executor, Future
+
+from footplate.content.disk import aside_file, write_all
+from footplate.data.stores.base import SMALL, Count, FileStore
+from footplate.data.stores.folder import ASIDE
+from footplate.data.transfer.partial import Partial
+from footplate.domain.data import StoreEntry
+from footplate.errors import Broken, Unavailable
+
+_BLOCK = 8 * 1024 * 1024  # larger than those of a file that is read here and there: all of it is wanted
+_ATTEMPTS_WITHOUT_PROGRESS = 5
+_PAUSE = 0.2
+
+
+def read_whole(store: FileStore, entry: StoreEntry) -> bytes:
+    """A small file, checked."""
+    data = store.read(entry.path, etag=entry.etag)
+    check_length(entry, len(data))
+    check_digest(entry, [data])
+    return data
+
+
+def check_length(entry: StoreEntry, length: int) -> None:
+    if entry.size >= 0 and length != entry.size:
+        raise Broken(
+            f"{entry.path!r} came with {length} bytes where {entry.size} were listed",
+            "it was changed or cut short in its store: look at it there, or make a new version of the dataset",
+        )
+
+
+def check_digest(entry: StoreEntry, chunks: Iterable[bytes]) -> None:
+    """Read what came, if the entry says what it must hash to."""
+    name, _, wanted = entry.digest.partition(":")
+    if not wanted:
+        return
+    total = hashlib.new(name, usedforsecurity=False)
+    for chunk in chunks:
+        total.update(chunk)
+    if total.hexdigest() != wanted:
+        raise Broken(
+            f"{entry.path!r} came with content that hashes to {name}:{total.hexdigest()}, not to {entry.digest}",
+            "it was changed in its store or on the way: look at it there, or make a new version of the dataset",
+        )
+
+
+def fetch_large(store: FileStore, entry: StoreEntry, target: str, mode: int, pool: Executor, count: Count) -> None:
+    """A file of any size to `target`, which appears when it is whole; what it replaces stays until then."""
+    if entry.size < 0 or not answers_ranges(store, entry):
+        _fetch_stream(store, entry, target, mode, count)
+        return
+    aside = os.path.join(os.path.dirname(target), f"{ASIDE}{_key(store, entry)}")
+    with Partial(aside, entry.size, _BLOCK) as partial:
+        fetch_blocks(store, entry, partial, pool, count)
+        _finish(partial, entry, mode)
+    os.replace(aside, target)
+
+
+def answers_ranges(store: FileStore, entry: StoreEntry) -> bool:
+    """Asked with one byte, because each block of a server that does not would cost the whole file."""
+    if store.ranges is None:
+        store.read(entry.path, 0, 1, entry.etag)
+    return bool(store.ranges)
+
+
+def _key(store: FileStore, entry: StoreEntry) -> str:
+    told = "\0".join((store.spec.identity(), entry.path, entry.etag, str(entry.size), entry.digest))
+    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def fetch_blocks(store: FileStore, entry: StoreEntry, partial: Partial, pool: Executor, count: Count) -> None:
+    """The blocks that are missing, through `pool`. The first failure stops the rest; what came is kept."""
+    missing = partial.missing()
+    count(entry.size - sum(partial.span(index)[1] for index in missing))
+    stop = threading.Event()
+
+    def fetch(index: int) -> None:
+        if stop.is_set():
+            return
+        start, length = partial.span(index)
+        try:
+            partial.write(index, store.read(entry.path, start, length, entry.etag))
+        except BaseException:
+            stop.set()
+            raise
+        count(length)
+
+    wait_all([pool.submit(fetch, index) for index in missing])
+
+
+def wait_all(futures: list[Future[None]]) -> None:
+    """Wait for each; then raise the first error."""
+    errors = [error for future in futures if (error := future.exception()) is not None]
+    if errors:
+        raise errors[0]
+
+
+def _finish(partial: Partial, entry: StoreEntry, mode: int) -> None:
+    try:
+        check_digest(entry, partial.chunks())
+    except Broken:
+        partial.discard()
+        raise
+    partial.finish(mode)
+
+
+def _fetch_stream(store: FileStore, entry: StoreEntry, target: str, mode: int, count: Count) -> None:
+    aside = os.path.join(os.path.dirname(target), f"{ASIDE}{os.urandom(8).hex()}")
+    with aside_file(aside, mode) as out:
+        _pour_often(store, entry, out, count)
+        os.fsync(out)
+        with open(aside, "rb") as file:
+            check_digest(entry, iter(lambda: file.read(SMALL), b""))
+        os.replace(aside, target)
+
+
+def _pour_often(store: FileStore, entry: StoreEntry, out: int, count: Count) -> None:
+    """A stream that is cut is taken up again, as often as it takes while there is progress."""
+    attempts = 0
+    while True:
+        begun = os.fstat(out).st_size
+        try:
+            _pour(store, entry, out, count)
+            return
+        except Unavailable:
+            attempts = 0 if os.fstat(out).st_size > begun else attempts + 1
+            if attempts == _ATTEMPTS_WITHOUT_PROGRESS:
+                raise
+            time.sleep(_PAUSE * attempts)
+
+
+def _pour(store: FileStore, entry: StoreEntry, out: int, count: Count) -> None:
+    """Go on where the last attempt stopped, which is the length of what is there."""
+    length = os.fstat(out).st_size
+    os.lseek(out, length, os.SEEK_SET)
+    for chunk in store.stream(entry.path, length, entry.etag):
+        write_all(out, chunk)
+        length += len(chunk)
+        count(len(chunk))
+    check_length(entry, length)

@@ -1,0 +1,54 @@
+"""How rattler reaches channels: the user's own settings for it, and the logins that came with what is to be built."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from rattler import Config
+
+from footplate.environments.url_credentials import Logins
+
+_STORED = "~/.rattler/credentials.json"
+
+
+@contextmanager
+def config(logins: Logins) -> Generator[Config]:
+    """Mirrors, proxies, certificates and credentials as every tool that builds on rattler reads them, and `logins`.
+
+    A token is part of a path, so the whole address becomes the mirror of the bare one: rattler asks with the one and
+    writes down the other. A user and password become an entry of rattler's own kind, by host, beside the user's.
+    """
+    known = Config.load_from_default_locations("rattler")
+    tokens = {bare: whole for bare, whole in logins.known.items() if urlsplit(whole).username is None}
+    passwords = {bare: whole for bare, whole in logins.known.items() if bare not in tokens}
+    lines = ["[mirrors]", *(f"{json.dumps(bare)} = [{json.dumps(whole)}]" for bare, whole in tokens.items())]
+    if not passwords:
+        yield known.merge(Config.from_toml("\n".join(lines))) if tokens else known
+        return
+    with tempfile.NamedTemporaryFile("w", prefix="footplate-", suffix=".json") as file:  # mode 0600
+        json.dump({**_stored(known), **dict(map(_entry, passwords.values()))}, file)
+        file.flush()
+        override = f"authentication-override-file = {json.dumps(file.name)}"
+        yield known.merge(Config.from_toml("\n".join([override, *lines])))
+
+
+def _entry(whole: str) -> tuple[str, dict[str, Any]]:
+    parts = urlsplit(whole)
+    login = {"username": unquote(parts.username or ""), "password": unquote(parts.password or "")}
+    return parts.hostname or "", {"BasicHTTP": login}
+
+
+def _stored(known: Config) -> dict[str, Any]:
+    """What the user has in a file, which an override would hide. What is in a keyring cannot be read from here."""
+    named = known.authentication_override_file or os.environ.get("RATTLER_AUTH_FILE") or _STORED
+    try:
+        return json.loads(Path(named).expanduser().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}

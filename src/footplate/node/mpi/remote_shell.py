@@ -1,0 +1,45 @@
+"""What mpirun runs where others have ssh: `remote_shell.py SOCKET [options] node-N COMMAND…`.
+
+It hands the request to the agent of its own node, which listens at SOCKET and knows the way (`door.py`), stays until
+the command has ended over there, and ends with its exit code.
+
+Started once for each node, on the way to the first line of the user's script: it imports next to nothing. `_socket` is
+what `socket` is made of, without the two thirds of the start that the latter takes.
+"""
+
+from __future__ import annotations
+
+import sys
+from _socket import AF_UNIX, SHUT_WR, SOCK_STREAM, socket
+from posix import chdir
+
+NAME = "reach.sock"
+
+
+def main(arguments: list[str]) -> int:
+    path, *rest = arguments
+    while rest and rest[0].startswith("-"):  # what ssh would understand
+        rest.pop(0)
+    if len(rest) < 2:
+        sys.stderr.write("reach: there is no node or no command\n")
+        return 2
+    folder, _, name = path.rpartition("/")
+    chdir(folder or "/")  # the address of a socket is short, a path may be long
+    link = socket(AF_UNIX, SOCK_STREAM)
+    link.connect(name)
+    link.sendall(f"{rest[0]}\0{' '.join(rest[1:])}".encode("utf-8", "surrogateescape"))
+    link.shutdown(SHUT_WR)
+    answer = b""
+    while piece := link.recv(4096):
+        answer += piece
+    code, _, words = answer.decode("utf-8", "replace").partition(" ")
+    if words or not code:
+        sys.stderr.write(f"{rest[0]} could not be reached: {words or 'the agent of this node is gone'}\n")
+    return int(code or 1)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except OSError as error:
+        sys.exit(f"the agent of this node does not answer: {error}")

@@ -1,0 +1,77 @@
+"""What the ranks need before they can start: the source folder, laid out, and an interpreter."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from footplate import environments
+from footplate.domain.launch import NodeOrders
+from footplate.domain.records import Cause
+from footplate.environments.base import Interpreter
+from footplate.environments.url_credentials import Logins
+from footplate.errors import FootplateError
+from footplate.node import snapshot
+from footplate.node.node_directory import NodeFolder, see_installed_packages
+from footplate.node.shipping.server_link import Link
+
+BUILD_LOG = "azureml-logs/20_image_build_log"
+
+
+class Failed(Exception):
+    """The ranks cannot be started."""
+
+    def __init__(self, cause: Cause) -> None:
+        super().__init__(cause.message)
+        self.cause = cause
+
+
+def lay_out(orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder) -> None:
+    """The snapshot in the working folder, and the folders that every run finds there."""
+    try:
+        if orders.snapshot is not None:
+            snapshot.fetch(orders.snapshot, link, home, folder)
+        for name in {"outputs", "logs", *orders.collect, *orders.watch}:
+            os.makedirs(os.path.join(folder.wd, name), exist_ok=True)
+    except (FootplateError, OSError) as error:
+        raise _failed(orders, "snapshot_failed", "the source folder could not be laid out", error) from None
+    script = orders.program.script
+    if script is not None and not os.path.isfile(os.path.join(folder.wd, script)):
+        hint = "check script= and source_directory=, and that no ignore file leaves it out"
+        raise Failed(Cause("start_failed", f"the script {script!r} is not in the source folder", hint, orders.node))
+
+
+def bring_back(orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder) -> None:
+    """What earlier attempts left in the collected folders, where the script finds its checkpoints again."""
+    try:
+        snapshot.bring_back(orders.collect, link, home, folder)
+    except (FootplateError, OSError) as error:
+        raise _failed(orders, "outputs_failed", "the earlier outputs could not be laid out", error) from None
+
+
+def build(orders: NodeOrders, folder: NodeFolder, tell: Callable[[str], None]) -> Interpreter:
+    """The interpreter of the run's environment. `tell` hears, once, that this takes time."""
+    name = f"{BUILD_LOG}.txt" if orders.node == 0 else f"{BUILD_LOG}_{orders.node}.txt"
+    log = os.path.join(folder.logs, name)
+
+    def say(line: str) -> None:
+        first = not os.path.exists(log)
+        os.makedirs(os.path.dirname(log), exist_ok=True)
+        with open(log, "a", encoding="utf-8", errors="replace") as file:
+            file.write(line + "\n")
+        if first:  # a builder with something to say has something to do
+            tell(line if line.startswith(("waiting", "building")) else f"building the environment: {line}")
+
+    try:
+        if orders.lock.builder != "existing":  # which needs nothing, and is not to wait for site-packages
+            see_installed_packages()
+        builder, logins = environments.load(orders.lock.builder), Logins(orders.logins)
+        return builder.build(orders.lock, Path(folder.home) / "environments", say, logins)
+    except (FootplateError, OSError) as error:
+        raise _failed(orders, "environment_failed", "the environment could not be built", error) from None
+
+
+def _failed(orders: NodeOrders, code: str, what: str, error: Exception) -> Failed:
+    message, hint = (error.message, error.hint) if isinstance(error, FootplateError) else (str(error), None)
+    return Failed(Cause(code, f"{what}: {message}", hint or "see the system_logs of the run", orders.node))

@@ -1,0 +1,124 @@
+"""What ranks are started with: their interpreter, arguments and environment variables."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from footplate import __version__
+from footplate.domain.launch import NodeOrders, RankPlan
+from footplate.domain.specs import Program
+from footplate.environments.base import Interpreter
+from footplate.node import host_info, rendezvous
+from footplate.node.node_directory import NodeFolder, runtime_folder
+from footplate.node.options import AgentOptions
+
+_PRIVATE = ("FOOTPLATE_", "AZUREML_", "AZ_BATCHAI_")
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy")
+# What the bootstrap does for a script: an agent that was not the shell's parent reads there how it ended.
+_NOTE_AT_EXIT = r"""trap 'set -- $? "$FOOTPLATE_EXITS/rank_$FOOTPLATE_RANK"
+printf "{\"code\": %d}" $1 > "$2.new" && mv -f "$2.new" "$2.json"' EXIT
+"""
+
+
+@dataclass(frozen=True)
+class RankEnvironment:
+    """What all ranks of a node have in common."""
+
+    interpreter: Interpreter
+    runtime: str  # the folder from which jobs import Footplate
+    python: str  # a folder in which `python` is the interpreter
+    inherited: Mapping[str, str]
+    ours: Mapping[str, str]
+    marker: Mapping[str, str]
+    shared: Mapping[str, str] = field(default_factory=dict[str, str])  # wins over the plan: nodes share a folder
+
+    @property
+    def machine(self) -> dict[str, str]:
+        """What the machine's own environment brings."""
+        return {name: value for name, value in self.inherited.items() if not name.startswith(_PRIVATE)}
+
+
+def for_ranks(
+    interpreter: Interpreter, folder: NodeFolder, orders: NodeOrders, ours: Mapping[str, str]
+) -> RankEnvironment:
+    return RankEnvironment(
+        interpreter, runtime_folder(folder.home, __version__), python_folder(interpreter, folder),
+        inherited=dict(os.environ), ours=ours, marker=folder.marker(),
+        shared=rendezvous.shared_variables(orders, folder),
+    )  # fmt: skip
+
+
+def own_variables(folder: NodeFolder, options: AgentOptions) -> dict[str, str]:
+    """What Footplate itself tells every rank of this node."""
+    variables = {
+        "FOOTPLATE_ENDPOINT": options.endpoint,
+        "FOOTPLATE_JOURNALS": folder.journals,
+        "FOOTPLATE_ATTEMPT": str(options.attempt),
+        "AZ_BATCHAI_JOB_TEMP": folder.tmp,
+        "AZ_BATCHAI_SHARED_JOB_TEMP": folder.shared or folder.tmp,
+        "AZ_BATCHAI_JOB_WORK_DIR": folder.wd,
+        "FOOTPLATE_PORTER": json.dumps(host_info.own_python()),
+        "FOOTPLATE_CACHE": os.path.join(folder.home, "cache"),
+    }
+    if options.token:
+        variables["FOOTPLATE_TOKEN"] = options.token
+    if options.home:
+        variables["FOOTPLATE_HOME"] = options.home
+    return variables
+
+
+def rank_argv(program: Program, setting: RankEnvironment) -> list[str]:
+    if program.command is not None:
+        return ["/bin/sh", "-c", _NOTE_AT_EXIT + program.command]
+    bootstrap = os.path.join(setting.runtime, "footplate", "job", "bootstrap.py")
+    container = setting.interpreter.container
+    python = setting.interpreter.argv if container is None else (container.python,)
+    return [*python, bootstrap, program.script or "", *program.arguments]
+
+
+def rank_variables(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment) -> dict[str, str]:
+    """The environment of one rank: the machine's, then Footplate's, the user's, the environment's, the rank's own."""
+    outside = setting.machine if setting.interpreter.container is None else {}
+    brought = setting.interpreter.variables
+    variables = {**plan.defaults, **outside, "PYTHONUNBUFFERED": "1", **setting.ours, **orders.variables, **brought}
+    variables.update({**plan.variables, **setting.shared})
+    variables.update(_straight_to(orders.peers, {**setting.machine, **variables}))
+    variables.update(setting.marker)
+    variables["FOOTPLATE_RANK"] = str(plan.rank)
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [setting.runtime, variables.get("PYTHONPATH")]))
+    if setting.interpreter.container is None:  # an image has a path of its own
+        variables["PATH"] = os.pathsep.join([setting.python, variables.get("PATH") or os.defpath])
+    return variables
+
+
+def _straight_to(peers: Sequence[str], variables: Mapping[str, str]) -> dict[str, str]:
+    """gRPC, and much else, would ask the machine's proxy for the other nodes, of which it knows nothing, and wait."""
+    if not peers or not any(variables.get(name) or variables.get(name.upper()) for name in _PROXIES):
+        return {}
+    known = variables.get("no_proxy") or variables.get("NO_PROXY") or ""
+    hosts = [host.strip() for host in known.split(",") if host.strip()]
+    merged = ",".join([*hosts, *(peer for peer in dict.fromkeys(peers) if peer not in hosts)])
+    return {"no_proxy": merged, "NO_PROXY": merged}
+
+
+def python_folder(interpreter: Interpreter, folder: NodeFolder) -> str:
+    """A folder in which `python` is the environment's interpreter, for commands that call it by that name."""
+    program = interpreter.argv[0]
+    beside = os.path.dirname(program)
+    if len(interpreter.argv) == 1 and _is_same(program, os.path.join(beside, "python")):
+        return beside
+    # A link would not do: a virtual environment is recognised by the path that its interpreter is called by.
+    own = os.path.join(folder.path, "bin")
+    os.makedirs(own, exist_ok=True)
+    words = " ".join("'" + word.replace("'", "'\\''") + "'" for word in interpreter.argv)
+    for name in ("python", "python3"):
+        with open(os.open(os.path.join(own, name), os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o755), "w") as file:
+            file.write(f'#!/bin/sh\nexec {words} "$@"\n')
+    return own
+
+
+def _is_same(program: str, other: str) -> bool:
+    return program == other or (os.path.exists(other) and os.path.samefile(program, other))

@@ -1,0 +1,257 @@
+"""All processes of the user on this node, as one: started or adopted together, watched, and ended to the last of them.
+
+The agent decides when; how a single rank is started and seen to end is in `ranks`, how mpirun does it in `daemons`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from footplate.client.home import read_record
+from footplate.domain.launch import NodeOrders
+from footplate.domain.records import Cause
+from footplate.domain.root_cause import blames_another
+from footplate.node import containers, failure_causes, process_tree, ranks
+from footplate.node.log import say
+from footplate.node.mpi import mpirun
+from footplate.node.mpi.daemons import LOOK_SECONDS, Daemons
+from footplate.node.node_directory import NodeFolder
+from footplate.node.preparation import Failed
+from footplate.node.rank_environment import RankEnvironment
+
+_IDLE_LOOK_SECONDS = 5.0
+_LINGER_SECONDS = 30.0
+"""How long a rank that has raised may take to come to its end before the others wait for it in vain: a thread of its
+own, or a library that waits for the others at exit, may keep it for ever."""
+
+_DOUBT_SECONDS = 3.0
+"""How long a rank that blames another may be wrong about who failed first: so long the other, which has left its group
+and is still on its way out, has to tell more."""
+
+
+class RankGroup:
+    """`on_start(pids)` is told what MPI starts, from any thread."""
+
+    def __init__(self, folder: NodeFolder, node: int, home: str | None, on_start: Callable[[list[int]], None]) -> None:
+        self._folder = folder
+        self._node = node
+        self._home = home
+        self._on_start = on_start
+        self._orders: NodeOrders
+        self._ranks: list[ranks.Rank] = []
+        self._daemons: Daemons | None = None
+        self._container_program: str | None = None  # of the engine that encloses the ranks, if one does
+        self._oom_before = failure_causes.oom_kills()
+        self._doubts_until: float | None = None  # from the first failure on
+        self.began = time.time()
+        self._wake, self.waker = os.pipe()  # a byte into the waker ends a sleep
+        for end in (self._wake, self.waker):
+            os.set_blocking(end, False)
+
+    # ── Beginning ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def start(self, orders: NodeOrders, setting: RankEnvironment) -> None:
+        """Start the ranks of these orders; OSError when the folder is full or gone."""
+        self._orders, folder = orders, self._folder
+        container = setting.interpreter.container
+        self._container_program = container.program if container else None
+        os.chdir(folder.wd)
+        folder.write_state(self._state())
+        try:
+            if orders.mpi is not None:
+                os.chdir("/")  # the only folder that surely exists on every node; each rank goes to its own
+                self._daemons = Daemons(orders, folder, self._enlist)
+                self._daemons.start(setting)
+            for plan in orders.ranks if self._daemons is None else ():
+                self._ranks.append(ranks.start(orders, plan, setting, folder))
+        except ranks.StartFailed as failed:
+            cause = Cause("start_failed", failed.message, failed.hint, self._node, failed.rank)
+            raise Failed(cause) from None
+        finally:
+            self.began = time.time()
+            os.chdir("/")  # another node may remove the working folder before we are done
+            process_tree.become_subreaper()
+            self._write_state()
+        if self._daemons is None:
+            say("started " + ", ".join(f"rank {rank.number} as process {rank.pid}" for rank in self._ranks))
+
+    def adopt(self, orders: NodeOrders) -> bool:
+        """Whether an earlier agent had started the ranks; then they are ours now."""
+        state = self._folder.read_state()
+        if not state:
+            return False
+        found = ranks.adopt(state, orders.ranks, self._folder.marker())
+        if not found or ("ranks" not in state and not any(rank.pid or self._left_traces(rank) for rank in found)):
+            return False  # it died between its decision and the first start
+        self._refuse_if_incomplete(orders, found)
+        self._orders, self._ranks, self.began = orders, found, float(state["began"])
+        self._container_program = state.get("container_program")
+        if orders.mpi is not None:
+            self._daemons = Daemons(orders, self._folder, self._enlist)
+        process_tree.become_subreaper()
+        self._write_state()
+        living = sum(rank.ended is None for rank in found)
+        say(f"took over from an agent that died: {living} of {len(found)} ranks still run")
+        return True
+
+    def _refuse_if_incomplete(self, orders: NodeOrders, found: Sequence[ranks.Rank]) -> None:
+        """Those that an earlier agent has started may end as well as they like: without the others the run failed."""
+        known = {rank.number for rank in found}
+        missing = [] if orders.mpi is not None else [plan.rank for plan in orders.ranks if plan.rank not in known]
+        if missing:
+            words = f"the agent died before it had started rank {missing[0]}"
+            hint = "submit the run again, or restart it: footplate runs restart " + orders.run
+            raise Failed(Cause("start_failed", words, hint, self._node, missing[0]))
+
+    def _left_traces(self, rank: ranks.Rank) -> bool:
+        log = os.path.join(self._folder.logs, rank.log)
+        return os.path.exists(log) or bool(self._folder.read_rank_exit(rank.number))
+
+    def _enlist(self, name: str, process: ranks.Rank) -> None:
+        """From any thread: a process of MPI, to be watched with the others."""
+        self._ranks.append(process)
+        self._on_start([process.pid])
+        say(f"started {name} as process {process.pid}")
+        self._write_state()
+        os.write(self.waker, b".")
+
+    def _state(self) -> dict[str, Any]:
+        return {"run": self._orders.run, "began": self.began, "container_program": self._container_program}
+
+    def _write_state(self) -> None:
+        try:
+            self._folder.write_state({**self._state(), "ranks": [rank.to_state() for rank in self._ranks]})
+        except OSError as error:  # the ranks run: whoever comes after us finds them by their marker
+            say(f"the state of the ranks could not be written down: {error}")
+
+    # ── Watching ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def has_begun(self) -> bool:
+        return bool(self._ranks)
+
+    def living(self) -> list[int]:
+        return [rank.pid for rank in self._ranks if rank.ended is None]
+
+    def works(self) -> bool:
+        """Whether a rank still runs, mpirun has yet to ask for its daemon here, or why a rank failed is in doubt."""
+        awaited = self._daemons is not None and self._daemons.awaited
+        return awaited or self._seconds_of_doubt() > 0 or any(rank.ended is None for rank in self._ranks)
+
+    def only_attends(self) -> bool:
+        """Whether only ranks are left that serve the others, and never end by themselves."""
+        left = [rank for rank in self._ranks if rank.ended is None]
+        return bool(left) and all(rank.attends for rank in left) and self._doubts_until is None
+
+    def reap(self) -> None:
+        ranks.reap(self._ranks)
+
+    def sleep(self, limit: float | None) -> None:
+        """Until a rank ends or somebody wakes us, but no longer than `limit` seconds."""
+        look = _IDLE_LOOK_SECONDS if self._daemons is None else LOOK_SECONDS
+        look = min(look, self._seconds_of_doubt() or look)
+        ranks.wait(self._ranks, self._wake, look if limit is None else min(limit, look))
+        try:
+            os.read(self._wake, 4096)
+        except BlockingIOError:
+            pass
+
+    def first_failure(self) -> Cause | None:
+        """Of the ranks that ended badly, the one that did so first: the others mostly fail because of it.
+
+        None as long as another one, of this node or of others, may yet turn out to have been the first.
+        """
+        cause = self._first_of_mpi() if self._daemons is not None else self._first_of_ranks()
+        if cause is None or not self._is_doubtful(cause):
+            self._doubts_until = None
+            return cause
+        if self._doubts_until is None:
+            self._doubts_until = time.monotonic() + _DOUBT_SECONDS
+        return None if self._seconds_of_doubt() > 0 else cause
+
+    def _is_doubtful(self, cause: Cause) -> bool:
+        others = self._orders.nodes > 1 or bool(self.living())
+        return others and (blames_another(cause) or any(self._told_before(rank, cause) for rank in self._ranks))
+
+    def _told_before(self, rank: ranks.Rank, cause: Cause) -> bool:
+        """Whether a rank that has yet to come to its end told of its own failure before that one."""
+        if rank.ended is not None or not self._folder.read_rank_exit(rank.number).get("code"):
+            return False
+        return (self._folder.rank_exit_time(rank.number) or 0.0) < (cause.time or 0.0)
+
+    def _lingers(self, rank: ranks.Rank) -> bool:
+        """Whether a rank of several has long told of its failure, and is still there."""
+        told = self._folder.rank_exit_time(rank.number) if self._orders.processes > 1 else None
+        if told is None or time.time() - told < _LINGER_SECONDS:
+            return False
+        return bool(self._folder.read_rank_exit(rank.number).get("code"))
+
+    def _seconds_of_doubt(self) -> float:
+        return 0.0 if self._doubts_until is None else max(0.0, self._doubts_until - time.monotonic())
+
+    def _first_of_mpi(self) -> Cause | None:
+        starved, full = failure_causes.oom_kills() > self._oom_before, failure_causes.has_no_room(self._folder.path)
+        return self._daemons.first_failure(self._ranks, starved, full) if self._daemons is not None else None
+
+    def _first_of_ranks(self) -> Cause | None:
+        found: list[tuple[float, Cause]] = []
+        for rank in self._ranks:
+            if rank.ended is None and not self._lingers(rank):
+                continue
+            note, log = self._folder.read_rank_exit(rank.number), os.path.join(self._folder.logs, rank.log)
+            starved = failure_causes.was_killed(rank, note) and failure_causes.oom_kills() > self._oom_before
+            full = failure_causes.has_no_room(self._folder.path)
+            cause = failure_causes.of_rank(rank, self._node, note, log, starved, full)
+            if cause is not None:
+                # A rank may also fail after its script has ended well, long after it said so.
+                noted = self._folder.rank_exit_time(rank.number) if note.get("code") else None
+                found.append((failure_causes.failed_at(cause, noted or rank.ended or time.time()), cause))
+        tasks = {plan.rank: plan.task for plan in self._orders.ranks}
+        return failure_causes.first(found, self._orders.processes > 1, tasks) if found else None
+
+    # ── Ending ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def close(self) -> None:
+        """Let nothing more be started."""
+        if self._daemons is not None:
+            self._daemons.close()
+
+    def end(self, why: str, grace: float) -> None:
+        """Ask the ranks to end; those that have not after `grace` seconds are killed."""
+        say(f"ending the ranks: {why}")
+        killed = process_tree.end(self.members, grace, self.reap, ask=self._to_ask)
+        self._remove_containers()
+        if killed:
+            say(f"{len(killed)} processes did not end within {grace:g} s and were killed")
+
+    def _to_ask(self) -> list[int]:
+        """Who is asked to end, when all are to."""
+        if self._container_program:
+            return self.living()  # the engine hands it on; asked directly as well, the rank would hear it twice
+        found = self.members()
+        if self._daemons is None:
+            return found
+        # An mpirun that is asked kills its ranks, whatever they are about; it ends by itself when they have ended.
+        return [pid for pid in found if mpirun.is_rank(process_tree.variables(pid))] or found
+
+    def end_leftovers(self, grace: float) -> None:
+        """What the ranks left running in the background, and what is left of an earlier agent's time."""
+        self._remove_containers()
+        left = self.members()
+        if left:
+            say(f"ending {len(left)} processes that the ranks left behind")
+            process_tree.end(self.members, grace, self.reap)
+
+    def members(self) -> list[int]:
+        """All processes of this node, but not the server: a job, or this agent, may have had to start it again."""
+        server = read_record(self._home).get("pid") if self._home else None
+        found = process_tree.members(self._folder.marker(), os.getpid(), [server] if isinstance(server, int) else [])
+        # An mpirun whose agent died carries no marker of this node, and descends from nobody.
+        return found + [pid for pid in self.living() if pid not in found]
+
+    def _remove_containers(self) -> None:
+        if self._container_program is not None:
+            containers.remove(self._container_program, self._folder)

@@ -1,0 +1,171 @@
+"""What the ranks left in `./outputs`, into the store and under the run's name. Also after a failure or a cancel.
+
+An agent may be killed at any moment of this, and the next one starts over. So a file stays where it is until the whole
+work folder goes, or, when it is too large to be copied, its names and digest are written down before it moves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from footplate.content.blobs import BlobFolder, hash_file
+from footplate.domain.records import FileView
+from footplate.errors import FootplateError, OutOfSpace
+from footplate.node.node_directory import NodeFolder, is_full, regular_files
+from footplate.node.shipping.server_link import Link
+
+BATCH = 500
+LARGE = 32 << 20
+"""From this size on a file is moved into the store instead of copied; that is one more reading of it, to be safe."""
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class _Output:
+    """A file, and its names in the run: several when there are links to it."""
+
+    path: str
+    names: list[str] = field(default_factory=list[str])
+
+    def views(self, digest: str, size: int) -> list[FileView]:
+        return [FileView(name, size, digest) for name in self.names]
+
+
+def collect(names: Sequence[str], link: Link, home: str | None, folder: NodeFolder, keep: bool, say: Say) -> None:
+    """Store every file of the folders `names` and name it `<folder>/<path>`; a name that the run has already stays.
+
+    `keep`: the work folder will stay, so nothing is moved out of it.
+    """
+    store = _Shared(home, folder, keep) if home else _Remote(link)
+    _name(store.moved_before(), link, say)
+    batch: list[_Output] = []
+    for output in _find(names, folder, say):
+        if store.moves(output):
+            _store([output], store, link, say)
+            continue
+        batch.append(output)
+        if len(batch) == BATCH:
+            _store(batch, store, link, say)
+            batch = []
+    _store(batch, store, link, say)
+
+
+def _find(names: Sequence[str], folder: NodeFolder, say: Say) -> list[_Output]:
+    found: dict[str, _Output] = {}
+    for name in names:
+
+        def refuse(path: str, why: str, name: str = name) -> None:
+            say(f"{name}/{path} is not kept: it {why}")
+
+        for path, real in regular_files(os.path.join(folder.wd, name), folder.wd, refuse):
+            found.setdefault(real, _Output(real)).names.append(f"{name}/{path}")
+    return list(found.values())
+
+
+def _store(batch: Sequence[_Output], store: _Shared | _Remote, link: Link, say: Say) -> None:
+    """All at once, and when that fails one by one, so that one bad file costs only itself."""
+    try:
+        _name(_stored(batch, store, link, say), link, say)
+    except (FootplateError, OSError) as error:
+        if len(batch) > 1:
+            for output in batch:
+                _store([output], store, link, say)
+            return
+        words = f"the output {batch[0].names[0]!r} could not be stored: {error}"
+        say(words)
+        link.insist(lambda: link.warn(words))
+
+
+def _stored(batch: Sequence[_Output], store: _Shared | _Remote, link: Link, say: Say) -> list[FileView]:
+    """On a full disk outputs are not given up but wait for room: the work folder holds the only copy."""
+    told = False
+
+    def attempt() -> list[FileView]:
+        nonlocal told
+        try:
+            return store.put(batch)
+        except (OutOfSpace, OSError) as error:
+            if not is_full(error):
+                raise
+            words = f"the outputs wait for room on the disk: {error}"
+            if not told:
+                say(words)
+                told = True
+                with contextlib.suppress(FootplateError):
+                    link.warn(words)
+            raise OutOfSpace(words, "free some space on the disk of the home folder") from None
+
+    return link.insist(attempt)
+
+
+def _name(files: Sequence[FileView], link: Link, say: Say) -> None:
+    if not files:
+        return
+    key = uuid.uuid4().hex
+    for name in link.insist(lambda: link.add_files(files, key)):
+        say(f"{name} is in the run already, and stays as it is")
+
+
+class _Shared:
+    """The store is on this machine."""
+
+    def __init__(self, home: str, folder: NodeFolder, keep: bool) -> None:
+        self._blobs = BlobFolder(os.path.join(home, "blobs"))
+        self._record = os.path.join(folder.path, "moved")
+        self._keep = keep
+
+    def moves(self, output: _Output) -> bool:
+        return not self._keep and os.path.getsize(output.path) >= LARGE
+
+    def moved_before(self) -> list[FileView]:
+        """What an agent that was killed had moved, and perhaps not yet named."""
+        try:
+            with open(self._record, encoding="ascii") as record:
+                rows = [json.loads(line) for line in record if line.endswith("\n")]
+        except FileNotFoundError:
+            return []
+        return [FileView(name, size, digest) for name, size, digest in rows if self._blobs.has(digest)]
+
+    def put(self, batch: Sequence[_Output]) -> list[FileView]:
+        if len(batch) == 1 and self.moves(batch[0]):
+            return self._move(batch[0])
+        stored = self._blobs.put_files([(output.path, None) for output in batch])
+        return [
+            view for output, (digest, size) in zip(batch, stored, strict=True) for view in output.views(digest, size)
+        ]
+
+    def _move(self, output: _Output) -> list[FileView]:
+        views = output.views(*hash_file(output.path))
+        with open(self._record, "a", encoding="ascii") as record:
+            record.write("".join(json.dumps([view.path, view.size, view.digest]) + "\n" for view in views))
+        self._blobs.put_file(output.path, move=True)
+        return views
+
+
+class _Remote:
+    """The store is at the server: what it lacks is sent."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def moves(self, _output: _Output) -> bool:
+        return False
+
+    def moved_before(self) -> list[FileView]:
+        return []
+
+    def put(self, batch: Sequence[_Output]) -> list[FileView]:
+        hashed = [(output, *hash_file(output.path)) for output in batch]
+        missing = self._link.missing([digest for _, digest, _ in hashed]) if hashed else set[str]()
+        for output, digest, _ in hashed:
+            if digest in missing:
+                missing.discard(digest)
+                with open(output.path, "rb") as file:
+                    self._link.put_blob(digest, file)
+        return [view for output, digest, size in hashed for view in output.views(digest, size)]

@@ -1,0 +1,138 @@
+"""The thread that talks to the server while the ranks run: events in their order, heartbeats, and what has grown.
+
+When the server is away it keeps trying, further and further apart; nothing is lost, because everything lies in files.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+
+from footplate.domain.records import Cause
+from footplate.errors import Broken, FootplateError, OutOfSpace, Unavailable
+from footplate.node import host_info
+from footplate.node.shipping.server_link import Abandoned, Link
+from footplate.node.shipping.shipper import NodeShipper
+
+HEARTBEAT_SECONDS = 3.0
+_BUSY_PAUSE = 0.05
+_IDLE_PAUSE = 0.15
+_QUIET_PAUSE = 0.5
+_QUIET_SECONDS = 2.0
+"""When nothing has grown for so long, looks are further apart: each takes a core from a rank for a moment, and whoever
+waits for the next line waits for it a blink longer."""
+
+_LONGEST_PAUSE = 2.0
+_SHARE = 0.002
+"""The part of one processor that looking for news may cost: the more there is to look at, the less often it is done."""
+
+_BACKOFF = (0.2, 15.0)
+_PASSING = (Unavailable, OutOfSpace, Broken)
+"""The server's troubles, not the run's: no reason to end a training."""
+
+
+class Reporter:
+    """`on_stop(why)` is called, on this thread, whenever an answer says that the ranks are to end.
+
+    `on_question(key)` is called when somebody asks where the ranks are; it must not take long.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        shipper: NodeShipper,
+        on_stop: Callable[[str], None],
+        wanted: Callable[[], bool],
+        on_question: Callable[[str], None] = lambda _key: None,
+    ) -> None:
+        self._link = link
+        self._shipper = shipper
+        self._on_stop = on_stop
+        self._wanted = wanted
+        self._on_question = on_question
+        self._events: deque[tuple[str, str | None, Cause | None]] = deque()
+        self._wake = threading.Event()
+        self._finishing = False
+        self._next_beat = time.monotonic() + HEARTBEAT_SECONDS
+        self._last_news = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def tell(self, event: str, message: str | None = None, cause: Cause | None = None) -> None:
+        """Have an event reported, after those before it."""
+        self._events.append((event, message, cause))
+        self._wake.set()
+
+    def finish(self) -> None:
+        """Ship every byte that is left; all writers must be dead. Returns when the server has it."""
+        self._finishing = True
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        host_info.step_back()
+        try:
+            self._go_on()
+        except Abandoned:
+            return
+        except BaseException:
+            # Crash-only: half an agent is worse than none. The next one goes on from the files.
+            traceback.print_exc()
+            os._exit(71)
+
+    def _go_on(self) -> None:
+        backoff = _BACKOFF[0]
+        while True:
+            finishing, pause = self._finishing, 0.0
+            self._wake.clear()
+            try:
+                pause = self._step(finishing)
+                backoff = _BACKOFF[0]
+                if finishing and pause > 0.0 and not self._events:
+                    return
+            except _PASSING:
+                if not self._wanted():
+                    raise Abandoned("the work folder is gone, and so is the server") from None
+                pause, backoff = backoff, min(backoff * 2, _BACKOFF[1])
+            self._wake.wait(pause)
+
+    def _step(self, finishing: bool) -> float:
+        """Everything once; returns how long to wait before the next time, 0 when there is more."""
+        while self._events:
+            self._report(*self._events[0])
+            self._events.popleft()
+        if time.monotonic() >= self._next_beat:
+            self._next_beat = time.monotonic() + HEARTBEAT_SECONDS
+            self._ask(self._beat)
+        began = time.thread_time()
+        if self._shipper.ship(writers_are_dead=finishing):
+            self._last_news = time.monotonic()
+            return 0.0 if finishing else _BUSY_PAUSE
+        cost = time.thread_time() - began
+        is_quiet = time.monotonic() - self._last_news >= _QUIET_SECONDS
+        return min(max(_QUIET_PAUSE if is_quiet else _IDLE_PAUSE, cost / _SHARE), _LONGEST_PAUSE)
+
+    def _beat(self) -> bool:
+        stop, questions = self._link.beat()
+        for key in questions:
+            self._on_question(key)
+        return stop
+
+    def _report(self, event: str, message: str | None, cause: Cause | None) -> None:
+        self._ask(lambda: self._link.tell(event, message, cause))
+
+    def _ask(self, call: Callable[[], bool]) -> None:
+        try:
+            if call():
+                self._on_stop("the run is to end")
+        except _PASSING:
+            raise
+        except FootplateError as error:
+            # Not known, over, or of another attempt: whatever it is, this run does not want its ranks any more.
+            self._on_stop(error.message)

@@ -1,0 +1,41 @@
+"""A run that names a machine size and no cluster: it gets the cluster of that size, which is made for the first one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from footplate.domain.specs import RunSpec
+from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
+from footplate.sdk.exceptions import ComputeTargetException, RunConfigurationException
+
+if TYPE_CHECKING:
+    from footplate.sdk.config.run_configuration import RunConfiguration
+    from footplate.sdk.workspace import Workspace
+
+TARGET = "amlcompute"
+"""What the target of such a run is called in a run configuration."""
+
+
+def place(workspace: Workspace, spec: RunSpec, config: RunConfiguration) -> RunSpec:
+    """The same run on a cluster of the size that `config.amlcompute` names."""
+    size = config.amlcompute.vm_size
+    if not size:
+        raise RunConfigurationException(
+            f"the target is {TARGET!r} and no machine size is named",
+            hint="set run_config.amlcompute.vm_size, or name a cluster as the target",
+        )
+    name = "vm-" + re.sub(r"[^a-z0-9]+", "-", size.lower()).strip("-")
+    nodes = spec.distribution.node_count
+    try:
+        found = ComputeTarget(workspace, name)
+    except ComputeTargetException:
+        asked = AmlCompute.provisioning_configuration(
+            size, config.amlcompute.vm_priority or "dedicated", max_nodes=nodes
+        )
+        ComputeTarget.create(workspace, name, asked)
+    else:
+        if isinstance(found, AmlCompute) and found.scale_settings.maximum_node_count < nodes:
+            found.update(max_nodes=nodes)
+    return replace(spec, target=name)

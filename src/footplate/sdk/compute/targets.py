@@ -1,0 +1,369 @@
+"""Compute targets. A cluster is a number of nodes that may run at once; Footplate's nodes are your own machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, cast
+
+from footplate.domain import shapes
+from footplate.domain.codec import from_json
+from footplate.domain.records import ComputeView, RunView
+from footplate.sdk.exceptions import ComputeTargetException, Kinds, UserErrorException
+from footplate.sdk.timestamps import utc_text
+
+if TYPE_CHECKING:
+    from footplate.sdk.runs.run import Run
+    from footplate.sdk.workspace import Workspace
+
+_RESERVED = ("amlcompute", "local", "containerinstance")
+_KINDS: Kinds = {"not_found": ComputeTargetException, "conflict": ComputeTargetException}
+PRIORITIES = {"dedicated": "Dedicated", "lowpriority": "LowPriority"}
+_BUSY = ("Provisioning", "Preparing", "Running", "Finalizing", "CancelRequested")
+
+
+class AmlComputeProvisioningConfiguration:
+    """What `AmlCompute.provisioning_configuration` made, ready for `ComputeTarget.create`."""
+
+    def __init__(self, min_nodes: int, max_nodes: int, idle_seconds: float, options: Dict[str, Any]) -> None:
+        self.min_nodes = min_nodes
+        self.max_nodes = max_nodes
+        self.idle_seconds_before_scaledown = idle_seconds
+        self.options = options
+
+
+class AbstractComputeTarget:
+    """Where a run may go: a cluster, or this machine."""
+
+    name: Any
+    type: Any
+
+
+class ComputeTarget(AbstractComputeTarget):
+    """`ComputeTarget(workspace, name)` is the target of that name, as an object of its own class.
+
+    A target that does not exist is a ComputeTargetException: the usual way to find out whether to create it.
+    """
+
+    def __new__(cls, workspace: Workspace, name: str) -> ComputeTarget:
+        return _of_view(workspace, _fetch(workspace, name))
+
+    workspace: Workspace
+    _view: ComputeView
+
+    @staticmethod
+    def create(
+        workspace: Workspace, name: str, provisioning_configuration: AmlComputeProvisioningConfiguration
+    ) -> ComputeTarget:
+        """Make the cluster, or take the sizes over into the one that exists, as Azure does."""
+        if name.lower() in _RESERVED:
+            raise UserErrorException(f"{name!r} is a reserved name", hint="choose another name for the compute target")
+        wanted = provisioning_configuration
+        if not isinstance(wanted, AmlComputeProvisioningConfiguration):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ComputeTargetException(
+                f"provisioning_configuration is {wanted!r}", hint="make it with AmlCompute.provisioning_configuration"
+            )
+        body = {
+            "max_nodes": wanted.max_nodes,
+            "min_nodes": wanted.min_nodes,
+            "idle_seconds": wanted.idle_seconds_before_scaledown,
+            "options": wanted.options,
+            "if_exists": "replace",
+        }
+        made = workspace.session.put(f"/workspaces/{workspace.id}/computes/{name}", body, _CREATING)
+        return _of_view(workspace, from_json(ComputeView, made))
+
+    @staticmethod
+    def attach(workspace: Workspace, name: str, attach_configuration: Any) -> ComputeTarget:
+        raise ComputeTargetException(
+            f"{name!r} cannot be attached: Footplate's nodes are your own machines",
+            hint="make a cluster of them with ComputeTarget.create",
+        )
+
+    @staticmethod
+    def list(workspace: Workspace) -> List[ComputeTarget]:
+        found = workspace.session.items(f"/workspaces/{workspace.id}/computes", kinds=_KINDS)
+        views = (from_json(ComputeView, item) for item in found)
+        return [_of_view(workspace, view) for view in views if view.name != "local"]
+
+    # ── identity ──
+
+    @property
+    def name(self) -> str:
+        return self._view.name
+
+    @property
+    def type(self) -> str:
+        return "AmlCompute"
+
+    @property
+    def id(self) -> str:
+        return f"/workspaces/{self.workspace.name}/computes/{self.name}"
+
+    @property
+    def location(self) -> str:
+        return self.workspace.location
+
+    @property
+    def tags(self) -> Dict[str, Any]:
+        return dict(self._view.options.get("tags") or {})
+
+    @property
+    def provisioning_state(self) -> str:
+        return self._view.state
+
+    @property
+    def provisioning_errors(self) -> None:
+        return None
+
+    def delete(self) -> None:
+        """Remove the cluster. One that has runs is refused."""
+        self.workspace.session.delete(self._path, _KINDS)
+
+    detach = delete
+
+    def refresh_state(self) -> None:
+        self._view = _fetch(self.workspace, self.name)
+
+    @property
+    def _path(self) -> str:
+        return f"/workspaces/{self.workspace.id}/computes/{self.name}"
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> ComputeTarget:
+        """A handle to something that is one: a run configuration that is copied still names the same target."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(workspace={self.workspace!r}, name={self.name!r}, type={self.type!r})"
+
+
+class AmlCompute(ComputeTarget):
+    """A cluster: at most `max_nodes` nodes run at once, and what does not fit waits in its queue."""
+
+    @staticmethod
+    def provisioning_configuration(
+        vm_size: str = "",
+        vm_priority: str = "dedicated",
+        min_nodes: int = 0,
+        max_nodes: Optional[int] = None,
+        idle_seconds_before_scaledown: Optional[float] = 1800,
+        admin_username: Optional[str] = None,
+        admin_user_password: Optional[str] = None,
+        admin_user_ssh_key: Optional[str] = None,
+        vnet_resourcegroup_name: Optional[str] = None,
+        vnet_name: Optional[str] = None,
+        subnet_name: Optional[str] = None,
+        tags: Optional[Mapping[str, str]] = None,
+        description: Optional[str] = None,
+        remote_login_port_public_access: str = "NotSpecified",
+        identity_type: Optional[str] = None,
+        identity_id: Optional[List[str]] = None,
+        location: Optional[str] = None,
+        enable_node_public_ip: bool = True,
+    ) -> AmlComputeProvisioningConfiguration:
+        """Sizes of the cluster. What only a cloud has (machine sizes, networks, logins) is accepted."""
+        if max_nodes is None:
+            raise ComputeTargetException("max_nodes is missing", hint="say how many nodes may run at once: max_nodes=4")
+        min_nodes, max_nodes = _whole("min_nodes", min_nodes), _whole("max_nodes", max_nodes)
+        if not 0 <= min_nodes <= max_nodes or max_nodes < 1:
+            raise ComputeTargetException(
+                f"min_nodes={min_nodes}, max_nodes={max_nodes} is not a size",
+                hint="give 0 ≤ min_nodes ≤ max_nodes, and max_nodes ≥ 1",
+            )
+        if str(vm_priority).lower() not in PRIORITIES:
+            raise ComputeTargetException(f"vm_priority is {vm_priority!r}", hint=f"use {' or '.join(PRIORITIES)}")
+        options = {"vm_size": vm_size, "vm_priority": vm_priority, "description": description, "tags": dict(tags or {})}
+        idle = 1800 if idle_seconds_before_scaledown is None else idle_seconds_before_scaledown
+        return AmlComputeProvisioningConfiguration(min_nodes, max_nodes, _seconds(idle), options)
+
+    def wait_for_completion(
+        self,
+        show_output: bool = False,
+        min_node_count: Optional[int] = None,
+        timeout_in_minutes: float = 25,
+        is_delete_operation: bool = False,
+    ) -> None:
+        """Return when the cluster can take runs, or is gone, which here is at once. How it stands is only printed."""
+        try:
+            self.refresh_state()
+            state = self.provisioning_state
+        except ComputeTargetException as error:
+            state = "Succeeded" if is_delete_operation else f"Failed: {error.message}"
+        if show_output:
+            operation = "Deletion" if is_delete_operation else "Provisioning"
+            print(f'{state}\nAmlCompute wait for completion finished\n\n{operation} operation finished, operation "{state}"')  # fmt: skip  # noqa: E501
+
+    def get_status(self) -> AmlComputeStatus:
+        self.refresh_state()
+        return AmlComputeStatus(self._view)
+
+    @property
+    def status(self) -> AmlComputeStatus:
+        return AmlComputeStatus(self._view)
+
+    @property
+    def vm_size(self) -> str:
+        return self.status.vm_size
+
+    @property
+    def vm_priority(self) -> str:
+        return self.status.vm_priority
+
+    @property
+    def scale_settings(self) -> ScaleSettings:
+        return self.status.scale_settings
+
+    @staticmethod
+    def supported_vmsizes(workspace: Workspace, location: Optional[str] = None) -> List[Dict[str, Any]]:
+        """The sizes whose shape is known. Others are accepted, and ask for nothing."""
+        known = [(name, shapes.shape_of(name)) for name in shapes.names()]
+        return [
+            {"name": name, "vCPUs": shape.cpus, "gpus": shape.gpus, "memoryGB": shape.memory}
+            for name, shape in known
+            if shape is not None
+        ]
+
+    def update(
+        self,
+        min_nodes: Optional[int] = None,
+        max_nodes: Optional[int] = None,
+        idle_seconds_before_scaledown: Optional[float] = None,
+    ) -> None:
+        body: Dict[str, Any] = {}
+        for name, count in (("min_nodes", min_nodes), ("max_nodes", max_nodes)):
+            if count is not None:
+                body[name] = _whole(name, count)
+        if idle_seconds_before_scaledown is not None:
+            body["idle_seconds"] = _seconds(idle_seconds_before_scaledown)
+        self._view = from_json(ComputeView, self.workspace.session.patch(self._path, body, _CREATING))
+
+    def list_nodes(self) -> List[Dict[str, Any]]:
+        """One entry for each node: those at work, with their run, and those that are idle."""
+        nodes: List[Dict[str, Any]] = []
+        for view in self._active():
+            for node in view.nodes:
+                nodes.append({"nodeId": f"{view.id}_{node.index}", "nodeState": node.state.value, "runId": view.id,
+                              "privateIpAddress": node.address})  # fmt: skip
+        for index in range(self.get_status().node_state_counts["idle"]):
+            nodes.append({"nodeId": f"{self.name}_idle_{index}", "nodeState": "idle", "runId": None,
+                          "privateIpAddress": None})  # fmt: skip
+        return nodes
+
+    def get_active_runs(self) -> Iterator[Run]:
+        """The runs that are at work on its nodes."""
+        return (self.workspace.get_run(view.id) for view in self._active())
+
+    def _active(self) -> List[RunView]:
+        query = {"status": list(_BUSY), "parent": "any"}
+        found = self.workspace.session.items(f"/workspaces/{self.workspace.id}/runs", query)
+        return [view for view in (from_json(RunView, item) for item in found) if view.target == self.name]
+
+
+class ScaleSettings:
+    """How many nodes a cluster has at least and at most, and how long one may be idle."""
+
+    def __init__(self, minimum_node_count: int, maximum_node_count: int, idle_seconds_before_scaledown: float) -> None:
+        self.minimum_node_count = minimum_node_count
+        self.maximum_node_count = maximum_node_count
+        self.idle_seconds_before_scaledown = idle_seconds_before_scaledown
+
+    def serialize(self) -> Dict[str, Any]:
+        return {
+            "minNodeCount": self.minimum_node_count,
+            "maxNodeCount": self.maximum_node_count,
+            "nodeIdleTimeBeforeScaleDown": f"PT{self.idle_seconds_before_scaledown:g}S",
+        }
+
+
+class AmlComputeStatus:
+    """How a cluster is doing. The attributes have Python's names, `serialize()` Azure's."""
+
+    def __init__(self, view: ComputeView) -> None:
+        self.current_node_count = view.current_nodes
+        self.target_node_count = view.target_nodes
+        self.node_state_counts = {
+            "preparing": view.preparing_nodes,
+            "running": view.current_nodes - view.preparing_nodes - view.idle_nodes,
+            "idle": view.idle_nodes,
+            "unusable": 0,
+            "leaving": 0,
+            "preempted": 0,
+        }
+        self.allocation_state = "Steady" if self.target_node_count == self.current_node_count else "Resizing"
+        self.allocation_state_transition_time = utc_text(view.resized)
+        self.errors: Optional[List[Any]] = None
+        self.creation_time = utc_text(view.created)
+        self.modified_time = utc_text(view.modified)
+        self.provisioning_state = view.state
+        self.scale_settings = ScaleSettings(view.min_nodes, view.max_nodes, view.idle_seconds)
+        priority = str(view.options.get("vm_priority") or "dedicated")
+        self.vm_priority = PRIORITIES.get(priority.lower(), priority)
+        self.vm_size = str(view.options.get("vm_size") or "")
+
+    def serialize(self) -> Dict[str, Any]:
+        return {
+            "currentNodeCount": self.current_node_count,
+            "targetNodeCount": self.target_node_count,
+            "nodeStateCounts": {f"{state}NodeCount": count for state, count in self.node_state_counts.items()},
+            "allocationState": self.allocation_state,
+            "allocationStateTransitionTime": self.allocation_state_transition_time,
+            "errors": self.errors,
+            "creationTime": self.creation_time,
+            "modifiedTime": self.modified_time,
+            "provisioningState": self.provisioning_state,
+            "provisioningStateTransitionTime": None,
+            "scaleSettings": self.scale_settings.serialize(),
+            "vmPriority": self.vm_priority,
+            "vmSize": self.vm_size,
+        }
+
+    def __repr__(self) -> str:
+        return f"AmlComputeStatus({self.serialize()!r})"
+
+
+class LocalTarget(AbstractComputeTarget):
+    """The machine of the server itself. It is always there."""
+
+    name = "local"
+    type = "local"
+
+
+_CREATING: Kinds = dict(_KINDS, invalid=ComputeTargetException)
+
+
+def _whole(name: str, value: Any) -> int:
+    """Notebooks read sizes from variables of the environment, as text."""
+    try:
+        count = int(value)
+        exact = isinstance(value, str) or count == value
+    except (TypeError, ValueError, OverflowError):
+        exact, count = False, 0
+    if not exact:
+        raise ComputeTargetException(f"{name} is {value!r}", hint=f"give a whole number: {name}=4")
+    return count
+
+
+def _seconds(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        message = f"idle_seconds_before_scaledown is {value!r}"
+        raise ComputeTargetException(message, hint="give a number of seconds, such as 1800") from None
+
+
+def _fetch(workspace: Workspace, name: str) -> ComputeView:
+    if str(name).lower() == "local":
+        raise ComputeTargetException(
+            "ComputeTargetNotFound: 'local' is no cluster but this machine",
+            hint="hand the name 'local' to ScriptRunConfig(compute_target='local')",
+        )
+    if not name or "/" in name:  # no such path in the API, so that the server would not name the compute
+        hint = "see those that exist with: footplate compute list"
+        raise ComputeTargetException(f"there is no compute target {name!r}", hint=hint)
+    return from_json(ComputeView, workspace.session.get(f"/workspaces/{workspace.id}/computes/{name}", kinds=_KINDS))
+
+
+def _of_view(workspace: Workspace, view: ComputeView) -> ComputeTarget:
+    # Python would call ComputeTarget.__new__ again, which asks the server: the object is made without it.
+    made = cast("ComputeTarget", object.__new__(AmlCompute))
+    made.workspace = workspace
+    made._view = view  # pyright: ignore[reportPrivateUsage]
+    return made

@@ -1,0 +1,194 @@
+"""How a script is run: target, environment, distribution. What users edit before they submit."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+from footplate.domain.specs import Distribution
+from footplate.sdk.config import run_configuration_file
+from footplate.sdk.config.checked_attributes import Checked, to_camel
+from footplate.sdk.config.run_configuration_sections import (
+    BACKENDS,
+    AmlComputeConfiguration,
+    DockerConfiguration,
+    HdiConfiguration,
+    HistoryConfiguration,
+    KubernetesComputeConfiguration,
+    MpiConfiguration,
+    ParallelTaskConfiguration,
+    PyTorchConfiguration,
+    SparkConfiguration,
+    TensorflowConfiguration,
+)
+from footplate.sdk.environments.conda_dependencies import CondaDependencies
+from footplate.sdk.environments.definition import definition
+from footplate.sdk.environments.environment import Environment
+from footplate.sdk.environments.spec import DEFAULT_NAME
+from footplate.sdk.exceptions import RunConfigurationException
+
+DEFAULT_MAX_SECONDS = 2592000
+"""Thirty days, as in Azure."""
+
+FRAMEWORKS = ("Python", "PySpark", "CNTK", "TensorFlow", "PyTorch")
+_MPI = ("openmpi", "intelmpi", "mpi")
+
+
+DistributedJob = Union[MpiConfiguration, TensorflowConfiguration, PyTorchConfiguration]
+
+
+class RunConfiguration(Checked):
+    """Everything about a run except its source folder. An attribute that does not exist cannot be set."""
+
+    def __init__(
+        self,
+        script: Optional[str] = None,
+        arguments: Optional[Sequence[Any]] = None,
+        framework: Optional[str] = None,
+        communicator: Optional[str] = None,
+        conda_dependencies: Optional[CondaDependencies] = None,
+        _history_enabled: Optional[bool] = None,
+        _path: Optional[str] = None,
+        _name: Optional[str] = None,
+        command: Union[str, Sequence[Any], None] = None,
+    ) -> None:
+        self.script = script
+        self.arguments: List[Any] = list(arguments or ())
+        self.command = command
+        self.target: Any = "local"
+        self.framework = framework or "Python"
+        self.communicator = communicator or "None"
+        self.max_run_duration_seconds: Optional[float] = None
+        self.node_count = 1
+        self.priority: Optional[int] = None
+        self.gpus: Optional[int] = None  # our own: GPUs that each node has for itself
+        self.gpus_per_process: Optional[int] = None  # our own: the same for each process, which sees no others
+        self.needs_gpus = False  # our own: as many as there are processes, whatever their number
+        self.max_attempts = 1  # our own: how often the run is started in all when a node is lost
+        self.environment = Environment(DEFAULT_NAME)
+        if conda_dependencies is not None:
+            self.environment.python.conda_dependencies = conda_dependencies
+        self.environment_variables: Dict[str, str] = {}
+        self.history = HistoryConfiguration()
+        self.docker = DockerConfiguration()
+        self.mpi = MpiConfiguration()
+        self.tensorflow = TensorflowConfiguration()
+        self.pytorch = PyTorchConfiguration()
+        self.paralleltask = ParallelTaskConfiguration()
+        self.spark = SparkConfiguration()
+        self.hdi = HdiConfiguration()
+        self.amlcompute = AmlComputeConfiguration()
+        self.kubernetescompute = KubernetesComputeConfiguration()
+        self.services: Dict[str, Any] = {}
+        self.data_references: Dict[str, Any] = {}
+        self.data: Dict[str, Any] = {}
+        self.datacaches: List[Any] = []
+        self.output_data: Dict[str, Any] = {}
+        self.source_directory_data_store: Optional[str] = None
+        self.credential_passthrough = False
+        self.auto_prepare_environment = True
+        self._path, self._name = _path, _name
+        self._seal()
+
+    def save(
+        self, path: Optional[str] = None, name: Optional[str] = None, separate_environment_yaml: bool = False
+    ) -> None:
+        """Write `<path>/.azureml/<name>.runconfig`, and conda_dependencies.yml beside it.
+
+        Without arguments, to where it was loaded from. With `separate_environment_yaml`, environment.yml as well.
+        """
+        self._path, self._name = path or self._path or ".", name or self._name
+        run_configuration_file.save(self, self._path, self._name, separate_environment_yaml)
+
+    @staticmethod
+    def load(path: str, name: Optional[str] = None) -> RunConfiguration:
+        """The configuration `name` of the folder `path`; or that in the file `path`, when no name is given."""
+        made = RunConfiguration()
+        made._path, made._name = run_configuration_file.load(made, path, name)
+        return made
+
+    @staticmethod
+    def delete(path: str, name: str) -> None:
+        """Remove `<path>/.azureml/<name>.runconfig`."""
+        run_configuration_file.delete(path, name)
+
+
+def distribute(run_config: RunConfiguration, job: Any) -> None:
+    """Set framework, communicator and node count as the distributed job wants them."""
+    if isinstance(job, MpiConfiguration):
+        run_config.framework, run_config.communicator = "Python", "IntelMpi"
+        run_config.mpi, run_config.node_count = job, job.node_count
+    elif isinstance(job, TensorflowConfiguration):
+        run_config.framework, run_config.communicator = "TensorFlow", "ParameterServer"
+        run_config.tensorflow, run_config.node_count = job, job.worker_count
+    elif isinstance(job, PyTorchConfiguration):
+        run_config.framework, run_config.communicator = "PyTorch", job.communication_backend.lower()
+        run_config.pytorch, run_config.node_count = job, job.node_count
+    else:
+        raise RunConfigurationException(
+            f"distributed_job_config is {job!r}",
+            hint="use MpiConfiguration, TensorflowConfiguration or PyTorchConfiguration",
+        )
+
+
+def distribution(run_config: RunConfiguration) -> Distribution:
+    """The processes and nodes that the configuration asks for, whichever way it was written."""
+    if run_config.framework not in FRAMEWORKS:
+        raise RunConfigurationException(
+            f"framework is {run_config.framework!r}", hint=f"use one of {', '.join(FRAMEWORKS)}"
+        )
+    wanted, nodes = str(run_config.communicator).lower(), run_config.node_count
+    if wanted != "parameterserver":
+        _check_count("node_count", nodes)
+    if wanted in _MPI:
+        _check_count("process_count_per_node", run_config.mpi.process_count_per_node)
+        return Distribution("mpi", nodes, processes_per_node=run_config.mpi.process_count_per_node)
+    if wanted == "parameterserver":
+        tensorflow = run_config.tensorflow
+        _check_count("worker_count", tensorflow.worker_count)
+        _check_count("parameter_server_count", tensorflow.parameter_server_count, 0)
+        _check_count("node_count", nodes)
+        return Distribution(
+            "tensorflow",
+            nodes,
+            worker_count=tensorflow.worker_count,
+            parameter_server_count=tensorflow.parameter_server_count,
+            chief=tensorflow.chief,
+        )
+    if wanted in BACKENDS:
+        if run_config.pytorch.process_count is not None:
+            _check_count("process_count", run_config.pytorch.process_count)
+        return Distribution("torch", nodes, run_config.pytorch.process_count, backend=wanted)
+    if wanted == "none":
+        return Distribution("none", nodes)
+    raise RunConfigurationException(
+        f"communicator is {run_config.communicator!r}",
+        hint="use None, ParameterServer, OpenMpi, IntelMpi, Nccl or Gloo",
+    )
+
+
+def _check_count(name: str, count: Any, least: int = 1) -> None:
+    if isinstance(count, bool) or not isinstance(count, int) or count < least:
+        raise RunConfigurationException(f"{name} is {count!r}", hint=f"give a whole number of at least {least}")
+
+
+def target_name(target: Any) -> str:
+    """A compute target may be given as the object or as its name."""
+    name = getattr(target, "name", target)
+    if isinstance(target, Checked) or not isinstance(name, (str, type(None))):
+        raise RunConfigurationException(
+            f"the compute target is of the type {type(target).__name__}", hint="give a cluster, its name, or 'local'"
+        )
+    return name or "local"
+
+
+_RENAMED = {"amlcompute": "amlCompute", "pytorch": "pyTorch"}
+
+
+def run_definition(run_config: RunConfiguration) -> Dict[str, Any]:
+    """The configuration in camelCase, as `get_details()['runDefinition']` shows it."""
+    data: Dict[str, Any] = to_camel(copy.deepcopy(run_config))
+    data["target"] = target_name(run_config.target)
+    data["environment"] = definition(run_config.environment)
+    data["environmentVariables"] = {str(k): str(v) for k, v in run_config.environment_variables.items()}
+    return {_RENAMED.get(key, key): value for key, value in data.items()}

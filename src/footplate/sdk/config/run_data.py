@@ -1,0 +1,160 @@
+"""The data of a run, as it is found in its configuration: among the arguments, and in the dictionaries beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union
+
+from footplate.domain.datasets import DataInput, DataOutput
+from footplate.sdk.config.run_configuration_sections import DataReferenceConfiguration
+from footplate.sdk.data.base import AbstractDataset
+from footplate.sdk.data.consumption import DatasetConsumptionConfig
+from footplate.sdk.data.dataset import Dataset, tuple_dataset
+from footplate.sdk.data.datastore_kinds import AbstractDatastore
+from footplate.sdk.data.file_dataset import FileDataset
+from footplate.sdk.data.output_dataset import OutputFileDatasetConfig
+from footplate.sdk.data.references import PREFIX, DataPath, DataReference
+from footplate.sdk.data.tabular_dataset import TabularDataset
+from footplate.sdk.exceptions import UserErrorException
+
+if TYPE_CHECKING:
+    from footplate.sdk.config.run_configuration import RunConfiguration
+    from footplate.sdk.workspace import Workspace
+
+RESUME = "MODEL_LOCATION"
+
+
+class ConfiguredData:
+    """Collects inputs and outputs, each name once, and says what stands for them among the arguments."""
+
+    def __init__(self, workspace: Optional[Workspace]) -> None:
+        self._workspace = workspace
+        self._default: Optional[str] = None
+        self.inputs: Dict[str, DataInput] = {}
+        self.outputs: Dict[str, DataOutput] = {}
+        self.data: Dict[str, Any] = {}
+        self.references: Dict[str, Any] = {}
+        self.output_data: Dict[str, Any] = {}
+        self._configs: List[OutputFileDatasetConfig] = []
+
+    # ── what is found ──
+
+    def argument(self, value: Any) -> Optional[Tuple[str, str]]:
+        """What the program is given for it, which each rank expands, and what the definition shows; None for others."""
+        if isinstance(value, AbstractDatastore):
+            value = value.as_mount()
+        if isinstance(value, DataReference):
+            self.add_reference(value.data_reference_name, value)
+            return str(value), str(value)
+        if isinstance(value, DatasetConsumptionConfig):
+            self.add_input(value)
+            return f"${value.name}", f"DatasetConsumptionConfig:{value.name}"
+        if isinstance(value, OutputFileDatasetConfig):
+            self.add_output(value)
+            return f"${value.name}", f"DatasetOutputConfig:{value.name}"
+        if isinstance(value, AbstractDataset):
+            raise UserErrorException(
+                f"the argument {value!r} is a dataset, and nothing says how the script is to get it",
+                hint="use dataset.as_named_input('data').as_mount(), or .as_download()",
+            )
+        return None
+
+    def add_configured(self, run_config: RunConfiguration) -> None:
+        """What the dictionaries of the run configuration name."""
+        for name, value in run_config.data.items():
+            self.add_input(_expected(DatasetConsumptionConfig, value, f"run_config.data[{name!r}]"))
+        for name, value in run_config.data_references.items():
+            self.add_reference(str(name), value)
+        for name, value in run_config.output_data.items():
+            self.add_output(_expected(OutputFileDatasetConfig, value, f"run_config.output_data[{name!r}]"))
+
+    def add_input(self, config: DatasetConsumptionConfig) -> None:
+        kept = self._dataset(config).save(self._server("a dataset"))
+        wanted = DataInput(
+            config.name, dataset=kept.id, mode=config.mode, path_on_compute=_text(config.path_on_compute)
+        )
+        self._put(self.inputs, wanted)
+        shown = DatasetConsumptionConfig(config.name, kept, config.mode, config.path_on_compute)
+        self.data[config.name] = shown.to_definition()
+
+    def _dataset(self, config: DatasetConsumptionConfig) -> AbstractDataset:
+        given = config.dataset
+        if isinstance(given, OutputFileDatasetConfig):
+            return self._written(given)
+        if isinstance(given, tuple):
+            return tuple_dataset(given)  # pyright: ignore[reportUnknownArgumentType]
+        return _expected(AbstractDataset, given, f"the dataset of input {config.name!r}")
+
+    def _written(self, output: OutputFileDatasetConfig) -> AbstractDataset:
+        """The dataset that the run has made of it, so that its readers are traced to it; else what it will be."""
+        kind = FileDataset if output.table is None else TabularDataset
+        workspace = self._server("an output")
+        expected = kind(output.written(self._default_datastore()), workspace)
+        uses = workspace.session.get(f"/runs/{output.last_run}/datasets")["items"] if output.last_run else ()
+        for use in uses:
+            if use["role"] == "wrote" and use["name"] == output.name:
+                made: AbstractDataset = Dataset.get_by_id(workspace, use["dataset"])
+                if made.fingerprint() == expected.fingerprint():
+                    return made
+        return expected
+
+    def add_reference(self, name: str, given: Any) -> None:
+        config = given.to_config() if isinstance(given, DataReference) else given
+        config = _expected(DataReferenceConfiguration, config, f"run_config.data_references[{name!r}]")
+        store, path, mode = str(config.data_store_name), config.path_on_data_store or "", str(config.mode).lower()
+        place = _text(config.path_on_compute)
+        if mode == "upload":
+            wanted = DataOutput(name, store, path, "upload", place, (), bool(config.overwrite), is_dataset=False)
+            self._put(self.outputs, wanted)
+        else:
+            wanted = DataInput(name, None, store, path, mode, place, bool(config.overwrite))
+            self._put(self.inputs, wanted)
+        self.references[name] = config
+
+    def add_output(self, config: OutputFileDatasetConfig) -> None:
+        self._put(self.outputs, config.to_output(self._default_datastore()))
+        self.output_data[config.name] = config.to_definition()
+        self._configs.append(config)
+
+    def add_resume(self, resume_from: Any) -> List[str]:
+        """The arguments that tell a script where the run goes on."""
+        if isinstance(resume_from, DataPath):
+            resume_from = resume_from.create_data_reference(RESUME)
+        reference = _expected(DataReference, resume_from, "resume_from")
+        self.add_reference(RESUME, reference)
+        return ["--resume-from", f"${PREFIX}{RESUME}"]
+
+    def submitted(self, run_id: str) -> None:
+        """The run exists now: outputs remember by whom they are written."""
+        for config in self._configs:
+            config.submitted_with(run_id)
+
+    # ── help ──
+
+    def _put(self, known: Dict[str, Any], wanted: Union[DataInput, DataOutput]) -> None:
+        other = self.inputs.get(wanted.name) or self.outputs.get(wanted.name)
+        if other is not None and other != wanted:
+            raise UserErrorException(
+                f"two inputs or outputs of the run are called {wanted.name!r}", hint="give each a name of its own"
+            )
+        known[wanted.name] = wanted
+
+    def _server(self, what: str) -> Workspace:
+        if self._workspace is None:
+            raise UserErrorException(f"{what} needs a workspace", hint="submit the configuration to an experiment")
+        return self._workspace
+
+    def _default_datastore(self) -> str:
+        if self._default is None:
+            self._default = self._server("an output").get_default_datastore().name
+        return self._default
+
+
+def _expected(kind: Any, value: Any, where: str) -> Any:
+    if not isinstance(value, kind):
+        shown = dict(value) if isinstance(value, Mapping) else value  # pyright: ignore
+        raise UserErrorException(f"{where} is {shown!r}", hint=f"give a {kind.__name__}")
+    return value
+
+
+def _text(path: Any) -> Optional[str]:
+    return None if path is None else str(path)

@@ -1,0 +1,209 @@
+"""A script or command and how to run it: what `experiment.submit` takes, and the specification made of it."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import numbers
+import os
+import posixpath
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union, cast
+
+from footplate.domain.specs import GpuRequest, Program, RunSpec
+from footplate.sdk.config.checked_attributes import nearest
+from footplate.sdk.config.run_configuration import (
+    DEFAULT_MAX_SECONDS,
+    DistributedJob,
+    DockerConfiguration,
+    RunConfiguration,
+    distribute,
+    distribution,
+    run_definition,
+    target_name,
+)
+from footplate.sdk.config.run_data import ConfiguredData
+from footplate.sdk.data.references import DataPath, DataReference
+from footplate.sdk.environments.environment import Environment
+from footplate.sdk.environments.spec import to_spec
+from footplate.sdk.exceptions import ExperimentExecutionException, UserErrorException
+
+SCRIPT_RUN = "azureml.scriptrun"
+_log = logging.getLogger(__name__)
+
+
+class ScriptRunConfig:
+    """A source folder with a script (or a command) in it. `run_config` stays editable until it is submitted."""
+
+    def __init__(
+        self,
+        source_directory: Optional[str] = None,
+        script: Optional[str] = None,
+        arguments: Optional[Sequence[Any]] = None,
+        run_config: Optional[RunConfiguration] = None,
+        _telemetry_values: Optional[Dict[str, Any]] = None,
+        compute_target: Any = None,
+        environment: Optional[Environment] = None,
+        distributed_job_config: Optional[DistributedJob] = None,
+        resume_from: Any = None,
+        max_run_duration_seconds: Optional[float] = DEFAULT_MAX_SECONDS,
+        command: Union[str, Sequence[Any], None] = None,
+        docker_runtime_config: Optional[DockerConfiguration] = None,
+    ) -> None:
+        if not isinstance(resume_from, (DataPath, DataReference, type(None))):
+            raise UserErrorException(f"resume_from is {resume_from!r}", hint="give a DataPath, or datastore.path(…)")
+        self.resume_from = resume_from
+        self.source_directory = os.fspath(source_directory or ".")
+        if run_config is None:
+            run_config = RunConfiguration()
+            run_config.target = compute_target or "local"
+            run_config.max_run_duration_seconds = max_run_duration_seconds
+            if environment is not None:
+                run_config.environment = _checked_environment(environment)
+            if distributed_job_config is not None:
+                distribute(run_config, distributed_job_config)
+            if docker_runtime_config is not None:
+                run_config.docker = docker_runtime_config
+        else:
+            _warn_ignored(
+                compute_target=compute_target,
+                environment=environment,
+                distributed_job_config=distributed_job_config,
+                docker_runtime_config=docker_runtime_config,
+                max_run_duration_seconds=None
+                if max_run_duration_seconds == DEFAULT_MAX_SECONDS
+                else max_run_duration_seconds,
+            )
+        self.run_config = run_config
+        self.script = script if script is not None else run_config.script
+        self.arguments: List[Any] = listed(run_config.arguments if arguments is None else arguments)
+        self.command = command if command is not None else run_config.command
+
+
+def _warn_ignored(**given: Any) -> None:
+    ignored = [name for name, value in given.items() if value is not None]
+    if ignored:
+        _log.warning("run_config was given, so %s is ignored; set it on run_config instead", ", ".join(ignored))
+
+
+def _checked_environment(given: Any) -> Environment:
+    if not isinstance(given, Environment):
+        name = given if isinstance(given, str) else "NAME"
+        raise UserErrorException(
+            f"environment is {given!r}", hint=f"give the object: environment=Environment.get(workspace, {name!r})"
+        )
+    return given
+
+
+def listed(arguments: Any) -> List[Any]:
+    """Arguments that are a list, and not a text that somebody forgot to split, or parameters of an estimator."""
+    if isinstance(arguments, (str, bytes)):
+        raise UserErrorException(
+            f"arguments is the string {arguments!r}", hint=f"give a list: arguments={str(arguments).split()!r}"
+        )
+    if isinstance(arguments, Mapping):
+        given = cast("Mapping[Any, Any]", arguments)
+        flat = [word for pair in given.items() for word in pair]
+        raise UserErrorException(f"arguments is {dict(given)!r}", hint=f"give a list: arguments={flat!r}")
+    if not isinstance(arguments, Iterable):
+        raise UserErrorException(f"arguments is {arguments!r}", hint="give a list: arguments=['--rate', 0.1]")
+    return list(cast("Iterable[Any]", arguments))
+
+
+def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[ConfiguredData] = None) -> RunSpec:
+    """What the configuration asks for, as a value. The configuration is not changed and may be edited on.
+
+    `data` collects the inputs and outputs of the run; it is asked for the workspace when there are any.
+    """
+    data = data or ConfiguredData(None)
+    run_config = copy.deepcopy(config.run_config)
+    data.add_configured(run_config)
+    program, shown = _program(config, data)
+    run_config.script, run_config.command, run_config.arguments = program.script, program.command, shown
+    run_config.data, run_config.data_references = dict(data.data), dict(data.references)
+    run_config.output_data = dict(data.output_data)
+    history, processes = run_config.history, distribution(run_config)
+    return RunSpec(
+        experiment=experiment,
+        type=SCRIPT_RUN,
+        program=program,
+        target=target_name(run_config.target),
+        environment=to_spec(run_config.environment, run_config.docker, mpi=processes.kind == "mpi"),
+        environment_variables={str(k): str(v) for k, v in run_config.environment_variables.items()},
+        distribution=processes,
+        max_seconds=_seconds(run_config.max_run_duration_seconds),
+        gpus=GpuRequest(run_config.gpus, run_config.gpus_per_process, run_config.needs_gpus),
+        max_attempts=run_config.max_attempts,
+        priority=run_config.priority or 0,
+        collect=("outputs",) if history.output_collection else (),
+        watch=tuple(str(folder) for folder in history.directories_to_watch),
+        definition=run_definition(run_config),
+        inputs=tuple(data.inputs.values()),
+        outputs=tuple(data.outputs.values()),
+    )
+
+
+def _program(config: ScriptRunConfig, data: ConfiguredData) -> Tuple[Program, List[str]]:
+    """What each rank runs, and its arguments as the run's definition shows them."""
+    if config.command:
+        if config.script or config.arguments:
+            raise UserErrorException(
+                "both command and script or arguments were given", hint="give either script and arguments, or command"
+            )
+        command = config.command
+        words = [command] if isinstance(command, str) else [_word(part, data) for part in command]
+        return Program(command=" ".join(words)), []
+    if not config.script:
+        raise UserErrorException("neither script nor command was given", hint="ScriptRunConfig(script='train.py', …)")
+    arguments = [data.argument(value) or (argument(value),) * 2 for value in listed(config.arguments)]
+    if config.resume_from is not None:
+        arguments += [(word, word) for word in data.add_resume(config.resume_from)]
+    script = _script(config.source_directory, config.script)
+    return Program(script, tuple(given for given, _ in arguments)), [shown for _, shown in arguments]
+
+
+def _word(part: Any, data: ConfiguredData) -> str:
+    """Of a command, which a shell reads: the path of data may hold spaces."""
+    found = data.argument(part)
+    return str(part) if found is None else f'"{found[0]}"'
+
+
+def _script(folder: str, script: str) -> str:
+    """The script's path inside the source folder, with slashes."""
+    inside = posixpath.normpath(os.path.relpath(os.path.join(folder, script), folder).replace(os.sep, "/"))
+    outside, path = inside.startswith("../"), os.path.join(folder, inside)
+    if not outside and os.path.isfile(path):
+        return inside
+    hint = "script is a path relative to source_directory"
+    if outside:
+        hint += ", and what lies outside of it is not part of the run"
+    elif os.path.isdir(path):
+        raise ExperimentExecutionException(
+            f"script {script!r} is a folder in the source directory {os.path.abspath(folder)}",
+            hint=f"name a file in it: {inside}/train.py",
+        )
+    else:
+        hint = nearest(posixpath.basename(inside), _files(os.path.dirname(path))) or hint
+    raise ExperimentExecutionException(
+        f"script {script!r} was not found in the source directory {os.path.abspath(folder)}", hint=hint
+    )
+
+
+def _files(folder: str) -> List[str]:
+    return os.listdir(folder) if os.path.isdir(folder) else []
+
+
+def argument(value: Any) -> str:
+    """An argument as a process gets it."""
+    if isinstance(value, (str, numbers.Number, os.PathLike)):
+        return os.fspath(value) if isinstance(value, os.PathLike) else str(value)  # pyright: ignore
+    raise UserErrorException(
+        f"argument {value!r} is {_article(type(value).__name__)}", hint="arguments are strings, numbers and data"
+    )
+
+
+def _article(noun: str) -> str:
+    return f"an {noun}" if noun[:1].lower() in "aeiou" else f"a {noun}"
+
+
+def _seconds(value: Optional[float]) -> Optional[float]:
+    return None if value is None else float(value)

@@ -1,0 +1,309 @@
+"""A frame (`domain/frames`) as a pandas DataFrame: numpy and pandas are the user's own, whatever their versions.
+
+Types are those that pandas users know: a column of whole numbers with missing ones is float64, one of booleans is
+object, times are datetime64[ns], text is what pandas makes of text.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import functools
+import importlib
+import json
+from typing import Any, BinaryIO, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from footplate.domain.frames import Chunk, Frame, FrameColumn, FrameFile
+from footplate.sdk.exceptions import UserErrorException
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_EPOCH = datetime.date(1970, 1, 1)
+_NOT_A_TIME = -(2**63)
+_SETTLED = {"boolean": "boolean", "integer": "Int64", "floating": "float64", "mixed-integer-float": "float64"}
+_MOST_DIGITS = 76  # of a decimal in a Parquet file
+
+
+def to_pandas(frame: Frame, out_of_range_datetime: str = "null") -> Any:
+    """`out_of_range_datetime`: a time before 1677 or after 2262 becomes null, or with 'fail' an error."""
+    numpy, pandas = libraries()
+    strict = out_of_range_datetime == "fail"
+    arrays = [_array(numpy, pandas, column, frame.rows, strict) for column in frame.columns]
+    # By position, so that columns of one name stay apart; the index tells the length where there is no column.
+    made = pandas.DataFrame(dict(enumerate(arrays)), index=pandas.RangeIndex(frame.rows), copy=False)
+    made.columns = [column.name for column in frame.columns]
+    return made
+
+
+def libraries() -> Any:
+    """The user's own: Footplate's classes need neither."""
+    try:
+        return importlib.import_module("numpy"), importlib.import_module("pandas")
+    except ImportError as error:
+        raise UserErrorException(
+            f"a DataFrame needs {error.name}, which is not installed here",
+            hint="add pandas to the environment: pip install pandas, or conda_dep.add_pip_package('pandas')",
+        ) from None
+
+
+def _array(numpy: Any, pandas: Any, column: FrameColumn, rows: int, strict: bool) -> Any:
+    if column.kind in _OBJECTS:
+        return _objects(numpy, column, rows, _OBJECTS[column.kind])
+    if column.kind in ("time", "duration"):
+        return _times(numpy, pandas, column, rows, strict)
+    if column.kind == "date":
+        return _dates(numpy, column, rows)
+    if column.kind == "boolean":
+        return _booleans(numpy, column, rows)
+    return _numbers(numpy, column, rows)
+
+
+def _numbers(numpy: Any, column: FrameColumn, rows: int) -> Any:
+    kind = numpy.dtype(column.of)
+    if any("valid" in chunk.buffers for chunk in column.chunks) and kind.kind != "f":
+        kind = numpy.dtype("f8")
+    found = numpy.empty(rows, kind)
+    at = 0
+    for chunk in column.chunks:
+        part = found[at : at + chunk.rows]
+        part[:] = numpy.frombuffer(chunk.buffers["values"], column.of, chunk.rows)
+        if "valid" in chunk.buffers:
+            part[~_valid(numpy, chunk)] = numpy.nan
+        at += chunk.rows
+    return found
+
+
+def _booleans(numpy: Any, column: FrameColumn, rows: int) -> Any:
+    found = _joined(numpy, column, rows, "?")
+    missing = ~_all_valid(numpy, column, rows)
+    if missing.any():
+        found = found.astype(object)
+        found[missing] = None
+    return found
+
+
+def _times(numpy: Any, pandas: Any, column: FrameColumn, rows: int, strict: bool) -> Any:
+    values = _joined(numpy, column, rows, "<i8")
+    valid = _all_valid(numpy, column, rows)
+    factor = _NANOSECONDS[column.of]
+    limit = (2**63 - 1) // factor
+    outside = valid & ((values > limit) | (values < -limit))
+    if strict and outside.any():
+        shown = numpy.datetime64(int(values[outside][0]), column.of)
+        raise UserErrorException(
+            f"{shown} in column {column.name!r} is beyond what pandas' datetime64[ns] holds (1677 to 2262)",
+            hint="read with out_of_range_datetime='null', or read the column as text: DataType.to_string()",
+        )
+    kept = valid & ~outside
+    found = numpy.where(kept, numpy.where(kept, values, 0) * factor, _NOT_A_TIME)
+    if column.kind == "duration":
+        return found.view("m8[ns]")
+    found = found.view("M8[ns]")
+    return found if column.zone is None else pandas.DatetimeIndex(found).tz_localize("UTC").tz_convert(column.zone)
+
+
+def _dates(numpy: Any, column: FrameColumn, rows: int) -> Any:
+    days = _joined(numpy, column, rows, "<i4").tolist()
+    valid = _all_valid(numpy, column, rows).tolist()
+    found = numpy.empty(rows, object)
+    found[:] = [_EPOCH + datetime.timedelta(day) if ok else None for day, ok in zip(days, valid)]
+    return found
+
+
+def _objects(numpy: Any, column: FrameColumn, rows: int, decode: Callable[[bytes], Any]) -> Any:
+    found = numpy.empty(rows, object)
+    at = 0
+    for chunk in column.chunks:
+        codes = numpy.frombuffer(chunk.buffers["codes"], "<i4", chunk.rows)
+        ends: List[int] = numpy.frombuffer(chunk.buffers["offsets"], "<i8").tolist()
+        data = bytes(chunk.buffers["data"])
+        distinct = numpy.empty(len(ends), object)  # the last stays None, and -1 is the last
+        for i, (begin, end) in enumerate(zip(ends, ends[1:])):
+            distinct[i] = decode(data[begin:end])
+        found[at : at + chunk.rows] = distinct[codes]
+        at += chunk.rows
+    return found
+
+
+_OBJECTS: Dict[str, Callable[[bytes], Any]] = {
+    "text": lambda data: data.decode("utf-8", "surrogateescape"),
+    "bytes": bytes,
+    "decimal": lambda data: decimal.Decimal(data.decode("ascii")),
+    "json": json.loads,
+}
+
+
+def _joined(numpy: Any, column: FrameColumn, rows: int, kind: str) -> Any:
+    found = numpy.empty(rows, kind)
+    at = 0
+    for chunk in column.chunks:
+        found[at : at + chunk.rows] = numpy.frombuffer(chunk.buffers["values"], kind, chunk.rows)
+        at += chunk.rows
+    return found
+
+
+def _valid(numpy: Any, chunk: Chunk) -> Any:
+    return numpy.frombuffer(chunk.buffers["valid"], "?", chunk.rows)
+
+
+def _all_valid(numpy: Any, column: FrameColumn, rows: int) -> Any:
+    found = numpy.ones(rows, "?")
+    at = 0
+    for chunk in column.chunks:
+        if "valid" in chunk.buffers:
+            found[at : at + chunk.rows] = _valid(numpy, chunk)
+        at += chunk.rows
+    return found
+
+
+# ── The other way ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _ColumnKind(NamedTuple):
+    """What `FrameColumn` says of a column, without its name."""
+
+    kind: str
+    of: str = ""
+    zone: Optional[str] = None
+
+
+def from_pandas(frame: Any, out: BinaryIO, rows_at_a_time: int = 100_000) -> None:
+    """Write a DataFrame as a frame. Its index is left out; columns are called by the text of their names."""
+    numpy, pandas = libraries()
+    if not isinstance(frame, pandas.DataFrame):
+        raise UserErrorException(
+            f"the dataframe is a {type(frame).__name__}", hint="give a pandas DataFrame, as in series.to_frame()"
+        )
+    names = [str(name) for name in frame.columns]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserErrorException(f"two columns are called {name!r}", hint="give each column its own name")
+    columns = [_settled(numpy, pandas, frame.iloc[:, at]) for at in range(len(names))]
+    file = FrameFile(out, [FrameColumn(name, *kind) for name, (_, kind) in zip(names, columns)])
+    for begin in range(0, len(frame), rows_at_a_time):
+        parts = [(series.iloc[begin : begin + rows_at_a_time], kind) for series, kind in columns]
+        rows = min(rows_at_a_time, len(frame) - begin)
+        file.add(rows, [_buffers(numpy, part, kind) for part, kind in parts])
+    file.finish()
+
+
+def _settled(numpy: Any, pandas: Any, series: Any) -> Tuple[Any, _ColumnKind]:
+    """A column that `_buffers` can write, and what it is.
+
+    One of objects that are all of one type is a column of that type: pandas makes objects of what has gaps.
+    """
+    if isinstance(series.dtype, pandas.SparseDtype):
+        series = series.sparse.to_dense()
+    if isinstance(series.dtype, pandas.CategoricalDtype):
+        series = series.astype(object)  # its categories, whatever they are
+    if series.dtype != object:
+        return series, _kind_of(numpy, pandas, series)
+    held = pandas.api.types.infer_dtype(series, skipna=True)
+    try:
+        if held in _OBJECT_KINDS:
+            return _OBJECT_KINDS[held](series)
+        if held in ("datetime", "datetime64", "date"):
+            series = pandas.to_datetime(series)
+        elif held in ("timedelta", "timedelta64"):
+            series = pandas.to_timedelta(series)
+        elif held in _SETTLED:
+            series = series.astype(_SETTLED[held])
+    except (ValueError, TypeError, OverflowError):  # numbers that no type holds, zones that differ: as text
+        pass
+    return series, _kind_of(numpy, pandas, series)
+
+
+def _bytes(series: Any) -> Tuple[Any, _ColumnKind]:
+    return series, _ColumnKind("bytes")
+
+
+def _decimals(series: Any) -> Tuple[Any, _ColumnKind]:
+    """As text with as many digits as the longest needs."""
+    whole = fraction = 0
+    for value in series[series.notna()]:
+        _, digits, exponent = value.as_tuple()
+        if not isinstance(exponent, int):
+            raise ValueError("not finite")
+        whole, fraction = max(whole, len(digits) + exponent), max(fraction, -exponent)
+    if whole + fraction > _MOST_DIGITS:
+        raise ValueError("too many digits")
+    return series.map("{:f}".format, na_action="ignore"), _ColumnKind(
+        "decimal", f"{max(whole + fraction, 1)},{fraction}"
+    )
+
+
+def _nested(series: Any) -> Tuple[Any, _ColumnKind]:
+    """Lists, arrays and objects, as JSON."""
+    if not all(isinstance(value, (list, tuple, dict)) or hasattr(value, "tolist") for value in series[series.notna()]):
+        raise TypeError("of several types")
+    return series.map(functools.partial(json.dumps, default=_plain), na_action="ignore"), _ColumnKind("json")
+
+
+def _plain(value: Any) -> Any:
+    """numpy's arrays and scalars as Python's own."""
+    if not hasattr(value, "tolist"):
+        raise TypeError(f"{type(value).__name__} has no form in JSON")
+    return value.tolist()
+
+
+_OBJECT_KINDS: Dict[str, Callable[[Any], Tuple[Any, _ColumnKind]]] = {
+    "bytes": _bytes,
+    "decimal": _decimals,
+    "mixed": _nested,
+}
+
+
+def _kind_of(numpy: Any, pandas: Any, series: Any) -> _ColumnKind:
+    is_ = pandas.api.types
+    kind = series.dtype
+    if is_.is_bool_dtype(kind):
+        return _ColumnKind("boolean")
+    if is_.is_integer_dtype(kind) or is_.is_float_dtype(kind):
+        return _ColumnKind("number", getattr(kind, "numpy_dtype", kind).newbyteorder("<").str.replace("|", "<"))
+    if is_.is_datetime64_any_dtype(kind):
+        zone = _part_of(kind, "tz")
+        return _ColumnKind("time", _unit(numpy, kind), None if zone is None else str(zone))
+    if is_.is_timedelta64_dtype(kind):
+        return _ColumnKind("duration", _unit(numpy, kind))
+    return _ColumnKind("text")
+
+
+def _unit(numpy: Any, kind: Any) -> str:
+    """Its own: not every time of another one is a number of nanoseconds."""
+    return _part_of(kind, "unit") or str(numpy.datetime_data(kind)[0])
+
+
+def _part_of(kind: Any, name: str) -> Any:
+    return getattr(getattr(kind, "pyarrow_dtype", kind), name, None)
+
+
+def _buffers(numpy: Any, series: Any, kind: _ColumnKind) -> Dict[str, Any]:
+    missing = series.isna().to_numpy(dtype=bool)
+    if kind.kind in _OBJECTS:
+        return _coded(numpy, series, missing)
+    if kind.kind == "number":
+        values = series.to_numpy(dtype=numpy.dtype(kind.of), na_value=0) if missing.any() else series.to_numpy()
+        values = values.astype(kind.of, copy=False)
+    elif kind.kind == "boolean":
+        values = series.fillna(False).to_numpy().astype("u1")
+    else:
+        plain = series.dt.tz_convert("UTC").dt.tz_localize(None) if kind.zone else series
+        values = plain.to_numpy().astype(f"{'M8' if kind.kind == 'time' else 'm8'}[{kind.of}]").view("i8")
+    found = {"values": numpy.ascontiguousarray(values).view("u1").data}
+    if missing.any():
+        found["valid"] = (~missing).astype("u1").data
+    return found
+
+
+def _coded(numpy: Any, series: Any, missing: Any) -> Dict[str, Any]:
+    codes = numpy.full(len(series), -1, "<i4")
+    known: Dict[bytes, int] = {}
+    for at, value in enumerate(series.to_numpy(dtype=object).tolist()):
+        if not missing[at]:
+            codes[at] = known.setdefault(_encoded(value), len(known))
+    offsets = numpy.cumsum([0, *map(len, known)], dtype="<i8")
+    return {"codes": codes.view("u1").data, "offsets": offsets.view("u1").data, "data": b"".join(known)}
+
+
+def _encoded(value: Any) -> bytes:
+    """Anything but text and bytes is written as its own text, as `str` shows it."""
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")

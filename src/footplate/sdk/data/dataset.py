@@ -1,0 +1,146 @@
+"""`Dataset`: making, finding and listing datasets."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple, Type, Union
+
+from footplate.domain.codec import from_json
+from footplate.domain.datasets import DatasetView, check_dataset_name
+from footplate.domain.store_names import matches
+from footplate.sdk import blob_transfer
+from footplate.sdk.data import worker_client
+from footplate.sdk.data.base import KINDS, AbstractDataset
+from footplate.sdk.data.file_dataset import FileDataset
+from footplate.sdk.data.paths import definition_of, sources
+from footplate.sdk.data.store_access import store_spec, stores_of
+from footplate.sdk.data.tabular_dataset import TabularDataset
+from footplate.sdk.data.tabular_factory import TabularDatasetFactory
+from footplate.sdk.exceptions import DatasetValidationError, UserErrorException
+from footplate.sdk.progress import bar
+
+if TYPE_CHECKING:
+    from footplate.sdk.workspace import Workspace
+
+
+class FileDatasetFactory:
+    @staticmethod
+    def from_files(
+        path: Any, validate: bool = True, partition_format: Optional[str] = None, is_file: bool = False
+    ) -> FileDataset:
+        """Files by web address, or (datastore, path), or a list of either; paths may hold `*`, `**` and `?`.
+
+        `validate` looks whether there is anything at all; `is_file`: the path is one file, and not a folder of it.
+        """
+        definition, workspace = definition_of(path)
+        if partition_format:
+            definition["partition_format"] = partition_format
+        if is_file:
+            definition["is_file"] = True
+        if validate:
+            _validate(definition, workspace)
+        return FileDataset(definition, workspace)
+
+    @staticmethod
+    def upload_directory(
+        src_dir: str,
+        target: Any,
+        pattern: Optional[str] = None,
+        overwrite: bool = False,
+        show_progress: bool = True,
+    ) -> FileDataset:
+        """Bring a folder, or its files that `pattern` matches, to a datastore, and make a dataset of it there."""
+        ((source, datastore),) = list(sources(target))
+        folder = os.path.abspath(os.path.expanduser(os.fspath(src_dir)))
+        if datastore is None:
+            raise UserErrorException(f"target is {target!r}", hint="give (datastore, 'path/on/datastore')")
+        if not os.path.isdir(folder):
+            raise UserErrorException(f"there is no folder {src_dir!r} to upload")
+        files = [
+            (file, name) for name, file in blob_transfer.data_below(folder) if not pattern or matches(pattern, name)
+        ]
+        if not files:
+            raise UserErrorException(f"{src_dir!r} has no files{f' that match {pattern!r}' if pattern else ''}")
+        arguments = {
+            "files": files,
+            "store": store_spec(datastore.workspace, datastore.name),
+            "folder": source["path"],
+            "overwrite": overwrite,
+            "cache": worker_client.cache_folder(),
+        }
+        with bar(f"Uploading to {datastore.name}", show_progress) as report:
+            worker_client.call("upload", arguments, report)
+        return FileDataset({"sources": [source]}, datastore.workspace)
+
+
+class Dataset:
+    """Datasets are made with `Dataset.File` and `Dataset.Tabular`, and found by name or id."""
+
+    File = FileDatasetFactory
+    Tabular = TabularDatasetFactory
+
+    @staticmethod
+    def get_by_name(workspace: Workspace, name: str, version: Union[int, str] = "latest") -> Any:
+        """A name or version that is not there is a UserErrorException."""
+        with worker_client.refusing():
+            check_dataset_name(name)
+        wanted = "latest" if version in (None, "latest") else version
+        path = f"/workspaces/{workspace.id}/datasets/{name}/{wanted}"
+        return dataset_of(workspace, from_json(DatasetView, workspace.session.get(path, kinds=KINDS)))
+
+    @staticmethod
+    def get_by_id(workspace: Workspace, id: str, **kwargs: Any) -> Any:
+        path = f"/workspaces/{workspace.id}/dataset-ids/{id}"
+        return dataset_of(workspace, from_json(DatasetView, workspace.session.get(path, kinds=KINDS)))
+
+    @staticmethod
+    def get_all(workspace: Workspace) -> Mapping[str, Any]:
+        """The newest version of each, by name."""
+        return Datasets(workspace)
+
+
+class Datasets(Mapping[str, Any]):
+    """The registered datasets of a workspace. Looking one up asks for it by name, without listing the others."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return Dataset.get_by_name(self._workspace, name)
+        except UserErrorException:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        found = self._workspace.session.items(f"/workspaces/{self._workspace.id}/datasets", {"latest": True})
+        return iter(sorted(item["name"] for item in found))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(repr(name) for name in self)}}}"
+
+
+CLASSES: Dict[str, Type[AbstractDataset]] = {"file": FileDataset, "tabular": TabularDataset}
+
+
+def dataset_of(workspace: Workspace, view: DatasetView) -> Any:
+    """The dataset as an object of its own class."""
+    if view.kind not in CLASSES:
+        raise UserErrorException(f"dataset {view.name or view.id!r} is {view.kind}, which this version cannot read")
+    return CLASSES[view.kind](view.definition, workspace, view)
+
+
+def _validate(definition: Dict[str, Any], workspace: Optional[Any]) -> None:
+    arguments = {"definition": definition, "stores": stores_of(workspace, definition)}
+    try:
+        worker_client.call("peek", arguments)
+    except UserErrorException as error:
+        raise DatasetValidationError(error.message, error, hint=error.hint) from error
+
+
+def tuple_dataset(given: Tuple[Any, ...]) -> Any:
+    """(workspace, name) or (workspace, name, version)."""
+    workspace, name, *version = given
+    return Dataset.get_by_name(workspace, name, version[0] if version else "latest")

@@ -1,0 +1,383 @@
+"""`Datastore`: the door to all datastores of a workspace, whatever they are made of."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Type, TypeVar, cast
+
+from footplate.domain.codec import from_json
+from footplate.domain.data import DIALECTS
+from footplate.domain.datasets import DatastoreView
+from footplate.sdk.data import worker_client
+from footplate.sdk.data.datastore_kinds import (
+    AbstractDatastore,
+    AzureBlobDatastore,
+    AzureDataLakeGen2Datastore,
+    AzureFileDatastore,
+    FolderDatastore,
+    GcsDatastore,
+    HttpDatastore,
+    S3Datastore,
+    SqlDatastore,
+)
+from footplate.sdk.exceptions import Kinds, UserErrorException
+
+if TYPE_CHECKING:
+    from footplate.sdk.workspace import Workspace
+
+_KINDS: Kinds = {"not_found": UserErrorException, "conflict": UserErrorException}
+_CLASSES: Dict[str, Type[AbstractDatastore]] = {
+    made.kind: made
+    for made in (
+        AzureBlobDatastore,
+        AzureFileDatastore,
+        AzureDataLakeGen2Datastore,
+        FolderDatastore,
+        S3Datastore,
+        GcsDatastore,
+        HttpDatastore,
+        SqlDatastore,
+    )
+}
+D = TypeVar("D", bound=AbstractDatastore)
+
+
+class Datastore:
+    """`Datastore(workspace, name)` is the datastore of that name, or the default one; an object of its own class."""
+
+    def __new__(cls, workspace: Workspace, name: Optional[str] = None) -> Any:
+        return Datastore.get_default(workspace) if name is None else Datastore.get(workspace, name)
+
+    @staticmethod
+    def get(workspace: Workspace, datastore_name: str) -> AbstractDatastore:
+        """A name that is not there is a UserErrorException."""
+        path = f"/workspaces/{workspace.id}/datastores/{_name(datastore_name)}"
+        return _made(workspace, workspace.session.get(path, kinds=_KINDS))
+
+    @staticmethod
+    def get_default(workspace: Workspace) -> AbstractDatastore:
+        return _made(workspace, workspace.session.get(f"/workspaces/{workspace.id}/default-datastore"))
+
+    # ── Azure's ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @staticmethod
+    def register_azure_blob_container(
+        workspace: Workspace,
+        datastore_name: str,
+        container_name: str,
+        account_name: str,
+        sas_token: Optional[str] = None,
+        account_key: Optional[str] = None,
+        protocol: Optional[str] = None,
+        endpoint: Optional[str] = None,
+        overwrite: bool = False,
+        create_if_not_exists: bool = False,
+        skip_validation: bool = False,
+        blob_cache_timeout: Optional[int] = None,
+        grant_workspace_access: bool = False,
+        subscription_id: Optional[str] = None,
+        resource_group: Optional[str] = None,
+    ) -> AzureBlobDatastore:
+        """A container of Azure Blob Storage. `endpoint` may be a whole address, for Azurite and the like."""
+        location = {"account": account_name, "container": container_name}
+        location.update(_endpoint(endpoint, protocol, account_name))
+        credentials = {"sas": sas_token, "key": account_key}
+        return _register(
+            AzureBlobDatastore, workspace, datastore_name, location, credentials, overwrite, skip_validation
+        )
+
+    @staticmethod
+    def register_azure_file_share(
+        workspace: Workspace,
+        datastore_name: str,
+        file_share_name: str,
+        account_name: str,
+        sas_token: Optional[str] = None,
+        account_key: Optional[str] = None,
+        protocol: Optional[str] = None,
+        endpoint: Optional[str] = None,
+        overwrite: bool = False,
+        create_if_not_exists: bool = False,
+        skip_validation: bool = False,
+        *,
+        path: Optional[str] = None,
+    ) -> AzureFileDatastore:
+        """A share of Azure Files, which has to be mounted: `path` says where, on every machine that reads it."""
+        location = {"account": account_name, "share": file_share_name}
+        if path is not None:
+            location["path"] = os.path.abspath(path)
+        credentials = {"sas": sas_token, "key": account_key}
+        unseen = skip_validation or path is None  # without a path nothing can be tried
+        return _register(AzureFileDatastore, workspace, datastore_name, location, credentials, overwrite, unseen)
+
+    @staticmethod
+    def register_azure_data_lake_gen2(
+        workspace: Workspace,
+        datastore_name: str,
+        filesystem: str,
+        account_name: str,
+        tenant_id: Optional[str] = None,
+        client_id: Optional[str] = None,
+        client_secret: Optional[str] = None,
+        resource_url: Optional[str] = None,
+        authority_url: Optional[str] = None,
+        protocol: Optional[str] = None,
+        endpoint: Optional[str] = None,
+        overwrite: bool = False,
+        subscription_id: Optional[str] = None,
+        resource_group: Optional[str] = None,
+        grant_workspace_access: bool = False,
+    ) -> AzureDataLakeGen2Datastore:
+        """A file system of Azure Data Lake Storage Gen2, with a service principal. It is read at its blob endpoint."""
+        location = {"account": account_name, "container": filesystem}
+        location.update(_endpoint(endpoint and endpoint.replace(".dfs.", ".blob."), protocol, account_name))
+        credentials = {"tenant_id": tenant_id, "client_id": client_id, "client_secret": client_secret}
+        return _register(AzureDataLakeGen2Datastore, workspace, datastore_name, location, credentials, overwrite, True)
+
+    @staticmethod
+    def register_azure_data_lake(workspace: Workspace, datastore_name: str, *args: Any, **kwargs: Any) -> NoReturn:
+        _refuse("Azure Data Lake Storage Gen1", "Azure has retired it: use register_azure_data_lake_gen2")
+
+    @staticmethod
+    def register_azure_sql_database(
+        workspace: Workspace,
+        datastore_name: str,
+        server_name: str,
+        database_name: str,
+        tenant_id: Optional[str] = None,
+        client_id: Optional[str] = None,
+        client_secret: Optional[str] = None,
+        resource_url: Optional[str] = None,
+        authority_url: Optional[str] = None,
+        endpoint: Optional[str] = None,
+        overwrite: bool = False,
+        username: Optional[str] = None,
+        password: Optional[str] = None,
+        subscription_id: Optional[str] = None,
+        resource_group: Optional[str] = None,
+        grant_workspace_access: bool = False,
+        **kwargs: Any,
+    ) -> SqlDatastore:
+        """An Azure SQL database, for queries. A service principal cannot be used: give a user and a password."""
+        if username is None and client_id is not None:
+            _refuse("Azure SQL with a service principal", "give username and password of a user of the database")
+        host = _host(server_name, endpoint or "database.windows.net")
+        return _register_sql(
+            workspace, datastore_name, "mssql", database_name, host, None, username, password, overwrite
+        )
+
+    @staticmethod
+    def register_azure_postgre_sql(
+        workspace: Workspace,
+        datastore_name: str,
+        server_name: str,
+        database_name: str,
+        user_id: str,
+        user_password: str,
+        port_number: Optional[int] = None,
+        endpoint: Optional[str] = None,
+        overwrite: bool = False,
+        **kwargs: Any,
+    ) -> SqlDatastore:
+        """A PostgreSQL database, for queries. `server_name` may be any host."""
+        host = _host(server_name, endpoint or "postgres.database.azure.com")
+        return _register_sql(
+            workspace, datastore_name, "postgresql", database_name, host, port_number, user_id, user_password, overwrite
+        )
+
+    @staticmethod
+    def register_azure_my_sql(
+        workspace: Workspace,
+        datastore_name: str,
+        server_name: str,
+        database_name: str,
+        user_id: str,
+        user_password: str,
+        port_number: Optional[int] = None,
+        endpoint: Optional[str] = None,
+        overwrite: bool = False,
+        **kwargs: Any,
+    ) -> SqlDatastore:
+        """A MySQL database, for queries. `server_name` may be any host."""
+        host = _host(server_name, endpoint or "mysql.database.azure.com")
+        return _register_sql(
+            workspace, datastore_name, "mysql", database_name, host, port_number, user_id, user_password, overwrite
+        )
+
+    @staticmethod
+    def register_dbfs(workspace: Workspace, datastore_name: str) -> NoReturn:
+        _refuse("Databricks", "copy the data to a blob container or an S3 bucket")
+
+    @staticmethod
+    def register_hdfs(workspace: Workspace, datastore_name: str, *args: Any, **kwargs: Any) -> NoReturn:
+        _refuse("HDFS", "mount it, and use Datastore.register_folder")
+
+    # ── Ours ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @staticmethod
+    def register_sql_database(
+        workspace: Workspace,
+        datastore_name: str,
+        dialect: str,
+        database: str,
+        host: Optional[str] = None,
+        port: Optional[int] = None,
+        username: Optional[str] = None,
+        password: Optional[str] = None,
+        overwrite: bool = False,
+    ) -> SqlDatastore:
+        """A database, for queries. `dialect`: sqlite (`database` is a file), postgresql, mysql or mssql."""
+        place = os.path.abspath(os.path.expanduser(database)) if dialect == "sqlite" else database
+        return _register_sql(workspace, datastore_name, dialect, place, host, port, username, password, overwrite)
+
+    @staticmethod
+    def register_folder(
+        workspace: Workspace, datastore_name: str, path: str, overwrite: bool = False
+    ) -> FolderDatastore:
+        """A folder of this machine, or one that every machine sees under the same path. Read in place, never copied."""
+        folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
+        if not os.path.isdir(folder):
+            raise UserErrorException(f"there is no folder {folder}", hint="make it first, or correct the path")
+        return _register(FolderDatastore, workspace, datastore_name, {"path": folder}, {}, overwrite, True)
+
+    @staticmethod
+    def register_s3_bucket(
+        workspace: Workspace,
+        datastore_name: str,
+        bucket: str,
+        access_key_id: Optional[str] = None,
+        secret_access_key: Optional[str] = None,
+        session_token: Optional[str] = None,
+        region: Optional[str] = None,
+        endpoint: Optional[str] = None,
+        prefix: Optional[str] = None,
+        overwrite: bool = False,
+        skip_validation: bool = False,
+    ) -> S3Datastore:
+        """A bucket of S3, or of anything that speaks its protocol, at `endpoint`."""
+        location = {"bucket": bucket, "region": region, "endpoint": endpoint, "prefix": prefix}
+        credentials = {
+            "access_key_id": access_key_id, "secret_access_key": secret_access_key, "session_token": session_token,
+        }  # fmt: skip
+        return _register(S3Datastore, workspace, datastore_name, location, credentials, overwrite, skip_validation)
+
+    @staticmethod
+    def register_gcs_bucket(
+        workspace: Workspace,
+        datastore_name: str,
+        bucket: str,
+        service_account_key: Optional[str] = None,
+        endpoint: Optional[str] = None,
+        prefix: Optional[str] = None,
+        overwrite: bool = False,
+        skip_validation: bool = False,
+    ) -> GcsDatastore:
+        """A bucket of Google Cloud Storage. `service_account_key`: the JSON of one, or the path of its file."""
+        if service_account_key is not None and os.path.isfile(service_account_key):
+            with open(service_account_key, encoding="utf-8") as file:
+                service_account_key = file.read()
+        location = {"bucket": bucket, "endpoint": endpoint, "prefix": prefix}
+        credentials = {"service_account_key": service_account_key}
+        return _register(GcsDatastore, workspace, datastore_name, location, credentials, overwrite, skip_validation)
+
+    @staticmethod
+    def register_web(
+        workspace: Workspace,
+        datastore_name: str,
+        url: str,
+        token: Optional[str] = None,
+        username: Optional[str] = None,
+        password: Optional[str] = None,
+        overwrite: bool = False,
+    ) -> HttpDatastore:
+        """A web site: files by their path below `url`. It can be read, and knows no folders."""
+        credentials = {"token": token, "username": username, "password": password}
+        return _register(HttpDatastore, workspace, datastore_name, {"url": url}, credentials, overwrite, True)
+
+
+def list_datastores(workspace: Workspace) -> List[AbstractDatastore]:
+    found = workspace.session.items(f"/workspaces/{workspace.id}/datastores")
+    return [_made(workspace, item) for item in found]
+
+
+def _made(workspace: Workspace, data: Any) -> AbstractDatastore:
+    view = from_json(DatastoreView, data)
+    return _CLASSES[view.kind](workspace, view)
+
+
+def _register(
+    kind: Type[D],
+    workspace: Workspace,
+    name: str,
+    location: Mapping[str, Optional[str]],
+    credentials: Mapping[str, Optional[str]],
+    overwrite: bool,
+    unseen: bool,
+) -> D:
+    return cast(D, register(workspace, name, kind.kind, _given(location), _given(credentials), overwrite, unseen))
+
+
+def register(
+    workspace: Workspace,
+    name: str,
+    kind: str,
+    location: Mapping[str, str],
+    credentials: Mapping[str, str],
+    overwrite: bool = False,
+    unseen: bool = False,
+) -> AbstractDatastore:
+    """Tried before it is kept, unless `unseen`: wrong credentials are an error now and not in the middle of a run."""
+    spec = {"kind": kind, "location": dict(location), "credentials": dict(credentials)}
+    if not unseen:
+        worker_client.call("check", {"store": spec})
+    body = dict(spec, if_exists="replace" if overwrite else "refuse")
+    path = f"/workspaces/{workspace.id}/datastores/{_name(name)}"
+    return _made(workspace, workspace.session.put(path, body, _KINDS))
+
+
+def _register_sql(
+    workspace: Workspace,
+    name: str,
+    dialect: str,
+    database: str,
+    host: Optional[str],
+    port: Optional[int],
+    username: Optional[str],
+    password: Optional[str],
+    overwrite: bool,
+) -> SqlDatastore:
+    if dialect not in DIALECTS:
+        raise UserErrorException(f"dialect is {dialect!r}", hint=f"use {', '.join(DIALECTS)}")
+    number = None if port is None else str(port)
+    location = {"dialect": dialect, "database": database, "host": host, "port": number}
+    credentials = {"username": username, "password": password}
+    return _register(SqlDatastore, workspace, name, location, credentials, overwrite, True)
+
+
+def _host(server: str, domain: str) -> str:
+    """Azure's API takes the first part of a name; whatever is more than that is taken as it is."""
+    return server if "." in server or ":" in server or server == "localhost" else f"{server}.{domain}"
+
+
+def _name(name: str) -> str:
+    """Azure's datastores have lower-case names, however they are written."""
+    if not isinstance(name, str) or not name or "/" in name:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UserErrorException(f"{name!r} is not a datastore name", hint="use lower-case letters, digits and '_'")
+    return name.lower()
+
+
+def _given(values: Mapping[str, Optional[str]]) -> Dict[str, str]:
+    return {key: value for key, value in values.items() if value}
+
+
+def _endpoint(endpoint: Optional[str], protocol: Optional[str], account: str) -> Dict[str, str]:
+    """Azure's API takes the end of the host name (`core.windows.net`); a whole address is taken as it is."""
+    if endpoint is None or (endpoint == "core.windows.net" and protocol in (None, "https")):
+        return {}
+    if "://" in endpoint:
+        return {"endpoint": endpoint}
+    return {"endpoint": f"{protocol or 'https'}://{account}.blob.{endpoint}"}
+
+
+def _refuse(what: str, hint: str) -> NoReturn:
+    raise UserErrorException(f"Footplate has no datastores on {what}", hint=hint)

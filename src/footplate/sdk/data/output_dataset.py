@@ -1,0 +1,218 @@
+"""A folder that a run writes and that becomes data of the workspace."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+
+from footplate.domain import tabular
+from footplate.domain.datasets import OUTPUT_PATH, DataOutput, Registration, check_dataset_name, written_definition
+from footplate.sdk.data.column_types import PromoteHeadersBehavior, header_word, type_words
+from footplate.sdk.data.consumption import DatasetConsumptionConfig
+from footplate.sdk.data.datastore_kinds import AbstractDatastore
+from footplate.sdk.data.references import DataPath
+from footplate.sdk.exceptions import Kinds, UserErrorException
+from footplate.sdk.labels import texts
+from footplate.sdk.session import translating
+
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
+_INVALID: Kinds = {"invalid": UserErrorException}
+C = TypeVar("C", bound="OutputFileDatasetConfig")
+
+
+class OutputFileDatasetConfig:
+    """Among a run's arguments it becomes the path of a folder to write to. Every method gives a changed copy.
+
+    `destination`: (datastore, 'path'), in which `{run-id}` and `{output-name}` are filled in; the default datastore's
+    `dataset/{run-id}/{output-name}` without one. `source`: where the folder is on the machine that runs the script.
+    """
+
+    def __init__(
+        self,
+        name: Optional[str] = None,
+        destination: Any = None,
+        source: Optional[str] = None,
+        partition_format: Optional[str] = None,
+    ) -> None:
+        if name is not None and not _NAME.fullmatch(name):
+            raise UserErrorException(
+                f"{name!r} cannot name an output", hint="use letters, digits and '_', not beginning with a digit"
+            )
+        self.name = name or f"output_{os.urandom(4).hex()}"
+        self.destination = _destination(destination)
+        self.source = source
+        self.partition_format = partition_format
+        self.mode = "mount"
+        self._globs: Tuple[str, ...] = ()
+        self._overwrite = False
+        self._registration: Optional[Registration] = None
+        self.table: Optional[Dict[str, Any]] = None
+        self._runs: List[str] = []  # shared by all copies: the runs that were submitted with it
+
+    def as_mount(self: C, disable_metadata_cache: bool = False) -> C:
+        """What is written is kept also when the run fails."""
+        return self._copy(mode="mount")
+
+    def as_upload(self: C, overwrite: bool = False, source_globs: Union[str, Sequence[str], None] = None) -> C:
+        """What is there when the script has ended well is brought to the datastore."""
+        globs = (source_globs,) if isinstance(source_globs, str) else tuple(source_globs or ())
+        return self._copy(mode="upload", _overwrite=overwrite, _globs=globs)
+
+    def register_on_complete(
+        self: C, name: str, description: Optional[str] = None, tags: Optional[Mapping[str, Any]] = None
+    ) -> C:
+        """When the run has completed, what it wrote becomes the next version of the dataset `name`."""
+        with translating(_INVALID):
+            check_dataset_name(name)
+        return self._copy(_registration=Registration(name, description, texts(tags or {})))
+
+    def as_input(self, name: Optional[str] = None) -> DatasetConsumptionConfig:
+        """What the run that was submitted last with this output wrote, as the input of another run."""
+        return DatasetConsumptionConfig(name or self.name, self, "mount")
+
+    def read_delimited_files(
+        self,
+        include_path: bool = False,
+        separator: str = ",",
+        header: Any = PromoteHeadersBehavior.ALL_FILES_HAVE_SAME_HEADERS,
+        partition_format: Optional[str] = None,
+        path_glob: Optional[str] = None,
+        set_column_types: Optional[Mapping[str, Any]] = None,
+    ) -> OutputTabularDatasetConfig:
+        """The same output as a table of the delimited files that the run writes; `path_glob` chooses among them."""
+        form: Dict[str, Any] = {"kind": "delimited", "separator": separator, "header": header_word(header)}
+        form.update(encoding="utf8", empty_as_string=False, infer_types=True)
+        return self._table(form, include_path, partition_format, path_glob, set_column_types)
+
+    def read_parquet_files(
+        self,
+        include_path: bool = False,
+        partition_format: Optional[str] = None,
+        path_glob: Optional[str] = None,
+        set_column_types: Optional[Mapping[str, Any]] = None,
+    ) -> OutputTabularDatasetConfig:
+        """The same output as a table of the Parquet files that the run writes; `path_glob` chooses among them."""
+        return self._table({"kind": "parquet"}, include_path, partition_format, path_glob, set_column_types)
+
+    def _table(
+        self,
+        form: Dict[str, Any],
+        include_path: bool,
+        partition_format: Optional[str],
+        path_glob: Optional[str],
+        types: Optional[Mapping[str, Any]],
+    ) -> OutputTabularDatasetConfig:
+        if include_path:
+            form["path_column"] = True
+        if partition_format or self.partition_format:
+            form["partition_format"] = partition_format or self.partition_format
+        table: Dict[str, Any] = {"format": form, "types": type_words(types)}
+        if path_glob:
+            table["glob"] = path_glob.strip("/")
+        made = OutputTabularDatasetConfig.__new__(OutputTabularDatasetConfig)
+        vars(made).update(vars(self), table=table)  # a copy that also shares which runs it was submitted with
+        return made
+
+    def _copy(self: C, **changes: Any) -> C:
+        made = copy.copy(self)
+        for name, value in changes.items():
+            setattr(made, name, value)
+        return made
+
+    # ── for submission ──
+
+    def to_output(self, default_datastore: str) -> DataOutput:
+        datastore, path = self.destination
+        return DataOutput(
+            self.name,
+            datastore or default_datastore,
+            path or OUTPUT_PATH,
+            self.mode,
+            self.source,
+            self._globs,
+            self._overwrite,
+            register=self._registration,
+            table=self.table,
+        )
+
+    @property
+    def last_run(self) -> Optional[str]:
+        """The id of the run that was submitted last with it."""
+        return self._runs[-1] if self._runs else None
+
+    def submitted_with(self, run_id: str) -> None:
+        self._runs.append(run_id)
+
+    def written(self, default_datastore: str) -> Dict[str, Any]:
+        """What the last run has written, as the definition of a dataset."""
+        output = self.to_output(default_datastore)
+        if self.last_run is None and "{run-id}" in output.path:
+            raise UserErrorException(
+                f"output {self.name!r} has not been written by any run yet",
+                hint="submit the run that writes it first, with this same object",
+            )
+        return written_definition(output, self.last_run or "")
+
+    def to_definition(self) -> Dict[str, Any]:
+        """As `get_details()['runDefinition']['outputData']` shows it."""
+        datastore, path = self.destination
+        registration = self._registration
+        return {
+            "outputLocation": {"dataPath": {"datastoreName": datastore, "relativePath": path or OUTPUT_PATH}},
+            "mechanism": self.mode.capitalize(),
+            "additionalOptions": {
+                "pathOnCompute": self.source,
+                "registrationOptions": None
+                if registration is None
+                else {"name": registration.name, "description": registration.description, "tags": registration.tags},
+                "uploadOptions": {"overwrite": self._overwrite, "sourceGlobs": {"globPatterns": list(self._globs)}},
+            },
+            "environmentVariableName": None,
+        }
+
+    def __deepcopy__(self: C, memo: Any) -> C:
+        return copy.copy(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(name={self.name!r}, mode={self.mode!r}, destination={self.destination!r})"
+
+
+class OutputTabularDatasetConfig(OutputFileDatasetConfig):
+    """An output whose files are a table: made by `read_delimited_files` and `read_parquet_files` of the other kind.
+
+    The script writes files as before; what is registered, or handed to the next run, is a tabular dataset.
+    """
+
+    def as_input(self, name: Optional[str] = None) -> DatasetConsumptionConfig:
+        """What the run that was submitted last with this output wrote, as a table: in `run.input_datasets[name]`."""
+        return DatasetConsumptionConfig(name or self.name, self, "direct")
+
+    def keep_columns(self, columns: Union[str, Sequence[str]]) -> OutputTabularDatasetConfig:
+        with translating(_INVALID):
+            return self._with(tabular.keep(columns))
+
+    def drop_columns(self, columns: Union[str, Sequence[str]]) -> OutputTabularDatasetConfig:
+        with translating(_INVALID):
+            return self._with(tabular.drop(columns))
+
+    def _with(self, step: Dict[str, Any]) -> OutputTabularDatasetConfig:
+        table = dict(self.table or {})
+        return self._copy(table=dict(table, steps=[*(table.get("steps") or ()), step]))
+
+
+def _destination(given: Any) -> Tuple[Optional[str], Optional[str]]:
+    """The name of the datastore and the path there, each None where nobody says."""
+    if given is None:
+        return None, None
+    if isinstance(given, AbstractDatastore):
+        return given.name, None
+    if isinstance(given, DataPath):
+        return given.datastore_name, given.path_on_datastore
+    if isinstance(given, tuple) and 1 <= len(given) <= 2:  # pyright: ignore[reportUnknownArgumentType]
+        datastore: Any = given[0]  # pyright: ignore[reportUnknownVariableType]
+        path: Any = given[1] if len(given) == 2 else None  # pyright: ignore
+        if isinstance(datastore, AbstractDatastore) and isinstance(path, (str, type(None))):
+            return datastore.name, path
+    raise UserErrorException(f"destination is {given!r}", hint="give (datastore, 'path/on/datastore')")

@@ -1,0 +1,154 @@
+"""A path in a datastore, handed to a run: `datastore.path('mnist').as_mount()`."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from typing import TYPE_CHECKING, Any, Dict, Optional
+
+from footplate.sdk.config.checked_attributes import to_camel
+from footplate.sdk.config.run_configuration_sections import DataReferenceConfiguration
+from footplate.sdk.exceptions import UserErrorException
+
+if TYPE_CHECKING:
+    from footplate.sdk.data.datastore_kinds import AbstractDatastore
+
+PREFIX = "AZUREML_DATAREFERENCE_"
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
+_MODES = ("mount", "download", "upload")
+
+
+class DataReference:
+    """`str(reference)` is the variable that holds its path inside the run: `$AZUREML_DATAREFERENCE_<name>`."""
+
+    def __init__(
+        self,
+        datastore: AbstractDatastore,
+        data_reference_name: Optional[str] = None,
+        path_on_datastore: Optional[str] = None,
+        mode: str = "mount",
+        path_on_compute: Optional[str] = None,
+        overwrite: bool = False,
+    ) -> None:
+        if not hasattr(datastore, "datastore_type"):
+            raise UserErrorException(
+                f"datastore is {datastore!r}", hint="give the object: Datastore.get(workspace, 'workspaceblobstore')"
+            )
+        if mode not in _MODES:
+            raise UserErrorException(f"mode is {mode!r}", hint=f"use one of {', '.join(_MODES)}")
+        self.datastore = datastore
+        self.path_on_datastore = path_on_datastore
+        self.data_reference_name = _checked(data_reference_name) or _auto_name(datastore, path_on_datastore)
+        self.mode = mode
+        self.path_on_compute = path_on_compute
+        self.overwrite = overwrite
+
+    @staticmethod
+    def create(
+        data_reference_name: Optional[str] = None,
+        datastore: Any = None,
+        data_path: Optional[DataPath] = None,
+        mode: str = "mount",
+        path_on_compute: Optional[str] = None,
+        overwrite: bool = False,
+    ) -> DataReference:
+        path = data_path or DataPath(datastore)
+        store = path.datastore if datastore is None else datastore
+        return DataReference(store, data_reference_name, path.path_on_datastore, mode, path_on_compute, overwrite)
+
+    def path(self, path: Optional[str] = None, data_reference_name: Optional[str] = None) -> DataReference:
+        """A path below this one."""
+        below = "/".join(part.strip("/") for part in (self.path_on_datastore, path) if part and part.strip("/"))
+        return DataReference(
+            self.datastore, data_reference_name, below or None, self.mode, self.path_on_compute, self.overwrite
+        )
+
+    def as_mount(self) -> DataReference:
+        return self._as("mount", None, False)
+
+    def as_download(self, path_on_compute: Optional[str] = None, overwrite: bool = False) -> DataReference:
+        return self._as("download", path_on_compute, overwrite)
+
+    def as_upload(self, path_on_compute: Optional[str] = None, overwrite: bool = False) -> DataReference:
+        """What the run leaves in `path_on_compute` is brought here when it has ended."""
+        return self._as("upload", path_on_compute, overwrite)
+
+    def _as(self, mode: str, path_on_compute: Optional[str], overwrite: bool) -> DataReference:
+        made = copy.copy(self)
+        made.mode, made.path_on_compute, made.overwrite = mode, path_on_compute, overwrite
+        return made
+
+    def to_config(self) -> DataReferenceConfiguration:
+        return DataReferenceConfiguration(
+            self.datastore.name, self.mode, self.path_on_datastore, self.path_on_compute, self.overwrite
+        )
+
+    def to_definition(self) -> Dict[str, Any]:
+        """As `get_details()['runDefinition']['dataReferences']` shows it."""
+        return to_camel(self.to_config())
+
+    def __str__(self) -> str:
+        return f"${PREFIX}{self.data_reference_name}"
+
+    def __repr__(self) -> str:
+        return f"DataReference({self.datastore.name!r}, {self.path_on_datastore!r}, mode={self.mode!r})"
+
+    def __deepcopy__(self, memo: Any) -> DataReference:
+        """A run configuration is copied when it is submitted; the workspace behind a datastore is not to be."""
+        return copy.copy(self)
+
+
+class DataPath:
+    """A path in a datastore, of which a dataset or a reference can be made."""
+
+    def __init__(
+        self, datastore: Any = None, path_on_datastore: Optional[str] = None, name: Optional[str] = None
+    ) -> None:
+        self.datastore = datastore
+        self.path_on_datastore = path_on_datastore
+        self.name = name
+
+    @property
+    def datastore_name(self) -> Optional[str]:
+        return getattr(self.datastore, "name", self.datastore)
+
+    @staticmethod
+    def create_from_data_reference(data_reference: DataReference) -> DataPath:
+        return DataPath(data_reference.datastore, data_reference.path_on_datastore, data_reference.data_reference_name)
+
+    def create_data_reference(
+        self,
+        data_reference_name: Optional[str] = None,
+        datapath_compute_binding: Optional[DataPathComputeBinding] = None,
+    ) -> DataReference:
+        binding = datapath_compute_binding or DataPathComputeBinding()
+        return DataReference(
+            self.datastore, data_reference_name or self.name, self.path_on_datastore,
+            binding.mode, binding.path_on_compute, binding.overwrite,
+        )  # fmt: skip
+
+
+class DataPathComputeBinding:
+    """How a DataPath appears on the machine that runs the script."""
+
+    def __init__(self, mode: str = "mount", path_on_compute: Optional[str] = None, overwrite: bool = False) -> None:
+        self.mode = mode
+        self.path_on_compute = path_on_compute
+        self.overwrite = overwrite
+
+
+def _checked(name: Optional[str]) -> Optional[str]:
+    if name is not None and not _NAME.fullmatch(name):
+        raise UserErrorException(
+            f"data_reference_name is {name!r}", hint="use letters, digits and '_', not beginning with a digit"
+        )
+    return name
+
+
+def _auto_name(datastore: AbstractDatastore, path: Optional[str]) -> str:
+    """The datastore's name stands for all of it; a path below gets a name that nothing else has."""
+    if path in (None, "", "/"):
+        name = re.sub(r"\W", "_", datastore.name, flags=re.ASCII)
+        return name if _NAME.fullmatch(name) else f"_{name}"
+    return "r" + os.urandom(16).hex()

@@ -1,0 +1,78 @@
+"""Building an environment without a run: `environment.build(workspace)`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import BuildView, Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.sdk.exceptions import AzureMLException, Kinds, UserErrorException
+from footplate.sdk.session import LONG_POLL, Session
+
+if TYPE_CHECKING:
+    from footplate.sdk.environments.environment import Environment
+
+_STATUS = {"building": "Running", "built": "Succeeded", "failed": "Failed"}
+
+
+class _Forgotten(AzureMLException):
+    """The server that built was replaced: it keeps what is built, and not what was asked for."""
+
+
+_KINDS: Kinds = {"not_found": _Forgotten}
+
+
+class ImageBuildDetails:
+    """A build on the server's machine. The name is Azure's; without containers no image comes of it."""
+
+    def __init__(self, session: Session, environment: Environment, digest: str) -> None:
+        self._session = session
+        self._name = environment.name
+        self._digest = digest
+
+    @property
+    def status(self) -> str:
+        """Running, Succeeded or Failed."""
+        return _STATUS[self._look(0, 0.0).state]
+
+    def get_log(self) -> str:
+        return self._look(0, 0.0).text
+
+    def wait_for_completion(self, show_output: bool = True) -> ImageBuildDetails:
+        """Wait for the end of the build; with `show_output`, its log is printed as it grows.
+
+        Raises UserErrorException when it failed, with the reason.
+        """
+        seen = 0
+        while True:
+            view = self._look(seen, LONG_POLL)
+            if show_output and view.text:
+                print(view.text, end="", flush=True)
+            seen = view.offset
+            if view.state == "building":
+                continue
+            if view.cause is not None:
+                raise UserErrorException(
+                    f"environment {self._name!r} could not be built: {view.cause.message}", hint=view.cause.hint
+                )
+            return self
+
+    def _look(self, offset: int, wait: float) -> BuildView:
+        path, query = f"/locks/{self._digest}/build", {"offset": offset, "wait": wait}
+        try:
+            return from_json(BuildView, self._session.get(path, query, _KINDS))
+        except _Forgotten:
+            # What was built is found at once, and what was not is built now.
+            self._session.post(path)
+            return from_json(BuildView, self._session.get(path, {"offset": 0, "wait": wait}, _KINDS))
+
+    def __repr__(self) -> str:
+        return f"ImageBuildDetails(environment={self._name!r}, lock={self._digest[:12]!r})"
+
+
+def build(session: Session, environment: Environment, spec: EnvironmentSpec) -> ImageBuildDetails:
+    """Resolve the environment, which is done once per content, and begin to build it."""
+    lock = from_json(Lock, session.post("/locks", {"environment": to_json(spec)}))
+    session.post(f"/locks/{lock.digest}/build")
+    return ImageBuildDetails(session, environment, lock.digest)

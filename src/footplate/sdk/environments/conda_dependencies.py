@@ -1,0 +1,309 @@
+"""The packages that an environment asks for, in the shape of a conda environment file."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, cast
+
+from footplate.sdk.config import yaml
+from footplate.sdk.exceptions import UserErrorException
+
+DEFAULT_NAME = "project_environment"
+DEFAULT_CHANNELS = ("anaconda", "conda-forge")
+DEFAULT_PIP_PACKAGES = ("azureml-defaults",)
+DEFAULT_FILE = "conda_dependencies.yml"
+_KEYS = ("name", "channels", "dependencies", "prefix")
+_NAME = re.compile(r"\s*(?:[^\s:]+::)?([A-Za-z0-9_][A-Za-z0-9._\-]*)")
+_PLACE = re.compile(r"[^\s;@]*/")
+_NAMED_PLACE = re.compile(r"[#&]egg=([A-Za-z0-9._\-]+)|([A-Za-z0-9_.]+)-[^/\s-]+(?:-\d[^/\s-]*)?(?:-[^/\s-]+){3}\.whl")
+_VERSION = re.compile(r"\s*=?=?\s*(\d+(?:\.\d+)*)(?:\.?\*)?(?:=.*)?\s*")
+
+
+def default_python_version() -> str:
+    """The submitting interpreter's own version: a pin that this machine can certainly serve."""
+    return f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def package_name(requirement: str) -> str:
+    """`conda-forge::Scikit_Learn[extra]>=1.0` → `scikit-learn`; two spellings of one package have one name.
+
+    A path or an address that does not tell its package's name is a name of its own.
+    """
+    place = _PLACE.match(requirement) is not None and "::" not in requirement
+    found = _NAMED_PLACE.search(requirement) if place else _NAME.match(requirement)
+    name = next((group for group in found.groups() if group), None) if found else None
+    return re.sub(r"[-_.]+", "-", name).lower() if name else requirement.strip()
+
+
+class CondaDependencies:
+    """Channels, conda packages (python among them), pip packages and pip options.
+
+    What a conda file says; without one, the default template. A package that is added replaces the one of its name.
+    """
+
+    def __init__(
+        self, conda_dependencies_file_path: Optional[str] = None, _underlying_structure: Optional[Any] = None
+    ) -> None:
+        self.name = DEFAULT_NAME
+        self._channels: List[str] = list(DEFAULT_CHANNELS)
+        self._conda: List[str] = [f"python={default_python_version()}"]
+        self._pip: List[str] = list(DEFAULT_PIP_PACKAGES)
+        self._options: List[str] = []
+        if conda_dependencies_file_path is not None:
+            path = os.fspath(conda_dependencies_file_path)
+            self._set(yaml.load_file(path), path)
+        elif _underlying_structure is not None:
+            self._set(_underlying_structure, "the conda specification")
+
+    @staticmethod
+    def create(
+        pip_indexurl: Optional[str] = None,
+        pip_packages: Optional[Sequence[str]] = None,
+        conda_packages: Optional[Sequence[str]] = None,
+        python_version: Optional[str] = None,
+        pin_sdk_version: bool = True,
+    ) -> CondaDependencies:
+        """`pip_packages` replaces the default ones. `pin_sdk_version` is accepted: Footplate brings its own SDK."""
+        made = CondaDependencies()
+        if python_version is not None:
+            made.set_python_version(python_version)
+        if pip_packages is not None:
+            made._pip = []
+            for package in list_of_strings("pip_packages", pip_packages):
+                made.add_pip_package(package)
+        for package in list_of_strings("conda_packages", conda_packages or ()):
+            made.add_conda_package(package)
+        if pip_indexurl is not None:
+            made.set_pip_index_url(pip_indexurl)
+        return made
+
+    # ── reading: iterators, as in the original ──
+
+    @property
+    def conda_channels(self) -> Iterator[str]:
+        return iter(tuple(self._channels))
+
+    @property
+    def conda_packages(self) -> Iterator[str]:
+        return iter(tuple(self._conda))
+
+    @property
+    def pip_packages(self) -> Iterator[str]:
+        return iter(tuple(self._pip))
+
+    @property
+    def pip_options(self) -> Iterator[str]:
+        return iter(tuple(self._options))
+
+    def get_python_version(self) -> Optional[str]:
+        """`3.9` for `python=3.9`, `python==3.9` and `python=3.9.*`; `>=3.8` for `python>=3.8`; None when none is."""
+        for package in self._conda:
+            if package_name(package) == "python":
+                found = _NAME.match(package)
+                rest = package[found.end() if found else 0 :]
+                exact = _VERSION.fullmatch(rest)
+                return exact.group(1) if exact else rest.strip() or None
+        return None
+
+    # ── changing ──
+
+    def set_python_version(self, version: str) -> None:
+        self.add_conda_package(f"python={version}")
+
+    def add_channel(self, channel: str) -> None:
+        if _text("channel", channel) not in self._channels:
+            self._channels.append(channel)
+
+    def remove_channel(self, channel: str) -> None:
+        self._channels = [known for known in self._channels if known != channel]
+
+    def add_conda_package(self, conda_package: str) -> None:
+        _put(self._conda, _text("conda_package", conda_package))
+
+    def remove_conda_package(self, conda_package: str) -> None:
+        self._conda = [p for p in self._conda if package_name(p) != package_name(conda_package)]
+
+    def add_pip_package(self, pip_package: str) -> None:
+        _put(self._pip, _text("pip_package", pip_package))
+
+    def remove_pip_package(self, pip_package: str) -> None:
+        self._pip = [p for p in self._pip if package_name(p) != package_name(pip_package)]
+
+    def set_pip_requirements(self, pip_requirements: Sequence[str]) -> None:
+        """All pip packages and options at once: lines of a requirements file."""
+        lines = [line.strip() for line in list_of_strings("pip_requirements", pip_requirements)]
+        lines = [line for line in lines if line and not line.startswith("#")]
+        # An editable install is a package that happens to be written as an option.
+        self._options = [line for line in lines if line.startswith("-") and not _is_editable(line)]
+        self._pip = [line for line in lines if not line.startswith("-") or _is_editable(line)]
+
+    def set_pip_option(self, pip_option: str) -> None:
+        """An option of the same name is replaced, except those that may be given several times."""
+        option = _text("pip_option", pip_option).strip()
+        if not option.startswith("-"):
+            raise UserErrorException(f"pip option {pip_option!r} has no dash", hint="write it as pip takes it: --pre")
+        if _option_name(option) not in _REPEATED:
+            self.remove_pip_option(option)
+        if option not in self._options:
+            self._options.append(option)
+
+    def remove_pip_option(self, pip_option: str) -> None:
+        self._options = [known for known in self._options if _option_name(known) != _option_name(pip_option)]
+
+    def set_pip_index_url(self, index_url: str) -> None:
+        self.set_pip_option(index_url if index_url.startswith("-") else f"--index-url {index_url}")
+
+    def add_tensorflow_conda_package(self, core_type: str = "cpu", version: Optional[str] = None) -> None:
+        self.remove_tensorflow_conda_package()
+        self.add_conda_package(_versioned(_for_core("tensorflow", core_type), "=", version))
+
+    def remove_tensorflow_conda_package(self) -> None:
+        for name in ("tensorflow", "tensorflow-gpu"):
+            self.remove_conda_package(name)
+
+    def add_tensorflow_pip_package(self, core_type: str = "cpu", version: Optional[str] = None) -> None:
+        self.remove_tensorflow_pip_package()
+        self.add_pip_package(_versioned(_for_core("tensorflow", core_type), "==", version))
+
+    def remove_tensorflow_pip_package(self) -> None:
+        for name in ("tensorflow", "tensorflow-gpu"):
+            self.remove_pip_package(name)
+
+    def add_cntk_package(self, core_type: str = "cpu") -> None:
+        for name in ("cntk", "cntk-gpu"):
+            self.remove_pip_package(name)
+        self.add_pip_package(_for_core("cntk", core_type))
+
+    # ── as data and as a file ──
+
+    def as_dict(self) -> Dict[str, Any]:
+        dependencies: List[Any] = list(self._conda)
+        if self._pip or self._options:
+            dependencies.append({"pip": [*self._options, *self._pip]})
+        return {"name": self.name, "dependencies": dependencies, "channels": list(self._channels)}
+
+    def serialize_to_string(self) -> str:
+        """As YAML: the text of a conda environment file."""
+        return yaml.dumps(self.as_dict())
+
+    def save_to_file(self, base_directory: str, conda_file_path: Optional[str] = None) -> str:
+        """Write the YAML under `base_directory` and return its name there."""
+        name = conda_file_path or DEFAULT_FILE
+        target = os.path.join(base_directory, name)
+        os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+        with open(target, "w", encoding="utf-8") as file:
+            file.write(self.serialize_to_string())
+        return name
+
+    def save(self, path: Optional[str] = None) -> str:
+        target = path or DEFAULT_FILE
+        if os.path.isdir(target):
+            target = os.path.join(target, DEFAULT_FILE)
+        self.save_to_file(os.path.dirname(os.path.abspath(target)), os.path.basename(target))
+        return target
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CondaDependencies) and self.as_dict() == other.as_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # it is edited in place
+
+    def __repr__(self) -> str:
+        return f"CondaDependencies({self.as_dict()!r})"
+
+    def _set(self, data: Any, where: str) -> None:
+        """Become what a conda file's data says. `prefix`, a folder of the machine it was written on, is left out."""
+        known = _top_level(data, where)
+        self.name = str(known.get("name") or DEFAULT_NAME)
+        self._channels = _texts(known.get("channels"), "channels", where)
+        self._conda = []
+        pip: List[str] = []
+        for dependency in _items(known.get("dependencies"), "dependencies", where):
+            if isinstance(dependency, str):
+                _put(self._conda, dependency)
+            elif isinstance(dependency, Mapping) and list(cast("Mapping[Any, Any]", dependency)) == ["pip"]:
+                pip += _texts(cast("Mapping[str, Any]", dependency)["pip"], "pip", where)
+            else:
+                raise UserErrorException(
+                    f"{where} has {dependency!r} among its dependencies",
+                    hint="each is a text such as numpy=1.26, or one mapping `pip:` with a list",
+                )
+        self.set_pip_requirements(pip)
+
+
+_REPEATED = ("--extra-index-url", "-f", "--find-links", "--trusted-host")
+
+
+def from_dict(data: Mapping[str, Any]) -> CondaDependencies:
+    """What `as_dict` wrote."""
+    return CondaDependencies(_underlying_structure=data)
+
+
+def _top_level(data: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping):
+        raise UserErrorException(f"{where} is not a conda file", hint="it has the keys name, channels and dependencies")
+    found = cast("Mapping[str, Any]", data)
+    unknown = [str(key) for key in found if key not in _KEYS]
+    if unknown:
+        hint = f"a conda file has the keys {', '.join(_KEYS)}"
+        if "variables" in unknown:
+            hint += "; variables go to the environment's environment_variables"
+        raise UserErrorException(f"{where} has the unknown key {', '.join(unknown)}", hint=hint)
+    return found
+
+
+def _items(value: Any, key: str, where: str) -> Sequence[Any]:
+    if value is not None and not isinstance(value, (list, tuple)):
+        raise UserErrorException(f"{key} of {where} is {value!r}", hint="it is a list")
+    return cast("Sequence[Any]", value or ())
+
+
+def _texts(value: Any, key: str, where: str) -> List[str]:
+    found = _items(value, key, where)
+    for item in found:
+        if not isinstance(item, str):
+            raise UserErrorException(f"{key} of {where} has {item!r}", hint="each is a text; put it in quotes")
+    return list(found)
+
+
+def _text(what: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise UserErrorException(f"{what} is {value!r}", hint="give a text such as numpy")
+    return value
+
+
+def list_of_strings(what: str, values: Sequence[str]) -> List[str]:
+    if isinstance(values, str):
+        raise UserErrorException(f"{what} is {values!r}", hint=f"give a list of strings: {what}=[{values!r}]")
+    if not all(isinstance(value, str) for value in values):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UserErrorException(f"{what} is {values!r}", hint="give a list of strings")
+    return [*values]
+
+
+def _put(packages: List[str], package: str) -> None:
+    name = package_name(package)
+    for index, known in enumerate(packages):
+        if package_name(known) == name:
+            packages[index] = package
+            return
+    packages.append(package)
+
+
+def _is_editable(line: str) -> bool:
+    return line.split(None, 1)[0].split("=")[0] in ("-e", "--editable")
+
+
+def _option_name(option: str) -> str:
+    name = option.split()[0].split("=")[0]
+    return {"-i": "--index-url", "-f": "--find-links"}.get(name, name)
+
+
+def _for_core(package: str, core_type: str) -> str:
+    if core_type not in ("cpu", "gpu"):
+        raise UserErrorException(f"core_type is {core_type!r}", hint="use 'cpu' or 'gpu'")
+    return package if core_type == "cpu" else f"{package}-gpu"
+
+
+def _versioned(package: str, sign: str, version: Optional[str]) -> str:
+    return package if version is None else f"{package}{sign}{version}"

@@ -1,0 +1,50 @@
+"""Curated environments: Azure's names and our own tested ones, which every workspace has."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Dict
+
+from footplate.domain.codec import from_json
+from footplate.domain.records import CuratedView
+from footplate.sdk.environments.conda_dependencies import CondaDependencies
+from footplate.sdk.exceptions import Kinds, UserErrorException
+
+if TYPE_CHECKING:
+    from footplate.sdk.environments.environment import Environment
+    from footplate.sdk.workspace import Workspace
+
+VERSION = "1"
+_PREFIXES = ("azureml", "microsoft", "footplate-")
+_KINDS: Kinds = {"not_found": UserErrorException}
+_log = logging.getLogger(__name__)
+
+
+def is_reserved(name: str) -> bool:
+    return name.lower().startswith(_PREFIXES)
+
+
+def get(workspace: Workspace, name: str, version: object = None) -> Environment:
+    """In whatever case the name is written. There is one version of each; what Azure numbered is not kept apart."""
+    if version is not None and str(version) != VERSION:
+        _log.warning("the curated environment %r has one version, which is used instead of %s", name, version)
+    return _make(from_json(CuratedView, workspace.session.get(f"/curated-environments/{name}", kinds=_KINDS)))
+
+
+def every(workspace: Workspace) -> Dict[str, Environment]:
+    views = workspace.session.items("/curated-environments", kinds=_KINDS)
+    made = [_make(from_json(CuratedView, view)) for view in views]
+    return {environment.name: environment for environment in made}
+
+
+def _make(view: CuratedView) -> Environment:
+    from footplate.sdk.environments.environment import Environment  # it imports this module
+
+    made = Environment(view.name)
+    made.version, made.asset_id = VERSION, f"azureml:{view.name}:{VERSION}"
+    made.environment_variables = {}
+    made.curated = view.name
+    made.python.conda_dependencies = CondaDependencies.create(
+        python_version=view.python, pip_packages=["azureml-defaults", *view.requirements]
+    )
+    return made

@@ -1,0 +1,148 @@
+"""An environment as plain data in camelCase, which runs, the registry and files keep, and back.
+
+Secrets are not part of it: the password of a container registry stays in the object that the user made.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Tuple, cast
+
+from footplate.sdk.config.checked_attributes import Checked, public_attributes, to_camel
+from footplate.sdk.environments.conda_dependencies import from_dict
+from footplate.sdk.environments.sections import DockerBuildContext, RSection, SparkPackage
+from footplate.sdk.exceptions import UserErrorException
+
+if TYPE_CHECKING:
+    from footplate.sdk.environments.environment import Environment
+
+_LEGACY = ("gpuSupport", "jobName", "assetId", "etag", "clusterMaxNodeCount", "retainCluster", "name")
+"""Keys that Azure's own files have and nothing here needs: no warning for them."""
+
+_log = logging.getLogger(__name__)
+
+
+def definition(environment: Environment) -> Dict[str, Any]:
+    data = cast("Dict[str, Any]", to_camel(environment))
+    data.pop("assetId", None)
+    data["environmentVariables"] = {str(k): str(v) for k, v in environment.environment_variables.items()}
+    data["python"]["condaDependencies"] = environment.python.conda_dependencies.as_dict()
+    del data["python"]["condaDependenciesFile"]
+    del data["docker"]["baseImageRegistry"]["password"]
+    if data["curated"] is None:
+        del data["curated"]
+    return data
+
+
+def fill(environment: Environment, data: Mapping[str, Any], where: str) -> None:
+    """Make `environment` what `definition` wrote; `where` is for messages.
+
+    What the data does not mention stays as it is; keys that nobody knows are named in a warning.
+    """
+    rest = dict(data)
+    for key in ("name", "version", "assetId"):
+        rest.pop(key, None)
+    variables = rest.pop("environmentVariables", None)
+    if variables is not None:
+        environment.environment_variables = as_variables(variables, f"environmentVariables of {where}")
+    if isinstance(rest.get("r"), Mapping):
+        environment.r = RSection()
+    conda = as_mapping(rest.get("python") or {}, f"python of {where}")
+    if "condaDependencies" in conda:
+        conda = dict(conda)
+        content = conda.pop("condaDependencies")
+        rest["python"] = conda
+        if content is not None:
+            environment.python.conda_dependencies = from_dict(content)
+    docker = rest.pop("docker", None)
+    if docker is not None:
+        _fill_docker(environment, dict(as_mapping(docker, f"docker of {where}")), where)
+    apply(environment, rest, where)
+    environment.spark.packages = [_package(package) for package in environment.spark.packages]
+
+
+def _fill_docker(environment: Environment, docker: Dict[str, Any], where: str) -> None:
+    section = environment.docker
+    context = docker.pop("buildContext", None)
+    dockerfile, image = docker.pop("baseDockerfile", None), docker.pop("baseImage", section.base_image)
+    apply(section, docker, f"docker of {where}")
+    section.base_image = image if dockerfile is None and context is None else None
+    section.base_dockerfile = dockerfile
+    if context is not None:
+        known = as_mapping(context, f"buildContext of {where}")
+        section.build_context = DockerBuildContext(
+            str(known.get("locationType")), str(known.get("location")), str(known.get("dockerfilePath") or "Dockerfile")
+        )
+
+
+def apply(target: Checked, data: Mapping[str, Any], where: str) -> None:
+    """Set the attributes of a configuration object, and of its sections, from camelCase keys, whatever their case."""
+    attributes = {name.replace("_", "").lower(): name for name in public_attributes(target)}
+    unknown: List[str] = []
+    for key, value in data.items():
+        name = attributes.get(str(key).replace("_", "").lower())
+        if name is None:
+            unknown.append(str(key))
+            continue
+        held = getattr(target, name)
+        if isinstance(held, Checked):
+            apply(held, as_mapping(value or {}, f"{key} of {where}"), f"{key} of {where}")
+        elif value is not None:
+            setattr(target, name, _like(held, value, f"{key} of {where}"))
+    _warn_unknown(unknown, list(attributes.values()), where)
+
+
+_WORDS: Tuple[Tuple[type, str], ...] = (
+    (list, "a list"),
+    (dict, "a mapping"),
+    (bool, "true or false"),
+    (int, "a whole number"),
+)
+
+
+def _like(held: Any, value: Any, where: str) -> Any:
+    """The value, if it is of the kind that the attribute has. A number that a file has for a text becomes one."""
+    for kind, words in _WORDS:
+        if isinstance(held, kind):
+            if not isinstance(value, kind) or isinstance(value, bool) is not isinstance(held, bool):
+                raise UserErrorException(f"{where} is {value!r}", hint=f"it is {words}")
+            return value
+    if isinstance(held, str) and not isinstance(value, str):
+        if isinstance(value, (list, dict)):
+            raise UserErrorException(f"{where} is {value!r}", hint="it is a text")
+        return _variable(value)
+    return value
+
+
+def _warn_unknown(unknown: List[str], known: List[str], where: str) -> None:
+    for key in unknown:
+        if key in _LEGACY:
+            continue
+        near = difflib.get_close_matches(key.lower(), [name.replace("_", "").lower() for name in known], 1)
+        meant = next((name for name in known if near and name.replace("_", "").lower() == near[0]), None)
+        hint = f"; did you mean {meant!r}?" if meant else ""
+        _log.warning("%s has the key %r, which is not used%s", where, key, hint)
+
+
+def as_variables(data: Any, where: str) -> Dict[str, str]:
+    """Environment variables are texts; a number or a boolean from a file becomes what a shell would have."""
+    return {str(key): _variable(value) for key, value in as_mapping(data, where).items()}
+
+
+def _variable(value: Any) -> str:
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def as_mapping(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise UserErrorException(f"{where} is {value!r}", hint="it is a mapping of keys and values")
+    return cast("Mapping[str, Any]", value)
+
+
+def _package(data: Any) -> Any:
+    if not isinstance(data, Mapping):
+        return data
+    made = SparkPackage()
+    apply(made, cast("Mapping[str, Any]", data), "a Spark package")
+    return made

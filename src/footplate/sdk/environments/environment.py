@@ -1,0 +1,242 @@
+"""What a run's interpreter is and has: the class users edit, make from files, and register."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
+
+from footplate.domain.codec import from_json
+from footplate.domain.records import EnvironmentView
+from footplate.sdk.config.checked_attributes import Checked
+from footplate.sdk.environments import build, curated, files, image_details
+from footplate.sdk.environments.build import ImageBuildDetails
+from footplate.sdk.environments.conda_dependencies import DEFAULT_NAME as DEFAULT_CONDA_NAME
+from footplate.sdk.environments.conda_dependencies import CondaDependencies, default_python_version, package_name
+from footplate.sdk.environments.definition import definition, fill
+from footplate.sdk.environments.image_details import DockerImageDetails
+from footplate.sdk.environments.sections import (
+    ContainerRegistry,
+    DatabricksSection,
+    DockerBuildContext,
+    DockerSection,
+    PythonSection,
+    RSection,
+    SparkSection,
+    registry_from,
+)
+from footplate.sdk.environments.spec import DEFAULT_NAME, to_spec
+from footplate.sdk.exceptions import Kinds, UserErrorException
+
+if TYPE_CHECKING:
+    from footplate.sdk.workspace import Workspace
+
+_KINDS: Kinds = {"not_found": UserErrorException}
+
+
+class Environment(Checked):
+    """A named definition of a Python environment. `version` is None until it is registered."""
+
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"an environment's name is a string, not {name!r}\nhint: Environment(name='my-environment')"
+            )
+        self.name = name
+        self.version: Optional[str] = None
+        self.asset_id: Optional[str] = None
+        self.python = PythonSection()
+        self.docker = DockerSection()
+        self.spark = SparkSection()
+        self.databricks = DatabricksSection()
+        self.r: Optional[RSection] = None
+        self.inferencing_stack_version: Optional[str] = None
+        self.environment_variables: Dict[str, str] = {"EXAMPLE_ENV_VAR": "EXAMPLE_VALUE"}
+        self.curated: Optional[str] = None  # the name of the curated environment that this one comes from
+        self._seal()
+        kwargs.pop("workspace", None)  # some scripts pass it; an environment belongs to none until it is registered
+        for key, value in kwargs.items():
+            setattr(self, key, value)
+
+    def __repr__(self) -> str:
+        return json.dumps(definition(self), indent=4, sort_keys=True)
+
+    # ── from files, images and conda ──
+
+    @staticmethod
+    def from_conda_specification(name: str, file_path: str) -> Environment:
+        """An environment with what a conda file names; Python in this process's version when the file names none."""
+        made = Environment(name)
+        made.python.conda_dependencies = _with_python(CondaDependencies(file_path))
+        return made
+
+    @staticmethod
+    def from_pip_requirements(name: str, file_path: str, pip_version: Optional[str] = None) -> Environment:
+        """An environment with the packages of a requirements file; files named by `-r` lines are read as well."""
+        made = Environment(name)
+        made.python.conda_dependencies.set_pip_requirements(files.requirement_lines(file_path))
+        if pip_version is not None:
+            made.python.conda_dependencies.add_conda_package(f"pip={pip_version}")
+        return made
+
+    @staticmethod
+    def from_existing_conda_environment(name: str, conda_environment_name: str) -> Optional[Environment]:
+        """An environment with what a conda environment of this machine holds; None when conda cannot tell."""
+        found = files.export_conda_environment(conda_environment_name)
+        if found is None:
+            return None
+        made = Environment(name)
+        found.name = DEFAULT_CONDA_NAME
+        made.python.conda_dependencies = _with_python(found)
+        return made
+
+    @staticmethod
+    def from_docker_image(
+        name: str,
+        image: str,
+        container_registry: Union[ContainerRegistry, Mapping[str, Any], None] = None,
+        conda_specification: Optional[str] = None,
+        pip_requirements: Optional[str] = None,
+    ) -> Environment:
+        """A container of `image`. Without packages, the Python of the image is used as it is."""
+        made = _with_packages(name, conda_specification, pip_requirements)
+        made.docker.base_image = image
+        if container_registry is not None:
+            made.docker.base_image_registry = registry_from(container_registry)
+        return made
+
+    @staticmethod
+    def from_dockerfile(
+        name: str, dockerfile: Any, conda_specification: Optional[str] = None, pip_requirements: Optional[str] = None
+    ) -> Environment:
+        """`dockerfile` is its text, its path or an open file. Without packages, the Python of the image is used."""
+        made = _with_packages(name, conda_specification, pip_requirements)
+        made.docker.base_dockerfile = dockerfile
+        return made
+
+    @staticmethod
+    def from_docker_build_context(name: str, docker_build_context: DockerBuildContext) -> Environment:
+        made = _with_packages(name, None, None)
+        made.docker.build_context = docker_build_context
+        return made
+
+    # ── on disk ──
+
+    def save_to_directory(self, path: str, overwrite: bool = False) -> None:
+        """Write azureml_environment.json, conda_dependencies.yml and, when there is one, BaseDockerfile."""
+        files.save_to_directory(self, path, overwrite)
+
+    @staticmethod
+    def load_from_directory(path: str) -> Environment:
+        made = Environment(DEFAULT_NAME)
+        files.load_from_directory(made, path)
+        return made
+
+    @staticmethod
+    def add_private_pip_wheel(workspace: Workspace, file_path: str, exist_ok: bool = False) -> str:
+        """Keep a wheel with the workspace and return its address, to be added as a pip package."""
+        return files.keep_wheel(workspace, file_path, exist_ok)
+
+    # ── building ──
+
+    def build(self, workspace: Workspace, image_build_compute: Any = None) -> ImageBuildDetails:
+        """Resolve and begin to build, so that the first run need not. `image_build_compute` is not used."""
+        return build.build(workspace.session, self, to_spec(self))
+
+    def build_local(self, workspace: Workspace, platform: Any = None, **kwargs: Any) -> ImageBuildDetails:
+        """Build and wait, printing the log. `platform` and Azure's options for Docker are accepted and not used."""
+        return self.build(workspace).wait_for_completion(show_output=True)
+
+    def get_image_details(self, workspace: Workspace) -> DockerImageDetails:
+        """What is built of this environment on the server's machine, and where."""
+        return image_details.image_details(workspace.session, self, to_spec(self))
+
+    # ── the registry ──
+
+    def clone(self, new_name: str) -> Environment:
+        copied = copy.deepcopy(self)
+        copied.name, copied.version, copied.asset_id = new_name, None, None
+        return copied
+
+    def register(self, workspace: Workspace) -> Environment:
+        """Keep the definition in the workspace. The same definition keeps its version, another one gets the next."""
+        _path(workspace, self.name)  # a name that could not be asked for again is refused now
+        content = definition(self)
+        # A version is what the registry gives; were it part of the content, no content would ever be the same again.
+        del content["version"]
+        body = {"name": self.name, "definition": content}
+        return _of_view(workspace.session.post(f"/workspaces/{workspace.id}/environments", body, kinds=_KINDS))
+
+    @staticmethod
+    def get(workspace: Workspace, name: str, version: Optional[str] = None, label: Optional[str] = None) -> Environment:
+        if version is not None and label is not None:
+            raise UserErrorException("both version and label were given", hint="give one of the two")
+        if curated.is_reserved(name):
+            return curated.get(workspace, name, version)
+        query = {} if label is None or label.lower() == "latest" else {"label": label}
+        path = f"{_path(workspace, name)}/{version or 'latest'}"
+        return _of_view(workspace.session.get(path, query, kinds=_KINDS))
+
+    @staticmethod
+    def list(workspace: Workspace) -> Dict[str, Environment]:
+        """The newest version of each that is registered, and the curated ones, by name."""
+        views = workspace.session.items(f"/workspaces/{workspace.id}/environments", kinds=_KINDS)
+        registered = {made.name: made for made in map(_of_view, views)}
+        return {**registered, **curated.every(workspace)}
+
+    @staticmethod
+    def label(workspace: Workspace, name: str, version: str, labels: List[str]) -> None:
+        """Give the version these labels; a label that another version of the environment had moves here."""
+        if isinstance(labels, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UserErrorException(f"labels is the text {labels!r}", hint=f"give a list: labels=[{labels!r}]")
+        path = f"{_path(workspace, name)}/{version}/labels"
+        workspace.session.post(path, {"labels": [*labels]}, kinds=_KINDS)
+
+
+class EnvironmentDefinition(Environment):
+    """The name of `Environment` in the first versions of the SDK, where it had no name of its own."""
+
+    def __init__(self, name: str = DEFAULT_NAME, **kwargs: Any) -> None:
+        super().__init__(name, **kwargs)
+
+
+def from_definition(data: Mapping[str, Any], where: str = "the environment") -> Environment:
+    """What `definition` wrote."""
+    made = Environment(str(data.get("name") or DEFAULT_NAME))
+    version = data.get("version")
+    made.version = None if version is None else str(version)
+    fill(made, data, where)
+    return made
+
+
+def _path(workspace: Workspace, name: str) -> str:
+    if not name or "/" in name:
+        raise UserErrorException(f"{name!r} cannot be an environment's name", hint="use letters, digits, '-', '_', '.'")
+    return f"/workspaces/{workspace.id}/environments/{name}"
+
+
+def _of_view(data: Any) -> Environment:
+    view = from_json(EnvironmentView, data)
+    made = from_definition(dict(view.definition, name=view.name), f"environment {view.name!r}")
+    made.version, made.asset_id = view.version, f"azureml:{view.name}:{view.version}"
+    return made
+
+
+def _with_python(dependencies: CondaDependencies) -> CondaDependencies:
+    if not any(package_name(package) == "python" for package in dependencies.conda_packages):
+        dependencies.set_python_version(default_python_version())
+    return dependencies
+
+
+def _with_packages(name: str, conda_specification: Optional[str], pip_requirements: Optional[str]) -> Environment:
+    if conda_specification is not None and pip_requirements is not None:
+        raise UserErrorException(
+            "both conda_specification and pip_requirements were given", hint="give one of the two, or none"
+        )
+    if conda_specification is not None:
+        return Environment.from_conda_specification(name, conda_specification)
+    if pip_requirements is not None:
+        return Environment.from_pip_requirements(name, pip_requirements)
+    made = Environment(name)
+    made.python.user_managed_dependencies = True
+    return made

@@ -1,0 +1,187 @@
+"""Environments on disk: requirement files, folders that `save_to_directory` makes, wheels, conda's own environments."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, cast
+
+from footplate.sdk.config import yaml
+from footplate.sdk.environments.conda_dependencies import DEFAULT_FILE, CondaDependencies
+from footplate.sdk.environments.definition import definition, fill
+from footplate.sdk.exceptions import UserErrorException
+
+if TYPE_CHECKING:
+    from footplate.sdk.environments.environment import Environment
+    from footplate.sdk.workspace import Workspace
+
+DEFINITION_FILE = "azureml_environment.json"
+DOCKERFILE = "BaseDockerfile"
+_WHEEL = re.compile(r"[A-Za-z0-9_.]+-[^-]+(-\d[^-]*)?(-[^-]+){3}\.whl")
+_CONDA_SECONDS = 300
+_log = logging.getLogger(__name__)
+
+
+# ── Requirement files ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def requirement_lines(path: str) -> List[str]:
+    """The lines of a requirements file and of those that it names with `-r`, without comments."""
+    return _requirement_lines(path, ())
+
+
+def _requirement_lines(path: str, above: Any) -> List[str]:
+    if os.path.realpath(path) in above:
+        raise UserErrorException(f"requirements file {path!r} names itself", hint="remove the -r line that does")
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        hint = f"give the path of a text file in UTF-8; a relative one begins at {os.getcwd()}"
+        raise UserErrorException(f"requirements file {path!r} cannot be read: {reason}", error, hint=hint) from error
+    lines: List[str] = []
+    for raw in text.replace("\\\n", " ").splitlines():
+        line = re.sub(r"(^|\s)#.*", "", raw).strip()
+        named = re.match(r"(?:-r|--requirement)[ =]\s*(.+)", line)
+        if named:
+            below = os.path.join(os.path.dirname(path), named.group(1).strip())
+            lines += _requirement_lines(below, (*above, os.path.realpath(path)))
+        elif line:
+            lines.append(line)
+    return lines
+
+
+# ── Folders ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def save_to_directory(environment: Environment, path: str, overwrite: bool) -> None:
+    """The definition as JSON, the packages as a conda file and the Dockerfile, if there is one."""
+    if os.path.exists(path) and not overwrite:
+        raise UserErrorException(f"{path!r} exists", hint="choose another folder, or give overwrite=True")
+    os.makedirs(path, exist_ok=True)
+    data = definition(environment)
+    dockerfile = data["docker"].pop("baseDockerfile")
+    packages = data["python"].pop("condaDependencies")
+    _write(path, DEFINITION_FILE, json.dumps(data, indent=4, sort_keys=True) + "\n")
+    _write(path, DEFAULT_FILE, yaml.dumps(packages))
+    _write(path, DOCKERFILE, dockerfile)
+
+
+def _write(folder: str, name: str, text: Optional[str]) -> None:
+    target = os.path.join(folder, name)
+    if text is not None:
+        write_aside(target, text)
+    elif os.path.exists(target):  # of an environment that was saved here before
+        os.unlink(target)
+
+
+def write_aside(path: str, text: str) -> None:
+    """The whole file or none of it, whoever is killed."""
+    handle, aside = tempfile.mkstemp(prefix=".saving-", dir=os.path.dirname(path) or ".")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(aside, 0o644)
+        os.replace(aside, path)
+    except BaseException:
+        os.unlink(aside)
+        raise
+
+
+def load_from_directory(environment: Environment, path: str) -> None:
+    """Make `environment` what the folder says."""
+    data = _read_definition(path)
+    environment.name = str(data.get("name") or environment.name)
+    fill(environment, data, os.path.join(path, DEFINITION_FILE))
+    packages, dockerfile = os.path.join(path, DEFAULT_FILE), os.path.join(path, DOCKERFILE)
+    if os.path.exists(packages):
+        environment.python.conda_dependencies = CondaDependencies(packages)
+    if os.path.exists(dockerfile):
+        environment.docker.base_dockerfile = Path(dockerfile)
+
+
+def _read_definition(path: str) -> Mapping[str, Any]:
+    file = os.path.join(path, DEFINITION_FILE)
+    try:
+        with open(file, encoding="utf-8-sig") as opened:
+            data: Any = json.load(opened)
+    except OSError as error:
+        raise UserErrorException(
+            f"{file!r} cannot be read: {error.strerror}", error, hint="give a folder made by save_to_directory"
+        ) from error
+    except ValueError as error:
+        raise UserErrorException(f"{file!r} is not JSON: {error}", error, hint="save the environment again") from error
+    if not isinstance(data, dict):
+        raise UserErrorException(f"{file!r} holds no environment", hint="save the environment again")
+    return cast("Dict[str, Any]", data)
+
+
+# ── Wheels ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def keep_wheel(workspace: Workspace, file_path: str, exist_ok: bool) -> str:
+    """Keep the wheel in the home folder, under its content, and return an address that pip and uv install from.
+
+    A folder per content: another wheel of the same name has another address, so no environment changes unseen.
+    """
+    path, name = os.fspath(file_path), os.path.basename(file_path)
+    if not _WHEEL.fullmatch(name):
+        raise UserErrorException(f"{name!r} is not the name of a wheel", hint="build one with: pip wheel .")
+    if not workspace.session.is_local:
+        raise UserErrorException(
+            "a server on another machine keeps no wheels",
+            hint="put the wheel where its nodes can reach it, and add its address as a pip package",
+        )
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        hint = f"give the path of a .whl file; a relative one begins at {os.getcwd()}"
+        raise UserErrorException(f"wheel {path!r} cannot be read: {error.strerror}", error, hint=hint) from error
+    shelf = Path(str(workspace.session.info["home"])) / "wheels" / workspace.id
+    known = any(shelf.glob(f"*/{name}"))
+    if known and not exist_ok:
+        raise UserErrorException(
+            f"the workspace has a wheel {name!r} already", hint="give it a new version, or say exist_ok=True"
+        )
+    target = shelf / hashlib.sha256(content).hexdigest() / name
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _write_bytes(target, content)
+    return target.as_uri()
+
+
+def _write_bytes(target: Path, content: bytes) -> None:
+    aside = target.with_name(f".{os.getpid()}-{os.urandom(4).hex()}")
+    with aside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.chmod(0o444)
+    aside.replace(target)
+
+
+# ── Conda's own environments ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def export_conda_environment(name: str) -> Optional[CondaDependencies]:
+    """What `conda env export` says about an environment of this machine; None, with the reason logged, on failure."""
+    command = [os.environ.get("CONDA_EXE", "conda"), "env", "export", "--no-builds", "--name", name]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_CONDA_SECONDS, check=False)
+        if done.returncode != 0:
+            reason = done.stderr.strip() or f"it ended with {done.returncode}"
+            _log.error("conda could not export the environment %r: %s", name, reason)
+            return None
+        return CondaDependencies(_underlying_structure=yaml.loads(done.stdout, f"the export of {name!r}"))
+    except (OSError, subprocess.TimeoutExpired, UserErrorException) as error:
+        _log.error("the conda environment %r could not be exported: %s", name, error)
+        return None

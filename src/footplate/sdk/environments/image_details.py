@@ -1,0 +1,77 @@
+"""What is built of an environment: `environment.get_image_details(workspace)`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Dict, Optional
+
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.locks import image_name
+from footplate.domain.records import BuiltView, Lock
+from footplate.domain.specs import EnvironmentSpec
+
+if TYPE_CHECKING:
+    from footplate.sdk.environments.environment import Environment
+    from footplate.sdk.session import Session
+
+
+class DockerImageDetails(Dict[str, Any]):
+    """A dictionary with attributes. Without containers there is no image: then the paths tell where the folder is."""
+
+    @property
+    def image_exist(self) -> bool:
+        """Whether it is built."""
+        return bool(self["imageExistsInRegistry"])
+
+    @property
+    def image(self) -> Optional[str]:
+        """The image's name; None for what is built without one."""
+        return self["image"]
+
+    @property
+    def registry(self) -> Optional[str]:
+        return self["registry"]
+
+    @property
+    def repository(self) -> Optional[str]:
+        return self["repository"]
+
+    @property
+    def dockerfile(self) -> Optional[str]:
+        return self["ingredients"]["dockerfile"]
+
+    @property
+    def environment_path(self) -> Optional[str]:
+        """The folder of the environment, once it is built."""
+        return self["pythonEnvironment"]["condaEnvironmentPath"]
+
+    @property
+    def interpreter_path(self) -> Optional[str]:
+        return self["pythonEnvironment"]["interpreterPath"]
+
+
+def image_details(session: Session, environment: Environment, spec: EnvironmentSpec) -> DockerImageDetails:
+    """Resolve the environment, which is done once per content, and look whether it is built."""
+    lock = from_json(Lock, session.post("/locks", {"environment": to_json(spec)}))
+    views = [from_json(BuiltView, item) for item in session.items("/built-environments")]
+    built = next((view for view in views if view.digest == lock.digest), None)
+    in_container = lock.builder == "container"
+    folder = None if built is None or in_container else built.path
+    existing = lock.content.get("interpreter") if lock.builder == "existing" else None
+    docker = environment.docker
+    return DockerImageDetails(
+        imageExistsInRegistry=built is not None or existing is not None,
+        image=image_name(lock) if in_container else None,
+        registry=docker.base_image_registry.address,
+        repository="localhost/footplate" if in_container else None,
+        ingredients={"dockerfile": _dockerfile(docker.base_dockerfile, docker.base_image), "lock": lock.digest},
+        pythonEnvironment={
+            "condaEnvironmentPath": folder,
+            "interpreterPath": existing or (os.path.join(folder, "bin", "python") if folder else None),
+        },
+    )
+
+
+def _dockerfile(text: Optional[str], image: Optional[str]) -> Optional[str]:
+    """What the user gave; of an image alone, the one line that means the same."""
+    return text or (f"FROM {image}\n" if image else None)

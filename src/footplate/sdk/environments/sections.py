@@ -1,0 +1,214 @@
+"""The parts of an environment that users edit. An attribute that does not exist cannot be set."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union, cast
+
+from footplate.sdk.config.checked_attributes import Checked
+from footplate.sdk.environments.conda_dependencies import CondaDependencies
+from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.runs import snapshots
+
+if TYPE_CHECKING:
+    from footplate.sdk.workspace import Workspace
+
+DEFAULT_CPU_IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04"
+DEFAULT_GPU_IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-cuda11.8-cudnn8-ubuntu22.04"
+DEFAULT_SHM_SIZE = "2g"
+_SOURCES = ("base_image", "base_dockerfile", "build_context")
+_log = logging.getLogger(__name__)
+
+
+class PythonSection(Checked):
+    """The interpreter: one that is there (`user_managed_dependencies`), or one built with `conda_dependencies`."""
+
+    def __init__(self) -> None:
+        self.interpreter_path = "python"
+        self.user_managed_dependencies = False
+        self.conda_dependencies: CondaDependencies = CondaDependencies()
+        self.conda_dependencies_file: Optional[str] = None
+        self.base_conda_environment: Optional[str] = None
+        self._seal()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "conda_dependencies_file" and value is not None:
+            self.conda_dependencies = CondaDependencies(str(value))
+        super().__setattr__(name, value)
+
+
+class ContainerRegistry(Checked):
+    """Where an image is pulled from. The server keeps the password sealed; no definition, run, lock or log has it."""
+
+    def __init__(self) -> None:
+        self.address: Optional[str] = None
+        self.username: Optional[str] = None
+        self.password: Optional[str] = None
+        self.registry_identity: Any = None
+        self._seal()
+
+    def __repr__(self) -> str:
+        shown = "'***'" if self.password else None
+        return f"ContainerRegistry(address={self.address!r}, username={self.username!r}, password={shown})"
+
+
+class DockerImagePlatform(Checked):
+    def __init__(self, os: str = "Linux", architecture: str = "amd64") -> None:
+        self.os = os
+        self.architecture = architecture
+        self._seal()
+
+
+class DockerBuildContext(Checked):
+    """A folder with a Dockerfile: kept in the workspace's store (`from_local_directory`), or in a git repository."""
+
+    def __init__(self, location_type: str, location: str, dockerfile_path: str = "Dockerfile") -> None:
+        if location_type not in ("snapshot", "git"):
+            raise UserErrorException(
+                f"location_type is {location_type!r}",
+                hint="use DockerBuildContext.from_local_directory or DockerBuildContext.from_git",
+            )
+        self.location_type = location_type
+        self.location = location
+        self.dockerfile_path = dockerfile_path
+        self._seal()
+
+    @staticmethod
+    def from_local_directory(
+        workspace: Workspace, path: str, dockerfile_path: str = "Dockerfile"
+    ) -> DockerBuildContext:
+        """Take the folder as it is now into the workspace's store."""
+        folder = os.fspath(path)
+        if not os.path.isfile(os.path.join(folder, dockerfile_path)):
+            raise UserErrorException(
+                f"there is no {dockerfile_path!r} in the folder {folder!r}",
+                hint="dockerfile_path is relative to the folder",
+            )
+        return DockerBuildContext("snapshot", snapshots.take(workspace.session, folder).id, dockerfile_path)
+
+    @staticmethod
+    def from_git(url: str, dockerfile_path: str = "Dockerfile") -> DockerBuildContext:
+        """A repository's address, with `#branch` after it when it is not the default one."""
+        return DockerBuildContext("git", url, dockerfile_path)
+
+
+class DockerSection(Checked):
+    """What a container for the run is made from, and how it is started.
+
+    `base_image`, `base_dockerfile` and `build_context` exclude each other: setting one clears the others. An untouched
+    `base_image` leaves the choice of an image to Footplate.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        self.enabled = False
+        self.base_image: Optional[str] = DEFAULT_CPU_IMAGE
+        self.base_image_registry = ContainerRegistry()
+        self.base_dockerfile: Any = None
+        self.build_context: Optional[DockerBuildContext] = None
+        self.platform = DockerImagePlatform()
+        self.shm_size: Optional[str] = DEFAULT_SHM_SIZE
+        self.shared_volumes = True
+        self.arguments: List[str] = []
+        self.gpu_support = False
+        self._seal()
+        for key, value in kwargs.items():
+            setattr(self, key, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "base_dockerfile" and value is not None:
+            value = _dockerfile_text(value)
+        super().__setattr__(name, value)
+        if self._sealed and name in _SOURCES and value is not None:
+            self._clear_others(name)
+
+    def _clear_others(self, chosen: str) -> None:
+        for other in _SOURCES:
+            held = getattr(self, other)
+            if other == chosen or held is None:
+                continue
+            if held != DEFAULT_CPU_IMAGE:
+                _log.warning("docker.%s is set, so docker.%s is cleared: only one of them can be used", chosen, other)
+            super().__setattr__(other, None)
+
+
+_DOCKERFILE = re.compile(r"\s*(from|arg|#)", re.IGNORECASE)
+"""How a Dockerfile begins; a single line that does not is the path of one."""
+
+
+def _dockerfile_text(source: Any) -> str:
+    """A Dockerfile may be given as its text, as the path of a file, or as an open file."""
+    if hasattr(source, "read"):
+        content: Union[str, bytes] = source.read()
+        return content.decode("utf-8") if isinstance(content, bytes) else content
+    if not isinstance(source, (str, os.PathLike)):
+        raise UserErrorException(f"base_dockerfile is {source!r}", hint="give its text, its path or an open file")
+    text = os.fspath(cast("Union[str, os.PathLike[str]]", source))
+    if "\n" in text or _DOCKERFILE.match(text):
+        return text
+    try:
+        with open(text, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        hint = f"give its text, or its path; a relative one begins at {os.getcwd()}"
+        raise UserErrorException(f"Dockerfile {text!r} cannot be read: {error}", error, hint=hint) from error
+
+
+class SparkPackage(Checked):
+    def __init__(
+        self, group: Optional[str] = None, artifact: Optional[str] = None, version: Optional[str] = None
+    ) -> None:
+        self.group = group
+        self.artifact = artifact
+        self.version = version
+        self._seal()
+
+
+class SparkSection(Checked):
+    """Kept with the environment. Footplate runs no Spark."""
+
+    def __init__(self) -> None:
+        self.repositories: List[str] = []
+        self.packages: List[Any] = []
+        self.precache_packages = True
+        self._seal()
+
+
+class DatabricksSection(Checked):
+    """Kept with the environment. Footplate runs nothing on Databricks."""
+
+    def __init__(self) -> None:
+        self.maven_libraries: List[Any] = []
+        self.pypi_libraries: List[Any] = []
+        self.rcran_libraries: List[Any] = []
+        self.jar_libraries: List[Any] = []
+        self.egg_libraries: List[Any] = []
+        self._seal()
+
+
+class RSection(Checked):
+    """Kept with the environment. Footplate installs no R packages."""
+
+    def __init__(self) -> None:
+        self.r_version: Optional[str] = None
+        self.user_managed = False
+        self.rscript_path: Optional[str] = None
+        self.snapshot_date: Optional[str] = None
+        self.cran_packages: List[Any] = []
+        self.github_packages: List[Any] = []
+        self.custom_url_packages: List[Any] = []
+        self.bioconductor_packages: List[Any] = []
+        self._seal()
+
+
+def registry_from(given: Any) -> ContainerRegistry:
+    """A registry as the constructors of Environment take it: the object, or a dictionary of its attributes."""
+    if isinstance(given, ContainerRegistry):
+        return given
+    if not isinstance(given, dict):
+        raise UserErrorException(f"container_registry is {given!r}", hint="give a ContainerRegistry")
+    made = ContainerRegistry()
+    for key, value in cast("Dict[str, Any]", given).items():
+        setattr(made, key, value)
+    return made

@@ -1,0 +1,175 @@
+"""What an environment asks of a builder: the value that goes to the server with a run."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from urllib.parse import quote
+
+from footplate.domain.specs import EnvironmentSpec
+from footplate.sdk.environments.conda_dependencies import CondaDependencies, default_python_version, package_name
+from footplate.sdk.environments.sections import DEFAULT_CPU_IMAGE, DEFAULT_SHM_SIZE, ContainerRegistry, DockerSection
+from footplate.sdk.exceptions import UserErrorException
+
+if TYPE_CHECKING:
+    from footplate.sdk.config.run_configuration import DockerConfiguration
+    from footplate.sdk.environments.environment import Environment
+
+DEFAULT_NAME = "default-environment"
+_PANDAS = re.compile(r"\[[^\]]*\bpandas\b[^\]]*\]", re.IGNORECASE)
+"""The extra of azureml-dataprep and azureml-dataset-runtime that brings pandas, which those who lock know."""
+
+_EXACT = re.compile(r"\d+(\.\d+){0,2}")
+_BOUND = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)\s*")
+
+
+def to_spec(
+    environment: Environment, runtime: Optional[DockerConfiguration] = None, mpi: bool = False
+) -> EnvironmentSpec:
+    """`runtime` is how the run configuration wants containers started; it wins over the environment's own section.
+
+    `mpi` says that the run starts over MPI: Azure's curated environments have Horovod for that.
+
+    Builders: "existing" for an interpreter that is there, "venv" when all packages come from pip, else "conda".
+    """
+    python, dependencies = environment.python, environment.python.conda_dependencies
+    name, version = environment.name, environment.version
+    variables = {str(key): str(value) for key, value in environment.environment_variables.items()}
+    docker = _docker(environment, runtime)
+    options: Dict[str, Any] = {"docker": docker} if docker else {}
+    if python.user_managed_dependencies or _untouched(environment):
+        path = python.interpreter_path
+        interpreter = sys.executable if path in ("python", "") else path
+        return EnvironmentSpec(name, version, "existing", interpreter, variables=variables, options=options)
+    if environment.curated is not None:
+        options["curated"] = environment.curated
+        if mpi:
+            options["mpi"] = True
+    pip = [line for line in dependencies.pip_packages if not _is_ours(line) or _PANDAS.search(line)]
+    lines = (*dependencies.pip_options, *pip)
+    chosen = _python(dependencies)
+    if not _conda_packages(dependencies):
+        return EnvironmentSpec(
+            name, version, "venv", python=chosen, requirements=lines, variables=variables, options=options
+        )
+    options["conda"] = {
+        "channels": list(dependencies.conda_channels),
+        "dependencies": list(dependencies.conda_packages),
+        "pip": list(lines),
+    }
+    return EnvironmentSpec(name, version, "conda", python=chosen, variables=variables, options=options)
+
+
+def _untouched(environment: Environment) -> bool:
+    """Nobody asked for packages: the run gets the interpreter that submits it, with all that it has."""
+    return environment.name == DEFAULT_NAME and environment.python.conda_dependencies == CondaDependencies()
+
+
+def _is_ours(requirement: str) -> bool:
+    name = package_name(requirement)
+    return name == "azureml" or name.startswith("azureml-")
+
+
+def _conda_packages(dependencies: CondaDependencies) -> List[str]:
+    return [p for p in dependencies.conda_packages if package_name(p) not in ("python", "pip")]
+
+
+# ── Python ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _python(dependencies: CondaDependencies) -> str:
+    """An exact version as it is asked for; of a range, the submitting interpreter's own when that is in it."""
+    wanted, own = dependencies.get_python_version(), default_python_version()
+    if wanted is None:
+        return own
+    if _EXACT.fullmatch(wanted):
+        return wanted
+    bounds = [_BOUND.fullmatch(part) for part in wanted.split(",")]
+    if all(bound and _admits(bound.group(1), bound.group(2), own) for bound in bounds):
+        return own
+    return wanted
+
+
+def _admits(sign: str, bound: str, version: str) -> bool:
+    """Compared to the length of the shorter: 3.11 stands for every 3.11.x, so `>3.11.2` may still be met by it."""
+    limit, own = _numbers(bound), _numbers(version)
+    length = min(len(limit), len(own))
+    left, right = own[:length], limit[:length]
+    longer = len(limit) > length
+    answers = {
+        ">=": left >= right,
+        "<=": left <= right,
+        ">": left > right or (longer and left == right),
+        "<": left < right or (longer and left == right),
+        "==": left == right,
+        "!=": left != right or longer,
+    }
+    return answers[sign]
+
+
+def _numbers(version: str) -> List[int]:
+    return [int(part) for part in version.split(".")]
+
+
+# ── Containers ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _docker(environment: Environment, runtime: Optional[DockerConfiguration]) -> Dict[str, Any]:
+    """What was set about containers; empty when nothing was.
+
+    `base_image` None leaves the choice of the image to the builder; `interpreter` is the path inside the image.
+    """
+    section = environment.docker
+    image = None if section.base_image == DEFAULT_CPU_IMAGE else section.base_image
+    found: Dict[str, Any] = {
+        "enabled": bool(section.enabled or (runtime is not None and runtime.use_docker)),
+        "base_image": image,
+        "base_dockerfile": section.base_dockerfile,
+        "build_context": _context(section),
+        "platform": {"os": section.platform.os, "architecture": section.platform.architecture},
+        "shm_size": _runtime("shm_size", section, runtime, DEFAULT_SHM_SIZE),
+        "arguments": list(_runtime("arguments", section, runtime, [])),
+        "shared_volumes": section.shared_volumes and (runtime is None or runtime.shared_volumes),
+        "registry": _registry(section.base_image_registry),
+        "interpreter": environment.python.interpreter_path,
+    }
+    return {} if _is_untouched(found) else found
+
+
+def _is_untouched(found: Dict[str, Any]) -> bool:
+    plain = {"shm_size": DEFAULT_SHM_SIZE, "shared_volumes": True, "platform": {"os": "Linux", "architecture": "amd64"}}
+    rest = {key: value for key, value in found.items() if key != "interpreter" and value != plain.get(key)}
+    return not any(rest.values()) and found["shared_volumes"]
+
+
+def _runtime(name: str, section: DockerSection, runtime: Optional[DockerConfiguration], default: Any) -> Any:
+    given = default if runtime is None else getattr(runtime, name)
+    return given if given and given != default else getattr(section, name) or default
+
+
+def _context(section: DockerSection) -> Optional[Dict[str, str]]:
+    context = section.build_context
+    if context is None:
+        return None
+    return {
+        "location_type": context.location_type,
+        "location": context.location,
+        "dockerfile_path": context.dockerfile_path,
+    }
+
+
+def _registry(registry: ContainerRegistry) -> Optional[Dict[str, Any]]:
+    """The password travels within the address, out of which the server takes it before it keeps anything."""
+    address, username, password = registry.address, registry.username, registry.password
+    if not address and not username and not password:
+        return None
+    if password:
+        if not address or not username:
+            raise UserErrorException(
+                f"a password is given without all of the rest: {registry!r}",
+                hint="set address and username of docker.base_image_registry as well",
+            )
+        host = address.split("://")[-1].rstrip("/")
+        address = f"https://{quote(username, safe='')}:{quote(password, safe='')}@{host}"
+    return {"address": address, "username": username}

@@ -1,0 +1,394 @@
+"""Registered models: files under a name and a version, with the run they came from."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
+
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import ModelView
+from footplate.domain.tag_filters import label_filter
+from footplate.sdk import blob_transfer
+from footplate.sdk.data.dataset import Dataset
+from footplate.sdk.exceptions import (
+    Kinds,
+    ModelNotFoundException,
+    ModelPathNotFoundException,
+    UserErrorException,
+    WebserviceException,
+)
+from footplate.sdk.labels import texts
+from footplate.sdk.models import model_cache
+from footplate.sdk.models.registration import (
+    SAMPLE_INPUT,
+    SAMPLE_OUTPUT,
+    datasets_behind,
+    local_files,
+    registration,
+)
+from footplate.sdk.models.resource_configuration import ResourceConfiguration
+from footplate.sdk.models.web_services import refuse
+from footplate.sdk.timestamps import utc_text, utc_time
+
+if TYPE_CHECKING:
+    from footplate.sdk.runs.run import Run
+    from footplate.sdk.workspace import Workspace
+
+_KINDS: Kinds = {"invalid": WebserviceException, "conflict": WebserviceException, "not_found": WebserviceException}
+_FROM_RUN: Kinds = dict(_KINDS, not_found=ModelPathNotFoundException)
+Filters = Optional[Sequence[Union[str, Sequence[str]]]]
+
+
+class Framework:
+    """The names of frameworks that a model may be registered with."""
+
+    CUSTOM = "Custom"
+    TENSORFLOW = "TensorFlow"
+    SCIKITLEARN = "ScikitLearn"
+    ONNX = "Onnx"
+    TFKERAS = "TfKeras"
+    PYTORCH = "PyTorch"
+    MULTI = "Multi"
+
+
+class Model:
+    """`Model(workspace, name)` is the newest version that matches; none is a WebserviceException ("ModelNotFound")."""
+
+    Framework = Framework
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        name: Optional[str] = None,
+        id: Optional[str] = None,
+        tags: Filters = None,
+        properties: Filters = None,
+        version: Optional[int] = None,
+        run_id: Optional[str] = None,
+        model_framework: Optional[str] = None,
+        expand: bool = True,
+    ) -> None:
+        if id is not None:
+            name, _, text = id.partition(":")
+            version = int(text) if text.isdigit() else version
+        if name is None and not (tags or properties or run_id or model_framework):
+            raise UserErrorException("nothing says which model is meant", hint="give a name, an id or a filter")
+        found = _views(workspace, name, tags, properties, run_id, model_framework)
+        matching = [view for view in found if version is None or view.version == int(version)]
+        if not matching:
+            wanted = f"{name or 'any name'}" + (f":{version}" if version is not None else "")
+            raise WebserviceException(
+                f"ModelNotFound: no model {wanted} matches in workspace {workspace.name}",
+                status_code=404,
+                hint="see those that exist with: footplate models list",
+            )
+        self.workspace = workspace
+        self._view = max(matching, key=lambda view: (view.version if name else 0, view.created, view.version))
+
+    @classmethod
+    def _of(cls, workspace: Workspace, data: Any) -> Model:
+        made = object.__new__(cls)
+        made.workspace, made._view = workspace, from_json(ModelView, data)
+        return made
+
+    # ── registering and finding ──
+
+    @staticmethod
+    def register(
+        workspace: Workspace,
+        model_path: str,
+        model_name: str,
+        tags: Optional[Mapping[str, Any]] = None,
+        properties: Optional[Mapping[str, Any]] = None,
+        description: Optional[str] = None,
+        datasets: Any = None,
+        model_framework: Optional[str] = None,
+        model_framework_version: Optional[str] = None,
+        child_paths: Optional[Sequence[str]] = None,
+        sample_input_dataset: Any = None,
+        sample_output_dataset: Any = None,
+        resource_configuration: Optional[ResourceConfiguration] = None,
+    ) -> Model:
+        """Register a file or a folder of this machine under the next version of `model_name`."""
+        behind = datasets_behind(workspace, datasets, sample_input_dataset, sample_output_dataset)
+        path = os.path.abspath(os.fspath(model_path))
+        if not os.path.exists(path):
+            raise FileNotFoundError(
+                f"there is no file or folder {model_path!r} to register as model {model_name!r}\n"
+                f"hint: a relative path begins at {os.getcwd()}; of a run's outputs, use run.register_model"
+            )
+        print(f"Registering model {model_name}")
+        files = blob_transfer.put(workspace.session, local_files(path, child_paths))
+        body = registration(
+            model_name, tags, properties, description, model_framework, model_framework_version, resource_configuration
+        )
+        body.update(root=os.path.basename(path), files=[to_json(file) for file in files], datasets=behind)
+        return Model._of(workspace, workspace.session.post(f"/workspaces/{workspace.id}/models", body, _KINDS))
+
+    @staticmethod
+    def list(
+        workspace: Workspace,
+        name: Optional[str] = None,
+        tags: Filters = None,
+        properties: Filters = None,
+        run_id: Optional[str] = None,
+        latest: bool = False,
+        dataset_id: Optional[str] = None,
+        expand: bool = True,
+        page_count: int = 255,
+        model_framework: Optional[str] = None,
+    ) -> List[Model]:
+        """Newest first. `tags` and `properties`: a list of 'key' or ['key', 'value']."""
+        views = _views(workspace, name, tags, properties, run_id, model_framework, latest)
+        if dataset_id is not None:
+            views = [view for view in views if any(use.dataset == dataset_id for use in view.datasets)]
+        return [Model._of(workspace, to_json(view)) for view in sorted(views, key=lambda v: -v.created)]
+
+    @staticmethod
+    def deploy(workspace: Workspace, name: str, models: Sequence[Model], *args: Any, **kwargs: Any) -> NoReturn:
+        """Always a WebserviceException: Footplate keeps models, and does not serve them yet."""
+        refuse(f"{name!r} cannot be deployed")
+
+    @staticmethod
+    def package(workspace: Workspace, models: Sequence[Model], *args: Any, **kwargs: Any) -> NoReturn:
+        refuse("the models cannot be packaged")
+
+    @staticmethod
+    def profile(workspace: Workspace, profile_name: str, *args: Any, **kwargs: Any) -> NoReturn:
+        refuse(f"{profile_name!r} cannot be measured")
+
+    @staticmethod
+    def get_model_path(model_name: str, version: Optional[int] = None, _workspace: Optional[Workspace] = None) -> str:
+        """Where the model's file or folder is on this machine; downloaded first inside a run or with a workspace."""
+        if version is not None and (not isinstance(version, int) or isinstance(version, bool)):  # pyright: ignore
+            raise UserErrorException(f"version is {version!r}", hint="give a whole number")
+        cache = model_cache.folder_of(model_name)
+        workspace = _workspace or _workspace_of_job()
+        if workspace is None or model_cache.ROOT in os.environ or version is not None:
+            known = model_cache.cached(cache, version)
+            if known is not None:
+                return known
+        if workspace is not None:
+            model = Model(workspace, model_name, version=version)
+            known = model_cache.cached(cache, model.version)
+            return known or model_cache.keep(cache, model.version, model.download)
+        if os.path.exists(model_name):
+            return os.path.join(".", model_name)
+        wanted = model_name if version is None else f"{model_name}:{version}"
+        raise ModelNotFoundException(
+            f"ModelNotFound: {wanted!r} is neither in {cache} nor in the current folder {os.getcwd()}",
+            hint="outside a run, hand over the workspace: Model(workspace, name).download()",
+        )
+
+    # ── identity ──
+
+    @property
+    def name(self) -> str:
+        return self._view.name
+
+    @property
+    def version(self) -> int:
+        return self._view.version
+
+    @property
+    def id(self) -> str:
+        return f"{self._view.name}:{self._view.version}"
+
+    @property
+    def tags(self) -> Dict[str, Optional[str]]:
+        return dict(self._view.tags)
+
+    @property
+    def properties(self) -> Dict[str, str]:
+        return dict(self._view.properties)
+
+    @property
+    def description(self) -> Optional[str]:
+        return self._view.description
+
+    @property
+    def created_time(self) -> datetime:
+        return utc_time(self._view.created)
+
+    @property
+    def url(self) -> str:
+        return f"aml://asset/{self.name}/{self.version}"
+
+    @property
+    def model_framework(self) -> Optional[str]:
+        return self._view.framework
+
+    @property
+    def model_framework_version(self) -> Optional[str]:
+        return self._view.framework_version
+
+    @property
+    def run_id(self) -> Optional[str]:
+        return self._view.run
+
+    @property
+    def experiment_name(self) -> Optional[str]:
+        return self._view.experiment
+
+    @property
+    def run(self) -> Optional[Run]:
+        """The run that made it, fetched."""
+        return self.workspace.get_run(self._view.run) if self._view.run else None
+
+    @property
+    def datasets(self) -> Dict[str, List[Any]]:
+        """The datasets behind it, by what they were used for: those it was given, and those that its run has read."""
+        found: Dict[str, List[Any]] = {}
+        for use in self._view.datasets:
+            if use.purpose not in (SAMPLE_INPUT, SAMPLE_OUTPUT):
+                found.setdefault(use.purpose, []).append(Dataset.get_by_id(self.workspace, use.dataset))
+        return found
+
+    @property
+    def sample_input_dataset(self) -> Any:
+        return self._sample(SAMPLE_INPUT)
+
+    @property
+    def sample_output_dataset(self) -> Any:
+        return self._sample(SAMPLE_OUTPUT)
+
+    def _sample(self, purpose: str) -> Any:
+        found = [use.dataset for use in self._view.datasets if use.purpose == purpose]
+        return Dataset.get_by_id(self.workspace, found[0]) if found else None
+
+    @property
+    def resource_configuration(self) -> Optional[ResourceConfiguration]:
+        return ResourceConfiguration.deserialize(self._view.resources)
+
+    # ── using and changing ──
+
+    def download(self, target_dir: str = ".", exist_ok: bool = False, exists_ok: Optional[bool] = None) -> str:
+        """Write the model under `target_dir` and return the path of its file or folder there."""
+        root = os.path.join(target_dir, self._view.root)
+        targets = [(file, os.path.join(target_dir, file.path)) for file in self._view.files]
+        overwrite = exist_ok if exists_ok is None else exists_ok
+        for _, target in targets:
+            if os.path.exists(target) and not overwrite:
+                raise WebserviceException(
+                    f"{target} exists already",
+                    hint="overwrite it with exist_ok=True, or --overwrite, or choose another folder",
+                )
+        for file, target in targets:
+            blob_transfer.fetch(self.workspace.session, str(file.digest), target)
+        return root
+
+    def add_tags(self, tags: Mapping[str, Any]) -> None:
+        self._change(tags=texts(tags))
+
+    def remove_tags(self, tags: Sequence[str]) -> None:
+        self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
+
+    def add_properties(self, properties: Mapping[str, Any]) -> None:
+        """Properties are written once: another value for a known one is a WebserviceException."""
+        self._change(properties=texts(properties))
+
+    def update(self, tags: Optional[Mapping[str, Any]] = None, description: Optional[str] = None) -> None:
+        """Replace the tags, or the description, or both."""
+        change: Dict[str, Any] = {}
+        if tags is not None:
+            change.update(tags=texts(tags), remove_tags=[key for key in self._view.tags if key not in tags])
+        if description is not None:
+            change.update(description=description)
+        self._change(**change)
+
+    def delete(self) -> None:
+        self.workspace.session.delete(self._path, _KINDS)
+
+    def serialize(self) -> Dict[str, Any]:
+        view = self._view
+        return {
+            "createdTime": utc_text(view.created),
+            "description": view.description,
+            "experimentName": view.experiment,
+            "framework": view.framework,
+            "frameworkVersion": view.framework_version,
+            "id": self.id,
+            "name": view.name,
+            "properties": dict(view.properties),
+            "resourceConfiguration": dict(view.resources) or None,
+            "runId": view.run,
+            "tags": dict(view.tags),
+            "url": self.url,
+            "version": view.version,
+        }
+
+    @property
+    def _path(self) -> str:
+        return f"/workspaces/{self.workspace.id}/models/{self.name}/{self.version}"
+
+    def _change(self, **change: Any) -> None:
+        self._view = from_json(ModelView, self.workspace.session.patch(self._path, change, _KINDS))
+
+    def __repr__(self) -> str:
+        return (
+            f"Model(workspace={self.workspace!r}, name={self.name}, id={self.id}, version={self.version}, "
+            f"tags={self.tags}, properties={self.properties})"
+        )
+
+
+def register_from_run(
+    workspace: Workspace,
+    run_id: str,
+    model_name: str,
+    model_path: Optional[str],
+    tags: Optional[Mapping[str, Any]],
+    properties: Optional[Mapping[str, Any]],
+    description: Optional[str],
+    framework: Tuple[Optional[str], Optional[str]],
+    datasets: Tuple[Any, Any, Any],
+    resource_configuration: Optional[ResourceConfiguration],
+) -> Model:
+    """Register files that a run has kept; a path that it has not is a ModelPathNotFoundException."""
+    behind = datasets_behind(workspace, *datasets)
+    body = registration(model_name, tags, properties, description, *framework, resource_configuration)
+    body.update(datasets=behind, run=run_id, run_path=os.path.normpath(model_path or model_name).replace(os.sep, "/"))
+    return Model._of(  # pyright: ignore[reportPrivateUsage]
+        workspace, workspace.session.post(f"/workspaces/{workspace.id}/models", body, _FROM_RUN)
+    )
+
+
+def _views(
+    workspace: Workspace,
+    name: Optional[str],
+    tags: Filters,
+    properties: Filters,
+    run_id: Optional[str],
+    framework: Optional[str],
+    latest: bool = False,
+) -> List[ModelView]:
+    query = {
+        "name": name,
+        "tag": _filters("tags", tags),
+        "property": _filters("properties", properties),
+        "run": run_id,
+        "framework": framework,
+        "latest": latest or None,
+    }
+    found = workspace.session.items(f"/workspaces/{workspace.id}/models", query, _KINDS)
+    return [from_json(ModelView, item) for item in found]
+
+
+def _filters(what: str, given: Filters) -> List[str]:
+    made: List[str] = []
+    refused = UserErrorException(f"{what} is {given!r}", hint=f"{what}=['key'] or {what}=[['key', 'value']]")
+    if given is not None and not isinstance(given, (list, tuple)):
+        raise refused
+    for each in given or ():
+        parts = [each] if isinstance(each, str) else list(each) if isinstance(each, (list, tuple)) else []
+        if len(parts) not in (1, 2):
+            raise refused
+        made.append(label_filter(*map(str, parts)))
+    return made
+
+
+def _workspace_of_job() -> Optional[Workspace]:
+    from footplate.sdk.runs.run import Run  # lazy: the run imports this module for register_model
+
+    run = Run.get_context()
+    return run.experiment.workspace if hasattr(run, "experiment") else None

@@ -1,0 +1,64 @@
+"""What a model is registered with: its files on this machine, the datasets behind it, and its description."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from footplate.sdk import blob_transfer
+from footplate.sdk.exceptions import WebserviceException
+from footplate.sdk.labels import texts
+from footplate.sdk.models.resource_configuration import ResourceConfiguration
+
+if TYPE_CHECKING:
+    from footplate.sdk.workspace import Workspace
+
+SAMPLE_INPUT, SAMPLE_OUTPUT = "sample input", "sample output"
+
+
+def registration(
+    name: str,
+    tags: Optional[Mapping[str, Any]],
+    properties: Optional[Mapping[str, Any]],
+    description: Optional[str],
+    framework: Optional[str],
+    framework_version: Optional[str],
+    resources: Optional[ResourceConfiguration],
+) -> Dict[str, Any]:
+    if framework_version and not framework:
+        raise WebserviceException(
+            f"model_framework_version is {framework_version!r} and model_framework is missing", hint="give both"
+        )
+    return {
+        "key": uuid.uuid4().hex,
+        "name": name,
+        "description": description,
+        "framework": framework,
+        "framework_version": framework_version,
+        "tags": texts(tags or {}),
+        "properties": texts(properties or {}),
+        "resources": resources.serialize() if resources else {},
+    }
+
+
+def local_files(path: str, child_paths: Optional[Sequence[str]]) -> List[Tuple[str, str]]:
+    """`(name in the model, which begins with its root, and path on disk)` of every file to register."""
+    if os.path.isfile(path):
+        return [(os.path.basename(path), path)]
+    found = blob_transfer.files_below(path)
+    if child_paths:
+        wanted = [os.path.normpath(child).replace(os.sep, "/") for child in child_paths]
+        found = [(name, file) for name, file in found if any(name == w or name.startswith(w + "/") for w in wanted)]
+    if not found:
+        raise WebserviceException(f"{path} holds no files", hint="a model has at least one file")
+    root = os.path.basename(path)
+    return [(f"{root}/{name}", file) for name, file in found]
+
+
+def datasets_behind(workspace: Workspace, given: Any, sample_input: Any, sample_output: Any) -> List[Tuple[str, str]]:
+    """(purpose, id) of each: `datasets` is a list of (purpose, dataset)."""
+    named: List[Tuple[str, Any]] = [(str(purpose), dataset) for purpose, dataset in given or ()]
+    named += [(SAMPLE_INPUT, sample_input)] if sample_input is not None else []
+    named += [(SAMPLE_OUTPUT, sample_output)] if sample_output is not None else []
+    return [(purpose, dataset.save(workspace).id) for purpose, dataset in named]

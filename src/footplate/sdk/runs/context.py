@@ -1,0 +1,167 @@
+"""The run that this process belongs to, as its environment variables tell."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union, cast
+
+from footplate.job.journal import Journal
+from footplate.lazy import Deferred
+from footplate.sdk.exceptions import RunEnvironmentException
+from footplate.sdk.runs.run import Run
+
+if TYPE_CHECKING:
+    from footplate.domain import azure_variables
+    from footplate.job import offline
+    from footplate.sdk import session
+    from footplate.sdk import workspace as workspaces
+    from footplate.sdk.data import dataset
+    from footplate.sdk.runs import details, files, shipping
+    from footplate.sdk.runs import experiment as experiments
+    from footplate.sdk.runs.experiment import Experiment
+else:
+    # A training script that only logs needs none of these, and should not wait for them.
+    azure_variables, offline = Deferred("footplate.domain.azure_variables"), Deferred("footplate.job.offline")
+    dataset, details, experiments, files, session, shipping, workspaces = (
+        Deferred(f"footplate.sdk.{name}")
+        for name in ["dataset", "details", "experiment", "files", "session", "shipping", "workspace"]
+    )
+
+NEEDED = (
+    "AZUREML_RUN_ID",
+    "AZUREML_ARM_SUBSCRIPTION",
+    "AZUREML_ARM_RESOURCEGROUP",
+    "AZUREML_ARM_WORKSPACE_NAME",
+    "AZUREML_ARM_PROJECT_NAME",
+    "AZUREML_SERVICE_ENDPOINT",
+    "AZUREML_RUN_TOKEN",
+    "AZUREML_RUN_TOKEN_EXPIRY",
+    "FOOTPLATE_ENDPOINT",
+    "FOOTPLATE_JOURNALS",
+)
+OUTPUTS = "outputs"
+_PLAIN = frozenset((float, int, str, bool, type(None)))
+"""What the journal takes as it is."""
+
+_log = logging.getLogger(__name__)
+
+
+class _SubmittedRun(Run):
+    """A run seen from inside: the node agent, not the script, says how it ends."""
+
+    def __init__(self, run_id: str) -> None:
+        # No request and no session: a script that only logs never talks to the server.
+        self._id = run_id
+        self._known = None
+        self._outputs = None  # they are the agent's to keep
+        self._folder = os.getcwd()
+        self._capture = None
+        self._found: Optional[Experiment] = None
+        self._guard = threading.Lock()
+        self._own_journal = Journal(os.path.join(os.environ["FOOTPLATE_JOURNALS"], run_id))
+        self.log = _quick_log(self._own_journal, super().log)
+
+    @property
+    def _session(self) -> session.Session:
+        return session.open_session()
+
+    @property
+    def _journal(self) -> Journal:
+        return self._own_journal
+
+    @property
+    def experiment(self) -> Experiment:
+        with self._guard:
+            if self._found is None:
+                known = os.environ.get("AZUREML_WORKSPACE_ID") or self._view.workspace
+                workspace = workspaces.open_workspace(self._session, known)
+                self._found = experiments.find_experiment(workspace, os.environ["AZUREML_ARM_PROJECT_NAME"])
+            return self._found
+
+    @property
+    def input_datasets(self) -> Dict[str, Any]:
+        """The datasets handed to the run, by name: a path where one was mounted or downloaded, else the dataset."""
+        named = [entry.partition(":") for entry in os.environ.get(azure_variables.INPUTS, "").split(",") if entry]
+        return {
+            name: dataset.Dataset.get_by_id(self.experiment.workspace, os.environ[name])
+            if mode == azure_variables.DIRECT
+            else os.environ[name]
+            for name, _, mode in named
+        }
+
+    @property
+    def output_datasets(self) -> Dict[str, Any]:
+        """The folders that the run writes, by the names of its outputs."""
+        names = [name for name in os.environ.get(azure_variables.OUTPUTS, "").split(";") if name]
+        return {name: os.environ[azure_variables.OUTPUT + name] for name in names}
+
+    def flush(self, timeout_seconds: float = 300) -> None:
+        """Return when everything logged so far is with the server, to which the node agent would bring it soon."""
+        shipping.ship_own(self._session, self._id, self._own_journal.folder)
+
+    def complete(self, _set_status: bool = True) -> None:
+        """Send metrics and outputs now. The run goes on: it completes when its script ends."""
+        self.flush()
+        outputs = files.Tracked(os.path.join(self._folder, OUTPUTS), OUTPUTS)
+        files.upload_tracked(self._session, self._id, outputs)
+
+    def fail(
+        self,
+        error_details: Union[str, BaseException, None] = None,
+        error_code: Optional[str] = None,
+        _set_status: bool = True,
+    ) -> None:
+        """Keep the error with the run. The run goes on: it fails when its script does."""
+        cause = details.failure_cause(error_details, error_code)
+        self.flush()
+        self._session.post(f"{self._path}/warnings", {"message": f"{cause.code}: {cause.message}"})
+
+    def cancel(self) -> None:
+        _log.warning(
+            "a run cannot cancel itself from within; end the script, or use: footplate runs cancel %s", self._id
+        )
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, kind: Any, error: Optional[BaseException], traceback: Any) -> bool:
+        return False
+
+
+def _quick_log(journal: Journal, careful: Callable[..., None]) -> Callable[..., None]:
+    """`log` for a training loop: a plain value goes straight into the journal, a float in less than a microsecond."""
+
+    def log(name: str, value: Any, description: str = "", step: Optional[float] = None) -> None:
+        """One value of a series: a number, a string, a bool or None."""
+        if type(value) in _PLAIN:
+            return journal.log(name, value, step, description)
+        return careful(name, value, description, step)
+
+    return log
+
+
+_current: Dict[str, _SubmittedRun] = {}
+_guard = threading.Lock()
+
+
+def current_run(allow_offline: bool = True) -> Run:
+    """The same object whenever this process asks again. Outside a run an OfflineRun, which has fewer methods."""
+    missing = missing_variables()
+    if missing:
+        if allow_offline:
+            return cast(Run, offline.OfflineRun())
+        raise RunEnvironmentException(
+            f"this process does not belong to a run: {', '.join(missing)} not set",
+            hint="submit the script with experiment.submit or: footplate run SCRIPT",
+        )
+    run_id = os.environ["AZUREML_RUN_ID"]
+    with _guard:
+        if run_id not in _current:
+            _current[run_id] = _SubmittedRun(run_id)
+        return _current[run_id]
+
+
+def missing_variables() -> List[str]:
+    return [name for name in NEEDED if not os.environ.get(name)]

@@ -1,0 +1,161 @@
+"""A run's record in Azure's words: `get_details`, its error, its table in a notebook."""
+
+from __future__ import annotations
+
+import html
+import json
+import traceback
+from typing import Any, Dict, List, Optional, Union
+
+from footplate.domain.datasets import DataInput
+from footplate.domain.records import Cause, RunView
+from footplate.sdk.exceptions import ActivityFailedException
+from footplate.sdk.session import Session
+from footplate.sdk.timestamps import utc_text
+
+LOG_FOLDERS = ("azureml-logs/", "user_logs/", "system_logs/", "logs/")
+
+
+def portal_url(session: Session, run_id: str) -> str:
+    base = "footplate://" if session.is_local else session.endpoint.rstrip("/") + "/"
+    return f"{base}runs/{run_id}"
+
+
+def details(session: Session, view: RunView) -> Dict[str, Any]:
+    found = _base(view)
+    found["outputDatasets"] = _written(session, view)
+    found["logFiles"] = {name: f"{portal_url(session, view.id)}/files/{name}" for name in log_names(session, view.id)}
+    return found
+
+
+def details_with_logs(session: Session, view: RunView) -> Dict[str, Any]:
+    """The same with the logs' contents in place of their addresses."""
+    found = _base(view)
+    found["logFiles"] = {name: log_text(session, view.id, name) for name in log_names(session, view.id)}
+    return found
+
+
+def log_names(session: Session, run_id: str) -> List[str]:
+    listed = session.items(f"/runs/{run_id}/files")
+    return [item["path"] for item in listed if item["path"].startswith(LOG_FOLDERS)]
+
+
+def log_text(session: Session, run_id: str, name: str) -> str:
+    return b"".join(session.stream(f"/runs/{run_id}/files/{name}")).decode("utf-8", "replace")
+
+
+def detailed_status(view: RunView) -> Dict[str, Any]:
+    """The status, and why it is what it is."""
+    words: List[str] = []
+    if view.waiting is not None:
+        words.append(f"position {view.waiting.position}: {view.waiting.reason}")
+    words += [f"node {node.index}: {node.message}" for node in view.nodes if node.message]
+    if view.outcome is not None and view.outcome.cause is not None:
+        words.append(view.outcome.cause.message)
+    return {"status": view.status, "details": "; ".join(words)}
+
+
+def failure(view: RunView, found: Dict[str, Any]) -> ActivityFailedException:
+    """What waiting for a failed run raises: one sentence, then the error as JSON."""
+    cause = view.outcome.cause if view.outcome else None
+    sentence = cause.message if cause else "the run failed"
+    error = found.get("error")
+    text = f"Activity Failed: {sentence}\n{json.dumps(error, indent=4)}"
+    hint = (cause.hint if cause else None) or f"see its output with: footplate runs logs {view.id}"
+    return ActivityFailedException(text, error_details=error, hint=hint)
+
+
+def failure_cause(error: Union[str, BaseException, None], code: Optional[str]) -> Cause:
+    if error is None:
+        return Cause(code or "UserError", "marked as failed by its user")
+    if isinstance(error, str):
+        return Cause(code or "UserError", error)
+    if isinstance(error, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return _cause_of(error, code)
+    raise TypeError(f"error_details is a string or an exception, not {error!r}")
+
+
+def _cause_of(error: BaseException, code: Optional[str]) -> Cause:
+    """An exception of this process as the cause of a run's failure."""
+    kind = type(error).__name__
+    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    return Cause(
+        code or "UserError",
+        f"{kind}: {error}" if str(error) else kind,
+        exception=kind,
+        exception_message=str(error),
+        traceback="".join(lines),
+    )
+
+
+def html_table(experiment: str, view: RunView, url: str) -> str:
+    cells = (experiment, view.id, view.type or "", view.status)
+    row = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+    link = f'<td><a href="{html.escape(url, quote=True)}" target="_blank" rel="noopener">{html.escape(url)}</a></td>'
+    head = "".join(f"<th>{name}</th>" for name in ("Experiment", "Id", "Type", "Status", "Details Page"))
+    return f'<table style="width:100%"><tr>{head}</tr><tr>{row}{link}</tr></table>'
+
+
+def _base(view: RunView) -> Dict[str, Any]:
+    found: Dict[str, Any] = {
+        "runId": view.id,
+        "target": view.target,
+        "status": view.status,
+        "startTimeUtc": utc_text(view.started),
+        "services": {},
+        "warnings": [{"source": "Footplate", "message": message} for message in view.warnings],
+        "properties": dict(view.properties),
+        "inputDatasets": [_input(each) for each in view.spec.inputs if each.dataset] if view.spec else [],
+        "outputDatasets": [],
+        "runDefinition": dict(view.spec.definition) if view.spec else {},
+        "logFiles": {},
+        "submittedBy": view.created_by,
+    }
+    if view.ended is not None:
+        found["endTimeUtc"] = utc_text(view.ended)
+    cause = view.outcome.cause if view.outcome else None
+    if cause is not None and view.outcome is not None and view.outcome.kind == "failed":
+        found["error"] = {"error": _error(cause), "time": utc_text(view.ended)}
+    return found
+
+
+def _input(each: DataInput) -> Dict[str, Any]:
+    mechanism = {"inputName": each.name, "mechanism": each.mode.capitalize()}
+    return {"dataset": {"id": each.dataset}, "consumptionDetails": dict(mechanism, type="RunInput")}
+
+
+def _written(session: Session, view: RunView) -> List[Dict[str, Any]]:
+    """What outputs became when the run had ended; asked for only where there are any."""
+    if view.spec is None or not any(each.register for each in view.spec.outputs):
+        return []
+    found = session.items(f"/runs/{view.id}/datasets")
+    uses = [use for use in found if use["role"] == "wrote" and use["dataset_name"]]
+    return [
+        {
+            "identifier": {"savedId": use["dataset"], "registeredId": f"{use['dataset_name']}:{use['version']}"},
+            "outputType": "RunOutput",
+            "outputDetails": {"outputName": use["name"]},
+        }
+        for use in uses
+    ]
+
+
+def _error(cause: Cause) -> Dict[str, Any]:
+    """What is not known is left out."""
+    entries: Dict[str, Any] = {
+        "code": cause.code,
+        "message": cause.message,
+        "hint": cause.hint,
+        "node": cause.node,
+        "rank": cause.rank,
+        "exitCode": cause.exit_code,
+        "signal": cause.signal,
+        "lastLines": list(cause.last_lines) or None,
+    }
+    if cause.exception:
+        entries["debugInfo"] = {
+            "type": cause.exception,
+            "message": cause.exception_message,
+            "stackTrace": cause.traceback,
+        }
+    return {key: value for key, value in entries.items() if value is not None}

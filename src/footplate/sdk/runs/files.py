@@ -1,0 +1,229 @@
+"""Files of a run: names given to blobs, and logs. Names are `/`-separated paths inside the run."""
+
+from __future__ import annotations
+
+import io
+import os
+import posixpath
+import time
+import uuid
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, cast
+
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import FileView
+from footplate.sdk import blob_transfer
+from footplate.sdk.exceptions import AzureMLException, UserErrorException
+from footplate.sdk.runs.details import LOG_FOLDERS
+from footplate.sdk.runs.metrics import artifact_uri
+from footplate.sdk.session import Session
+
+_IMAGE_BEGINNINGS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"RIFF", b"\0\0\1\0")
+_SHOWN = 30
+_drawn: Set[str] = set()
+
+
+class Tracked(NamedTuple):
+    """A folder whose files become the run's when it ends. The path is absolute: scripts change their folder."""
+
+    path: str
+    prefix: str
+
+
+class Artifact:
+    """A metric that is a file of the run."""
+
+    def __init__(self, session: Session, run_id: str, path: str) -> None:
+        self._session = session
+        self.run_id = run_id
+        self.path = path
+
+    def read(self) -> bytes:
+        return b"".join(self._session.stream(f"/runs/{self.run_id}/files/{self.path}"))
+
+    def __repr__(self) -> str:
+        return f"Artifact({artifact_uri(self.run_id, self.path)})"
+
+
+def clean_name(name: str) -> str:
+    """`./outputs//x` → `outputs/x`; a name that leads out of the run is refused."""
+    made = posixpath.normpath(str(name).replace(os.sep, "/"))
+    if made in (".", "..") or made.startswith(("/", "../")):
+        raise UserErrorException(
+            f"{name!r} is not the name of a file in a run", hint="use a name such as outputs/x.pkl"
+        )
+    return made
+
+
+# ── up ──
+
+
+def upload(
+    session: Session, run_id: str, sources: Sequence[Tuple[str, blob_transfer.Source]], automatic: bool = False
+) -> None:
+    """Keep these files. A name that exists is an error; one that is uploaded automatically is then left as it is."""
+    if not sources:
+        return
+    stored = blob_transfer.put(session, [(clean_name(name), source) for name, source in sources])
+    named = {"key": uuid.uuid4().hex, "files": [to_json(file) for file in stored], "automatic": automatic}
+    session.post(f"/runs/{run_id}/files", named)
+
+
+def upload_bytes(session: Session, run_id: str, name: str, data: bytes) -> None:
+    upload(session, run_id, [(name, io.BytesIO(data))])
+
+
+def upload_folder(session: Session, run_id: str, name: str, path: str) -> None:
+    if not os.path.isdir(path):
+        raise UserErrorException(f"{path!r} is not a folder", hint="upload a single file with upload_file")
+    upload(session, run_id, [(posixpath.join(name, below), file) for below, file in blob_transfer.files_below(path)])
+
+
+def tracked(folder: str) -> Tracked:
+    prefix = os.path.basename(folder.rstrip("/")) if os.path.isabs(folder) else os.path.normpath(folder)
+    return Tracked(os.path.abspath(folder), prefix)
+
+
+def upload_tracked(session: Session, run_id: str, outputs: Tracked) -> None:
+    """The outputs of a run. Where the user uploaded a file by hand under the same name, that one stays."""
+    if os.path.isdir(outputs.path):
+        sources = [(f"{outputs.prefix}/{below}", file) for below, file in blob_transfer.files_below(outputs.path)]
+        upload(session, run_id, sources, automatic=True)
+
+
+def image(name: str, path: Optional[str], plot: Any) -> Tuple[str, blob_transfer.Source]:
+    """The name and the content of a picture that is logged."""
+    if path is not None:
+        path = os.fspath(path)
+        _check_image(path)
+        return _name_inside(path), path
+    if not hasattr(plot, "savefig"):
+        raise AzureMLException(f"plot {plot!r} has no savefig", hint="give a matplotlib figure or pyplot itself")
+    picture = io.BytesIO()
+    plot.savefig(picture, format="png")
+    picture.seek(0)
+    return _new_name(f"{name}_{int(time.time())}"), picture
+
+
+def _name_inside(path: str) -> str:
+    """A picture keeps its path as its name; of a path that leads out of the folder, what is left inside a run."""
+    name = posixpath.normpath(path.replace(os.sep, "/"))
+    while name.startswith("../"):
+        name = name[len("../") :]
+    return name.lstrip("/")
+
+
+def _new_name(stem: str) -> str:
+    """Two pictures of one name in the same second are two files."""
+    made, count = f"{stem}.png", 1
+    while made in _drawn:
+        count += 1
+        made = f"{stem}_{count}.png"
+    _drawn.add(made)
+    return made
+
+
+def _check_image(path: str) -> None:
+    try:
+        with open(path, "rb") as file:
+            beginning = file.read(16)
+    except OSError as error:
+        raise AzureMLException(f"image {path!r} cannot be read: {error.strerror}", error) from error
+    if not beginning.startswith(_IMAGE_BEGINNINGS) and not path.lower().endswith(".svg"):
+        raise AzureMLException(f"{path!r} is not an image", hint="give a PNG, JPEG, GIF, BMP, TIFF, WebP or SVG file")
+
+
+# ── down ──
+
+
+def listing(session: Session, run_id: str, prefix: Optional[str] = None) -> List[FileView]:
+    found = session.items(f"/runs/{run_id}/files", {"prefix": prefix})
+    return [from_json(FileView, item) for item in found]
+
+
+def names(session: Session, run_id: str) -> List[str]:
+    return [file.path for file in listing(session, run_id)]
+
+
+def download(session: Session, run_id: str, name: str, target: Optional[str]) -> None:
+    """To `target`, or into it when it is a folder; by default here, under the last part of its name."""
+    wanted = clean_name(name)
+    found = [file for file in listing(session, run_id, wanted) if file.path == wanted]
+    if not found:
+        raise _not_there(session, run_id, f"file {name!r}")
+    base = posixpath.basename(wanted)
+    place = base if target is None else os.fspath(target)
+    if target is not None and (os.path.isdir(place) or place.endswith(("/", os.sep))):
+        place = os.path.join(place, base)
+    _fetch(session, run_id, found[0], place)
+
+
+def download_many(
+    session: Session,
+    run_id: str,
+    prefix: Optional[str],
+    folder: Optional[str],
+    paths: Optional[Sequence[str]],
+    append_prefix: bool,
+) -> None:
+    found, above = _with_prefix(session, run_id, prefix)
+    if paths is not None:
+        if len(paths) != len(found):
+            raise UserErrorException(
+                f"{len(paths)} output_paths were given for {len(found)} files", hint="give one path for each file"
+            )
+        targets = list(paths)
+    else:
+        keep = append_prefix or folder is None
+        targets = [file.path if keep else file.path[len(above) :].lstrip("/") for file in found]
+    for file, target in zip(found, targets):
+        _fetch(session, run_id, file, os.path.join(folder or ".", target))
+
+
+def download_logs(session: Session, run_id: str, folder: str) -> List[str]:
+    paths: List[str] = []
+    for file in listing(session, run_id):
+        if file.path.startswith(LOG_FOLDERS):
+            paths.append(os.path.join(folder, file.path))
+            _fetch(session, run_id, file, paths[-1])
+    return paths
+
+
+def populated(session: Session, run_id: str, values: Mapping[str, Any]) -> Dict[str, Any]:
+    """The same metrics with `Artifact`s where there were addresses of artifacts."""
+    start = artifact_uri(run_id, "")
+
+    def swap(value: Any) -> Any:
+        is_address = isinstance(value, str) and value.startswith(start)
+        return Artifact(session, run_id, value[len(start) :]) if is_address else value
+
+    return {
+        name: [swap(each) for each in cast("List[Any]", value)] if isinstance(value, list) else swap(value)
+        for name, value in values.items()
+    }
+
+
+def _with_prefix(session: Session, run_id: str, prefix: Optional[str]) -> Tuple[List[FileView], str]:
+    """The files below a folder, or else those whose names begin so; and the part of their names above them."""
+    if not prefix:
+        return listing(session, run_id), ""
+    wanted = clean_name(prefix)
+    found = listing(session, run_id, wanted)
+    if not found:
+        raise _not_there(session, run_id, f"file that begins with {prefix!r}")
+    below = [file for file in found if file.path.startswith(wanted + "/")]
+    return (below, wanted) if below else (found, posixpath.dirname(wanted))
+
+
+def _not_there(session: Session, run_id: str, what: str) -> UserErrorException:
+    have = names(session, run_id)
+    more = f", and {len(have) - _SHOWN} more" if len(have) > _SHOWN else ""
+    shown = f"{', '.join(have[:_SHOWN]) or 'no files yet'}{more}"
+    hint = "files that the script writes to ./outputs are kept when the run ends; see run.get_file_names()"
+    return UserErrorException(f"run {run_id} has no {what}; it has: {shown}", hint=hint)
+
+
+def _fetch(session: Session, run_id: str, file: FileView, target: str) -> None:
+    if file.digest is not None:
+        blob_transfer.fetch(session, file.digest, target)
+    else:
+        blob_transfer.write_aside(target, session.stream(f"/runs/{run_id}/files/{file.path}"))

@@ -1,0 +1,33 @@
+"""Which runs are meant: `tags` and `properties` as users give them, as a query of the API."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+
+from footplate.domain.tag_filters import label_filter
+from footplate.sdk.exceptions import UserErrorException
+
+Filter = Union[None, str, Mapping[str, Any]]
+"""A string asks for the key, a dictionary for keys with these values."""
+
+
+def filters(
+    type: Optional[str], tags: Filter, properties: Filter, status: Union[str, Sequence[str], None]
+) -> Dict[str, Any]:
+    """The query for a list of runs. A string asks for the key, a dictionary for key and value."""
+    return {
+        "type": type,
+        "tag": _filter("tags", tags),
+        "property": _filter("properties", properties),
+        "status": [status] if isinstance(status, str) else list(status or ()),
+    }
+
+
+def _filter(what: str, wanted: Filter) -> List[str]:
+    if wanted is None:
+        return []
+    if isinstance(wanted, str):
+        return [label_filter(wanted)]
+    if isinstance(wanted, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return [label_filter(str(key), value) for key, value in wanted.items()]
+    raise UserErrorException(f"{what} is {wanted!r}", hint="give a key as a string, or a dictionary")

@@ -1,0 +1,74 @@
+"""What a run can be told while it trains: values, rows, tables, pictures and the documents of Azure's charts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional
+
+from footplate.lazy import Deferred
+from footplate.sdk.exceptions import AzureMLException
+from footplate.sdk.runs import metrics
+from footplate.sdk.runs.handle import RunHandle
+
+if TYPE_CHECKING:
+    import io
+
+    from footplate.job.journal import Journal
+    from footplate.sdk import blob_transfer
+    from footplate.sdk.runs import files, recorder
+else:
+    # A training script that only logs values needs none of these, and should not wait for them.
+    io, files, recorder = Deferred("io"), Deferred("footplate.sdk.runs.files"), Deferred("footplate.sdk.runs.recorder")
+
+
+class LoggingRun(RunHandle):
+    @property
+    def _journal(self) -> Journal:
+        return recorder.open_recorder(self._session, self._id).journal
+
+    def log(self, name: str, value: Any, description: str = "", step: Optional[float] = None) -> None:
+        """One value of a series: a number, a string, a bool or None."""
+        self._journal.log(name, metrics.scalar(value, name), step, description or "")
+
+    def log_list(self, name: str, value: Iterable[Any], description: str = "") -> None:
+        values = metrics.scalars(value, name)
+        if values:
+            self._journal.log_list(name, values, description or "")
+
+    def log_row(self, name: str, description: Optional[str] = None, **kwargs: Any) -> None:
+        self._journal.log_row(name, metrics.row(kwargs, name), description or "")
+
+    def log_table(self, name: str, value: Mapping[str, Any], description: str = "") -> None:
+        self._journal.log_table(name, metrics.table(value, name), description or "")
+
+    def log_image(self, name: str, path: Optional[str] = None, plot: Any = None, description: str = "") -> None:
+        """A picture: a file (`path`), or anything with `savefig` (`plot`), matplotlib.pyplot itself included."""
+        if (path is None) == (plot is None):
+            raise AzureMLException(f"image {name!r} needs either path or plot", hint="give exactly one of the two")
+        artifact, content = files.image(name, path, plot)
+        self._log_artifact(name, artifact, content, "image", description)
+
+    def log_confusion_matrix(self, name: str, value: Any, description: str = "") -> None:
+        self._log_json(name, value, "confusion_matrix", description)
+
+    def log_accuracy_table(self, name: str, value: Any, description: str = "") -> None:
+        self._log_json(name, value, "accuracy_table", description)
+
+    def log_residuals(self, name: str, value: Any, description: str = "") -> None:
+        self._log_json(name, value, "residuals", description)
+
+    def log_predictions(self, name: str, value: Any, description: str = "") -> None:
+        self._log_json(name, value, "predictions", description)
+
+    def _log_json(self, name: str, value: Any, kind: str, description: str) -> None:
+        content = io.BytesIO(metrics.json_document(value, name).encode("utf-8"))
+        self._log_artifact(name, name, content, kind, description)
+
+    def _log_artifact(
+        self, name: str, artifact: str, content: blob_transfer.Source, kind: str, description: str
+    ) -> None:
+        files.upload(self._session, self._id, [(artifact, content)])
+        self._journal.log_artifact(name, files.clean_name(artifact), kind, description or "")
+
+    def flush(self, timeout_seconds: float = 300) -> None:
+        """Return when everything logged so far is with the server."""
+        recorder.flush_recorder(self._session, self._id)

@@ -1,0 +1,385 @@
+"""A run as its user holds it in the hand: look at it, log to it, give it files, wait for it, end it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
+
+from footplate.lazy import Deferred
+from footplate.sdk.exceptions import Kinds, SnapshotException, UserErrorException
+from footplate.sdk.runs import metrics
+from footplate.sdk.runs.filters import Filter, filters
+from footplate.sdk.runs.logging_run import LoggingRun
+from footplate.sdk.runs.status import TERMINAL
+
+if TYPE_CHECKING:
+    import uuid
+
+    from footplate.domain import codec, records, specs
+    from footplate.domain.stacks import ProcessStacks
+    from footplate.sdk import blob_transfer, session
+    from footplate.sdk.environments import environment
+    from footplate.sdk.models import model, resource_configuration
+    from footplate.sdk.runs import (
+        children,
+        details,
+        files,
+        output_capture,
+        recorder,
+        shipping,
+        snapshots,
+        stacks,  # fmt: skip
+        streaming,
+    )
+    from footplate.sdk.runs.experiment import Experiment
+    from footplate.sdk.workspace import Workspace
+else:
+    # A training script that only logs needs none of these, and should not wait for them.
+    uuid = Deferred("uuid")
+    codec, records, specs = (Deferred(f"footplate.domain.{name}") for name in ("codec", "records", "specs"))
+    children, details, environment, files, streaming, output_capture = (
+        Deferred(f"footplate.sdk.{name}")
+        for name in ("children", "details", "environment", "files", "follow", "interactive")
+    )
+    model, recorder, session, shipping, snapshots, stacks = (
+        Deferred(f"footplate.sdk.{name}")
+        for name in ("model", "recorder", "session", "shipping", "snapshots", "stacks")
+    )
+
+TYPES: Dict[str, Type[Run]] = {}
+"""The class for each type of run; what is not named here is a plain Run."""
+
+
+class Run(LoggingRun):
+    """`Run(experiment, run_id)` is the run of that id, fetched."""
+
+    @staticmethod
+    def get(workspace: Workspace, run_id: str) -> Run:
+        return workspace.get_run(run_id)
+
+    @staticmethod
+    def list(
+        experiment: Experiment,
+        type: Optional[str] = None,
+        tags: Filter = None,
+        properties: Filter = None,
+        status: Union[str, Sequence[str], None] = None,
+        include_children: bool = False,
+    ) -> Iterator[Run]:
+        """The runs of an experiment, newest first, fetched page by page as they are asked for."""
+        query = dict(filters(type, tags, properties, status), parent="any" if include_children else None)
+        return runs_of(experiment, dict(query, experiment=experiment.name))
+
+    @staticmethod
+    def get_context(allow_offline: bool = True, used_for_context_manager: bool = False, **kwargs: Any) -> Run:
+        """The run that this process belongs to; outside of any run an offline stand-in that only prints."""
+        from footplate.sdk.runs.context import current_run  # lazy: it derives the job's own class of run from this one
+
+        return current_run(allow_offline)
+
+    @staticmethod
+    def get_submitted_run(**kwargs: Any) -> Run:
+        return Run.get_context(allow_offline=False)
+
+    # ── metrics ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get_metrics(
+        self,
+        name: Optional[str] = None,
+        recursive: bool = False,
+        run_type: Optional[str] = None,
+        populate: bool = False,
+    ) -> Dict[str, Any]:
+        """What was logged: a bare value when once, a list when more often.
+
+        `recursive`: `{run id: {name: value}}` for this run and those below it, or those of them that are a `run_type`.
+        """
+        self.flush()
+        if recursive:
+            recorder.flush_all(self._session)
+        shipping.recover_run(self._session, self._id)
+        query = {"name": name, "recursive": recursive or None}
+        found: Dict[str, Any] = self._session.get(f"{self._path}/metrics", query)
+        if recursive and run_type is not None:
+            wanted = {run.id for run in [self, *self.get_children(recursive=True)] if run.type == run_type}
+            found = {run: series for run, series in found.items() if run in wanted}
+        shaped = {run: metrics.shapes(series, run) for run, series in found.items()}
+        if populate:
+            shaped = {run: files.populated(self._session, run, values) for run, values in shaped.items()}
+        return {run: values for run, values in shaped.items() if values} if recursive else shaped.get(self._id, {})
+
+    # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get_secret(self, name: str) -> str:
+        """A secret of the workspace; it is not written to the run's record."""
+        return self.experiment.workspace.get_default_keyvault().get_secret(name)
+
+    def get_secrets(self, secrets: Sequence[str]) -> Dict[str, str]:
+        return self.experiment.workspace.get_default_keyvault().get_secrets(secrets)
+
+    # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def upload_file(
+        self, name: str, path_or_stream: blob_transfer.Source, datastore_name: Optional[str] = None
+    ) -> None:
+        """Keep a file under `name`. A name that exists is an error."""
+        files.upload(self._session, self._id, [(name, path_or_stream)])
+
+    def upload_files(
+        self,
+        names: Sequence[str],
+        paths: Sequence[blob_transfer.Source],
+        return_artifacts: bool = False,
+        timeout_seconds: Optional[float] = None,
+        datastore_name: Optional[str] = None,
+    ) -> None:
+        if len(names) != len(paths):
+            raise TypeError(f"{len(names)} names were given for {len(paths)} paths")
+        files.upload(self._session, self._id, list(zip(names, paths)))
+
+    def upload_folder(self, name: str, path: str, datastore_name: Optional[str] = None) -> None:
+        files.upload_folder(self._session, self._id, name, path)
+
+    def get_file_names(self) -> List[str]:
+        """Artifacts and logs."""
+        return files.names(self._session, self._id)
+
+    def download_file(
+        self, name: str, output_file_path: Optional[str] = None, _validate_checksum: bool = False
+    ) -> None:
+        files.download(self._session, self._id, name, output_file_path)
+
+    def download_files(
+        self,
+        prefix: Optional[str] = None,
+        output_directory: Optional[str] = None,
+        output_paths: Optional[Sequence[str]] = None,
+        batch_size: int = 100,
+        append_prefix: bool = True,
+        timeout_seconds: Optional[float] = None,
+    ) -> None:
+        files.download_many(self._session, self._id, prefix, output_directory, output_paths, append_prefix)
+
+    def register_model(
+        self,
+        model_name: str,
+        model_path: Optional[str] = None,
+        tags: Optional[Mapping[str, Any]] = None,
+        properties: Optional[Mapping[str, Any]] = None,
+        model_framework: Optional[str] = None,
+        model_framework_version: Optional[str] = None,
+        description: Optional[str] = None,
+        datasets: Any = None,
+        sample_input_dataset: Any = None,
+        sample_output_dataset: Any = None,
+        resource_configuration: Optional[resource_configuration.ResourceConfiguration] = None,
+        **kwargs: Any,
+    ) -> model.Model:
+        """Register files that the run has kept: `model_path` is a file or a folder in the run."""
+        return model.register_from_run(
+            self.experiment.workspace, self._id, model_name, model_path, tags, properties, description,
+            (model_framework, model_framework_version), (datasets, sample_input_dataset, sample_output_dataset),
+            resource_configuration,
+        )  # fmt: skip
+
+    # ── details and waiting ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def get_details(self) -> Dict[str, Any]:
+        return details.details(self._session, self._refresh())
+
+    def get_details_with_logs(self) -> Dict[str, Any]:
+        return details.details_with_logs(self._session, self._refresh())
+
+    def get_detailed_status(self) -> Dict[str, Any]:
+        return details.detailed_status(self._refresh())
+
+    def get_all_logs(self, destination: Optional[str] = None) -> List[str]:
+        """Download the logs and return their paths."""
+        folder = destination or os.path.join("assets", self._id)
+        return files.download_logs(self._session, self._id, folder)
+
+    def get_environment(self) -> environment.Environment:
+        spec = self._view.spec or self._refresh().spec
+        definition = (spec.definition if spec else {}).get("environment")
+        if not definition:
+            raise UserErrorException(f"run {self._id} was not submitted with an environment")
+        return environment.from_definition(definition)
+
+    def wait_for_completion(
+        self, show_output: bool = False, wait_post_processing: bool = False, raise_on_error: bool = True
+    ) -> Dict[str, Any]:
+        """Wait until the run is over and return its details.
+
+        A failed run raises ActivityFailedException, a canceled one never raises. Waiting ends only when everything is
+        stored (`wait_post_processing` makes no difference), so that metrics and outputs are there for whoever waited.
+        """
+        self._known = streaming.wait(self._session, self._id, show_output)
+        found = details.details(self._session, self._known)
+        if raise_on_error and self._known.status == "Failed":
+            raise details.failure(self._known, found)
+        return found
+
+    # ── snapshots ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def take_snapshot(self, path: str) -> str:
+        """Keep a copy of the folder with the run; once only."""
+        if self._refresh().snapshot:
+            raise SnapshotException(f"run {self._id} has a snapshot already: {self._view.snapshot}")
+        taken = snapshots.take(self._session, os.fspath(path))
+        kinds: Kinds = {"conflict": SnapshotException}
+        self._known = codec.from_json(
+            records.RunView, self._session.post(f"{self._path}/snapshot", {"snapshot": taken.id}, kinds)
+        )
+        return taken.id
+
+    def get_snapshot_id(self) -> str:
+        snapshot = self._view.snapshot or self._refresh().snapshot
+        if not snapshot:
+            raise SnapshotException(f"run {self._id} has no snapshot", hint="take one with run.take_snapshot(path)")
+        return snapshot
+
+    def restore_snapshot(self, snapshot_id: Optional[str] = None, path: Optional[str] = None) -> str:
+        """Write the snapshot as a zip and return its path."""
+        return snapshots.restore(self._session, snapshot_id or self.get_snapshot_id(), path)
+
+    # ── children ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def child_run(self, name: Optional[str] = None, run_id: Optional[str] = None, outputs: Optional[str] = None) -> Run:
+        """A started run below this one; whoever makes it completes it, or uses it in `with`."""
+        full = ">".join(part for part in (self.name, name) if part) or None
+        return self._start_child(run_id, full, outputs, {})
+
+    def create_children(
+        self, count: Optional[int] = None, tag_key: Optional[str] = None, tag_values: Optional[Sequence[Any]] = None
+    ) -> List[Run]:
+        """Several started runs at once, either `count` of them or one for each of `tag_values`."""
+        tagged = children.tags_of_children(count, tag_key, tag_values)
+        return [self._start_child(None, self.name, None, tags) for tags in tagged]
+
+    def get_children(
+        self,
+        recursive: bool = False,
+        tags: Filter = None,
+        properties: Filter = None,
+        type: Optional[str] = None,
+        status: Union[str, Sequence[str], None] = None,
+        _rehydrate_runs: bool = True,
+    ) -> Iterator[Run]:
+        """The runs below this one, newest first; `recursive` goes down to their children as well."""
+        below = {"ancestor": self._id, "parent": "any"} if recursive else {"parent": self._id}
+        return runs_of(self.experiment, dict(filters(type, tags, properties, status), **below))
+
+    def submit_child(self, config: Any, tags: Optional[Mapping[str, Any]] = None, **kwargs: Any) -> Run:
+        return self.experiment._submit(config, tags, self._id, kwargs)  # pyright: ignore[reportPrivateUsage]
+
+    def rerun(
+        self,
+        arguments: Optional[Sequence[Any]] = None,
+        tags: Optional[Mapping[str, Any]] = None,
+        run_id: Optional[str] = None,
+    ) -> Run:
+        """Run it once more: the same source folder, the same environment to the very lock, the same settings.
+
+        Nothing is resolved anew, so it does not matter what the indexes have by now. `arguments` replace the script's
+        own. The new run has the property `footplate.rerun_of`.
+        """
+        return self.experiment._rerun(self, arguments, tags, run_id)  # pyright: ignore[reportPrivateUsage]
+
+    def _start_child(
+        self, run_id: Optional[str], name: Optional[str], outputs: Optional[str], tags: Dict[str, Optional[str]]
+    ) -> Run:
+        spec = specs.RunSpec(self.experiment.name, "interactive", name=name, parent=self._id, tags=tags)
+        return start_run(self.experiment, spec, run_id, outputs)
+
+    # ── its end ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def start(self) -> None:
+        """Nothing to do: a run starts when it is made or when its turn comes."""
+
+    def complete(self, _set_status: bool = True) -> None:
+        """Send the last metrics and the tracked outputs, and end the run as Completed."""
+        self._hand_in()
+        self._keep(self._session.post(f"{self._path}/complete"))
+
+    def fail(
+        self,
+        error_details: Union[str, BaseException, None] = None,
+        error_code: Optional[str] = None,
+        _set_status: bool = True,
+    ) -> None:
+        """Send what there is, and end the run as Failed with this error."""
+        cause = details.failure_cause(error_details, error_code)
+        self._hand_in()
+        self._keep(self._session.post(f"{self._path}/fail", {"cause": codec.to_json(cause)}))
+
+    def cancel(self) -> None:
+        self._keep(self._session.post(f"{self._path}/cancel", {"by": session.user_name()}))
+
+    def restart(self, reason: str = "") -> None:
+        """Try a run again that failed or was canceled: same id; metrics and logs go on, `./outputs` is there again."""
+        body = {"attempt": self._refresh().attempt + 1, "by": session.user_name(), "reason": reason}
+        self._keep(self._session.post(f"{self._path}/restart", body))
+
+    def get_stacks(self, timeout_seconds: float = 30) -> List[ProcessStacks]:
+        """Where the processes of the run are now, thread by thread, the innermost call last; also when they hang."""
+        return stacks.ask(self._session, self._id, timeout_seconds)
+
+    def clean(self) -> None:
+        """Nothing to do: the working folder of a run that has ended is removed by its node."""
+
+    def _hand_in(self) -> None:
+        if self._outputs is not None:
+            files.upload_tracked(self._session, self._id, self._outputs)
+        recorder.close_recorder(self._session, self._id)
+
+    def __enter__(self) -> Run:
+        if self._outputs is not None:
+            self._capture = output_capture.Capture(recorder.open_recorder(self._session, self._id))
+        return self
+
+    def __exit__(self, kind: Any, error: Optional[BaseException], traceback: Any) -> bool:
+        if self._capture is not None:
+            self._capture.end()
+            self._capture = None
+        ended_well = isinstance(error, SystemExit) and error.code in (None, 0)
+        if self._refresh().status in TERMINAL or self._view.kind == "job":  # how a job ends is not the block's to say
+            recorder.close_recorder(self._session, self._id)
+        elif error is None or ended_well:
+            self.complete()
+        else:
+            self.fail(error)
+        return ended_well
+
+
+def start_run(
+    experiment: Experiment,
+    spec: specs.RunSpec,
+    run_id: Optional[str] = None,
+    outputs: Optional[str] = None,
+) -> Run:
+    """Make an interactive run: it runs as long as this process says so."""
+    workspace = experiment.workspace
+    body = {"id": run_id or str(uuid.uuid4()), "spec": codec.to_json(spec), "created_by": session.user_name()}
+    view = codec.from_json(records.RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body))
+    return Run._of(experiment, view, outputs)  # pyright: ignore[reportPrivateUsage]
+
+
+def make_run(experiment: Experiment, view: records.RunView) -> Run:
+    """An object of the class that belongs to the run's type."""
+    return TYPES.get(view.type or "", Run)._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
+
+
+def get_run(experiment: Experiment, run_id: str, rehydrate: bool = True, clean_up: bool = True) -> Run:
+    """The run of this id as an object of its own class."""
+    return experiment.workspace.get_run(run_id)
+
+
+def runs_of(experiment: Experiment, query: Mapping[str, Any]) -> Iterator[Run]:
+    workspace = experiment.workspace
+    other: Dict[str, Experiment] = {experiment.name: experiment}
+    for item in workspace.session.items(f"/workspaces/{workspace.id}/runs", query):
+        view = codec.from_json(records.RunView, item)
+        if view.experiment not in other:
+            known = records.ExperimentView(view.experiment_id, view.workspace, view.experiment, view.created)
+            other[view.experiment] = type(experiment)._of(workspace, known)  # pyright: ignore[reportPrivateUsage]
+        yield make_run(other[view.experiment], view)

@@ -1,0 +1,155 @@
+"""Waiting for a run, silently or with everything it says. Long polls: news comes when it happens."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict, Optional
+
+from footplate.domain.codec import from_json
+from footplate.domain.launch import first_log
+from footplate.domain.records import RunView
+from footplate.sdk.exceptions import ExperimentExecutionException
+from footplate.sdk.runs.details import portal_url
+from footplate.sdk.runs.status import TERMINAL
+from footplate.sdk.session import LONG_POLL, Session
+from footplate.sdk.timestamps import duration_text
+
+_WAITS = ("waiting", "ready, waits")
+
+
+def wait(session: Session, run_id: str, show_output: bool) -> RunView:
+    """The run when it is over. Ctrl-C ends the waiting and leaves the run running."""
+    try:
+        return _Follower(session, run_id).follow() if show_output else _wait(session, run_id)
+    except KeyboardInterrupt as interrupt:
+        raise ExperimentExecutionException(
+            f"Waiting was interrupted. Run {run_id} goes on.",
+            interrupt,
+            hint=f"cancel it with: footplate runs cancel {run_id}",
+        ) from None
+
+
+def _wait(session: Session, run_id: str) -> RunView:
+    version = -1
+    while True:
+        query = {"version": version, "until": "ended", "wait": LONG_POLL}
+        view = from_json(RunView, session.get(f"/runs/{run_id}", query))
+        if view.status in TERMINAL:
+            return view
+        version = view.version
+
+
+class _Follower:
+    """Prints the phases as they come, the first rank's output as it grows, and a summary."""
+
+    def __init__(self, session: Session, run_id: str) -> None:
+        self._session = session
+        self._run = run_id
+        self._log: Optional[str] = None
+        self._offset = 0
+        self._last_phase = ""
+        self._held: Optional[RunView] = None
+        self._at_line_start = True
+
+    def follow(self) -> RunView:
+        self._print_identity()
+        self._say("\n")
+        version = -1
+        while True:
+            news = self._ask(version)
+            view = from_json(RunView, news["run"])
+            self._show(view, news, quiet=view.version == version and not news["text"])
+            version = view.version
+            if news["text"] or self._script_begins(view):
+                continue
+            if view.status in TERMINAL:
+                self._summarize(view)
+                return view
+
+    def _show(self, view: RunView, news: Dict[str, Any], quiet: bool) -> None:
+        """What a script wrote came before the phase that follows it; what a build wrote belongs to its phase.
+
+        A script's last lines may arrive after the news that it has ended. That is held back until nothing more comes.
+        """
+        if view.status == "Finalizing" and not quiet:
+            self._held = view
+            self._show_log(news)
+        elif self._log is not None and self._log.startswith("user_logs/"):
+            self._show_log(news)
+            self._show_phase(view)
+        else:
+            self._show_phase(view)
+            self._show_log(news)
+
+    def _ask(self, version: int) -> Dict[str, Any]:
+        query = {"version": version, "log": self._log, "offset": self._offset, "wait": LONG_POLL}
+        return self._session.get(f"/runs/{self._run}/follow", query)
+
+    def _script_begins(self, view: RunView) -> bool:
+        """Whether it is time to leave the log of the environment build for the script's own."""
+        if view.started is None or view.spec is None or view.spec.kind != "job":
+            return False
+        log = first_log(view.spec.distribution)
+        if log == self._log:
+            return False
+        self._switch(log)
+        return True
+
+    def _switch(self, log: str) -> None:
+        self._log, self._offset = log, 0
+        title = f"Streaming {log}"
+        self._end_line()
+        self._say(f"\n{title}\n{'=' * len(title)}\n\n")
+
+    def _show_log(self, news: Dict[str, Any]) -> None:
+        if news["log"] is not None and self._log is None:
+            self._switch(news["log"])
+        if news["text"]:
+            self._say(news["text"])
+        if news["log"] == self._log:
+            self._offset = int(news["offset"])
+
+    def _show_phase(self, view: RunView) -> None:
+        if view.status in TERMINAL:  # the summary tells
+            return
+        words = view.status
+        if view.waiting is not None:
+            words = f"{view.status} (position {view.waiting.position}): {view.waiting.reason}"
+        doing = [node.message for node in view.nodes if node.message]
+        if doing and view.status == "Preparing":
+            # Of several nodes those that wait do so for one that is at work.
+            words = f"{view.status}: {min(doing, key=lambda message: message.startswith(_WAITS))}"
+        if words != self._last_phase:
+            self._end_line()
+            self._say(words + "\n")
+        self._last_phase = words
+
+    def _summarize(self, view: RunView) -> None:
+        if self._held is not None:
+            self._show_phase(self._held)
+        self._end_line()
+        self._say("\nExecution Summary\n=================\n")
+        self._print_identity()
+        ended, started = view.ended or view.created, view.started or view.created
+        self._say(f"Status: {view.status} after {duration_text(max(0.0, ended - started))}\n")
+        cause = view.outcome.cause if view.outcome else None
+        if cause is not None:
+            self._say(f"Cause: {cause.message}\n")
+            if cause.hint:
+                self._say(f"hint: {cause.hint}\n")
+        for warning in view.warnings:
+            self._say(f"Warning: {warning}\n")
+        self._say("\n")
+
+    def _print_identity(self) -> None:
+        self._say(f"RunId: {self._run}\nWeb View: {portal_url(self._session, self._run)}\n")
+
+    def _end_line(self) -> None:
+        if not self._at_line_start:
+            self._say("\n")
+
+    def _say(self, text: str) -> None:
+        # Looked up each time: a notebook exchanges it from cell to cell.
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        self._at_line_start = text.endswith("\n")

@@ -1,0 +1,130 @@
+"""`experiment.submit`: which function takes which configuration, and what the one for scripts does.
+
+A warm submission is one request: the run itself. The source folder goes into the store first, which on one machine is
+no request at all; what was asked of the server before is remembered.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Sequence
+
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import RunView
+from footplate.domain.specs import RunSpec
+from footplate.sdk.compute import on_demand
+from footplate.sdk.config.run_data import ConfiguredData
+from footplate.sdk.config.script_run_config import ScriptRunConfig, argument, listed, to_run_spec
+from footplate.sdk.exceptions import AzureMLException, ExperimentExecutionException, Kinds, UserErrorException
+from footplate.sdk.labels import texts
+from footplate.sdk.runs import snapshots
+from footplate.sdk.runs.run import Run, make_run
+from footplate.sdk.runs.script_run import ScriptRun
+from footplate.sdk.session import user_name
+
+if TYPE_CHECKING:
+    from footplate.sdk.runs.experiment import Experiment
+
+Submitter = Callable[..., Run]
+RERUN_OF = "footplate.rerun_of"
+"""The property by which a run that was run again is known."""
+
+_KINDS: Kinds = {"not_found": ExperimentExecutionException}
+
+
+def submit(
+    experiment: Experiment, config: Any, tags: Mapping[str, Any], parent: Optional[str], options: Dict[str, Any]
+) -> Run:
+    for kind in type(config).__mro__:
+        if kind in SUBMITTERS:
+            return SUBMITTERS[kind](experiment, config, tags, parent, **options)
+    kinds = ", ".join(sorted(known.__name__ for known in SUBMITTERS))
+    if isinstance(config, type):
+        raise AzureMLException(
+            f"the class {config.__name__} cannot be submitted", hint=f"make an object of it: {config.__name__}(…)"
+        )
+    raise AzureMLException(
+        f"{config!r:.100}, of the type {type(config).__name__}, cannot be submitted", hint=f"submit one of {kinds}"
+    )
+
+
+def submit_script(
+    experiment: Experiment,
+    config: ScriptRunConfig,
+    tags: Mapping[str, Any],
+    parent: Optional[str],
+    run_id: Optional[str] = None,
+    **unknown: Any,
+) -> ScriptRun:
+    if unknown:
+        raise UserErrorException(
+            f"submit does not know {', '.join(sorted(unknown))}", hint="a ScriptRunConfig takes run_id= and tags="
+        )
+    if not os.path.isdir(config.source_directory):
+        raise ExperimentExecutionException(
+            f"there is no source directory {os.path.abspath(config.source_directory)}",
+            hint=f"a relative path begins at the current folder, which is {os.getcwd()}",
+        )
+    workspace = experiment.workspace
+    data = ConfiguredData(workspace)
+    spec = to_run_spec(config, experiment.name, data)
+    if spec.target == on_demand.TARGET:
+        spec = on_demand.place(workspace, spec, config.run_config)
+    taken = snapshots.take(workspace.session, config.source_directory)
+    spec = replace(
+        spec,
+        snapshot=taken.id,
+        parent=parent,
+        properties=taken.properties,
+        tags=texts(tags),
+    )
+    chosen = run_id or new_run_id(experiment.name)
+    body = {"id": chosen, "spec": to_json(spec), "created_by": user_name()}
+    view = from_json(RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body, _KINDS))
+    data.submitted(chosen)
+    snapshots.keep_diff(workspace.session, chosen, taken.diff)
+    return ScriptRun._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
+
+
+def rerun(run: Run, arguments: Optional[Sequence[Any]], tags: Mapping[str, Any], run_id: Optional[str]) -> Run:
+    """The same source, environment, to the very lock, and settings, as a new run of the same experiment."""
+    experiment = run.experiment
+    workspace = experiment.workspace
+    before = from_json(RunView, workspace.session.get(f"/runs/{run.id}"))
+    if before.spec is None or before.kind != "job" or before.lock is None:
+        why = "has no environment lock: it ended before that" if before.kind == "job" else "ran in its own process"
+        raise UserErrorException(f"run {run.id} cannot be run again: it {why}", hint="submit its configuration instead")
+    spec = replace(
+        before.spec,
+        lock=before.lock,
+        parent=None,
+        name=None,
+        display_name=None,
+        tags=texts(tags),
+        properties=dict(before.spec.properties, **{RERUN_OF: run.id}),
+    )
+    if arguments is not None:
+        spec = _with_arguments(spec, listed(arguments))
+    body = {"id": run_id or new_run_id(experiment.name), "spec": to_json(spec), "created_by": user_name()}
+    view = from_json(RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body, _KINDS))
+    return make_run(experiment, view)
+
+
+def _with_arguments(spec: RunSpec, arguments: Sequence[Any]) -> RunSpec:
+    program = spec.program
+    if program is None or program.script is None:
+        raise UserErrorException("a command takes no arguments", hint="leave arguments out, or submit another command")
+    words = tuple(argument(value) for value in arguments)
+    definition = dict(spec.definition, arguments=list(words)) if spec.definition else spec.definition
+    return replace(spec, program=replace(program, arguments=words), definition=definition)
+
+
+def new_run_id(experiment: str) -> str:
+    """`<experiment>_<unix seconds>_<8 hex>`"""
+    return f"{experiment}_{int(time.time())}_{os.urandom(4).hex()}"
+
+
+SUBMITTERS: Dict[type, Submitter] = {ScriptRunConfig: submit_script}
+"""Further kinds of configuration add themselves here. A subclass is taken by its parent's function."""

@@ -1,0 +1,74 @@
+"""What the database must not tell: sealed with a key that is a file of the home folder, mode 0600.
+
+Whoever has a copy of the database alone can read none of it. PyNaCl is loaded when something is first sealed.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from footplate.errors import Broken
+from footplate.storage.database_errors import translated
+
+if TYPE_CHECKING:
+    from nacl.secret import SecretBox
+
+
+class Seal:
+    """Texts in, sealed bytes out, and back. Any thread, any number of processes."""
+
+    def __init__(self, home: Path) -> None:
+        self._key = home / "secrets.key"
+
+    def close(self, text: str) -> bytes:
+        return bytes(self._cipher().encrypt(text.encode("utf-8", "surrogatepass")))
+
+    def open(self, what: str, sealed: bytes) -> str:
+        """`what` says in an error whose text could not be read."""
+        from nacl.exceptions import CryptoError  # lazy: most servers keep no secrets
+
+        try:
+            return self._cipher().decrypt(sealed).decode("utf-8", "surrogatepass")
+        except (CryptoError, ValueError):  # ValueError: too short to be anything that was sealed
+            raise Broken(
+                f"{what} cannot be decrypted with {self._key}",
+                "bring back the key file that was there when it was set, or set it again",
+            ) from None
+
+    def derive(self, purpose: str) -> str:
+        """A secret for this purpose: the same as long as the key file is, and telling nothing about it."""
+        return hmac.new(self._key_bytes(), purpose.encode(), hashlib.sha256).hexdigest()
+
+    def _cipher(self) -> SecretBox:
+        from nacl.secret import SecretBox  # lazy, as above
+
+        try:
+            return SecretBox(base64.urlsafe_b64decode(self._key_bytes()))
+        except ValueError:
+            raise Broken(f"{self._key} holds no key", "bring back the file that was there before") from None
+
+    def _key_bytes(self) -> bytes:
+        with translated():
+            if not self._key.exists():
+                self._make_key(base64.urlsafe_b64encode(os.urandom(32)))
+            return self._key.read_bytes()
+
+    def _make_key(self, key: bytes) -> None:
+        """Whole or not at all, and never over a key that somebody else has just made."""
+        aside = self._key.with_name(f"{self._key.name}.{os.getpid()}.{os.urandom(4).hex()}")
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(key)
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(FileExistsError):
+                os.link(aside, self._key)
+        finally:
+            os.unlink(aside)

@@ -1,0 +1,47 @@
+"""What opens channels and indexes, by their bare addresses: one sealed file of the home, of which most have none."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from footplate.storage.database_errors import translated
+from footplate.storage.encryption import Seal
+
+
+class LoginFile:
+    """The last one that was given for an address holds. Any thread; one process, the server."""
+
+    def __init__(self, home: Path, seal: Seal) -> None:
+        self._path = home / "logins.sealed"
+        self._seal = seal
+        self._guard = threading.Lock()
+
+    def all(self) -> dict[str, str]:
+        with translated():
+            try:
+                sealed = self._path.read_bytes()
+            except FileNotFoundError:
+                return {}
+        return json.loads(self._seal.open(str(self._path), sealed))
+
+    def put(self, found: Mapping[str, str]) -> None:
+        if not found:
+            return
+        with self._guard:
+            known = self.all()
+            if known != (wanted := {**known, **found}):
+                with translated():
+                    self._write(self._seal.close(json.dumps(wanted)))
+
+    def _write(self, sealed: bytes) -> None:
+        aside = self._path.with_suffix(".tmp")
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(sealed)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, self._path)

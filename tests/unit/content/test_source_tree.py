@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from footplate.content.blobs import BlobFolder
+from footplate.content.ignore import IgnoreRules
+from footplate.content.manifest import parse_manifest
+from footplate.content.source_tree import ManifestEntry, hash_unknown, materialize, scan, store
+from footplate.content.stat_cache import StatCache
+from footplate.errors import InvalidInput
+
+HOUR_NS = 3600 * 10**9
+
+
+@pytest.fixture
+def source(tmp_path):
+    root = tmp_path / "source"
+    (root / "pkg" / "sub").mkdir(parents=True)
+    (root / "empty" / "inside").mkdir(parents=True)
+    (root / "train.py").write_text("print(1)")
+    (root / "pkg" / "run.sh").write_text("#!/bin/sh")
+    (root / "pkg" / "run.sh").chmod(0o755)
+    (root / "pkg" / "sub" / "data").write_bytes(b"\0" * 5000)
+    (root / "pkg" / "again").write_text("print(1)")
+    (root / "link").symlink_to("pkg/sub")
+    (root / "pkg" / "up").symlink_to("../train.py")
+    with open(os.path.join(os.fsencode(root), b"odd \xff\n\"'$x"), "wb") as file:
+        file.write(b"odd")
+    return root
+
+
+@pytest.fixture
+def blobs(tmp_path):
+    return BlobFolder(str(tmp_path / "blobs"))
+
+
+class Reading(BlobFolder):
+    """Knows which files were read."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.read: list[str] = []
+
+    def put_files(self, files):
+        self.read += [os.path.basename(path) for path, _ in files]
+        return super().put_files(files)
+
+
+def remembered(tmp_path, source, later_ns: int = HOUR_NS) -> StatCache:
+    """The cache as it will be when the files of this test are old enough to be trusted."""
+    return StatCache.for_folder(str(tmp_path / "cache"), str(source), time.time_ns() + later_ns)
+
+
+def shape(root) -> dict:
+    found = {}
+    for above, folders, files in os.walk(os.fsencode(root)):
+        for name in folders + files:
+            path = os.path.join(above, name)
+            info = os.lstat(path)
+            link = os.readlink(path) if os.path.islink(path) else None
+            content = None if link or os.path.isdir(path) else Path(os.fsdecode(path)).read_bytes()
+            found[os.path.relpath(path, os.fsencode(root))] = (link, content, bool(info.st_mode & 0o100) and not link)
+    return found
+
+
+def test_a_folder_comes_back_as_it_was(source, blobs, tmp_path):
+    snapshot = store(scan(str(source)), blobs)
+    with blobs.open(snapshot) as file:
+        materialize(file.read(), blobs.copy_to, str(tmp_path / "out"))
+    assert shape(tmp_path / "out") == shape(source)
+    assert len(shape(source)) == 11
+
+
+def test_the_manifest_is_the_one_of_the_architecture(source, blobs):
+    tree = scan(str(source))
+    snapshot = store(tree, blobs)
+    with blobs.open(snapshot) as file:
+        entries = parse_manifest(file.read())
+    assert snapshot == tree.digest
+    by_path = {entry.path: entry for entry in entries}
+    assert by_path["empty/inside"] == ManifestEntry("empty/inside", "d", 0o755, 0, "")
+    assert "empty" not in by_path and "pkg" not in by_path
+    assert by_path["link"] == ManifestEntry("link", "l", 0o644, 0, "pkg/sub")
+    assert by_path["pkg/run.sh"].mode == 0o755
+    assert by_path["train.py"].mode == 0o644
+    assert by_path["train.py"].content == by_path["pkg/again"].content
+    assert by_path["pkg/sub/data"].size == 5000
+    assert [entry.path for entry in entries] == sorted(by_path)
+
+
+def test_the_id_depends_on_content_names_and_bits_alone(source, blobs, tmp_path):
+    snapshot = store(scan(str(source)), blobs)
+    with blobs.open(snapshot) as file:
+        materialize(file.read(), blobs.copy_to, str(tmp_path / "twin"))
+    assert scan(str(tmp_path / "twin")).digest == snapshot
+    (tmp_path / "twin" / "train.py").chmod(0o755)
+    assert scan(str(tmp_path / "twin")).digest != snapshot
+
+
+def test_unchanged_files_are_not_read_again(source, tmp_path):
+    first, second, third = (Reading(str(tmp_path / name)) for name in ("b1", "b1", "b2"))
+    snapshot = store(scan(str(source), cache=remembered(tmp_path, source)), first)
+    assert len(first.read) == 5
+    tree = scan(str(source), cache=remembered(tmp_path, source))
+    assert tree.is_known
+    assert store(tree, second) == snapshot
+    assert second.read == []
+    assert store(scan(str(source), cache=remembered(tmp_path, source)), third) == snapshot
+    assert len(third.read) == 4, "another store lacks them all, but two have the same content"
+
+
+def test_a_changed_file_is_read_and_no_other(source, tmp_path):
+    store(scan(str(source), cache=remembered(tmp_path, source)), Reading(str(tmp_path / "b")))
+    (source / "train.py").write_text("print(2)")
+    blobs = Reading(str(tmp_path / "b"))
+    tree = scan(str(source), cache=remembered(tmp_path, source))
+    assert not tree.is_known
+    snapshot = store(tree, blobs)
+    assert blobs.read == ["train.py"]
+    assert snapshot == scan(str(source)).digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda root: (root / "new").write_text("x"),
+        lambda root: (root / "train.py").unlink(),
+        lambda root: (root / "train.py").chmod(0o755),
+        lambda root: (root / "train.py").rename(root / "trained.py"),
+        lambda root: (root / "empty" / "inside").rmdir(),
+        lambda root: (root / "nothing").mkdir(),
+        lambda root: ((root / "link").unlink(), (root / "link").symlink_to("pkg")),
+        lambda root: ((root / "train.py").unlink(), (root / "train.py").mkdir()),
+        lambda root: ((root / "link").unlink(), (root / "link").write_text("")),
+        lambda root: (root / ".amlignore").write_text("*.py"),
+    ],
+)
+def test_every_change_is_seen_through_the_cache(source, blobs, tmp_path, change):
+    before = store(scan(str(source), cache=remembered(tmp_path, source)), blobs)
+    change(source)
+    after = store(scan(str(source), cache=remembered(tmp_path, source)), blobs)
+    assert after != before
+    assert after == scan(str(source)).digest
+
+
+def test_a_file_changed_just_before_it_was_read_is_not_trusted(source, tmp_path):
+    """Its times may be the same after the next change."""
+    blobs = Reading(str(tmp_path / "b"))
+    store(scan(str(source), cache=remembered(tmp_path, source, later_ns=0)), blobs)
+    times = (source / "train.py").stat()
+    (source / "train.py").write_text("print(3)")
+    os.utime(source / "train.py", ns=(times.st_atime_ns, times.st_mtime_ns))
+    tree = scan(str(source), cache=remembered(tmp_path, source))
+    assert store(tree, blobs) == scan(str(source)).digest
+
+
+class Meddling(BlobFolder):
+    """A store during whose work somebody else writes to the source folder."""
+
+    def __init__(self, root: str, meddle) -> None:
+        super().__init__(root)
+        self.meddle = meddle
+
+    def put_files(self, files):
+        self.meddle(before=True)
+        stored = super().put_files(files)
+        self.meddle(before=False)
+        return stored
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_the_manifest_tells_what_was_stored(source, tmp_path, before):
+    def meddle(**now):
+        if now["before"] == before:
+            (source / "train.py").write_text("print('changed meanwhile')")
+
+    blobs = Meddling(str(tmp_path / "b"), meddle)
+    snapshot = store(scan(str(source), cache=remembered(tmp_path, source)), blobs)
+    with blobs.open(snapshot) as file:
+        for entry in parse_manifest(file.read()):
+            if entry.type == "f":
+                blobs.verify(entry.content)
+                assert blobs.size(entry.content) == entry.size
+    tree = scan(str(source), cache=remembered(tmp_path, source))
+    assert "train.py" in tree.unknown(), "what changed meanwhile is read again next time"
+    assert tree.digest == scan(str(source)).digest
+
+
+def test_a_shared_content_that_vanished_is_found_in_another_file(source, tmp_path):
+    """Both files were known to have it; the store has it not; the first one asked has it no more."""
+    cache = remembered(tmp_path, source)
+    hash_unknown(tree := scan(str(source), cache=cache))
+    tree.remember()
+
+    def meddle(before):
+        if before and not os.path.exists(tmp_path / "done"):
+            (source / "train.py").write_text("other")
+            (source / "pkg" / "again").write_text("print(1)")
+            (tmp_path / "done").touch()
+
+    blobs = Meddling(str(tmp_path / "b"), meddle)
+    snapshot = store(scan(str(source), cache=remembered(tmp_path, source)), blobs)
+    with blobs.open(snapshot) as file:
+        assert all(blobs.has(entry.content) for entry in parse_manifest(file.read()) if entry.type == "f")
+
+
+def test_a_file_that_vanishes_is_named(source, tmp_path):
+    blobs = Meddling(str(tmp_path / "b"), lambda before: before and (source / "train.py").unlink(missing_ok=True))
+    with pytest.raises(InvalidInput, match=r"train\.py.*removed") as refused:
+        store(scan(str(source)), blobs)
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize("target", ["/etc/hostname", "../outside", "pkg/../../x"])
+def test_a_link_that_leaves_is_refused_by_name(source, target):
+    (source / "bad").symlink_to(target)
+    with pytest.raises(InvalidInput, match=f"'bad' leads out of the folder, to '{target}'") as refused:
+        scan(str(source))
+    assert ".amlignore" in str(refused.value.hint)
+    assert scan(str(source), IgnoreRules.from_text("bad")).digest
+
+
+def test_sockets_and_pipes_are_refused_by_name(source):
+    os.mkfifo(source / "pkg" / "pipe")
+    with pytest.raises(InvalidInput, match="'pkg/pipe' is a pipe"):
+        scan(str(source))
+    (source / "pkg" / "pipe").unlink()
+    here = os.getcwd()
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        os.chdir(source)  # the path of a socket is limited to 107 bytes
+        listener.bind("sock")
+    finally:
+        os.chdir(here)
+        listener.close()
+    with pytest.raises(InvalidInput, match="'sock' is a socket"):
+        scan(str(source))
+    assert scan(str(source), IgnoreRules.from_text("sock")).digest
+
+
+def test_ignored_folders_are_not_entered(source):
+    (source / "secret").mkdir(mode=0o000)
+    try:
+        entries = scan(str(source), IgnoreRules.from_text("secret/\npkg/sub\n")).entries
+    finally:
+        (source / "secret").chmod(0o755)
+    assert [e.path for e in entries if e.path.startswith(("secret", "pkg/sub"))] == []
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(InvalidInput, match="there is no folder"):
+        scan(str(tmp_path / "absent"))
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage", None])
+def test_a_damaged_cache_is_an_empty_one(source, blobs, tmp_path, damage):
+    snapshot = store(scan(str(source), cache=remembered(tmp_path, source)), blobs)
+    (path,) = (tmp_path / "cache").iterdir()
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(bytes(content) if damage is None else damage)
+    tree = scan(str(source), cache=remembered(tmp_path, source))
+    assert not tree.is_known
+    assert len(tree.unknown()) == 5
+    assert store(tree, blobs) == snapshot
+    assert scan(str(source), cache=remembered(tmp_path, source)).is_known
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(source, blobs, tmp_path):
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    assert store(scan(str(source), cache=remembered(tmp_path, source)), blobs)

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from footplate.data import Progress, download, local_files, open_store, upload
+from footplate.data.stores.base import SMALL
+from footplate.data.transfer.partial import BLOCK, Partial
+from footplate.domain.data import Item, StoreSpec, place
+from footplate.errors import Conflict, InvalidInput, NotFound, Unavailable
+from footplate.testing.web_server import WebServer
+
+DOWNLOAD = """
+import sys
+from footplate.data import download, open_store
+from footplate.domain.data import StoreSpec, place
+store = open_store(StoreSpec("http", {"url": sys.argv[1]}))
+download([place(store.stat("x"), "x")], {"": store}, sys.argv[2])
+"""
+
+
+def test_a_download_that_was_killed_goes_on_where_it_was(web: WebServer, tmp_path: Path) -> None:
+    data = os.urandom(4 * SMALL)
+    web.serve("x", data, pause=0.01, chunk=1024 * 1024)
+    killed = subprocess.Popen([sys.executable, "-c", DOWNLOAD, web.address, str(tmp_path)])
+    while not any(_has_block(path) for path in tmp_path.glob(".footplate-aside-*.map")):
+        time.sleep(0.005)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert not (tmp_path / "x").exists(), "half a file has the name of the whole"
+    assert list(local_files(tmp_path)) == []
+    web.manners["x"].pause = 0
+    web.seen.clear()
+    store = open_store(StoreSpec("http", {"url": web.address}))
+    download([place(store.stat("x"), "x")], {"": store}, tmp_path)
+    assert (tmp_path / "x").read_bytes() == data
+    assert len([one for one in web.asked("x") if one.headers["Range"] != "bytes=0-0"]) < 4, "it began anew"
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def _has_block(path: Path) -> bool:
+    try:
+        return b"\1" in path.read_bytes()[64:]
+    except FileNotFoundError:
+        return False
+
+
+def test_an_old_file_stays_until_the_new_one_is_whole(web: WebServer, tmp_path: Path) -> None:
+    store = open_store(StoreSpec("http", {"url": web.address}))
+    for size in (10, SMALL + 10):
+        (tmp_path / "x").write_bytes(b"old")
+        web.serve("x", os.urandom(size))
+        entry = store.stat("x")
+        with pytest.raises(Conflict):
+            download([place(entry._replace(etag="another"), "x")], {"": store}, tmp_path, overwrite="replace")
+        assert (tmp_path / "x").read_bytes() == b"old"
+        download([place(entry, "x")], {"": store}, tmp_path, overwrite="replace")
+        assert (tmp_path / "x").read_bytes() == web.files["x"]
+
+
+def test_progress_goes_up_to_the_whole(tmp_path: Path) -> None:
+    store = open_store(StoreSpec("folder", {"path": str(tmp_path / "store")}))
+    for number in range(30):
+        store.put(f"f{number}", b"x" * number)
+    store.put("large", b"x" * (SMALL + 1))
+    items = [place(entry, entry.path) for page in store.list() for entry in page]
+    seen = list[Progress]()
+    download(items, {"": store}, tmp_path / "back", report=seen.append)
+    total = sum(range(30)) + SMALL + 1
+    assert seen[-1] == Progress(31, 31, total, total)
+    assert sorted(seen) == seen
+    seen.clear()
+    upload(((path, f"again/{name}") for path, name in local_files(tmp_path / "back")), store, report=seen.append)
+    assert seen[-1] == Progress(31, 31, total, total)
+
+
+def test_refused_before_anything_is_moved(tmp_path: Path) -> None:
+    store = open_store(StoreSpec("folder", {"path": str(tmp_path / "store")}))
+    for name in ("a", "b"):
+        store.put(name, b"x")
+    items = [place(store.stat(name), name) for name in ("a", "b")]
+    (tmp_path / "to").mkdir()
+    (tmp_path / "to" / "b").touch()
+    with pytest.raises(Conflict, match="to/b exists"):
+        download(items, {"": store}, tmp_path / "to", overwrite="refuse")
+    assert [path.name for path in (tmp_path / "to").iterdir()] == ["b"]
+
+
+def test_what_does_not_make_sense_is_named(tmp_path: Path) -> None:
+    store = open_store(StoreSpec("folder", {"path": str(tmp_path)}))
+    with pytest.raises(NotFound, match="no folder"):
+        list(local_files(tmp_path / "nowhere"))
+    with pytest.raises(NotFound, match="no file"):
+        upload([(tmp_path / "nothing", "x")], store)
+    with pytest.raises(InvalidInput, match="'other' that was not given"):
+        download([Item("x", 1, store="other")], {"": store}, tmp_path / "to")
+    with pytest.raises(InvalidInput, match="leaves"):
+        download([Item("../x", 1)], {"": store}, tmp_path / "to")
+    with pytest.raises(InvalidInput, match="leaves"):
+        upload([(tmp_path, "../x")], store)
+
+
+def test_loops_of_links_end(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "f").touch()
+    (tmp_path / "d" / "loop").symlink_to(tmp_path / "d")
+    (tmp_path / "d" / "self").symlink_to("self")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    assert sorted(name for _, name in local_files(tmp_path / "d")) == ["f"]
+    assert sorted(name for _, name in local_files(tmp_path)) == ["d/f"]
+
+
+class TestPartial:
+    def test_blocks_come_in_any_order_and_outlive_their_writer(self, tmp_path: Path) -> None:
+        data = os.urandom(2 * BLOCK + 5)
+        path = str(tmp_path / "x")
+        with Partial(path, len(data)) as partial:
+            assert partial.missing() == [0, 1, 2]
+            partial.write(2, data[2 * BLOCK :])
+        with Partial(path, len(data)) as partial:
+            assert partial.missing() == [0, 1]
+            for index in (1, 0):
+                partial.write(index, data[index * BLOCK : (index + 1) * BLOCK])
+            assert partial.missing() == []
+            assert not (tmp_path / "x").exists()
+            partial.finish(0o600)
+        assert (tmp_path / "x").read_bytes() == data
+        assert [left.name for left in tmp_path.iterdir()] == ["x"]
+
+    def test_a_map_of_another_boot_counts_for_nothing(self, tmp_path: Path) -> None:
+        path = str(tmp_path / "x")
+        with Partial(path, 10) as partial:
+            partial.write(0, b"0123456789")
+        with open(f"{path}.map", "r+b") as file:
+            file.write(b"another boot")
+        with Partial(path, 10) as partial:
+            assert partial.missing() == [0]
+
+    def test_a_block_of_another_length_is_refused(self, tmp_path: Path) -> None:
+        with Partial(str(tmp_path / "x"), 10) as partial:
+            with pytest.raises(Unavailable, match="9 bytes came where 10"):
+                partial.write(0, b"012345678")
+            assert partial.missing() == [0]
+
+    def test_a_late_writer_does_not_finish_the_file_of_another(self, tmp_path: Path) -> None:
+        path = str(tmp_path / "x")
+        with Partial(path, 4) as late:
+            late.write(0, b"late")
+            with Partial(path, 4) as other:
+                other.discard()
+            with Partial(path, 4) as newer:
+                with pytest.raises(Unavailable, match="discarded"):
+                    late.finish(0o600)
+                late.discard()
+                newer.write(0, b"new!")
+                newer.finish(0o600)
+        assert (tmp_path / "x").read_bytes() == b"new!"

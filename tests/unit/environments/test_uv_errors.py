@@ -1,0 +1,125 @@
+"""What a user reads when packages cannot be had: uv's own words, the line that is meant, and what to do."""
+
+from __future__ import annotations
+
+import io
+import socket
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from footplate import environments
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import uv_errors
+from footplate.environments.base import Workshop
+from footplate.errors import FootplateError, OutOfSpace
+from footplate.testing.wheels import make_wheel
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+BACKEND = """
+import sys
+
+def build_wheel(*arguments):
+    sys.stderr.write({words!r})
+    raise SystemExit(1)
+
+def prepare_metadata_for_build_wheel(folder, *arguments):
+    {early}
+    import os
+    os.makedirs(folder + "/broken-1.0.dist-info")
+    open(folder + "/broken-1.0.dist-info/METADATA", "w").write("Metadata-Version: 2.1\\nName: broken\\nVersion: 1.0\\n")
+    open(folder + "/broken-1.0.dist-info/WHEEL", "w").write("Wheel-Version: 1.0\\nTag: py3-none-any\\n")
+    return "broken-1.0.dist-info"
+"""
+
+
+def refused(root: Path, *lines: str) -> tuple[FootplateError, list[str]]:
+    """What locking and building these lines ends with, and what was said on the way."""
+    said = list[str]()
+    spec = EnvironmentSpec(builder="venv", python=PYTHON, requirements=lines)
+    with pytest.raises(FootplateError) as caught:
+        lock = environments.resolve(spec, Workshop(root / "e"), said.append)
+        environments.load("venv").build(lock, root / "e", said.append)
+    return caught.value, said
+
+
+def make_source(folder: Path, words: str, early: bool = False) -> None:
+    """A source archive that its own backend fails to build, when it is built or already when it is asked what it is."""
+    backend = BACKEND.format(words=words, early="build_wheel()" if early else "")
+    system = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    project = '[project]\nname = "broken"\ndynamic = ["version"]\n'
+    files = {"pyproject.toml": system + project, "backend.py": backend}
+    with tarfile.open(folder / "broken-1.0.tar.gz", "w:gz") as archive:
+        for path, text in files.items():
+            entry = tarfile.TarInfo(f"broken-1.0/{path}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+
+
+def test_lines_that_clash(wheels: Path, tmp_path: Path) -> None:
+    make_wheel(wheels, "large", "1.0", needs=("tiny<2",))
+    error, said = refused(tmp_path, "large", "tiny==2.0", "azureml-defaults")
+    assert error.message.startswith(f"the requirements cannot be resolved for Python {PYTHON}")
+    assert "tiny<2" in error.message
+    assert error.message.endswith("the lines that clash:\n  large\n  tiny==2.0") and error.hint
+    assert any("unsatisfiable" in line for line in said), "the log has it as well"
+
+
+def test_no_wheel_for_this_python_names_those_that_there_are(wheels: Path, tmp_path: Path) -> None:
+    for tag in ("cp36-cp36m", "cp38-cp38"):
+        make_wheel(wheels, "native", "1.0")
+        (wheels / "native-1.0-py3-none-any.whl").rename(wheels / f"native-1.0-{tag}-manylinux2014_x86_64.whl")
+    error, _ = refused(tmp_path, "native==1.0")
+    assert "the line that cannot be met:\n  native==1.0" in error.message
+    assert error.hint == "ask for a Python that native has wheels for (3.6, 3.8), or for another version of native"
+
+
+@pytest.mark.parametrize(("tag", "tries"), [("cp36-cp36m", 1), (f"cp{PYTHON.replace('.', '')}-none", None)])
+def test_no_python_is_tried_for_which_a_pinned_package_has_no_wheel(
+    tag: str, tries: int | None, wheels: Path, tmp_path: Path
+) -> None:
+    make_wheel(wheels, "native", "1.0")
+    (wheels / "native-1.0-py3-none-any.whl").rename(wheels / f"native-1.0-{tag}-linux_x86_64.whl")
+    spec, said = EnvironmentSpec(builder="venv", python="3.6.2", requirements=("native==1.0",)), list[str]()
+    if tries is None:
+        assert environments.resolve(spec, Workshop(tmp_path / "e"), said.append).content["python"] == PYTHON
+        return
+    with pytest.raises(FootplateError, match=r"native==1\.0"):
+        environments.resolve(spec, Workshop(tmp_path / "e"), said.append)
+    assert sum("; trying " in line for line in said) == tries
+
+
+def test_an_index_that_is_down(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
+    error, _ = refused(tmp_path, f"--index-url {address}", "tiny")
+    assert error.message.startswith(f"the packages cannot be looked up: {address}/tiny/ could not be fetched")
+    assert "refused" in error.message and "is the index up" in str(error.hint)
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_source_that_does_not_compile(early: bool, wheels: Path, tmp_path: Path) -> None:
+    make_source(wheels, "broken.c:1:11: error: expected declaration\n", early)
+    error, said = refused(tmp_path, "broken")
+    assert error.message.startswith("broken==1.0 has no wheel for ")
+    assert "cannot be built from its source:\nerror: Failed to" in error.message, "what went well is left to the log"
+    assert "broken.c:1:11: error: expected declaration" in error.message
+    assert "a version of broken that has a wheel" in str(error.hint)
+    assert any("broken.c:1:11" in line for line in said)
+
+
+def test_a_header_that_is_missing(wheels: Path, tmp_path: Path) -> None:
+    make_source(wheels, "broken.c:1:10: fatal error: lapacke.h: No such file or directory\n")
+    assert "install what brings lapacke.h" in str(refused(tmp_path, "broken")[0].hint)
+
+
+def test_a_full_disk() -> None:
+    for error in (
+        uv_errors.not_installed("it cannot be installed", "error: No space left on device (os error 28)"),
+        uv_errors.not_resolved((), "Python 3.11", "error: No space left on device (os error 28)"),
+    ):
+        assert isinstance(error, OutOfSpace) and "footplate env gc" in str(error.hint)

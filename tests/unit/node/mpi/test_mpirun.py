@@ -1,0 +1,327 @@
+"""What mpirun is told, what a rank's shell does, and who may ask for a daemon."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from footplate.domain.launch import MpiOrders, NodeOrders, NodePlace, plan
+from footplate.domain.records import Lock
+from footplate.domain.specs import Distribution, Program, RunSpec
+from footplate.node.mpi import interconnect, mpirun, remote_shell
+from footplate.node.mpi.launcher_rpc import LauncherClient, LauncherServer
+from footplate.node.mpi.mpirun import Launcher, MpiHost, mpirun_argv, mpirun_defaults
+from footplate.node.node_directory import NodeFolder
+from footplate.node.preparation import Failed
+
+PLAIN, LARGE = MpiHost(cores=4, has_fabric=False), MpiHost(cores=64, has_fabric=True)
+RANK = ["/bin/sh", "-c", 'exec /bin/sh "${FOOTPLATE_RANK_SCRIPT:-$0}"', "/rank.sh"]
+
+
+def orders(nodes: int = 2, per_node: int = 2, node: int = 0, first: str = "127.0.0.") -> NodeOrders:
+    places = tuple(NodePlace(f"{first}{2 + n}", (20000 + n, 21000 + n)) for n in range(nodes))
+    wanted = Distribution("mpi", nodes, processes_per_node=per_node)
+    program = Program(script="train.py")
+    ranks = plan(RunSpec("e", program=program, distribution=wanted), places)
+    return NodeOrders(
+        run="r_1", node=node, attempt=1, ready=True, stop=False, program=program, lock=Lock("d", "existing", {}),
+        snapshot=None, variables={}, ranks=tuple(r for r in ranks if r.node == node), nodes=nodes,
+        processes=nodes * per_node, mpi=MpiOrders(places, per_node, "s3cret"),
+    )  # fmt: skip
+
+
+class TestWhatMpirunIsTold:
+    def test_open_mpi_4(self) -> None:
+        launcher = Launcher("/env/bin/mpirun", "open4")
+        assert mpirun_argv(launcher, orders(), "/reach", "/rank.sh") == [
+            "/env/bin/mpirun", "-n", "4", "-H", "localhost:2,node-1:2", *RANK,
+        ]  # fmt: skip
+        told = mpirun_defaults(launcher, orders(), LARGE)
+        assert told["OMPI_MCA_plm_rsh_agent"] == "footplate-reach"
+        assert (told["OMPI_MCA_btl"], told["OMPI_MCA_btl_tcp_if_include"]) == ("tcp,self", "lo")
+        assert told["OMPI_MCA_coll"] == "^han"
+
+    def test_open_mpi_5(self) -> None:
+        launcher = Launcher("/env/bin/mpirun", "open5")
+        assert mpirun_argv(launcher, orders(), "/reach", "/rank.sh")[3:7] == [
+            "-H", "localhost:2,node-1:2", "--map-by", "ppr:2:node:oversubscribe",
+        ]  # fmt: skip
+        assert mpirun_defaults(launcher, orders(), LARGE)["PRTE_MCA_plm_ssh_agent"] == "footplate-reach"
+
+    def test_mpich(self) -> None:
+        launcher = Launcher("/env/bin/mpiexec", "mpich")
+        assert mpirun_argv(launcher, orders(), "/reach", "/rank.sh") == [
+            "/env/bin/mpiexec", "-n", "4", "-launcher", "rsh", "-launcher-exec", "/reach", "-hosts",
+            "localhost:2,node-1:2", "-localhost", "127.0.0.2", "-iface", "lo", *RANK,
+        ]  # fmt: skip
+        assert mpirun_defaults(launcher, orders(), PLAIN) == {}
+
+    @pytest.mark.parametrize(("kind", "told"), [("mpich", ["no-topology.xml"]), ("open4", []), ("open5", [])])
+    def test_mpich_has_nothing_to_write_down_outside_of_the_run(
+        self, tmp_path: Path, kind: str, told: list[str]
+    ) -> None:
+        """A file of hwloc in /tmp, which stayed there for every run that was cancelled."""
+        folder = NodeFolder(str(tmp_path), "r_1", 1)
+        found = mpirun.daemon_defaults(Launcher("/env/bin/mpiexec", kind), folder)
+        assert list(found.values()) == [os.path.join(folder.tmp, name) for name in told]
+
+    def test_one_node_needs_no_daemon(self) -> None:
+        assert "localhost:3" in mpirun_argv(Launcher("mpirun", "open4"), orders(1, 3), "/reach", "/rank.sh")
+        assert "-launcher" not in mpirun_argv(Launcher("mpirun", "mpich"), orders(1, 3), "/reach", "/rank.sh")
+
+    @pytest.mark.parametrize("kind", ["open4", "open5"])
+    def test_real_machines_choose_their_own_networks(self, kind: str) -> None:
+        told = mpirun_defaults(Launcher("mpirun", kind), orders(first="10.0.0."), LARGE)
+        assert not [name for name in told if "include" in name or name == "OMPI_MCA_btl"]
+
+    @pytest.mark.parametrize("kind", ["open4", "open5"])
+    def test_where_there_is_no_fabric_none_is_looked_for(self, kind: str) -> None:
+        told = mpirun_defaults(Launcher("mpirun", kind), orders(first="10.0.0."), PLAIN)
+        assert (told["OMPI_MCA_pml"], told["OMPI_MCA_osc"]) == ("ob1", "^ucx")
+        assert told["OMPI_MCA_btl"].startswith("^ofi")
+        assert mpirun_defaults(Launcher("mpirun", kind), orders(), PLAIN)["OMPI_MCA_btl"] == "tcp,self"
+
+    @pytest.mark.parametrize(("first", "per_node", "yields"), [
+        ("127.0.0.", 2, False), ("127.0.0.", 3, True), ("10.0.0.", 4, False), ("10.0.0.", 5, True),
+    ])  # fmt: skip
+    def test_ranks_without_a_core_of_their_own_wait_politely(self, first: str, per_node: int, yields: bool) -> None:
+        told = mpirun_defaults(Launcher("mpirun", "open4"), orders(2, per_node, first=first), PLAIN)
+        assert ("OMPI_MCA_mpi_yield_when_idle" in told) == yields
+
+
+class TestFabrics:
+    @pytest.mark.parametrize("path", ["sys/class/infiniband", "dev/nvidiactl"])
+    def test_what_counts_as_one(self, tmp_path: Path, path: str) -> None:
+        assert not interconnect.is_there(str(tmp_path))
+        (tmp_path / path).mkdir(parents=True)
+        assert interconnect.is_there(str(tmp_path))
+
+
+class TestFinding:
+    def launcher(self, folder: Path, version: str, name: str = "mpirun") -> None:
+        program = folder / name
+        program.write_text(f"#!/bin/sh\necho '{version}'\n")
+        program.chmod(0o755)
+
+    @pytest.mark.parametrize(
+        ("version", "kind"),
+        [
+            ("mpirun (Open MPI) 4.1.8", "open4"),
+            ("mpirun (Open MPI) 5.0.11", "open5"),
+            ("HYDRA build details:", "mpich"),
+        ],
+    )
+    def test_by_what_it_says_of_itself(self, tmp_path: Path, version: str, kind: str) -> None:
+        (tmp_path / "real").mkdir()
+        self.launcher(tmp_path / "real", version)
+        (tmp_path / "link").symlink_to(tmp_path / "real")
+        assert mpirun.find(str(tmp_path / "link"), orders()) == Launcher(str(tmp_path / "real" / "mpirun"), kind)
+
+    @pytest.mark.parametrize(
+        ("companions", "kind"),
+        [
+            (["orted"], "open4"),
+            (["prted"], "open5"),
+            (["hydra_pmi_proxy"], "mpich"),
+            (["orted", "hydra_pmi_proxy"], "open5"),  # two of them are installed: the program knows
+            (["hydra_pmi_proxy", "hydra_bstrap_proxy"], "open5"),  # Intel's brings MPICH's daemon
+        ],
+    )
+    def test_by_its_companions(self, tmp_path: Path, companions: list[str], kind: str) -> None:
+        self.launcher(tmp_path, "mpirun (Open MPI) 5.0.11")
+        for name in companions:
+            (tmp_path / name).touch()
+        assert mpirun.find(str(tmp_path), orders()).kind == kind
+
+    def test_the_first_that_is_known(self, tmp_path: Path) -> None:
+        self.launcher(tmp_path, "somebody else's")
+        self.launcher(tmp_path, "HYDRA build details:", "mpiexec")
+        assert mpirun.find(str(tmp_path), orders()).program.endswith("mpiexec")
+
+    def test_none_is_an_error_that_says_what_to_install(self, tmp_path: Path) -> None:
+        with pytest.raises(Failed) as raised:
+            mpirun.find(str(tmp_path), orders())
+        assert "no mpirun" in raised.value.cause.message
+        assert "openmpi" in (raised.value.cause.hint or "")
+
+
+class TestTheShellOfARank:
+    def run(self, home: Path, program: str, rank: int = 3, **variables: str) -> NodeFolder:
+        folder = NodeFolder(str(home), "r_1", 1)
+        folder.make()
+        ours = {"PATH": os.environ["PATH"], "FOOTPLATE_EXITS": folder.exits, "QUOTED": 'it\'s $5 "now"\n', "a.b": "c"}
+        mpirun.lay_out(orders(node=1), folder, ["/bin/sh", "-c", program], ours)
+        foreign = {"OMPI_COMM_WORLD_RANK": str(rank), "FOOTPLATE_EXITS": "/nowhere", **variables}
+        subprocess.run(["/bin/sh", mpirun.rank_script(folder)], env=foreign, check=False)
+        return folder
+
+    def log(self, folder: NodeFolder, rank: int = 3) -> str:
+        return Path(folder.logs, f"user_logs/std_log_process_{rank:02d}.txt").read_text()
+
+    def test_has_the_environment_of_its_node_and_a_log_of_its_own(self, tmp_path: Path) -> None:
+        folder = self.run(tmp_path, 'pwd; echo "$FOOTPLATE_RANK $OMPI_COMM_WORLD_LOCAL_RANK $QUOTED"; echo err >&2')
+        assert self.log(folder) == f'{folder.wd}\n3 1 it\'s $5 "now"\n\nerr\n'
+
+    def test_what_is_for_daemons_alone_does_not_reach_it(self, tmp_path: Path) -> None:
+        folder = self.run(tmp_path, 'echo "${HWLOC_XMLFILE-none}"', HWLOC_XMLFILE="of the daemon")
+        assert self.log(folder) == "none\n"
+        mine = {"FOOTPLATE_EXITS": folder.exits, "HWLOC_XMLFILE": "mine"}
+        mpirun.lay_out(orders(node=1), folder, ["/bin/sh", "-c", 'echo "$HWLOC_XMLFILE"'], mine)
+        subprocess.run(["/bin/sh", mpirun.rank_script(folder)], env={"PMI_RANK": "2"}, check=True)
+        assert self.log(folder, 2) == "mine\n"
+
+    def test_what_is_no_text_stays_as_it_is(self, tmp_path: Path) -> None:
+        """Variables of a machine are bytes; Python shows those that are no UTF-8 as surrogates."""
+        folder = NodeFolder(str(tmp_path), "r_1", 1)
+        folder.make()
+        variables = {"FOOTPLATE_EXITS": folder.exits, "LATIN": os.fsdecode(b"caf\xe9")}
+        mpirun.lay_out(orders(node=1), folder, ["/bin/sh", "-c", 'echo "$LATIN"'], variables)
+        subprocess.run(["/bin/sh", mpirun.rank_script(folder)], env={"PMI_RANK": "2"}, check=True)
+        assert Path(folder.logs, "user_logs/std_log_process_02.txt").read_bytes() == b"caf\xe9\n"
+
+    def test_gives_the_names_of_open_mpi_also_under_mpich(self, tmp_path: Path) -> None:
+        names = "RANK SIZE LOCAL_RANK LOCAL_SIZE"
+        script = "; ".join(f'echo "$OMPI_COMM_WORLD_{name}"' for name in names.split())
+        folder = NodeFolder(str(tmp_path), "r_1", 1)
+        folder.make()
+        mpirun.lay_out(orders(node=1), folder, ["/bin/sh", "-c", script], {"FOOTPLATE_EXITS": folder.exits})
+        subprocess.run(["/bin/sh", mpirun.rank_script(folder)], env={"PMI_RANK": "2"}, check=True)
+        assert self.log(folder, 2).split() == ["2", "4", "0", "2"]
+
+    def test_has_what_is_its_own_alone(self, tmp_path: Path) -> None:
+        given = orders(node=1)
+        ranks = tuple(replace(r, variables={**r.variables, "CUDA_VISIBLE_DEVICES": str(r.rank)}) for r in given.ranks)
+        folder = NodeFolder(str(tmp_path), "r_1", 1)
+        folder.make()
+        node = {"FOOTPLATE_EXITS": folder.exits, "CUDA_VISIBLE_DEVICES": "2"}  # as its first rank has it
+        mpirun.lay_out(replace(given, ranks=ranks), folder, ["/bin/sh", "-c", 'echo "$CUDA_VISIBLE_DEVICES"'], node)
+        for rank in (2, 3):
+            variables = {"OMPI_COMM_WORLD_RANK": str(rank)}
+            subprocess.run(["/bin/sh", mpirun.rank_script(folder)], env=variables, check=True)
+            assert self.log(folder, rank) == f"{rank}\n"
+
+    @pytest.mark.parametrize(("program", "code"), [("exit 7", 7), ("true", 0), ("kill -9 $$", 137)])
+    def test_notes_how_it_ended(self, tmp_path: Path, program: str, code: int) -> None:
+        assert self.run(tmp_path, program).read_rank_end(3)[0] == code
+
+    def test_who_is_asked_to_end_answers_itself_and_leaves_no_note(self, tmp_path: Path) -> None:
+        folder = NodeFolder(str(tmp_path), "r_1", 1)
+        folder.make()
+        program = "trap 'echo saved; exit 3' TERM; echo up; while :; do sleep 0.02; done"
+        ours = {"PATH": os.environ["PATH"], "FOOTPLATE_EXITS": folder.exits}
+        mpirun.lay_out(orders(node=1), folder, ["/bin/sh", "-c", program], ours)
+        argv = ["/bin/sh", mpirun.rank_script(folder)]
+        with subprocess.Popen(argv, env={"PMI_RANK": "3"}, start_new_session=True) as shell:
+            while not os.path.exists(os.path.join(folder.logs, "user_logs/std_log_process_03.txt")) or not self.log(
+                folder
+            ):
+                time.sleep(0.01)
+            os.killpg(shell.pid, signal.SIGTERM)
+            assert shell.wait(20) == 3
+        assert self.log(folder).endswith("saved\n")
+        assert folder.read_rank_end(3)[0] is None
+
+    @pytest.mark.parametrize(
+        ("name", "rank"), [("OMPI_COMM_WORLD_RANK", True), ("PMI_RANK", True), ("FOOTPLATE_RANK", False)]
+    )
+    def test_is_told_from_the_processes_of_mpi_itself(self, name: str, rank: bool) -> None:
+        assert mpirun.is_rank([b"PATH=/bin", f"{name}=0".encode()]) == rank
+
+    def test_a_rank_on_the_wrong_node_is_refused(self, tmp_path: Path) -> None:
+        assert self.run(tmp_path, "true", rank=0).read_rank_end(0)[0] == 125
+
+    def test_its_secrets_are_for_its_owner(self, tmp_path: Path) -> None:
+        folder = self.run(tmp_path, "true")
+        assert os.stat(mpirun.rank_script(folder)).st_mode & 0o077 == 0
+
+
+class TestTheDoor:
+    """From `reach`, which mpirun runs, over the switchboard of its node to the door of another."""
+
+    @contextmanager
+    def door(self, start: Callable[[str], Callable[[], int]], folder: Path, secret: str = "s3cret") -> Iterator[int]:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        door = LauncherServer("127.0.0.1", port, "s3cret", start)
+        nowhere = NodePlace("127.0.0.1", (9,))
+        switchboard = LauncherClient(
+            str(folder / remote_shell.NAME), (nowhere, NodePlace("127.0.0.1", (port,))), secret
+        )
+        try:
+            yield port
+        finally:
+            switchboard.close()
+            door.close()
+
+    def reach(self, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-I", "-S", remote_shell.__file__, str(folder / remote_shell.NAME), *words]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+
+    def test_starts_what_it_is_asked_for_and_tells_how_it_ended(self, tmp_path: Path) -> None:
+        asked: list[str] = []
+
+        def start(command: str) -> Callable[[], int]:
+            asked.append(command)
+            return lambda: 7
+
+        with self.door(start, tmp_path):
+            done = self.reach(tmp_path, "-x", "node-1", "orted", '-mca ess "env"')
+        assert (done.returncode, done.stderr) == (7, "")
+        assert asked == ['orted -mca ess "env"']
+
+    def test_wherever_the_folder_lies(self, tmp_path: Path) -> None:
+        folder = tmp_path / ("long" * 30) / "grün"
+        folder.mkdir(parents=True)
+        with self.door(lambda command: lambda: len(command), folder):
+            assert self.reach(folder, "node-1", "x" * 200).returncode == 200
+            assert (folder / remote_shell.NAME).stat().st_mode & 0o077 == 0
+        assert not (folder / remote_shell.NAME).exists()
+
+    def test_who_does_not_know_the_secret_starts_nothing(self, tmp_path: Path) -> None:
+        asked: list[str] = []
+
+        def start(command: str) -> Callable[[], int]:
+            asked.append(command)
+            return lambda: 0
+
+        with self.door(start, tmp_path, secret="guessed"):
+            done = self.reach(tmp_path, "node-1", "rm")
+        assert (done.returncode, asked) == (1, [])
+        assert "does not know the secret" in done.stderr
+
+    def test_what_cannot_be_started_is_told(self, tmp_path: Path) -> None:
+        def start(_command: str) -> Callable[[], int]:
+            raise OSError("no more processes")
+
+        with self.door(start, tmp_path):
+            done = self.reach(tmp_path, "node-1", "orted")
+        assert done.returncode == 1
+        assert done.stderr == "node-1 could not be reached: its agent does not start orted: no more processes\n"
+
+    @pytest.mark.parametrize("host", ["node-7", "nonsense"])
+    def test_a_node_that_is_not_there(self, tmp_path: Path, host: str) -> None:
+        with self.door(lambda _: lambda: 0, tmp_path):
+            assert self.reach(tmp_path, host, "orted").returncode == 1
+
+    def test_nonsense_harms_nobody(self, tmp_path: Path) -> None:
+        with self.door(lambda _: lambda: 3, tmp_path) as port:
+            with socket.create_connection(("127.0.0.1", port)) as link:
+                link.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                link.recv(1000)
+            assert self.reach(tmp_path, "node-1", "orted").returncode == 3
+            assert self.reach(tmp_path, "node-1").returncode == 2
+
+    def test_without_an_agent_it_says_so(self, tmp_path: Path) -> None:
+        done = self.reach(tmp_path, "node-1", "orted")
+        assert done.returncode == 1
+        assert "the agent of this node does not answer" in done.stderr

@@ -1,0 +1,221 @@
+"""The shipper against a server that is a few dictionaries."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate.domain.launch import NodeOrders
+from footplate.domain.records import Lock
+from footplate.domain.specs import Program
+from footplate.errors import Conflict, InvalidInput, Unavailable
+from footplate.job.journal import Journal
+from footplate.node.node_directory import NodeFolder
+from footplate.node.shipping.shipper import PIECE, NodeShipper
+
+
+class Server:
+    """Takes what comes by offset, as the real one, and remembers the order."""
+
+    def __init__(self) -> None:
+        self.logs: dict[str, bytes] = {}
+        self.journals: dict[str, bytes] = {}
+        self.calls: list[str] = []
+        self.away = False
+        self.refuses: set[str] = set()
+
+    def append_log(self, path: str, offset: int, data: bytes, replace: bool) -> int:
+        if replace:
+            self.logs[path] = b""
+        return self._grow(self.logs, path, offset, data)
+
+    def append_journal(self, run: str, writer: str, part: str, offset: int, data: bytes, system: bool) -> int:
+        return self._grow(self.journals, f"{run}/{writer}.{part}", offset, data)
+
+    def _grow(self, table: dict[str, bytes], name: str, offset: int, data: bytes) -> int:
+        self.calls.append(name)
+        if self.away:
+            raise Unavailable("away")
+        if name in self.refuses:
+            raise InvalidInput(f"{name} is not wanted")
+        have = table.get(name, b"")
+        if offset > len(have):
+            raise Conflict("a gap", size=len(have))
+        assert len(data) <= PIECE
+        table[name] = have + data[len(have) - offset :]
+        return len(table[name])
+
+
+class World:
+    def __init__(self, home: Path) -> None:
+        self.folder = NodeFolder(str(home), "run_1", 0)
+        self.folder.make()
+        self.logs, self.watched = Path(self.folder.logs), Path(self.folder.wd, "logs")
+        self.watched.mkdir()
+        self.server = Server()
+        self.said: list[str] = []
+        self.now = 100.0
+
+    def shipper(self, **shipped: Any) -> NodeShipper:
+        orders = NodeOrders(
+            run="run_1", node=0, attempt=1, ready=True, stop=False, program=Program(), lock=Lock("", "", {}),
+            snapshot=None, variables={}, watch=("logs",), shipped=shipped,
+        )  # fmt: skip
+        link: Any = self.server
+        return NodeShipper(link, self.folder, orders, self.said.append, clock=lambda: self.now)
+
+    def ship_all(self, shipper: NodeShipper, dead: bool = False) -> None:
+        while shipper.ship(dead):
+            pass
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_it_ships_what_grew_and_then_is_quiet(world: World) -> None:
+    (world.logs / "user_logs").mkdir()
+    out = world.logs / "user_logs" / "std_log.txt"
+    out.write_bytes(b"one\n")
+    shipper = world.shipper()
+    assert shipper.ship() and not shipper.ship()
+    with open(out, "ab") as file:
+        file.write(b"two\n")
+    assert shipper.ship() and not shipper.ship()
+    assert world.server.logs == {"user_logs/std_log.txt": b"one\ntwo\n"}
+    assert len(world.server.calls) == 2
+
+
+def test_a_new_shipper_goes_on_where_the_last_one_stopped(world: World) -> None:
+    (world.logs / "a").write_bytes(b"0123456789")
+    world.server.logs["a"] = b"0123"
+    world.ship_all(world.shipper(logs={"a": 4}))
+    assert world.server.logs["a"] == b"0123456789"
+    assert world.server.calls == ["a"]
+
+
+def test_a_server_that_lost_its_tail_gets_it_again(world: World) -> None:
+    (world.logs / "a").write_bytes(b"0123456789")
+    world.server.logs["a"] = b"01"
+    world.ship_all(world.shipper(logs={"a": 4}))
+    assert world.server.logs["a"] == b"0123456789"
+
+
+def test_large_files_go_in_pieces_and_do_not_starve_small_ones(world: World) -> None:
+    (world.logs / "big").write_bytes(os.urandom(3 * PIECE + 5))
+    (world.logs / "small").write_bytes(b"s")
+    shipper = world.shipper()
+    shipper.ship()
+    assert sorted(world.server.logs) == ["big", "small"]
+    world.ship_all(shipper)
+    assert world.server.logs["big"] == (world.logs / "big").read_bytes()
+
+
+@pytest.mark.parametrize("how", ["rename", "truncate", "same length"])
+def test_a_replaced_file_is_replaced(world: World, how: str) -> None:
+    path = world.watched / "state"
+    path.write_bytes(b"before")
+    shipper = world.shipper()
+    world.ship_all(shipper)
+    if how == "rename":
+        (world.watched / "new").write_bytes(b"before and after")
+        os.replace(world.watched / "new", path)
+    elif how == "truncate":
+        path.write_bytes(b"x")
+    else:
+        path.write_bytes(b"AFTER!")
+        os.utime(path, ns=(1, 1))
+    world.ship_all(shipper)
+    assert world.server.logs["logs/state"] == path.read_bytes()
+
+
+def test_a_rotated_log_is_kept_under_both_names(world: World) -> None:
+    path = world.watched / "x.log"
+    path.write_bytes(b"old")
+    shipper = world.shipper()
+    world.ship_all(shipper)
+    path.rename(world.watched / "x.log.1")
+    path.write_bytes(b"new one")
+    world.ship_all(shipper)
+    assert world.server.logs == {"logs/x.log": b"new one", "logs/x.log.1": b"old"}
+
+
+def test_what_is_outside_is_not_shipped(world: World, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"secret")
+    (world.watched / "link").symlink_to(tmp_path / "secret")
+    world.ship_all(world.shipper())
+    assert world.server.logs == {}
+
+
+def test_text_goes_before_the_slots_that_point_to_it(world: World) -> None:
+    journal = Journal(os.path.join(world.folder.journals, "run_1"), "rank_0")
+    shipper = world.shipper()
+    for _ in range(3):
+        journal.log_list("values", [1, 2, 3])
+        world.ship_all(shipper)
+    parts = [call.rpartition(".")[2] for call in world.server.calls]
+    assert parts == ["text", "slots"] * 3
+    journal.close()
+    assert world.server.journals["run_1/rank_0.slots"] == Path(world.folder.journals, "run_1/rank_0.slots").read_bytes()
+
+
+def test_holes_are_shipped_only_when_the_writer_is_dead(world: World) -> None:
+    journal = Journal(os.path.join(world.folder.journals, "run_1"), "rank_0")
+    for value in range(4):
+        journal.log("x", float(value))
+    path = Path(world.folder.journals, "run_1", "rank_0.slots")
+    with open(path, "r+b") as file:  # a slot whose writer died half-way: its mark is missing
+        file.seek(2 * 32 + 30)
+        file.write(b"\0\0")
+    shipper = world.shipper()
+    world.ship_all(shipper)
+    assert len(world.server.journals["run_1/rank_0.slots"]) == 2 * 32
+    world.ship_all(shipper, dead=True)
+    assert len(world.server.journals["run_1/rank_0.slots"]) == 5 * 32
+    journal.close()
+
+
+def test_samples_of_the_machine_go_at_once_then_every_six_seconds_and_all_of_them_at_the_end(world: World) -> None:
+    journal = Journal(os.path.join(world.folder.journals, "run_1"), "node_0")
+    shipper, shipped = world.shipper(), list[int]()
+    for now, dead in ((100.0, False), (105.9, False), (106.0, False), (107.0, False), (107.0, True)):
+        world.now = now
+        journal.log("cpu", now)
+        world.ship_all(shipper, dead)
+        shipped.append(len(world.server.journals["run_1/node_0.slots"]) // 32 - 1)  # the first slot names the series
+    journal.close()
+    assert shipped == [1, 1, 3, 3, 5]
+
+
+def test_a_journal_longer_than_a_piece(world: World) -> None:
+    journal = Journal(os.path.join(world.folder.journals, "run_1"), "rank_0")
+    count = 2 * PIECE // 32 + 7
+    for value in range(count):
+        journal.log("x", float(value))
+    world.ship_all(world.shipper())
+    journal.close()
+    assert len(world.server.journals["run_1/rank_0.slots"]) == (count + 1) * 32
+
+
+def test_what_the_server_refuses_does_not_hold_up_the_rest(world: World) -> None:
+    for name in ("a", "b"):
+        (world.logs / name).write_bytes(b"x")
+    world.server.refuses = {"a"}
+    world.ship_all(world.shipper())
+    assert world.server.logs == {"b": b"x"}
+    assert len(world.said) == 1 and "a is not wanted" in world.said[0]
+
+
+def test_a_server_that_is_away_is_no_refusal(world: World) -> None:
+    (world.logs / "a").write_bytes(b"x")
+    world.server.away = True
+    shipper = world.shipper()
+    with pytest.raises(Unavailable):
+        shipper.ship()
+    world.server.away = False
+    world.ship_all(shipper)
+    assert world.server.logs == {"a": b"x"}

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import footplate
+from footplate.node.node_directory import PACKAGE, NodeFolder, regular_files, runtime_folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> NodeFolder:
+    made = NodeFolder(str(tmp_path), "run_1", 0)
+    made.make()
+    return made
+
+
+def test_one_lock_one_holder(folder: NodeFolder) -> None:
+    held = folder.take_lock()
+    assert held is not None
+    assert folder.take_lock() is None
+    folder.write_holder(held, 4711, "123@boot", 2)
+    folder.write_holder(held, 12, "9@b", 3)
+    assert folder.read_holder() == {"pid": 12, "identity": "9@b", "attempt": 3}
+    os.close(held)
+    again = folder.take_lock()
+    assert again is not None
+    os.close(again)
+
+
+def test_the_lock_goes_with_the_process_that_has_it(folder: NodeFolder) -> None:
+    held = folder.take_lock()
+    assert held is not None
+    with subprocess.Popen(["sleep", "600"], pass_fds=[held]) as heir:
+        os.close(held)
+        assert folder.take_lock() is None
+        heir.kill()
+    after = folder.take_lock()
+    assert after is not None
+    os.close(after)
+
+
+def test_small_files_are_whole_or_absent(folder: NodeFolder) -> None:
+    assert folder.read_exit() is None
+    assert folder.read_state() == {} and folder.read_rank_exit(0) == {} and folder.rank_exit_time(0) is None
+    folder.write_exit(3)
+    folder.write_state({"run": "r\udcff"})
+    Path(folder.exits, "rank_0.json").write_text('{"code": 1}')
+    assert (folder.read_exit(), folder.read_state()) == (3, {"run": "r\udcff"})
+    assert folder.read_rank_exit(0) == {"code": 1} and folder.rank_exit_time(0)
+    folder.forget_exit()
+    folder.forget_exit()
+    assert folder.read_exit() is None
+    Path(folder.exits, "rank_0.json").write_text("[cut")
+    assert folder.read_rank_exit(0) == {}
+
+
+def test_removing_takes_the_run_s_folder_with_the_last_node(tmp_path: Path, folder: NodeFolder) -> None:
+    other = NodeFolder(str(tmp_path), "run_1", 1)
+    other.make()
+    locked = Path(folder.wd, "locked")
+    locked.mkdir()
+    (locked / "file").touch()
+    locked.chmod(0o500)
+    folder.remove()
+    assert not folder.exists() and other.exists()
+    other.remove()
+    assert not (tmp_path / "work" / "run_1").exists()
+
+
+# ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def listed(root: Path, inside: Path) -> tuple[dict[str, str], dict[str, str]]:
+    refused: dict[str, str] = {}
+    found = dict(regular_files(str(root), str(inside), lambda path, why: refused.update({path: why})))
+    return found, refused
+
+
+def test_files_and_links_as_far_as_they_stay_inside(tmp_path: Path) -> None:
+    root = tmp_path / "wd" / "outputs"
+    (root / "b").mkdir(parents=True)
+    (tmp_path / "wd" / "data").mkdir()
+    (tmp_path / "wd-other").mkdir()
+    for path in (root / "b" / "x", root / "a", tmp_path / "wd" / "data" / "y", tmp_path / "wd-other" / "z"):
+        path.touch()
+    (root / "linked").symlink_to("../data")
+    (root / "file").symlink_to("b/x")
+    (root / "neighbour").symlink_to("../../wd-other")
+    (root / "b" / "up").symlink_to("..")
+    (root / "gone").symlink_to("nowhere")
+    os.mkfifo(root / "pipe")
+    found, refused = listed(root, tmp_path / "wd")
+    assert set(found) == {"a", "b/x", "file", "linked/y"}
+    assert found["file"] == str(root / "b" / "x")
+    assert refused == {
+        "neighbour": "is a link that leaves the working folder",
+        "b/up": "leads in a circle",
+        "gone": "cannot be read: No such file or directory",
+        "pipe": "is neither a file nor a folder",
+    }
+
+
+def test_a_home_that_is_itself_reached_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real" / "wd" / "outputs").mkdir(parents=True)
+    (tmp_path / "home").symlink_to("real")
+    outputs = tmp_path / "home" / "wd" / "outputs"
+    (outputs / "x").touch()
+    (outputs / "same").symlink_to("x")
+    (outputs / "round").symlink_to(".")
+    found, refused = listed(outputs, tmp_path / "home" / "wd")
+    assert set(found) == {"x", "same"} and set(refused) == {"round"}
+
+
+def test_no_folder_no_files(tmp_path: Path) -> None:
+    assert listed(tmp_path / "none", tmp_path) == ({}, {})
+
+
+# ── What jobs import from ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_job_finds_footplate_there_and_nothing_else_of_ours(tmp_path: Path) -> None:
+    folder = runtime_folder(str(tmp_path), "1.2.3")
+    assert folder == str(tmp_path / "runtime" / "1.2.3")
+    assert set(os.listdir(folder)) <= {"footplate", "azureml"}
+    text = "import footplate.errors, sys; print(footplate.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", text], env={"PYTHONPATH": folder}, capture_output=True, text=True, check=True
+    )
+    assert os.path.samefile(done.stdout.strip(), footplate.__file__)
+
+
+def test_many_make_it_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: runtime_folder(str(tmp_path), "1"), range(32)))
+    assert set(made) == {str(tmp_path / "runtime" / "1")}
+    assert set(os.listdir(made[0])) <= {"footplate", "azureml"}
+
+
+def test_a_link_to_where_footplate_was_once_is_put_right(tmp_path: Path) -> None:
+    folder = Path(runtime_folder(str(tmp_path), "1"))
+    (folder / "footplate").unlink()
+    (folder / "footplate").symlink_to("/old/place/footplate")
+    runtime_folder(str(tmp_path), "1")
+    assert os.readlink(folder / "footplate") == PACKAGE

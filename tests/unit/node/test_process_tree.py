@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from footplate.node import process_tree
+
+Start = Callable[..., subprocess.Popen[str]]
+
+# Says the pid of a grandchild that left its session and lost its parent, then waits.
+DAEMON_MAKER = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+os.wait()
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def run() -> str:
+    return uuid.uuid4().hex
+
+
+@pytest.fixture
+def start(run: str) -> Iterator[Start]:
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(text: str, **variables: str) -> subprocess.Popen[str]:
+        env = {**os.environ, **variables}
+        process = subprocess.Popen([sys.executable, "-S", "-c", text], env=env, stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        return process
+
+    yield begin
+    process_tree.send(process_tree.members(marked(run)), signal.SIGKILL)
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def marked(run: str, node: int = 0, home: str = "/home") -> dict[str, str]:
+    return process_tree.marker(run, node, f"{home}/exits")
+
+
+def test_a_process_is_known_by_more_than_its_pid(start: Start) -> None:
+    process = start("import time; time.sleep(600)")
+    known = process_tree.identity(process.pid)
+    assert known is not None and process_tree.alive(process.pid, known)
+    assert not process_tree.alive(os.getpid(), known)
+    process.kill()
+    while process_tree.look(process.pid) and not process_tree.look(process.pid).zombie:  # type: ignore[union-attr]
+        time.sleep(0.001)
+    assert process_tree.identity(process.pid) is None, "a zombie is not alive"
+    process.wait()
+    assert process_tree.look(process.pid) is None
+
+
+def test_names_with_brackets_and_spaces_do_not_confuse(tmp_path: Any) -> None:
+    odd = tmp_path / "a ) R 1 ("
+    odd.symlink_to("/bin/sleep")
+    process = subprocess.Popen([str(odd), "600"])
+    try:
+        found = process_tree.look(process.pid)
+        assert found is not None and found.parent == os.getpid()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_psutil_tells_the_same_where_there_is_no_proc() -> None:
+    ours, theirs = process_tree.look(os.getpid()), process_tree._look_with_psutil(os.getpid())
+    assert ours is not None and theirs is not None
+    assert (ours.pid, ours.parent, ours.zombie) == (theirs.pid, theirs.parent, theirs.zombie)
+    assert process_tree._look_with_psutil(2**22 + 1) is None
+
+
+def test_daemons_are_found_by_their_marker(start: Start, run: str) -> None:
+    maker = start(DAEMON_MAKER, **marked(run))
+    assert maker.stdout is not None
+    daemon = int(maker.stdout.readline())
+    assert {maker.pid, daemon} <= set(process_tree.members(marked(run)))
+    assert process_tree.members(marked(run, node=1)) == []
+    assert process_tree.members(marked(run, home="/other")) == []
+
+
+def test_descendants_are_found_without_a_marker(start: Start) -> None:
+    parent = start("import subprocess; p = subprocess.Popen(['sleep', '600']); print(p.pid, flush=True); p.wait()")
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    try:
+        assert process_tree.members({"NO_SUCH": "x"}, root=parent.pid) == [child]
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_machinery_and_what_it_started_are_left_alone(start: Start, run: str) -> None:
+    parent = start(
+        "import os, subprocess\n"
+        f"agent = dict(os.environ, {process_tree.MACHINERY}='other/0'); agent.pop('FOOTPLATE_RUN_ID')\n"
+        "a = subprocess.Popen(['sh', '-c', 'sleep 600 & echo $!; wait'], env=agent, stdout=-1, text=True)\n"
+        "print(a.pid, a.stdout.readline(), flush=True); a.wait()\n",
+        **marked(run),
+    )
+    assert parent.stdout is not None
+    agent, below = (int(word) for word in parent.stdout.readline().split())
+    try:
+        assert process_tree.members(marked(run)) == [parent.pid]
+        assert agent not in process_tree.members(marked(run), root=parent.pid)
+    finally:
+        process_tree.send([below, agent], signal.SIGKILL)
+
+
+def test_nothing_below_a_spared_process_is_touched(start: Start, run: str) -> None:
+    parent = start(
+        "import subprocess; p = subprocess.Popen(['sleep', '600']); print(p.pid, flush=True); p.wait()", **marked(run)
+    )
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    assert set(process_tree.members(marked(run))) == {parent.pid, child}
+    assert process_tree.members(marked(run), spared=[parent.pid]) == []
+
+
+def test_end_asks_first_and_says_who_had_to_be_killed(start: Start, run: str) -> None:
+    polite = start("print('up', flush=True); import time; time.sleep(600)", **marked(run))
+    deaf = start(
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)",
+        **marked(run),
+    )
+    for process in (polite, deaf):
+        assert process.stdout is not None and process.stdout.readline()
+    killed = process_tree.end(lambda: process_tree.members(marked(run)), 0.3)
+    assert killed == [deaf.pid]
+    assert (polite.wait(), deaf.wait()) == (-signal.SIGTERM, -signal.SIGKILL)
+
+
+def test_end_reaches_what_is_stopped_and_what_forks_while_it_dies(start: Start, run: str) -> None:
+    stopped = start("print('up', flush=True); import time; time.sleep(600)", **marked(run))
+    forks = start(
+        "import os, signal, sys, time\n"
+        "def again(*_):\n"
+        "    if os.fork() == 0: os.setsid()\n"
+        "    time.sleep(600)\n"
+        "signal.signal(signal.SIGTERM, again); print('up', flush=True); time.sleep(600)",
+        **marked(run),
+    )
+    for process in (stopped, forks):
+        assert process.stdout is not None and process.stdout.readline()
+    os.kill(stopped.pid, signal.SIGSTOP)
+    process_tree.end(lambda: process_tree.members(marked(run)), 0.2)
+    assert process_tree.members(marked(run)) == []
+    assert stopped.wait() == -signal.SIGTERM
+
+
+def test_orphans_come_to_a_subreaper_and_are_buried() -> None:
+    text = (
+        "import os, subprocess, sys, time\n"
+        "from footplate.node import process_tree as tree\n"
+        "assert tree.become_subreaper()\n"
+        "rank = subprocess.Popen(['sh', '-c', 'sleep 0.05 & exit 7'])\n"
+        "time.sleep(0.3)\n"
+        "zombies = [p for p in tree.everyone().values() if p.parent == os.getpid()]\n"
+        "assert len(zombies) == 2 and all(p.zombie for p in zombies), zombies\n"
+        "tree.reap_strays([rank.pid]); tree.reap_strays([])\n"
+        "assert [p for p in tree.everyone().values() if p.parent == os.getpid()] == []\n"
+    )
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=30)

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from footplate.domain.launch import NodeOrders, RankPlan
+from footplate.domain.records import Lock
+from footplate.domain.specs import Program
+from footplate.environments.base import Interpreter
+from footplate.node.rank_environment import RankEnvironment, rank_argv, rank_variables
+
+PLAN = RankPlan(3, 1, 0, "user_logs/std_log_process_03.txt", {"RANK": "3", "CLASH": "rank"})
+
+
+def orders(program: Program, **variables: str) -> NodeOrders:
+    lock = Lock("", "existing", {})
+    return NodeOrders("run_1", 0, 1, True, False, program, lock, None, variables, (PLAN,))
+
+
+def setting(**inherited: str) -> RankEnvironment:
+    interpreter = Interpreter(("/env/bin/python",), {"VIRTUAL_ENV": "/env", "CLASH": "environment"})
+    ours = {"FOOTPLATE_ENDPOINT": "unix:///s", "CLASH": "us"}
+    return RankEnvironment(interpreter, "/runtime", "/env/bin", inherited, ours, {"FOOTPLATE_RUN_ID": "run_1"})
+
+
+def test_a_script_runs_through_the_bootstrap_with_its_arguments_untouched() -> None:
+    argv = rank_argv(Program("train.py", ("--x", "$HOME", "a b")), setting())
+    assert argv == ["/env/bin/python", "/runtime/footplate/job/bootstrap.py", "train.py", "--x", "$HOME", "a b"]
+
+
+def test_a_command_runs_through_the_shell() -> None:
+    shell, flag, text = rank_argv(Program(command="a && b"), setting())
+    assert (shell, flag) == ("/bin/sh", "-c") and text.endswith("EXIT\na && b")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [("true", 0), ("exit 7", 7), ("false", 1), ("no-such-program-at-all", 127)]
+)
+def test_a_command_leaves_word_of_its_end_and_keeps_its_code(tmp_path: Path, command: str, code: int) -> None:
+    argv = rank_argv(Program(command=command), setting())
+    variables = {**os.environ, "FOOTPLATE_EXITS": str(tmp_path), "FOOTPLATE_RANK": "0"}
+    assert subprocess.run(argv, env=variables, capture_output=True).returncode == code
+    assert json.loads((tmp_path / "rank_0.json").read_text()) == {"code": code}
+
+
+def test_who_has_the_last_word_in_the_environment() -> None:
+    inherited = {"PATH": "/bin", "PYTHONPATH": "/machine", "FOOTPLATE_AGENT": "x", "AZUREML_OLD": "x", "KEPT": "1"}
+    seen = rank_variables(orders(Program("t.py"), USER="me", CLASH="user"), PLAN, setting(**inherited))
+    assert seen == {
+        "PATH": "/env/bin:/bin",
+        "PYTHONPATH": "/runtime:/machine",
+        "KEPT": "1",
+        "USER": "me",
+        "CLASH": "rank",
+        "RANK": "3",
+        "VIRTUAL_ENV": "/env",
+        "PYTHONUNBUFFERED": "1",
+        "FOOTPLATE_ENDPOINT": "unix:///s",
+        "FOOTPLATE_RUN_ID": "run_1",
+        "FOOTPLATE_RANK": "3",
+    }
+
+
+def test_a_proxy_is_not_asked_for_the_other_nodes() -> None:
+    together = replace(orders(Program("t.py")), peers=("127.0.0.2", "127.0.0.3", "127.0.0.2"))
+    seen = rank_variables(together, PLAN, setting(HTTPS_PROXY="http://proxy:3128", NO_PROXY="localhost, 127.0.0.3"))
+    assert seen["no_proxy"] == seen["NO_PROXY"] == "localhost,127.0.0.3,127.0.0.2"
+    own = replace(together, variables={"http_proxy": "http://mine", "no_proxy": ""})
+    assert rank_variables(own, PLAN, setting())["no_proxy"] == "127.0.0.2,127.0.0.3"
+    assert "no_proxy" not in rank_variables(together, PLAN, setting())
+    alone = replace(together, peers=())
+    assert "no_proxy" not in rank_variables(alone, PLAN, setting(http_proxy="http://proxy"))
+
+
+def test_what_the_user_sets_goes_before_what_the_machine_has() -> None:
+    own = orders(Program("t.py"), PYTHONPATH="/mine", PATH="/my/bin", PYTHONUNBUFFERED="")
+    seen = rank_variables(own, PLAN, setting(PYTHONPATH="/machine", PATH="/bin"))
+    assert (seen["PYTHONPATH"], seen["PATH"], seen["PYTHONUNBUFFERED"]) == ("/runtime:/mine", "/env/bin:/my/bin", "")

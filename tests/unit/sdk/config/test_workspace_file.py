@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from footplate.sdk.config import workspace_file
+from footplate.sdk.config.workspace_file import WorkspaceConfig
+from footplate.sdk.exceptions import UserErrorException
+
+KEYS = {"subscription_id": "s", "resource_group": "g", "workspace_name": "w"}
+
+
+def put(path: Path, content: object = KEYS) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_a_file_is_taken_as_it_is(tmp_path: Path):
+    file = put(tmp_path / "any-name.json")
+    assert workspace_file.find(str(file)) == str(file)
+
+
+@pytest.mark.parametrize(
+    "better, worse",
+    [
+        (".azureml/config.json", ".azureml/project.json"),
+        (".azureml/project.json", "aml_config/config.json"),
+        ("aml_config/config.json", "aml_config/project.json"),
+        ("aml_config/project.json", "config.json"),
+        ("config.json", "project.json"),
+    ],
+)
+def test_each_kind_of_location_is_looked_for_up_to_the_root_first(tmp_path: Path, better: str, worse: str):
+    here = tmp_path / "a" / "b"
+    grandparent = put(tmp_path / better)
+    put(here / worse)
+    assert workspace_file.find(str(here)) == str(grandparent)
+
+
+def test_a_file_name_replaces_both_names(tmp_path: Path):
+    put(tmp_path / ".azureml" / "config.json")
+    other = put(tmp_path / "aml_config" / "other.json")
+    assert workspace_file.find(str(tmp_path), "other.json") == str(other)
+
+
+def test_no_file_says_how_to_make_one(tmp_path: Path):
+    with pytest.raises(UserErrorException, match="footplate init") as caught:
+        workspace_file.find(str(tmp_path), "no-such-name-anywhere.json")
+    assert str(tmp_path) in caught.value.message
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path: Path):
+    with pytest.raises(UserErrorException, match="nowhere"):
+        workspace_file.find(str(tmp_path / "nowhere"))
+
+
+def test_both_forms_are_read(tmp_path: Path):
+    wanted = WorkspaceConfig("s", "g", "w")
+    assert workspace_file.read(str(put(tmp_path / "a.json"))) == wanted
+    assert (
+        workspace_file.read(str(put(tmp_path / "b.json", {"Id": None, "Scope": workspace_file.scope(wanted)})))
+        == wanted
+    )
+    with_server = {**KEYS, "server": "https://team.example"}
+    assert workspace_file.read(str(put(tmp_path / "c.json", with_server))).server == "https://team.example"
+
+
+@pytest.mark.parametrize(
+    "content, named",
+    [
+        ({"subscription_id": "s"}, "resource_group, workspace_name"),
+        ({"Scope": "/subscriptions/x"}, "Scope"),
+        ([1], "list"),
+        ({**KEYS, "server": 5}, "server"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, content: object, named: str):
+    file = put(tmp_path / "config.json", content)
+    with pytest.raises(UserErrorException, match=named) as caught:
+        workspace_file.read(str(file))
+    assert str(file) in caught.value.message
+
+
+def test_a_file_that_is_not_json_is_named(tmp_path: Path):
+    file = tmp_path / "config.json"
+    file.write_text("{")
+    with pytest.raises(UserErrorException, match=r"config\.json"):
+        workspace_file.read(str(file))
+
+
+def test_what_is_written_is_found_and_read_again(tmp_path: Path):
+    wanted = WorkspaceConfig("s", "g", "w", "https://team.example")
+    written = workspace_file.write(str(tmp_path), None, wanted)
+    assert written == str(tmp_path / ".azureml" / "config.json")
+    assert workspace_file.find(str(tmp_path)) == written
+    assert workspace_file.read(written) == wanted
+    assert json.loads(Path(written).read_text())["Id"] is None
+
+
+def test_where_a_config_is_written(tmp_path: Path):
+    wanted = WorkspaceConfig("s", "g", "w")
+    inside = workspace_file.write(str(tmp_path / ".azureml"), "ws.json", wanted)
+    assert inside == str(tmp_path / ".azureml" / "ws.json")
+    (tmp_path / "old" / "aml_config").mkdir(parents=True)
+    assert workspace_file.write(str(tmp_path / "old"), None, wanted) == str(
+        tmp_path / "old" / "aml_config" / "config.json"
+    )
+    assert [p.name for p in (tmp_path / "old" / "aml_config").iterdir()] == ["config.json"]

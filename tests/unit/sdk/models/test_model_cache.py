@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from footplate.sdk.models.model_cache import cached, keep
+
+
+def test_what_is_not_there(tmp_path: Path):
+    assert cached(str(tmp_path / "m"), None) is None
+    (tmp_path / "m" / ".3.half").mkdir(parents=True)
+    assert cached(str(tmp_path / "m"), None) is None, "half a download is none"
+
+
+def test_the_highest_version_or_the_wanted_one(tmp_path: Path):
+    for version in (2, 10):
+        (tmp_path / str(version)).mkdir()
+        (tmp_path / str(version) / "model.pkl").write_text(str(version))
+    (tmp_path / "10" / "second").write_text("")
+    assert cached(str(tmp_path), None) == str(tmp_path / "10")
+    assert cached(str(tmp_path), 2) == str(tmp_path / "2" / "model.pkl")
+    assert cached(str(tmp_path), 3) is None
+
+
+def test_ranks_that_download_at_once_get_the_whole_model(tmp_path: Path):
+    folder, start, found = str(tmp_path / "m"), threading.Barrier(4), list[str]()
+
+    def download(target: str) -> None:
+        start.wait(10)
+        (Path(target) / "model").mkdir(parents=True)
+        for name in ("a", "b"):
+            (Path(target) / "model" / name).write_text(name)
+
+    ranks = [threading.Thread(target=lambda: found.append(keep(folder, 1, download))) for _ in range(4)]
+    for rank in ranks:
+        rank.start()
+    for rank in ranks:
+        rank.join(10)
+    assert found == [str(tmp_path / "m" / "1" / "model")] * 4
+    assert sorted(p.name for p in (tmp_path / "m").rglob("*")) == ["1", "a", "b", "model"]
+
+
+def test_a_download_that_breaks_off_leaves_nothing(tmp_path: Path):
+    def download(target: str) -> None:
+        Path(target).mkdir(parents=True)
+        (Path(target) / "half").write_text("")
+        raise ConnectionError("gone")
+
+    with pytest.raises(ConnectionError):
+        keep(str(tmp_path), 1, download)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from footplate.job.journal_format import Decoder, everything, read_text, writers
+from footplate.job.offline import OfflineRun
+from footplate.sdk.exceptions import RunEnvironmentException, UserErrorException
+from footplate.sdk.runs import context
+from footplate.sdk.runs.run import Run
+
+
+@pytest.fixture
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The environment of a rank, whose server nobody answers for."""
+    for name in context.NEEDED:
+        monkeypatch.setenv(name, "x")
+    run_id = f"run_{tmp_path.name}"
+    monkeypatch.setenv("AZUREML_RUN_ID", run_id)
+    monkeypatch.setenv("FOOTPLATE_JOURNALS", str(tmp_path))
+    monkeypatch.setenv("FOOTPLATE_ENDPOINT", f"unix://{tmp_path}/no.sock")
+    return run_id
+
+
+def logged(folder: Path) -> list[tuple[object, ...]]:
+    found: list[tuple[object, ...]] = []
+    for writer in writers(str(folder)):
+        text = str(folder / f"{writer}.text")
+        decoder = Decoder(lambda at, size, text=text: read_text(text, at, size))
+        found += [(p.name, p.value, p.step) for p in decoder.feed(everything(str(folder / f"{writer}.slots"), 0))]
+    return found
+
+
+def test_outside_a_run_there_is_an_offline_one():
+    run = Run.get_context()
+    assert type(run) is OfflineRun
+    with pytest.raises(RunEnvironmentException, match="AZUREML_RUN_ID, AZUREML_ARM_SUBSCRIPTION"):
+        Run.get_context(allow_offline=False)
+
+
+@pytest.mark.parametrize("missing", context.NEEDED)
+def test_every_variable_is_needed(inside: str, missing: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv(missing)
+    with pytest.raises(RunEnvironmentException, match=missing):
+        Run.get_submitted_run()
+
+
+def test_inside_there_is_one_object_and_it_logs_without_a_server(inside: str, tmp_path: Path):
+    run = Run.get_context()
+    assert isinstance(run, context._SubmittedRun) and run.id == inside
+    assert run is Run.get_context(allow_offline=False)
+    run.log("m", 0.5)
+    run.log("m", 1.5, "words", 3)
+    run.log("m", value=2.5, step=4)
+    run.log("n", 3)
+    run.log("n", np.int64(4))
+    run.log("s", "text")
+    run.log_list("l", range(2))
+    run.log_row("r", "a description", x=1)
+    with pytest.raises(UserErrorException, match="log_list"):
+        run.log("bad", [1])
+    with run:
+        run.cancel()
+    assert logged(tmp_path / inside) == [
+        ("m", 0.5, None), ("m", 1.5, 3.0), ("m", 2.5, 4.0), ("n", 3, None), ("n", 4, None), ("s", "text", None),
+        ("l", [0, 1], None), ("r", {"x": 1}, None),
+    ]  # fmt: skip
+
+
+def test_a_script_that_only_logs_loads_neither_sockets_nor_dataclasses(inside: str, tmp_path: Path):
+    code = (
+        "import sys; from azureml.core import Run; Run.get_context().log('m', 1.0); "
+        "print({'socket', 'dataclasses', 'subprocess', 'tempfile', 'zipfile', 'urllib.parse'} & set(sys.modules))"
+    )
+    source = Path(context.__file__).parents[3]
+    path = f"{source}:{source.parent / 'packages' / 'azureml' / 'src'}"
+    done = subprocess.run([sys.executable, "-S", "-c", code], env={**os.environ, "PYTHONPATH": path},
+                          capture_output=True, text=True)  # fmt: skip
+    assert (done.stdout.strip(), done.stderr) == ("set()", "")
+    assert logged(tmp_path / inside) == [("m", 1.0, None)]

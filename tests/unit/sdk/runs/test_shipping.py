@@ -1,0 +1,180 @@
+"""Journals and logs on their way to a server, which here is a dictionary that keeps the rule of offsets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate.errors import Conflict, Unavailable
+from footplate.job.journal import Journal
+from footplate.job.journal_format import Decoder
+from footplate.sdk.exceptions import ServiceException, translate
+from footplate.sdk.runs import shipping
+from footplate.sdk.runs.shipping import Shipper, Spool, Watch, recover
+
+
+class Server:
+    endpoint = "unix:///the/server.sock"
+
+    def __init__(self) -> None:
+        self.streams: dict[str, bytes] = {}
+        self.requests = 0
+        self.away = False
+
+    def send(self, path: str, content: bytes, query: dict[str, Any]) -> dict[str, int]:
+        self.requests += 1
+        if self.away:
+            raise translate(Unavailable("away"))
+        have, offset = self.streams.get(path, b""), query["offset"]
+        if query.get("replace"):
+            have = have[:offset]
+        if offset > len(have):
+            raise translate(Conflict("a gap", size=len(have)))
+        self.streams[path] = have + content[len(have) - offset :] if offset + len(content) > len(have) else have
+        return {"size": len(self.streams[path])}
+
+    def values(self, run: str) -> list[Any]:
+        found: list[Any] = []
+        for path, data in self.streams.items():
+            if path.startswith(f"/runs/{run}/journals/") and path.endswith("/slots"):
+                text = self.streams.get(path[: -len("slots")] + "text", b"")
+                decoder = Decoder(lambda at, size, text=text: text[at : at + size])
+                found += [point.value for point in decoder.feed(data)]
+                assert decoder.damaged == 0
+        return found
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+    monkeypatch.setenv("FOOTPLATE_HOME", str(tmp_path / "home"))
+    return Server()
+
+
+def test_what_grows_is_sent_once(server: Any, tmp_path: Path):
+    journal, shipper = Journal(str(tmp_path / "j")), Shipper(server, "r", str(tmp_path / "j"))
+    shipper.ship()
+    assert server.requests == 0, "nothing was written, nothing is asked"
+    for value in range(3):
+        journal.log("m", float(value))
+        journal.log("word", str(value))
+        shipper.ship()
+    assert server.values("r") == [0.0, "0", 1.0, "1", 2.0, "2"]
+    before = server.requests
+    shipper.ship()
+    assert server.requests == before
+    journal.close()
+
+
+def test_who_made_the_folder_sends_what_is_there_and_asks_nothing(server: Any):
+    spool = Spool(server, "r")
+    with Journal(spool.folder) as journal:
+        for value in range(3):
+            journal.log("m", float(value))
+    spool.close()
+    assert server.values("r") == [0.0, 1.0, 2.0]
+    assert server.requests == 2, "the name of the series, and the values"
+    assert not os.path.exists(spool.folder)
+
+
+def test_another_shipper_goes_on_where_the_server_is(server: Any, tmp_path: Path):
+    journal = Journal(str(tmp_path / "j"))
+    journal.log("m", 1.0)
+    Shipper(server, "r", str(tmp_path / "j")).ship()
+    journal.log("m", 2.0)
+    Shipper(server, "r", str(tmp_path / "j")).ship(finished=True)
+    assert server.values("r") == [1.0, 2.0]
+
+
+def test_a_server_that_lost_its_last_writes_gets_them_again(server: Any, tmp_path: Path):
+    journal, shipper = Journal(str(tmp_path / "j")), Shipper(server, "r", str(tmp_path / "j"))
+    journal.log("m", 1.0)
+    journal.log("m", 2.0)
+    shipper.ship()
+    path = next(p for p in server.streams if p.endswith("/slots"))
+    server.streams[path] = server.streams[path][:32]
+    journal.log("m", 3.0)
+    shipper.ship()
+    assert server.values("r") == [1.0, 2.0, 3.0]
+
+
+def test_only_the_writers_that_are_ours(server: Any, tmp_path: Path):
+    Journal(str(tmp_path / "j"), "sampler").log("cpu", 1.0)
+    Journal(str(tmp_path / "j")).log("m", 2.0)
+    Shipper(server, "r", str(tmp_path / "j"), "rank_").ship()
+    assert server.values("r") == [2.0]
+
+
+def test_logs_grow_shrink_and_vanish(server: Any, tmp_path: Path):
+    folder = tmp_path / "logs"
+    (folder / "deep").mkdir(parents=True)
+    watch = Watch(server, "r", str(folder), "logs")
+    (folder / "deep" / "a.txt").write_text("one\n")
+    watch.ship()
+    (folder / "deep" / "a.txt").write_text("one\ntwo\n")
+    watch.ship()
+    assert server.streams == {"/runs/r/logs/logs/deep/a.txt": b"one\ntwo\n"}
+    (folder / "deep" / "a.txt").write_text("new\n")
+    watch.ship()
+    assert server.streams["/runs/r/logs/logs/deep/a.txt"] == b"new\n"
+    (folder / "deep" / "a.txt").unlink()
+    watch.ship()
+
+
+def test_a_spool_is_gone_when_it_is_closed(server: Any, tmp_path: Path):
+    spool = Spool(server, "r")
+    journal = Journal(spool.folder)
+    journal.log("m", 1.0)
+    journal.close()
+    spool.close()
+    assert server.values("r") == [1.0] and os.listdir(tmp_path / "home" / "spool") == []
+
+
+def test_what_a_dead_owner_left_is_recovered_and_what_a_living_one_has_is_not(server: Any, tmp_path: Path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.txt").write_text("said")
+    alive, dead = Spool(server, "alive"), Spool(server, "dead")
+    for spool in (alive, dead):
+        Journal(spool.folder).log("m", 1.0)
+    dead.watch(str(tmp_path / "logs"), "logs")
+    os.close(dead._lock)  # what the kernel does when a process dies
+    recover(server)
+    assert server.values("dead") == [1.0] and server.values("alive") == []
+    assert server.streams["/runs/dead/logs/logs/a.txt"] == b"said"
+    assert os.listdir(tmp_path / "home" / "spool") == ["alive"]
+    alive.close()
+
+
+def test_a_spool_for_another_server_is_left_alone(server: Any, tmp_path: Path):
+    spool = Spool(server, "r")
+    Journal(spool.folder).log("m", 1.0)
+    os.close(spool._lock)
+    other = Server()
+    other.endpoint = "http://elsewhere"
+    recover(other)  # type: ignore[arg-type]
+    assert other.requests == 0 and os.path.isdir(spool.folder)
+    recover(server)
+    assert server.values("r") == [1.0]
+
+
+def test_a_server_that_is_away_loses_nothing(server: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    spool = Spool(server, "r")
+    Journal(spool.folder).log("m", 1.0)
+    server.away = True
+    with pytest.raises(ServiceException, match="away"):
+        spool.ship()
+    os.close(spool._lock)
+    recover(server)
+    assert "could not be shipped" in caplog.text and os.path.isdir(spool.folder)
+    server.away = False
+    recover(server)
+    assert server.values("r") == [1.0]
+
+
+def test_sizes_that_make_no_sense_are_errors(server: Any):
+    with pytest.raises(ServiceException):
+        server.streams["/p"] = b"abc"
+        server.send = lambda *_: (_ for _ in ()).throw(translate(Conflict("odd", size=9)))
+        shipping.put_by_offset(server, "/p", b"x", 3)
