@@ -682,7 +682,7 @@ def test_who_is_told_to_stop_before_it_can_listen_hears_it_when_it_does(tmp_path
     code = (
         "import os, signal, sys\n"
         "from footplate.node import agent\n"
-        "from footplate.node.options import Options\n"
+        "from footplate.node.options import AgentOptions\n"
         "from footplate.node.node_directory import NodeFolder\n"
         "signal.pthread_sigmask(signal.SIG_BLOCK, agent.SIGNALS)\n"
         "os.kill(os.getpid(), signal.SIGTERM)\n"
