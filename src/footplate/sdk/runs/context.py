@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 else:
     # A training script that only logs needs none of these, and should not wait for them.
     azure_variables, offline = Deferred("footplate.domain.azure_variables"), Deferred("footplate.job.offline")
-    dataset, details, experiments, files, session, shipping, workspaces = (
-        Deferred(f"footplate.sdk.{name}")
-        for name in ["dataset", "details", "experiment", "files", "session", "shipping", "workspace"]
+    details, experiments, files, shipping = (
+        Deferred(f"footplate.sdk.runs.{name}") for name in ("details", "experiment", "files", "shipping")
+    )
+    dataset, session, workspaces = (
+        Deferred(f"footplate.sdk.{name}") for name in ("data.dataset", "session", "workspace")
     )
 
 NEEDED = (

@@ -37,14 +37,15 @@ else:
     # A training script that only logs needs none of these, and should not wait for them.
     uuid = Deferred("uuid")
     codec, records, specs = (Deferred(f"footplate.domain.{name}") for name in ("codec", "records", "specs"))
-    children, details, environment, files, streaming, output_capture = (
-        Deferred(f"footplate.sdk.{name}")
-        for name in ("children", "details", "environment", "files", "follow", "interactive")
-    )
-    model, recorder, session, shipping, snapshots, stacks = (
-        Deferred(f"footplate.sdk.{name}")
-        for name in ("model", "recorder", "session", "shipping", "snapshots", "stacks")
-    )
+    children, details, files, streaming, output_capture, recorder, shipping, snapshots, stacks = (
+        Deferred(f"footplate.sdk.runs.{name}")
+        for name in (
+            "children", "details", "files", "streaming", "output_capture", "recorder", "shipping", "snapshots",
+            "stacks",
+        )
+    )  # fmt: skip
+    environment, model = Deferred("footplate.sdk.environments.environment"), Deferred("footplate.sdk.models.model")
+    session = Deferred("footplate.sdk.session")
 
 TYPES: Dict[str, Type[Run]] = {}
 """The class for each type of run; what is not named here is a plain Run."""
