@@ -38,6 +38,11 @@ class Session:
         return self._transport.token
 
     @property
+    def transport(self) -> Transport:
+        """The transport itself, for packages below the SDK, which handle FootplateError themselves."""
+        return self._transport
+
+    @property
     def is_local(self) -> bool:
         return self._transport.is_local
 

@@ -98,9 +98,9 @@ class Link:
 
     # ── What grows ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def append_log(self, path: str, offset: int, data: bytes, replace: bool) -> int:
+    def append_log(self, run: str, path: str, offset: int, data: bytes, replace: bool) -> int:
         query = {"offset": offset, "replace": replace or None}
-        return int(self._transport.put(f"{self._run}/logs/{path}", query=query, body=data)["size"])
+        return int(self._transport.put(f"/runs/{run}/logs/{path}", query=query, body=data)["size"])
 
     def append_journal(self, run: str, writer: str, part: str, offset: int, data: bytes, system: bool) -> int:
         query = {"offset": offset, "system": system or None}

@@ -1,8 +1,8 @@
-"""Bringing journals and growing logs of this process's own runs to the server, by offset.
+"""Ship the journals and logs of interactive runs from this process.
 
 Inside a job the node agent does that. An interactive run has no agent: its journals lie in `spool/<run>/<owner>/` of
-the home folder, a daemon thread ships them, and a lock there says that the owner lives. What a killed process left
-behind is shipped by the next one that opens a session (`recover`).
+the home directory, a daemon thread ships them, and a lock there shows that the owner is alive. The next process that
+opens a session ships the journals that a killed one left (`recover`).
 """
 
 from __future__ import annotations
@@ -17,129 +17,92 @@ import threading
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from footplate.client import home_folder
-from footplate.errors import FootplateError
 from footplate.job import journal_format
 from footplate.sdk.exceptions import AzureMLException
-from footplate.sdk.session import Session
+from footplate.sdk.session import Session, translating
+from footplate.shipping.journals import JournalShipper
+from footplate.shipping.logs import LogShipper
 
 INTERVAL = 1.0
-"""Seconds between two looks of the thread."""
+"""Seconds between two passes of the thread."""
 
 _RECORD = "spool.json"
 _LOCK = "lock"
-_CHUNK = 4 * 1024 * 1024
 _log = logging.getLogger(__name__)
 
 
-class Shipper:
-    """Ships one folder of journals of one run. Any number of processes may ship the same folder at the same time.
+class _Server:
+    """The requests that ship growing files (`shipping.offsets.GrowingFiles`); they raise FootplateError."""
 
-    `prefix` picks the writers: inside a job, others write there whose journals are not ours to send. `is_new`: nothing
-    in the folder has ever been shipped, so the server need not be asked what it has.
+    def __init__(self, session: Session) -> None:
+        self._transport = session.transport
+
+    def append_log(self, run: str, path: str, offset: int, data: bytes, replace: bool) -> int:
+        query = {"offset": offset, "replace": replace or None}
+        return int(self._transport.put(f"/runs/{run}/logs/{path}", query=query, body=data)["size"])
+
+    def append_journal(self, run: str, writer: str, part: str, offset: int, data: bytes, system: bool) -> int:
+        query = {"offset": offset, "system": system or None}
+        return int(self._transport.put(f"/runs/{run}/journals/{writer}/{part}", query=query, body=data)["size"])
+
+
+class JournalDirectory:
+    """A directory of journals of one run. Any number of processes may ship the same directory at the same time.
+
+    `prefix` selects the writers: inside a job, other writers have journals there that are not ours to send. `is_new`:
+    nothing in the directory has ever been shipped, so the server need not be asked how much it has.
     """
 
     def __init__(self, session: Session, run_id: str, folder: str, prefix: str = "", is_new: bool = False) -> None:
-        self._is_new = is_new
-        self._session = session
+        server = _Server(session)
+
+        def ask(run: str, writer: str, part: str) -> int:
+            """Ask for the size by sending nothing."""
+            return 0 if is_new else server.append_journal(run, writer, part, 0, b"", False)
+
+        self._shipper = JournalShipper(server, ask)
         self._run = run_id
-        self.folder = folder
+        self._folder = folder
         self._prefix = prefix
-        self._sizes: Dict[str, int] = {}
         self._guard = threading.Lock()
 
     def ship(self, finished: bool = False) -> None:
-        """Everything that is there. `finished`: nobody writes any more, so holes need not be waited for."""
-        with self._guard:
-            for writer in journal_format.writers(self.folder):
-                if not writer.startswith(self._prefix):
-                    continue
-                self._ship_writer(writer, journal_format.everything if finished else journal_format.finished_prefix)
-
-    def _ship_writer(self, writer: str, read: Callable[[str, int], bytes]) -> None:
-        path = os.path.join(self.folder, writer)
-        while True:
-            piece = read(path + ".slots", self._size(writer, "slots"))
-            # The text is read after the slots and sent before them: whoever has a slot has its text.
-            while True:
-                text = journal_format.read_text(path + ".text", self._size(writer, "text"))
-                if not text:
-                    break
-                self._send(writer, "text", text)
-            if not piece:
-                return
-            self._send(writer, "slots", piece)
-
-    def _size(self, writer: str, stream: str) -> int:
-        """How much the server has; asked by sending nothing."""
-        key = f"{writer}/{stream}"
-        if key not in self._sizes:
-            self._sizes[key] = 0 if self._is_new else self._put(key, b"", 0)
-        return self._sizes[key]
-
-    def _send(self, writer: str, stream: str, data: bytes) -> None:
-        key = f"{writer}/{stream}"
-        self._sizes[key] = self._put(key, data, self._sizes[key])
-
-    def _put(self, key: str, data: bytes, offset: int) -> int:
-        return put_by_offset(self._session, f"/runs/{self._run}/journals/{key}", data, offset)
+        """Ship everything. `finished`: nobody writes any more, so holes are shipped instead of waited for."""
+        with self._guard, translating():
+            for writer in journal_format.writers(self._folder):
+                if writer.startswith(self._prefix):
+                    while self._shipper.ship(self._folder, self._run, writer, finished):
+                        pass
 
 
-class Watch:
-    """Ships the files of a folder as they grow, as logs of the run under `prefix`."""
+class LogDirectory:
+    """A directory whose files are shipped as they grow, as logs of the run under `prefix`."""
 
     def __init__(self, session: Session, run_id: str, folder: str, prefix: str) -> None:
-        self._session = session
-        self._run = run_id
+        server = _Server(session)
+        self._shipper = LogShipper(server, run_id, lambda name: server.append_log(run_id, name, 0, b"", False))
         self.folder = folder
         self.prefix = prefix
-        self._sizes: Dict[str, int] = {}
         self._guard = threading.Lock()
 
-    def ship(self, finished: bool = False) -> None:
-        with self._guard:
+    def ship(self) -> None:
+        with self._guard, translating():
             for folder, _, names in os.walk(self.folder):
                 for name in sorted(names):
                     self._ship_file(os.path.join(folder, name))
 
     def _ship_file(self, path: str) -> None:
         name = f"{self.prefix}/{os.path.relpath(path, self.folder).replace(os.sep, '/')}"
-        target = f"/runs/{self._run}/logs/{name}"
         try:
-            with open(path, "rb") as file:
-                sent = self._sizes.get(path)
-                if sent is None:
-                    sent = put_by_offset(self._session, target, b"", 0)
-                if os.fstat(file.fileno()).st_size < sent:  # written anew
-                    self._session.send(target, b"", {"offset": 0, "replace": True})
-                    sent = 0
-                while True:
-                    data = os.pread(file.fileno(), _CHUNK, sent)
-                    if not data:
-                        break
-                    sent = put_by_offset(self._session, target, data, sent)
-                self._sizes[path] = sent
+            while self._shipper.ship(name, path):
+                pass
         except FileNotFoundError:
-            return  # removed meanwhile
+            return  # removed in the meantime
 
 
 def ship_own(session: Session, run_id: str, folder: str) -> None:
-    """Inside a job: ship now what this rank wrote, and nothing that others (the sampler of the machine) write there."""
-    Shipper(session, run_id, folder, f"rank_{os.environ.get('FOOTPLATE_RANK', '0')}_").ship()
-
-
-def put_by_offset(session: Session, path: str, data: bytes, offset: int) -> int:
-    """Send bytes that belong at `offset`; how much the server has after that.
-
-    A server that has less than it said before (it lost its disk's last writes) tells its size, and we go on from there.
-    """
-    try:
-        return int(session.send(path, data, {"offset": offset})["size"])
-    except AzureMLException as error:
-        cause = error.inner_exception
-        size = cause.details.get("size") if isinstance(cause, FootplateError) else None
-        if not isinstance(size, int) or size >= offset:
-            raise
-        return size
+    """Ship the journals that this rank of a job wrote, and no others (the machine's sampler writes there too)."""
+    JournalDirectory(session, run_id, folder, f"rank_{os.environ.get('FOOTPLATE_RANK', '0')}_").ship()
 
 
 class Spool:
@@ -157,19 +120,19 @@ class Spool:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self._session = session
         self._run = run_id
-        self._shipper = Shipper(session, run_id, self.folder, is_new=True)
-        self._watches: List[Watch] = []
+        self._journals = JournalDirectory(session, run_id, self.folder, is_new=True)
+        self._watches: List[LogDirectory] = []
         self._write_record()
 
     def watch(self, folder: str, prefix: str) -> None:
         """Ship what grows in `folder` as well, from now on until `close`."""
-        self._watches.append(Watch(self._session, self._run, os.path.abspath(folder), prefix))
+        self._watches.append(LogDirectory(self._session, self._run, os.path.abspath(folder), prefix))
         self._write_record()
 
     def ship(self, finished: bool = False) -> None:
-        self._shipper.ship(finished)
+        self._journals.ship(finished)
         for watch in self._watches:
-            watch.ship(finished)
+            watch.ship()
 
     def close(self) -> None:
         """Ship the rest, give up the lock, and remove the folder unless a forked child still writes there."""
@@ -236,9 +199,9 @@ def _take_over(session: Session, folder: str, ship: Optional[Callable[[], None]]
 
 
 def _ship_what_is_left(session: Session, folder: str, record: Dict[str, Any]) -> None:
-    Shipper(session, str(record["run"]), folder).ship(finished=True)
+    JournalDirectory(session, str(record["run"]), folder).ship(finished=True)
     for watched, prefix in record["watches"]:
-        Watch(session, str(record["run"]), watched, prefix).ship(finished=True)
+        LogDirectory(session, str(record["run"]), watched, prefix).ship()
 
 
 def _read_record(folder: str) -> Dict[str, Any]:

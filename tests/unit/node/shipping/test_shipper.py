@@ -1,4 +1,4 @@
-"""The shipper against a server that is a few dictionaries."""
+"""The node's shipper, against a server that is a few dictionaries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from footplate.domain.specs import Program
 from footplate.errors import Conflict, InvalidInput, Unavailable
 from footplate.job.journal import Journal
 from footplate.node.node_directory import NodeFolder
-from footplate.node.shipping.shipper import PIECE, NodeShipper
+from footplate.node.shipping.shipper import NodeShipper
+from footplate.shipping.offsets import PIECE
 
 
 class Server:
@@ -27,7 +28,7 @@ class Server:
         self.away = False
         self.refuses: set[str] = set()
 
-    def append_log(self, path: str, offset: int, data: bytes, replace: bool) -> int:
+    def append_log(self, run: str, path: str, offset: int, data: bytes, replace: bool) -> int:
         if replace:
             self.logs[path] = b""
         return self._grow(self.logs, path, offset, data)
@@ -64,8 +65,7 @@ class World:
             run="run_1", node=0, attempt=1, ready=True, stop=False, program=Program(), lock=Lock("", "", {}),
             snapshot=None, variables={}, watch=("logs",), shipped=shipped,
         )  # fmt: skip
-        link: Any = self.server
-        return NodeShipper(link, self.folder, orders, self.said.append, clock=lambda: self.now)
+        return NodeShipper(self.server, self.folder, orders, self.said.append, clock=lambda: self.now)
 
     def ship_all(self, shipper: NodeShipper, dead: bool = False) -> None:
         while shipper.ship(dead):
@@ -96,13 +96,6 @@ def test_a_new_shipper_goes_on_where_the_last_one_stopped(world: World) -> None:
     world.ship_all(world.shipper(logs={"a": 4}))
     assert world.server.logs["a"] == b"0123456789"
     assert world.server.calls == ["a"]
-
-
-def test_a_server_that_lost_its_tail_gets_it_again(world: World) -> None:
-    (world.logs / "a").write_bytes(b"0123456789")
-    world.server.logs["a"] = b"01"
-    world.ship_all(world.shipper(logs={"a": 4}))
-    assert world.server.logs["a"] == b"0123456789"
 
 
 def test_large_files_go_in_pieces_and_do_not_starve_small_ones(world: World) -> None:
@@ -151,18 +144,6 @@ def test_what_is_outside_is_not_shipped(world: World, tmp_path: Path) -> None:
     assert world.server.logs == {}
 
 
-def test_text_goes_before_the_slots_that_point_to_it(world: World) -> None:
-    journal = Journal(os.path.join(world.folder.journals, "run_1"), "rank_0")
-    shipper = world.shipper()
-    for _ in range(3):
-        journal.log_list("values", [1, 2, 3])
-        world.ship_all(shipper)
-    parts = [call.rpartition(".")[2] for call in world.server.calls]
-    assert parts == ["text", "slots"] * 3
-    journal.close()
-    assert world.server.journals["run_1/rank_0.slots"] == Path(world.folder.journals, "run_1/rank_0.slots").read_bytes()
-
-
 def test_holes_are_shipped_only_when_the_writer_is_dead(world: World) -> None:
     journal = Journal(os.path.join(world.folder.journals, "run_1"), "rank_0")
     for value in range(4):
@@ -189,16 +170,6 @@ def test_samples_of_the_machine_go_at_once_then_every_six_seconds_and_all_of_the
         shipped.append(len(world.server.journals["run_1/node_0.slots"]) // 32 - 1)  # the first slot names the series
     journal.close()
     assert shipped == [1, 1, 3, 3, 5]
-
-
-def test_a_journal_longer_than_a_piece(world: World) -> None:
-    journal = Journal(os.path.join(world.folder.journals, "run_1"), "rank_0")
-    count = 2 * PIECE // 32 + 7
-    for value in range(count):
-        journal.log("x", float(value))
-    world.ship_all(world.shipper())
-    journal.close()
-    assert len(world.server.journals["run_1/rank_0.slots"]) == (count + 1) * 32
 
 
 def test_what_the_server_refuses_does_not_hold_up_the_rest(world: World) -> None:

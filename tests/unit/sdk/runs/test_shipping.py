@@ -11,9 +11,8 @@ import pytest
 from footplate.errors import Conflict, Unavailable
 from footplate.job.journal import Journal
 from footplate.job.journal_format import Decoder
-from footplate.sdk.exceptions import ServiceException, translate
-from footplate.sdk.runs import shipping
-from footplate.sdk.runs.shipping import Shipper, Spool, Watch, recover
+from footplate.sdk.exceptions import ServiceException
+from footplate.sdk.runs.shipping import JournalDirectory, LogDirectory, Spool, recover
 
 
 class Server:
@@ -24,16 +23,20 @@ class Server:
         self.requests = 0
         self.away = False
 
-    def send(self, path: str, content: bytes, query: dict[str, Any]) -> dict[str, int]:
+    @property
+    def transport(self) -> Server:
+        return self
+
+    def put(self, path: str, *, query: dict[str, Any], body: bytes) -> dict[str, int]:
         self.requests += 1
         if self.away:
-            raise translate(Unavailable("away"))
+            raise Unavailable("away")
         have, offset = self.streams.get(path, b""), query["offset"]
         if query.get("replace"):
             have = have[:offset]
         if offset > len(have):
-            raise translate(Conflict("a gap", size=len(have)))
-        self.streams[path] = have + content[len(have) - offset :] if offset + len(content) > len(have) else have
+            raise Conflict("a gap", size=len(have))
+        self.streams[path] = have + body[len(have) - offset :] if offset + len(body) > len(have) else have
         return {"size": len(self.streams[path])}
 
     def values(self, run: str) -> list[Any]:
@@ -54,7 +57,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
 
 
 def test_what_grows_is_sent_once(server: Any, tmp_path: Path):
-    journal, shipper = Journal(str(tmp_path / "j")), Shipper(server, "r", str(tmp_path / "j"))
+    journal, shipper = Journal(str(tmp_path / "j")), JournalDirectory(server, "r", str(tmp_path / "j"))
     shipper.ship()
     assert server.requests == 0, "nothing was written, nothing is asked"
     for value in range(3):
@@ -82,14 +85,14 @@ def test_who_made_the_folder_sends_what_is_there_and_asks_nothing(server: Any):
 def test_another_shipper_goes_on_where_the_server_is(server: Any, tmp_path: Path):
     journal = Journal(str(tmp_path / "j"))
     journal.log("m", 1.0)
-    Shipper(server, "r", str(tmp_path / "j")).ship()
+    JournalDirectory(server, "r", str(tmp_path / "j")).ship()
     journal.log("m", 2.0)
-    Shipper(server, "r", str(tmp_path / "j")).ship(finished=True)
+    JournalDirectory(server, "r", str(tmp_path / "j")).ship(finished=True)
     assert server.values("r") == [1.0, 2.0]
 
 
 def test_a_server_that_lost_its_last_writes_gets_them_again(server: Any, tmp_path: Path):
-    journal, shipper = Journal(str(tmp_path / "j")), Shipper(server, "r", str(tmp_path / "j"))
+    journal, shipper = Journal(str(tmp_path / "j")), JournalDirectory(server, "r", str(tmp_path / "j"))
     journal.log("m", 1.0)
     journal.log("m", 2.0)
     shipper.ship()
@@ -103,14 +106,14 @@ def test_a_server_that_lost_its_last_writes_gets_them_again(server: Any, tmp_pat
 def test_only_the_writers_that_are_ours(server: Any, tmp_path: Path):
     Journal(str(tmp_path / "j"), "sampler").log("cpu", 1.0)
     Journal(str(tmp_path / "j")).log("m", 2.0)
-    Shipper(server, "r", str(tmp_path / "j"), "rank_").ship()
+    JournalDirectory(server, "r", str(tmp_path / "j"), "rank_").ship()
     assert server.values("r") == [2.0]
 
 
 def test_logs_grow_shrink_and_vanish(server: Any, tmp_path: Path):
     folder = tmp_path / "logs"
     (folder / "deep").mkdir(parents=True)
-    watch = Watch(server, "r", str(folder), "logs")
+    watch = LogDirectory(server, "r", str(folder), "logs")
     (folder / "deep" / "a.txt").write_text("one\n")
     watch.ship()
     (folder / "deep" / "a.txt").write_text("one\ntwo\n")
@@ -173,8 +176,8 @@ def test_a_server_that_is_away_loses_nothing(server: Any, tmp_path: Path, caplog
     assert server.values("r") == [1.0]
 
 
-def test_sizes_that_make_no_sense_are_errors(server: Any):
-    with pytest.raises(ServiceException):
-        server.streams["/p"] = b"abc"
-        server.send = lambda *_: (_ for _ in ()).throw(translate(Conflict("odd", size=9)))
-        shipping.put_by_offset(server, "/p", b"x", 3)
+def test_a_conflict_that_is_not_a_gap_is_an_error(server: Any, tmp_path: Path):
+    Journal(str(tmp_path / "j")).log("m", 1.0)
+    server.put = lambda *_, **__: (_ for _ in ()).throw(Conflict("odd", size=9))
+    with pytest.raises(ServiceException, match="odd"):
+        JournalDirectory(server, "r", str(tmp_path / "j"), is_new=True).ship()

@@ -1,0 +1,82 @@
+"""Ship logs as they grow, and again from the start when they were written anew."""
+
+from __future__ import annotations
+
+import os
+from typing import Callable, Dict, Mapping, Optional, Tuple
+
+from footplate.errors import Conflict
+from footplate.shipping.offsets import PIECE, GrowingFiles, agreed_offset
+
+_TAIL = 256
+
+
+class _LogState:
+    """How much of a file the server has, and how the file looked at that time."""
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+        self.file: Optional[Tuple[int, int]] = None  # device and inode
+        self.seen: Optional[Tuple[int, int]] = None  # size and time of the last change
+        self.tail = b""  # the last bytes shipped: if they differ now, the file was written anew
+
+    def was_replaced(self, info: os.stat_result, file: int) -> bool:
+        if self.file is not None and self.file != (info.st_dev, info.st_ino):
+            return True
+        if info.st_size < self.offset:
+            return True
+        return bool(self.tail) and os.pread(file, len(self.tail), self.offset - len(self.tail)) != self.tail
+
+
+class LogShipper:
+    """Ships files as logs of one run and remembers how much of each the server has.
+
+    `first_size(name)` is the size of a log at the server when the file is first seen. `bases` holds the sizes that
+    the server's logs had before these files began: a restarted run appends to the logs of its earlier attempts.
+    """
+
+    def __init__(
+        self,
+        server: GrowingFiles,
+        run: str,
+        first_size: Callable[[str], int],
+        bases: Optional[Mapping[str, int]] = None,
+    ) -> None:
+        self._server = server
+        self._run = run
+        self._first_size = first_size
+        self._bases = bases or {}
+        self._logs: Dict[str, _LogState] = {}
+
+    def ship(self, name: str, path: str) -> bool:
+        """Send at most one piece, so that no file starves another; return whether there may be more."""
+        info = os.stat(path)
+        log = self._logs.get(name)
+        if log is None:
+            log = self._logs[name] = _LogState(max(0, self._first_size(name) - self._base(name)))
+        seen = (info.st_size, info.st_mtime_ns)
+        if seen == log.seen and log.offset == info.st_size:
+            return False
+        with open(path, "rb") as file:
+            replaced = log.was_replaced(info, file.fileno())
+            if replaced:
+                log.offset, log.tail = 0, b""
+            data = os.pread(file.fileno(), PIECE, log.offset)
+        log.file, log.seen = (info.st_dev, info.st_ino), seen
+        if not data and not replaced:
+            return False
+        self._send(name, log, data, replaced)
+        return True
+
+    def _base(self, name: str) -> int:
+        return self._bases.get(name, 0)
+
+    def _send(self, name: str, log: _LogState, data: bytes, replace: bool) -> None:
+        offset = self._base(name) + log.offset
+        try:
+            self._server.append_log(self._run, name, offset, data, replace)
+        except Conflict as error:
+            log.offset, log.tail, log.seen = max(0, agreed_offset(error, offset) - self._base(name)), b"", None
+            return
+        log.offset += len(data)
+        log.tail = (log.tail + data)[-_TAIL:]
