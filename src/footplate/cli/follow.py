@@ -12,6 +12,7 @@ from footplate.cli.status_line import Live
 from footplate.domain.codec import from_json
 from footplate.domain.launch import first_log
 from footplate.domain.records import RunView
+from footplate.domain.run_kinds import kind_of
 from footplate.domain.run_status import TERMINAL
 from footplate.sdk.session import LONG_POLL, Session
 
@@ -99,7 +100,7 @@ class _LogPrinter:
 
 
 def script_log(run: RunView) -> str:
-    if run.spec is None or run.spec.kind != "job":
+    if run.spec is None or not kind_of(run).has_nodes:
         return INTERACTIVE_LOG
     return first_log(run.spec.distribution)
 

@@ -37,6 +37,7 @@ from footplate.domain.codec import from_json, to_json
 from footplate.domain.datasets import DataUse
 from footplate.domain.floats import untag_float
 from footplate.domain.records import NodeRecord, RunView
+from footplate.domain.run_kinds import kind_of
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import Session, user_name
 
@@ -187,7 +188,7 @@ def logs(run_id: str, following: bool, path: str | None, with_code: bool, worksp
     if following:
         ended = follow(session, view.id, log=path)
         return exit_code(ended) if with_code else 0
-    log = path or (INTERACTIVE_LOG if view.kind == "interactive" else None)
+    log = path or (INTERACTIVE_LOG if kind_of(view).ended_by == "client" else None)
     if log is None:
         log = session.get(f"/runs/{view.id}/follow", {"version": -1})["log"]
     if log is None:

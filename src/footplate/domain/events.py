@@ -220,6 +220,9 @@ class ReleaseGpus:
 
 Effect = Union[ResolveEnvironment, ScheduleQueue, LaunchNodes, StopNodes, ForgetNodes, BeginAttempt, ReleaseGpus]
 
+ATTEMPT_STARTED = "AttemptStarted"
+"""The name of the story line that follows the event which began another attempt."""
+
 # ── The story, in words ───────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -69,10 +69,15 @@ from footplate.domain.outcomes import (
     with_node,
 )
 from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunRecord, Stage, Waiting
+from footplate.domain.run_kinds import kind_of
 from footplate.domain.run_status import BEFORE_START, ENDED_NODES, OVER_NODES, held_gpus, is_equipped, is_ready, status
 from footplate.errors import InvalidTransition
 
 _SAME_MISHAP_SECONDS = 15.0
+_NOT_ADMITTED = (
+    "run {id} is of the kind {kind!r}, which does not admit {event}",
+    "see what happened to it with: footplate runs show {id}",
+)
 
 
 def apply(record: RunRecord, event: Event, now: float) -> Decision:
@@ -81,12 +86,15 @@ def apply(record: RunRecord, event: Event, now: float) -> Decision:
     An event that says what is known already gives the same record, same version and no effects: agents may repeat
     themselves. An event that the stage does not admit raises InvalidTransition.
     """
-    _check_node(record, event)
-    if record.stage is Stage.ENDED and not _repeats_the_end(record, event):
+    if _completes_again(record, event):
+        return record, ()
+    if record.stage is Stage.ENDED and not _repeats_the_end(event):
         raise InvalidTransition(
             f"run {record.id} has ended ({status(record)}) and takes no {type(event).__name__}",
             f"see what happened to it with: footplate runs show {record.id}",
         )
+    _check_admitted(record, event)
+    _check_node(record, event)
     after, effects = _HANDLERS[type(event)](record, event, now)
     if after is record:
         return record, ()
@@ -96,7 +104,7 @@ def apply(record: RunRecord, event: Event, now: float) -> Decision:
 
 def resume(record: RunRecord) -> Tuple[Effect, ...]:
     """What a server that has just started must do for a run that it finds in this state."""
-    if record.stage is Stage.ENDED or record.spec.kind != "job":
+    if record.stage is Stage.ENDED or not kind_of(record.spec).has_nodes:
         return ()
     if record.outcome is not None and record.handle is not None:
         return (StopNodes(alive(record)),)
@@ -109,25 +117,27 @@ def resume(record: RunRecord) -> Tuple[Effect, ...]:
     return (LaunchNodes(),) if record.handle is None else ()
 
 
-def _repeats_the_end(record: RunRecord, event: Event) -> bool:
-    """Cancelling what is over, or a node repeating that it is done, is not an error."""
-    if isinstance(event, (RunCancelRequested, WarningAdded)):
-        return True
-    if isinstance(event, RunCompleted):
-        return record.outcome is not None and record.outcome.kind == "completed"
-    return isinstance(
-        event,
-        (
-            NodesLaunched,
-            NodeFinished,
-            RankFailed,
-            NodeExited,
-            NodeWorkersFinished,
-            NodeLost,
-            NodeVanished,
-            RunRestarted,
-        ),
-    )
+_AFTER_THE_END = (
+    RunCancelRequested, WarningAdded, NodesLaunched, NodeFinished, RankFailed, NodeExited, NodeWorkersFinished,
+    NodeLost, NodeVanished, RunRestarted,
+)  # fmt: skip
+
+
+def _repeats_the_end(event: Event) -> bool:
+    """Whether an ended run takes the event: canceling again, or a late report of a node, is not an error."""
+    return isinstance(event, _AFTER_THE_END)
+
+
+def _completes_again(record: RunRecord, event: Event) -> bool:
+    completed = record.outcome is not None and record.outcome.kind == "completed"
+    return isinstance(event, RunCompleted) and record.stage is Stage.ENDED and completed
+
+
+def _check_admitted(record: RunRecord, event: Event) -> None:
+    kind, name = kind_of(record.spec), type(event).__name__
+    if name not in kind.admits:
+        what, hint = kind.refusals.get(name, _NOT_ADMITTED)
+        raise InvalidTransition(what.format(id=record.id, kind=kind.name, event=name), hint.format(id=record.id))
 
 
 def _check_node(record: RunRecord, event: Event) -> None:
@@ -143,7 +153,7 @@ def _check_node(record: RunRecord, event: Event) -> None:
 def _submitted(record: RunRecord, event: RunSubmitted, now: float) -> Decision:
     if record.stage is not Stage.ACCEPTED:
         return record, ()
-    if record.spec.kind == "interactive":
+    if not kind_of(record.spec).has_nodes:
         return replace(record, stage=Stage.RUNNING, started=now), ()
     return replace(record, stage=Stage.LOCKING), (ResolveEnvironment(),)
 
@@ -311,11 +321,6 @@ def _cancel_asked(record: RunRecord, event: RunCancelRequested, now: float) -> D
 def _completes(record: RunRecord, event: RunCompleted, now: float) -> Decision:
     if record.stage is Stage.ENDED:
         return record, ()
-    if record.spec.kind != "interactive":
-        raise InvalidTransition(
-            f"the status of run {record.id} is managed by Footplate: it completes when its script ends",
-            f"end it early with: footplate runs cancel {record.id}",
-        )
     return decide(record, Outcome("completed"), now)
 
 

@@ -8,6 +8,7 @@ from typing import Any, List, Optional, Tuple
 from footplate.domain.events import BeginAttempt, Effect, ForgetNodes, ResolveEnvironment, ScheduleQueue, StopNodes
 from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunRecord, Stage
 from footplate.domain.root_cause import blames_another
+from footplate.domain.run_kinds import kind_of
 from footplate.domain.run_status import ENDED_NODES, MPI_FAILED, NODE_LOST, OVER_NODES, status
 
 Decision = Tuple[RunRecord, Tuple[Effect, ...]]
@@ -29,7 +30,7 @@ def settle(record: RunRecord, now: float, effects: Tuple[Effect, ...]) -> Decisi
         if _tries_by_itself(record, record.outcome):
             return try_again(record, effects)
         ended = replace(record, stage=Stage.ENDED, ended=now, waiting=None)
-        return ended, (*effects, ForgetNodes(), *((ScheduleQueue(),) if record.spec.kind == "job" else ()))
+        return ended, (*effects, ForgetNodes(), *((ScheduleQueue(),) if kind_of(record.spec).has_nodes else ()))
     if record.outcome is not None and all(n.state in ENDED_NODES for n in record.nodes):
         return replace(record, stage=Stage.FINALIZING), effects
     return record, effects
@@ -66,8 +67,6 @@ def failed_before(cause: Cause, outcome: Optional[Outcome]) -> bool:
 
 
 def why_not_again(record: RunRecord) -> Optional[Tuple[str, str]]:
-    if record.spec.kind != "job":
-        return f"run {record.id} is interactive: only its own process can run it", "start a new one: start_logging()"
     if record.stage is not Stage.ENDED or record.outcome is None:
         return (
             f"run {record.id} is {status(record)}, and only a run that has ended can be restarted",

@@ -7,6 +7,7 @@ from typing import Any, Set, Tuple
 from footplate.domain.gpus import devices, needs
 from footplate.domain.launch import meets
 from footplate.domain.records import NodeState, RunRecord, Stage
+from footplate.domain.run_kinds import kind_of
 
 OVER_NODES = (NodeState.DONE, NodeState.LOST)
 """Of a node from which nothing more will come."""
@@ -48,7 +49,7 @@ def status(record: RunRecord) -> str:
 
 def holds_nodes(record: RunRecord) -> bool:
     """Whether the run counts against its target's `max_nodes`."""
-    return record.stage in HOLDS_NODES and record.spec.kind == "job"
+    return record.stage in HOLDS_NODES and kind_of(record.spec).has_nodes
 
 
 def is_ready(record: RunRecord) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Optional, Tuple
 
 from footplate.domain.datasets import DataInput, DataOutput, check_data
+from footplate.domain.run_kinds import JOB, kind_of
 from footplate.errors import InvalidInput
 
 LOCAL = "local"
@@ -79,7 +80,7 @@ class RunSpec:
     """
 
     experiment: str
-    kind: str = "job"
+    kind: str = JOB
     type: Optional[str] = None  # what the client's API calls this sort of run, e.g. azureml.scriptrun
     program: Optional[Program] = None
     target: str = LOCAL
@@ -124,8 +125,7 @@ def check_experiment_name(name: str) -> None:
 def check_spec(spec: RunSpec) -> None:
     """Refuse, naming the field, whatever can be known to be wrong before anything is started."""
     check_experiment_name(spec.experiment)
-    if spec.kind not in ("job", "interactive"):
-        raise InvalidInput(f"run kind {spec.kind!r} is unknown", "use 'job' or 'interactive'")
+    kind = kind_of(spec)
     for name, value in [*spec.environment_variables.items(), *spec.environment.variables.items()]:
         if not _ENV_NAME.fullmatch(name):
             raise InvalidInput(f"{name!r} cannot be an environment variable's name", "remove '=' and NUL from it")
@@ -139,7 +139,7 @@ def check_spec(spec: RunSpec) -> None:
     if spec.max_attempts < 1:
         raise InvalidInput(f"max_attempts is {spec.max_attempts}", "give 1 for no retries, or more")
     _check_gpus(spec.gpus)
-    if spec.kind == "job":
+    if kind.has_nodes:
         _check_program(spec.program)
         _check_distribution(spec.distribution)
 

@@ -100,7 +100,9 @@ class ComputeService:
     def delete(self, workspace: str, name: str) -> None:
         _refuse_local(name, "deleted")
         self._store.computes.get(workspace, name)
-        active = [r.id for r in self._store.runs.active("job") if (r.workspace, r.spec.target) == (workspace, name)]
+        active = [
+            r.id for r in self._store.runs.active(with_nodes=True) if (r.workspace, r.spec.target) == (workspace, name)
+        ]
         if active:
             more = f" and {len(active) - 1} more" if len(active) > 1 else ""
             raise Conflict(

@@ -9,7 +9,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from footplate import environments
 from footplate.domain import events
@@ -37,6 +37,10 @@ class Tell(Protocol):
     def __call__(self, run: str, event: Event, attempt: int | None = None) -> RunRecord: ...
 
 
+Handler = Callable[[RunRecord, Any], None]
+"""A function that performs one type of effect of a run."""
+
+
 class StoreAway(Exception):
     """The store, and not what an effect wanted to do, is in trouble."""
 
@@ -56,28 +60,26 @@ class Effects:
         self._tell = tell
         self._engines: dict[str, Engine] = {}
 
-    def perform(self, record: RunRecord, effect: Effect) -> None:
-        """Do it; what goes wrong ends the run. Unavailable or OutOfSpace when the store is away: then try again."""
+    def perform(self, record: RunRecord, effect: Effect, handler: Handler, failure: str) -> None:
+        """Run the handler; if it fails, fail the run with a cause of the code `failure`.
+
+        Raises Unavailable or OutOfSpace when the store is away: then the caller must try again.
+        """
         try:
-            if isinstance(effect, events.ResolveEnvironment):
-                self._resolve_lock(record)
-            elif isinstance(effect, events.LaunchNodes):
-                self.launch(record)
-            elif isinstance(effect, events.StopNodes):
-                self._stop_nodes(record)
+            handler(record, effect)
         except StoreAway as away:
             raise away.error from None
         except FootplateError as error:
-            self._fail(record, effect, Cause(_cause_code(effect), error.message, error.hint))
+            self._fail(record, effect, Cause(failure, error.message, error.hint))
         except OSError as error:
             known = translate(error)
-            self._fail(record, effect, Cause(_cause_code(effect), known.message, known.hint))
+            self._fail(record, effect, Cause(failure, known.message, known.hint))
         except Exception as error:
             log.exception("effect %s of run %s failed", type(effect).__name__, record.id)
-            words = f"Footplate could not go on with this run: {type(error).__name__}: {error}"
-            self._fail(record, effect, Cause("internal", words, "see: footplate server logs"))
+            message = f"Footplate could not go on with this run: {type(error).__name__}: {error}"
+            self._fail(record, effect, Cause("internal", message, "see: footplate server logs"))
 
-    def launch(self, record: RunRecord) -> None:
+    def launch(self, record: RunRecord, _: Effect) -> None:
         """Have the engine start the agents; those that live already are left alone."""
         engine = self.engine(record)
         job = AgentJob(
@@ -104,7 +106,7 @@ class Effects:
         except (NotFound, Conflict):
             log.warning("run %s was over when %s failed: %s", record.id, type(effect).__name__, cause.message)
 
-    def _resolve_lock(self, record: RunRecord) -> None:
+    def resolve_environment(self, record: RunRecord, _: Effect) -> None:
         """What the run asks for, resolved; or the very lock that it names, whatever the indexes have by now."""
         lock = self._resolved(record) if record.spec.lock is None else None
         with _of_the_store():
@@ -123,7 +125,7 @@ class Effects:
 
         return environments.resolve(record.spec.environment, workshop_of(self._home, self._store.logins.all()), say)
 
-    def _stop_nodes(self, record: RunRecord) -> None:
+    def stop_nodes(self, record: RunRecord, _: Effect) -> None:
         """Nodes also learn it from the answer to their next heartbeat; the engine is the faster and the harder way."""
         with _of_the_store():
             current = self._store.runs.record(record.id)
@@ -137,9 +139,3 @@ def _of_the_store() -> Generator[None, None, None]:
         yield
     except (Unavailable, OutOfSpace) as error:
         raise StoreAway(error) from None
-
-
-def _cause_code(effect: Effect) -> str:
-    if isinstance(effect, events.ResolveEnvironment):
-        return "environment_failed"
-    return "launch_failed" if isinstance(effect, events.LaunchNodes) else "internal"

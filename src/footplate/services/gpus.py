@@ -44,7 +44,7 @@ class GpuAllocator:
         if refusal is not None:
             return self._orchestrator.tell(record.id, events.RunFailed(refusal), record.attempt)
         with self._guard:
-            others = [other for other in self._store.runs.active("job") if other.id != record.id]
+            others = [other for other in self._store.runs.active(with_nodes=True) if other.id != record.id]
             held, before = _held(others), self._waiting_before(record, others, machines)
             taken = {*held, *_wanted_by(before)}
             if not _waits(machines):

@@ -13,21 +13,35 @@ import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 from footplate import engines
 from footplate.domain import events, lifecycle, run_status
 from footplate.domain.events import Effect, Event
 from footplate.domain.records import RunRecord, RunView, Stage, Waiting
+from footplate.domain.run_kinds import kind_of
 from footplate.engines.base import Engine
 from footplate.errors import OutOfSpace, Unavailable
 from footplate.services import story
-from footplate.services.effects import Effects
+from footplate.services.effects import Effects, Handler
 from footplate.services.queues import QueueReader
 from footplate.services.scheduler import Scheduler
 from footplate.services.watcher import AgentWatcher
 from footplate.storage import Storage
 
 log = logging.getLogger(__name__)
+
+
+class EffectRow(NamedTuple):
+    """How one type of effect is performed: inline, on the thread that took the event, or in the pool.
+
+    An inline handler must be quick and must not fail. A handler in the pool that fails ends the run with a cause of the
+    code `failure`.
+    """
+
+    handler: Handler
+    in_pool: bool = False
+    failure: str = "internal"
 
 
 class Orchestrator:
@@ -50,11 +64,20 @@ class Orchestrator:
         self._effects = Effects(store, endpoint, home, load_engine, self.tell)
         self._scheduler = Scheduler(store, lines, self.tell)
         self._watcher = AgentWatcher(store, self._effects, self.tell, self._resume, self.active_runs, watch_seconds)
+        self._table: dict[type[Effect], EffectRow] = {
+            events.ResolveEnvironment: EffectRow(self._effects.resolve_environment, True, "environment_failed"),
+            events.LaunchNodes: EffectRow(self._effects.launch, True, "launch_failed"),
+            events.StopNodes: EffectRow(self._effects.stop_nodes, True),
+            events.ScheduleQueue: EffectRow(lambda record, _: self._look_at_queue_of(record)),
+            events.ReleaseGpus: EffectRow(self._release_gpus),
+            events.BeginAttempt: EffectRow(lambda record, effect: self._watcher.begin_anew(record.id, effect.handle)),
+            events.ForgetNodes: EffectRow(lambda record, _: self._watcher.conclude(record)),
+        }
 
     # ── Life of the orchestrator itself ───────────────────────────────────────────────────────────────────────────────
 
     def start(self) -> None:
-        for record in self._store.runs.active("job"):
+        for record in self._store.runs.active(with_nodes=True):
             self._resume(record)
         self._watcher.take_up_leftovers(self._home)
         self._scheduler.start()
@@ -73,6 +96,9 @@ class Orchestrator:
 
     def look_at_queue(self, workspace: str, target: str) -> None:
         self._scheduler.look_at(workspace, target)
+
+    def _look_at_queue_of(self, record: RunRecord) -> None:
+        self._scheduler.look_at(record.workspace, record.spec.target)
 
     def waiting(self, run: str) -> Waiting | None:
         """Why a queued run waits and its place in the line, as of the last look at the queue."""
@@ -124,7 +150,7 @@ class Orchestrator:
             raise
 
     def _track(self, record: RunRecord) -> None:
-        over = record.stage is Stage.ENDED or record.spec.kind != "job"
+        over = record.stage is Stage.ENDED or not kind_of(record.spec).has_nodes
         with self._active_guard:
             (self._active.discard if over else self._active.add)(record.id)
         self._scheduler.note(record)
@@ -139,28 +165,23 @@ class Orchestrator:
 
     def _perform_all(self, record: RunRecord, effects: tuple[Effect, ...]) -> None:
         for effect in effects:
-            if isinstance(effect, events.ScheduleQueue):
-                self.look_at_queue(record.workspace, record.spec.target)
-            elif isinstance(effect, events.ForgetNodes):
-                self._watcher.conclude(record)
-            elif isinstance(effect, events.ReleaseGpus):
-                self._wake_those_who_wait_for_gpus()
-                self.look_at_queue(record.workspace, record.spec.target)
-            elif isinstance(effect, events.BeginAttempt):
-                self._watcher.begin_anew(record.id, effect.handle)
-            else:
-                with contextlib.suppress(RuntimeError):  # the pool is shut: the next server resumes from the record
-                    self._pool.submit(self._perform, record, effect)
+            row = self._table[type(effect)]
+            if not row.in_pool:
+                row.handler(record, effect)
+                continue
+            with contextlib.suppress(RuntimeError):  # the pool is shut: the next server resumes from the record
+                self._pool.submit(self._perform, record, effect, row)
 
-    def _wake_those_who_wait_for_gpus(self) -> None:
-        """Their agents wait for orders; asking again, they learn whether it is their turn."""
-        for record in self._store.runs.active("job"):
-            if run_status.is_ready(record) and not run_status.is_equipped(record):
-                self._publish(f"turn:{record.id}")
-
-    def _perform(self, record: RunRecord, effect: Effect) -> None:
+    def _perform(self, record: RunRecord, effect: Effect, row: EffectRow) -> None:
         try:
-            self._effects.perform(record, effect)
-        except (Unavailable, OutOfSpace) as error:  # of the store: nobody repeats an effect but the watcher
+            self._effects.perform(record, effect, row.handler, row.failure)
+        except (Unavailable, OutOfSpace) as error:  # the store's: only the watcher repeats an effect
             log.warning("run %s: %s has to wait: %s", record.id, type(effect).__name__, error.message)
             self._watcher.doubt(record.id)
+
+    def _release_gpus(self, record: RunRecord, _: Effect) -> None:
+        """Wake agents that wait for GPUs: they request their orders again and learn whether they may start."""
+        for other in self._store.runs.active(with_nodes=True):
+            if run_status.is_ready(other) and not run_status.is_equipped(other):
+                self._publish(f"turn:{other.id}")
+        self._look_at_queue_of(record)

@@ -41,7 +41,7 @@ class QueueReader:
         capacity = capacity_of(self._store, workspace, target)
         there = self._gpus_of(capacity.engine)
         if there:
-            known = self._store.runs.active("job")
+            known = self._store.runs.active(with_nodes=True)
             capacities = self._capacities(known, capacity.engine)
         else:
             known = [*self._store.runs.waiting(workspace, target), *self._store.runs.holding(workspace, target)]
@@ -60,7 +60,7 @@ class QueueReader:
     def gpus_in_use(self, engine: str) -> tuple[int, int]:
         """How many GPUs the nodes of an engine have in all, as far as that is known, and how many runs have."""
         there = self._gpus_of(engine)
-        active = self._store.runs.active("job") if there else []
+        active = self._store.runs.active(with_nodes=True) if there else []
         return there, sum(len(run_status.held_gpus(record)) for record in active)
 
     def promised_gpus(self, records: Iterable[RunRecord]) -> int:

@@ -10,6 +10,7 @@ from footplate import environments
 from footplate.domain import events
 from footplate.domain.codec import to_json
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
+from footplate.domain.run_kinds import kind_of
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
 from footplate.environments.url_credentials import take_out_of_run
 from footplate.errors import Conflict, InvalidInput, NotFound
@@ -73,17 +74,17 @@ class RunService:
         self._store.workspaces.get(workspace)
         if spec.snapshot is not None and not self._store.blobs.has(spec.snapshot):
             raise InvalidInput(f"snapshot {spec.snapshot} is not in the store", "send its files first, then the run")
-        if spec.parent is not None and self._store.runs.view(spec.parent).workspace != workspace:
-            raise InvalidInput(f"parent run {spec.parent!r} is in another workspace", "use a run of this workspace")
+        if spec.parent is not None:
+            _check_parent(self._store.runs.view(spec.parent), workspace, spec)
         self._datasets.check_run(workspace, spec)
-        if spec.kind == "job":
+        if kind_of(spec).has_nodes:
             _check_builder(spec.environment)
             self._check_lock(spec.lock)
         return spec
 
     def _warnings(self, workspace: str, spec: RunSpec) -> tuple[str, ...]:
         """What the target cannot give as asked; raises InvalidInput where that is too much."""
-        if spec.kind != "job":
+        if not kind_of(spec).has_nodes:
             return ()
         target = self._computes.definition(workspace, spec.target)
         refuse_if_too_large(spec.distribution.node_count, target.max_nodes, spec.target)
@@ -171,6 +172,17 @@ class RunService:
         query = RunQuery(workspace=parent.workspace, parent=run, limit=1000)
         children, _ = self._store.runs.list(query)
         return [c.id for c in children if c.stage is not Stage.ENDED]
+
+
+def _check_parent(parent: RunView, workspace: str, spec: RunSpec) -> None:
+    if parent.workspace != workspace:
+        raise InvalidInput(f"parent run {parent.id!r} is in another workspace", "use a run of this workspace")
+    allowed = kind_of(parent).children
+    if spec.kind not in allowed:
+        raise InvalidInput(
+            f"a run of the kind {spec.kind!r} cannot be a child of {parent.id!r}, which is of the kind {parent.kind!r}",
+            f"its children can be of the kinds {', '.join(sorted(allowed))}",
+        )
 
 
 def _check_builder(environment: EnvironmentSpec) -> None:

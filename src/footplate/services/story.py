@@ -23,5 +23,5 @@ def lines(before: RunRecord, after: RunRecord, event: Event, now: float) -> list
             "" if isinstance(event, events.RunRestarted) else f" by itself, of at most {after.spec.max_attempts}"
         )
         data = {"attempt": after.attempt}
-        told.append(StoryLine(after.version, now, "AttemptBegins", run_status.status(after), words, data))
+        told.append(StoryLine(after.version, now, events.ATTEMPT_STARTED, run_status.status(after), words, data))
     return told

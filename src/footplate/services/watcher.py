@@ -135,7 +135,7 @@ class AgentWatcher:
         self._forget_ended()
         by_engine: defaultdict[str, list[RunRecord]] = defaultdict(list)
         unsure = set(self._unsure)
-        active = self._store.runs.active("job")
+        active = self._store.runs.active(with_nodes=True)
         self._unsure -= unsure
         for record in active:
             if record.id in unsure:
@@ -173,7 +173,7 @@ class AgentWatcher:
         if self._revivals[record.id] < MAX_REVIVALS:
             self._revivals[record.id] += 1
             log.warning("run %s: agent of node %s is gone, starting it again", record.id, sorted(gone))
-            self._effects.launch(record)
+            self._effects.launch(record, events.LaunchNodes())
             return
         self._give_up(record, gone, f"its agent died {MAX_REVIVALS + 1} times and was given up")
 

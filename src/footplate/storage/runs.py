@@ -12,8 +12,9 @@ from sqlalchemy import Connection, Row, false, func, insert, or_, select, union_
 
 from footplate.domain import run_status
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.events import RunAdmitted
+from footplate.domain.events import ATTEMPT_STARTED, RunAdmitted
 from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
+from footplate.domain.run_kinds import kinds_with_nodes
 from footplate.domain.scaling import Stay
 from footplate.domain.specs import RunSpec, check_run_id
 from footplate.errors import Conflict, InvalidInput
@@ -29,6 +30,7 @@ __all__ = ["RunQuery", "Runs"]
 
 _ACTIVE = tuple(stage.value for stage in Stage if stage is not Stage.ENDED)
 _HOLDING = tuple(stage.value for stage in run_status.HOLDS_NODES)
+_HAS_NODES = runs.c.kind.in_(kinds_with_nodes())
 _ADMITTED = RunAdmitted.__name__
 _COMING = (NodeState.LAUNCHED.value,)
 _PREPARING = (NodeState.JOINED.value, NodeState.PREPARING.value, NodeState.PREPARED.value)
@@ -162,9 +164,9 @@ class Runs:
             found += more
         return found
 
-    def active(self, kind: str | None = None) -> builtins.list[RunRecord]:
-        """All runs that have not ended, oldest first; of one kind only, if it is named."""
-        return self._records(runs.c.stage.in_(_ACTIVE), *([] if kind is None else [runs.c.kind == kind]))
+    def active(self, with_nodes: bool = False) -> builtins.list[RunRecord]:
+        """Return all runs that have not ended, oldest first; `with_nodes`: only those that an engine runs."""
+        return self._records(runs.c.stage.in_(_ACTIVE), *([_HAS_NODES] if with_nodes else []))
 
     def waiting(self, workspace: str, target: str) -> builtins.list[RunRecord]:
         """The queue of a compute target, oldest first."""
@@ -179,22 +181,22 @@ class Runs:
     def holding(self, workspace: str, target: str) -> builtins.list[RunRecord]:
         """The runs that have nodes of the target, from provisioning to finalizing."""
         c = runs.c
-        return self._records(c.stage.in_(_HOLDING), c.workspace == workspace, c.target == target, c.kind == "job")
+        return self._records(c.stage.in_(_HOLDING), c.workspace == workspace, c.target == target, _HAS_NODES)
 
     def busy_nodes(self, workspace: str, target: str) -> int:
         """How many nodes of the target are held by runs between provisioning and finalizing."""
         c = runs.c
-        where = (c.stage.in_(_HOLDING), c.workspace == workspace, c.target == target, c.kind == "job")
+        where = (c.stage.in_(_HOLDING), c.workspace == workspace, c.target == target, _HAS_NODES)
         with self._database.read() as connection:
             return int(connection.execute(select(func.sum(c.node_count)).where(*where)).scalar() or 0)
 
     def stays(self, workspace: str, target: str, since: float) -> builtins.list[Stay]:
         """When runs had nodes of the target, attempt by attempt: those that have some, and those that ended `since`."""
         c = runs.c
-        turns = or_(story.c.event.in_((_ADMITTED, "AttemptBegins")), story.c.status.in_(run_status.TERMINAL))
+        turns = or_(story.c.event.in_((_ADMITTED, ATTEMPT_STARTED)), story.c.status.in_(run_status.TERMINAL))
         query = select(c.key, c.node_count, c.nodes, story.c.time, story.c.event, story.c.seq)
         query = query.join(story, story.c.run == c.key)
-        query = query.where(c.workspace == workspace, c.target == target, c.kind == "job", turns)
+        query = query.where(c.workspace == workspace, c.target == target, _HAS_NODES, turns)
         # Two walks of the index on stages, in one statement, sorted here: with OR, or with an order to keep, SQLite
         # would rather walk through all runs of the workspace.
         active, ended = query.where(c.stage.in_(_ACTIVE)), query.where(c.stage == Stage.ENDED.value, c.ended > since)

@@ -126,7 +126,7 @@ class RunTests(StorageFixtures):
         assert store.runs.busy_nodes(WORKSPACE, "big") == 3
         assert store.runs.busy_nodes(WORKSPACE, "nowhere") == 0
         assert {r.id for r in store.runs.active()} == {"waits", "waits-too", "elsewhere", "runs", "ends", "own"}
-        assert {r.id for r in store.runs.active("job")} == {"waits", "waits-too", "elsewhere", "runs", "ends"}
+        assert {r.id for r in store.runs.active(with_nodes=True)} == {"waits", "waits-too", "elsewhere", "runs", "ends"}
 
     def test_when_runs_had_nodes_of_a_target(self, store: Storage) -> None:
         def told(seq: int, event: str, status: str = "Running") -> StoryLine:
@@ -141,7 +141,7 @@ class RunTests(StorageFixtures):
             told(1, "RunAdmitted"),
             told(2, "NodeFinished", "Failed"),
             told(3, "RunRestarted", "Queued"),
-            told(3, "AttemptBegins"),
+            told(3, "AttemptStarted"),
         ]
         store.runs.create(
             over,

@@ -26,6 +26,7 @@ from footplate.domain.records import (
     FileView,
     Lock,
     ModelView,
+    StoryLine,
 )
 from footplate.errors import Conflict, NotFound
 from footplate.storage import RunQuery, Storage, migrate
@@ -240,6 +241,14 @@ class LifeTests(StorageFixtures):
         with store.database.read() as connection:
             assert migrate.revision_of(connection) == HEAD
 
+    def test_stories_of_old_databases_get_the_new_event_names(self, store: Storage) -> None:
+        lines = [StoryLine(seq, float(seq), old, "Running", old, {}) for seq, old in enumerate(OLD_EVENTS, start=1)]
+        store.runs.create(record("r-1"), "ann", lines)
+        with store.database.write() as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = '0007'"))
+        migrate.upgrade(store.database, store.home, "0008")
+        assert [line.event for line in store.runs.story("r-1")] == [*OLD_EVENTS.values()]
+
     def test_a_migration_that_is_killed_has_not_happened(
         self, store: Storage, tmp_path: Path, address: str | None, open_store: Callable[[], Storage]
     ) -> None:
@@ -276,6 +285,16 @@ class LifeTests(StorageFixtures):
         with pytest.raises(Conflict, match="newer Footplate") as refused:
             open_store()
         assert "upgrade" in str(refused.value.hint)
+
+
+OLD_EVENTS = {
+    "Submitted": "RunSubmitted",
+    "Prepares": "NodeProgressed",
+    "Prepared": "NodePrepared",
+    "RankFailed": "RankFailed",
+    "Done": "NodeFinished",
+    "AttemptBegins": "AttemptStarted",
+}
 
 
 def later_revision(folder: Path, last_words: str) -> Path:

@@ -72,8 +72,8 @@ def records(draw: st.DrawFn) -> RunRecord:
     )  # fmt: skip
     record = RunRecord("r", "w", spec, Stage.ACCEPTED, created=0.0)
     if draw(st.booleans()):
-        for step in (events.RunSubmitted(), events.EnvironmentLocked("l"), events.RunAdmitted()):
-            record, _ = life.apply(record, step, 1.0)
+        for happened in (events.RunSubmitted(), events.EnvironmentLocked("l"), events.RunAdmitted()):
+            record, _ = step(record, happened, 1.0)
     return record
 
 

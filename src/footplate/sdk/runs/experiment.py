@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, 
 
 from footplate.domain.codec import from_json
 from footplate.domain.records import ExperimentView, RunView
+from footplate.domain.run_kinds import INTERACTIVE
 from footplate.domain.specs import RunSpec
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.labels import texts
@@ -74,7 +75,7 @@ class Experiment:
         session = self.workspace.session
         spec = RunSpec(
             self.name,
-            "interactive",
+            INTERACTIVE,
             name=name,
             display_name=display_name,
             tags=texts(tags or {}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
 
+from footplate.domain.run_kinds import kind_of
 from footplate.lazy import Deferred
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.runs.status import TERMINAL
@@ -120,7 +121,11 @@ class RunHandle:
     def get_status(self) -> str:
         """Fresh from the server, until the run is over for good: one that failed may be restarted."""
         known = self._known
-        if known is None or known.status not in TERMINAL or (known.kind == "job" and known.status != "Completed"):
+        if (
+            known is None
+            or known.status not in TERMINAL
+            or (kind_of(known).can_restart and known.status != "Completed")
+        ):
             self._refresh()
         return self._view.status
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
+from footplate.domain import run_kinds
 from footplate.lazy import Deferred
 from footplate.sdk.exceptions import Kinds, SnapshotException, UserErrorException
 from footplate.sdk.runs import metrics
@@ -289,7 +290,7 @@ class Run(LoggingRun):
     def _start_child(
         self, run_id: Optional[str], name: Optional[str], outputs: Optional[str], tags: Dict[str, Optional[str]]
     ) -> Run:
-        spec = specs.RunSpec(self.experiment.name, "interactive", name=name, parent=self._id, tags=tags)
+        spec = specs.RunSpec(self.experiment.name, run_kinds.INTERACTIVE, name=name, parent=self._id, tags=tags)
         return start_run(self.experiment, spec, run_id, outputs)
 
     # ── its end ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -343,7 +344,8 @@ class Run(LoggingRun):
             self._capture.end()
             self._capture = None
         ended_well = isinstance(error, SystemExit) and error.code in (None, 0)
-        if self._refresh().status in TERMINAL or self._view.kind == "job":  # how a job ends is not the block's to say
+        # How a job ends is not for the block to decide.
+        if self._refresh().status in TERMINAL or run_kinds.kind_of(self._view).has_nodes:
             recorder.close_recorder(self._session, self._id)
         elif error is None or ended_well:
             self.complete()

@@ -8,6 +8,7 @@ from typing import Any, Dict, Optional
 from footplate.domain.codec import from_json
 from footplate.domain.launch import first_log
 from footplate.domain.records import RunView
+from footplate.domain.run_kinds import kind_of
 from footplate.sdk.exceptions import ExperimentExecutionException
 from footplate.sdk.runs.details import portal_url
 from footplate.sdk.runs.status import TERMINAL
@@ -87,7 +88,7 @@ class _Follower:
 
     def _script_begins(self, view: RunView) -> bool:
         """Whether it is time to leave the log of the environment build for the script's own."""
-        if view.started is None or view.spec is None or view.spec.kind != "job":
+        if view.started is None or view.spec is None or not kind_of(view).has_nodes:
             return False
         log = first_log(view.spec.distribution)
         if log == self._log:

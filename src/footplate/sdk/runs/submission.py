@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Sequen
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import RunView
+from footplate.domain.run_kinds import kind_of
 from footplate.domain.specs import RunSpec
 from footplate.sdk.compute import on_demand
 from footplate.sdk.config.run_data import ConfiguredData
@@ -93,8 +94,9 @@ def rerun(run: Run, arguments: Optional[Sequence[Any]], tags: Mapping[str, Any],
     experiment = run.experiment
     workspace = experiment.workspace
     before = from_json(RunView, workspace.session.get(f"/runs/{run.id}"))
-    if before.spec is None or before.kind != "job" or before.lock is None:
-        why = "has no environment lock: it ended before that" if before.kind == "job" else "ran in its own process"
+    has_nodes = kind_of(before).has_nodes
+    if before.spec is None or not has_nodes or before.lock is None:
+        why = "has no environment lock: it ended before that" if has_nodes else "ran in its own process"
         raise UserErrorException(f"run {run.id} cannot be run again: it {why}", hint="submit its configuration instead")
     spec = replace(
         before.spec,
