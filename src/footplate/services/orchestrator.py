@@ -68,10 +68,10 @@ class Orchestrator:
             events.ResolveEnvironment: EffectRow(self._effects.resolve_environment, True, "environment_failed"),
             events.LaunchNodes: EffectRow(self._effects.launch, True, "launch_failed"),
             events.StopNodes: EffectRow(self._effects.stop_nodes, True),
-            events.ScheduleQueue: EffectRow(lambda record, _: self._look_at_queue_of(record)),
+            events.ScheduleQueue: EffectRow(self._schedule_queue),
             events.ReleaseGpus: EffectRow(self._release_gpus),
-            events.BeginAttempt: EffectRow(lambda record, effect: self._watcher.begin_anew(record.id, effect.handle)),
-            events.ForgetNodes: EffectRow(lambda record, _: self._watcher.conclude(record)),
+            events.BeginAttempt: EffectRow(self._watcher.begin_attempt),
+            events.ForgetNodes: EffectRow(self._watcher.forget_nodes),
         }
 
     # ── Life of the orchestrator itself ───────────────────────────────────────────────────────────────────────────────
@@ -97,7 +97,7 @@ class Orchestrator:
     def look_at_queue(self, workspace: str, target: str) -> None:
         self._scheduler.look_at(workspace, target)
 
-    def _look_at_queue_of(self, record: RunRecord) -> None:
+    def _schedule_queue(self, record: RunRecord, _: Effect) -> None:
         self._scheduler.look_at(record.workspace, record.spec.target)
 
     def waiting(self, run: str) -> Waiting | None:
@@ -184,4 +184,4 @@ class Orchestrator:
         for other in self._store.runs.active(with_nodes=True):
             if run_status.is_ready(other) and not run_status.is_equipped(other):
                 self._publish(f"turn:{other.id}")
-        self._look_at_queue_of(record)
+        self._scheduler.look_at(record.workspace, record.spec.target)

@@ -83,13 +83,13 @@ class AgentWatcher:
         self._unsure.add(run)
         self._wake.set()
 
-    def begin_anew(self, run: str, handle: str | None) -> None:
+    def begin_attempt(self, record: RunRecord, effect: events.BeginAttempt) -> None:
         """The agents of the next attempt save what those of the last one could not; so nothing is removed yet."""
-        self._start_counting_anew(run)
-        if handle is not None:
-            self._earlier[run].append(handle)
+        self._start_counting_anew(record.id)
+        if effect.handle is not None:
+            self._earlier[record.id].append(effect.handle)
 
-    def conclude(self, record: RunRecord) -> None:
+    def forget_nodes(self, record: RunRecord, _: events.ForgetNodes | None = None) -> None:
         """A run is over: have the engine forget its agents, as soon as they are gone."""
         if _is_worth_keeping(record):
             return
@@ -103,7 +103,7 @@ class AgentWatcher:
             with contextlib.suppress(NotFound):  # of another database: not ours to judge
                 record = self._store.runs.record(folder.name)
                 if record.stage is Stage.ENDED:
-                    self.conclude(record)
+                    self.forget_nodes(record)
 
     def _start_counting_anew(self, run: str) -> None:
         self._revivals.pop(run, None)
