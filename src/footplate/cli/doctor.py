@@ -29,7 +29,7 @@ from footplate.sdk.exceptions import UserErrorException
 LITTLE_SPACE = 1 << 30
 EXTRAS = {
     "data": (("obstore", "pyarrow", "mfusepy"), "object stores, tables, and remote data over FUSE"),
-    "conda": (("py-rattler", "pyyaml"), "conda packages from their own channels"),
+    "conda": (("py-rattler",), "conda packages from their own channels"),
     "debug": (("py-spy",), "stacks of processes that do not answer"),
     "postgres": (("psycopg",), "a server that uses PostgreSQL instead of SQLite"),
 }

@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
+import yaml
+
 from footplate.domain.specs import EnvironmentSpec
 from footplate.errors import InvalidInput
 
@@ -117,8 +119,6 @@ def _read(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
     except OSError:
         return {}
-    import yaml  # of the extra `conda`; a machine without such files does not need it
-
     try:
         data: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -1,8 +1,11 @@
-"""Our part of YAML against PyYAML: what we write it reads as the same, and what we accept we read as it does."""
+"""Data round-trips through YAML, unchanged for other readers too; problems are reported with their position."""
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -32,53 +35,39 @@ DATA = st.recursive(
 @given(DATA)
 @example({"a": [[], {}, [[1], {"b": None}], None], "b": {"c": {"d": "x\ny\n"}}})
 @example([[[1, 2], [3]], {"a": [{"b": 1, "c": [2]}]}])
-def test_what_is_written_is_read_as_the_same_here_and_elsewhere(data: Any):
+def test_written_data_reads_back_the_same_here_and_elsewhere(data: Any):
     text = yaml.dumps(data)
     assert yaml.loads(text) == data
     assert reference.safe_load(text) == data
 
 
 @settings(max_examples=100, deadline=None)
-@given(DATA, st.sampled_from([None, False, True]), st.sampled_from([2, 4]), st.sampled_from([None, "|", "'", '"']))
-def test_what_others_write_is_read_or_refused_and_never_misread(data: Any, flow: Any, indent: int, style: Any):
-    text = reference.dump(
-        data, default_flow_style=flow, indent=indent, default_style=style, width=10_000, allow_unicode=True
-    )
-    compare(text)
+@given(DATA, st.sampled_from([None, False, True]), st.sampled_from([2, 4]), st.sampled_from([None, "|", ">", "'", '"']))
+def test_files_of_other_writers_read_back_the_same(data: Any, flow: Any, indent: int, style: Any):
+    text = reference.dump(data, default_flow_style=flow, indent=indent, default_style=style, allow_unicode=True)
+    try:
+        expected = reference.safe_load(text)
+    except reference.YAMLError:
+        return  # PyYAML cannot read every text that it writes
+    assert yaml.loads(text) == expected
 
 
 PIECES = st.sampled_from(
     ["a", "b", "1", "1.5", "yes", "~", "-", "- ", "- - ", ": ", ":", "a: ", "'", '"', "'q'", '"q"', "[", "]", "{", "}",
      ", ", ",", "#", " # c", "|", "|-", "|+", ">",
      "&x ", "*x", "!t ", "? ", "\n", "\n", "\n  ", "\n    ", "\n ", "  ", " ",
-     "\t", "\\", "\\n", "---", "...", "%", "@", "=", "<<", "é", "12:30", "0x1", "\r\n", "a: |\n  ", "- |\n  ", "a:\n- "]
+     "\t", "\\", "\\n", "---", "...", "%", "@", "=", "<<", "<<: ", "é", "12:30", "0x1", "\r\n", "a: |\n  ", "a:\n- "]
 )  # fmt: skip
 
 
 @settings(max_examples=600, deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join))
-@example("a: |\n\n   x\n  y\n")
-@example("a: |+\n  x\n\n\nb: 1")
-@example("a: |\n  x")
-@example("a:\n- b\n-\n  - c\nd: e")
-@example("- a: 1\n  b:\n  - 2\n-  c: 3\n   d: 4\n")
-@example("'a' : b")
-@example("a : b # c")
-@example('{"a":b}')
-@example("[a, b: c]")
-@example("- - a\n  - b\n- c")
-def test_any_text_that_is_accepted_means_what_it_means_elsewhere(text: str):
-    compare(text)
-
-
-def compare(text: str) -> None:
+def test_any_text_becomes_json_data_or_an_error_with_a_position(text: str):
     try:
-        ours = yaml.loads(text)
+        json.dumps(yaml.loads(text))
     except YamlError as refused:
-        assert refused.hint and refused.line > 0 and f"line {refused.line} of " in refused.message
-        return
-    theirs = reference.safe_load(text)
-    assert (ours == theirs and type(ours) is type(theirs)) or (ours != ours and theirs != theirs), text
+        assert refused.hint and refused.line > 0 and refused.column > 0
+        assert f"line {refused.line}, column {refused.column} of " in refused.message
 
 
 REAL = """\
@@ -116,7 +105,7 @@ mpi: {processCountPerNode: 2}
 """
 
 
-def test_a_real_file():
+def test_run_configuration_as_azure_writes_it():
     data = yaml.loads(REAL)
     assert data == reference.safe_load(REAL)
     assert data["communicator"] == "None" and data["maxRunDurationSeconds"] is None
@@ -125,72 +114,82 @@ def test_a_real_file():
     )
 
 
+def test_anchors_merges_and_folded_texts_are_read():
+    text = "base: &base {a: 1, b: 2}\nmerged:\n  <<: *base\n  b: 3\nfolded: >-\n  one\n  two\nlist: [a,\n  b]\n"
+    assert yaml.loads(text) == {
+        "base": {"a": 1, "b": 2},
+        "merged": {"a": 1, "b": 3},
+        "folded": "one two",
+        "list": ["a", "b"],
+    }
+
+
 @pytest.mark.parametrize(
-    "text, line, words",
+    "text, value",
+    [("yes", True), ("Off", False), ("010", 8), ("0x1F", 31), ("1_000", 1000), ("1e5", "1e5"), ("~", None),
+     ("12:30", "12:30"), ("190:20:30.15", "190:20:30.15"), ("2020-01-01", "2020-01-01"), ("=", "=")],
+)  # fmt: skip
+def test_plain_texts_follow_yaml_1_1_without_dates_and_sexagesimals(text: str, value: Any):
+    assert yaml.loads(f"a: {text}") == {"a": value}
+    assert yaml.loads(yaml.dumps({"a": text})) == {"a": text}
+
+
+@pytest.mark.parametrize(
+    "text, line, column, words",
     [
-        ("a: 1\nb: &x 2", 2, "anchors"),
-        ("a: *x", 1, "aliases"),
-        ("a: !t b", 1, "tag"),
-        ("a: >\n  b", 1, "use |"),
-        ("a:\n\tb: 1", 2, "spaces"),
-        ("a: 1\na: 2", 2, "second time"),
-        ("a: b\n  c", 2, "one line"),
-        ("a: [b,\n  c]", 1, "on one line"),
-        ("a: 'b", 1, "not closed"),
-        ("a: 010", 1, "'010'"),
-        ("a: 12:30", 1, "quotes"),
-        ("a: 2020-01-01", 1, "quotes"),
-        ("yes: 1", 1, "'yes'"),
-        ("a: 1\n---\nb: 2", 2, "document"),
-        ("a: b: c", 1, "quotes"),
-        ("- a\nb: c", 2, "indentation"),
-        ("a: 1\n  b: 2", 2, "below a value"),
-        ("a: 1\nb", 2, "no key"),
-        ('a: "\\q"', 1, r"\\q"),
-        ("a: \x07", 1, r"\\x07"),
-        ("? a", 1, "key: value"),
+        ("a: *x", 1, 4, "undefined alias"),
+        ("a: !t b", 1, 4, "tag"),
+        ("a: !!python/object/apply:os.system [true]", 1, 4, "tag"),
+        ("a: !!set {b}", 1, 4, "tag"),
+        ("a:\n\tb: 1", 2, 1, "spaces"),
+        ("a: 1\na: 2", 2, 1, "occurs twice"),
+        ("a: {b: 1, b: 2}", 1, 11, "occurs twice"),
+        ("a: 'b", 1, 6, "end of stream"),
+        ("yes: 1", 1, 1, "'yes'"),
+        ("a: &x [*x]", 1, 4, "recursive"),
+        ("a: 1\n---\nb: 2", 2, 1, "document"),
+        ("a: b: c", 1, 5, "quotes"),
+        ("- a\nb: c", 2, 1, "block end"),
+        ("a: 1\nb", 2, 2, "':'"),
+        ('a: "\\q"', 1, 6, "escape"),
+        ("a: 1\nb: \x07", 2, 4, r"\\x07"),
+        ("a: " + "9" * 5000, 1, 4, "not a number"),
     ],
 )
-def test_what_is_not_read_is_refused_by_line_with_a_hint(text: str, line: int, words: str):
+def test_errors_name_the_file_the_line_and_the_column(text: str, line: int, column: int, words: str):
     with pytest.raises(YamlError, match=words) as caught:
         yaml.loads(text, "env.yml")
-    assert (
-        caught.value.line == line and f"line {line} of env.yml" in str(caught.value) and "hint: " in str(caught.value)
-    )
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert f"line {line}, column {column} of env.yml: " in str(caught.value) and "hint: " in str(caught.value)
     assert isinstance(caught.value, UserErrorException)
 
 
-def test_written_for_people():
-    data = {"a": ["x", {"pip": ["y>=1"]}], "empty": [], "none": None, "text": "one\ntwo\n", "small": 1e-05, "yes": "no"}
+def test_written_files_are_easy_to_read():
+    data = {"b": ["x", {"pip": ["y>=1"]}], "a": [], "none": None, "text": "one\ntwo\n", "small": 1e-05, "yes": "no"}
     assert yaml.dumps(data) == (
-        'a:\n- x\n- pip:\n  - y>=1\nempty: []\nnone:\ntext: |\n  one\n  two\nsmall: 1.0e-05\n"yes": "no"\n'
+        "b:\n- x\n- pip:\n  - y>=1\na: []\nnone:\ntext: |\n  one\n  two\nsmall: 1.0e-05\n'yes': 'no'\n"
     )
 
 
 @pytest.mark.parametrize("text", ["[" * 2_000, "- " * 2_000 + "a", "{a: " * 2_000])
-def test_what_is_nested_without_end_is_refused(text: str):
+def test_endless_nesting_is_refused(text: str):
     with pytest.raises(YamlError, match=r"(line 1 of|nested too deeply)"):
         yaml.loads(text)
 
 
-def test_a_number_of_a_thousand_digits_is_refused():
-    with pytest.raises(YamlError, match="not every reader"):
-        yaml.loads("9" * 5000)
-
-
-def test_odd_numbers():
+def test_infinities_and_nan_round_trip():
     assert yaml.loads(yaml.dumps([math.inf, -math.inf])) == [math.inf, -math.inf]
     assert math.isnan(yaml.loads(yaml.dumps({"a": math.nan}))["a"])
 
 
-def test_what_cannot_be_written_is_refused_by_name():
+def test_values_that_yaml_cannot_hold_are_refused_by_name():
     with pytest.raises(YamlError, match="<object"):
         yaml.dumps({"a": [object()]})
     with pytest.raises(YamlError, match="key 1 "):
         yaml.dumps({1: "a"})
 
 
-def test_files(tmp_path: Any):
+def test_byte_order_marks_and_windows_line_ends_are_read(tmp_path: Any):
     (tmp_path / "a.yml").write_bytes(b"\xef\xbb\xbfa: 1\r\nb: |\r\n  x\r\n")
     assert yaml.load_file(str(tmp_path / "a.yml")) == {"a": 1, "b": "x\n"}
     (tmp_path / "b.yml").write_bytes(b"a: \xff")
@@ -198,3 +197,17 @@ def test_files(tmp_path: Any):
         yaml.load_file(str(tmp_path / "b.yml"))
     with pytest.raises(UserErrorException, match="nowhere"):
         yaml.load_file(str(tmp_path / "nowhere.yml"))
+
+
+def test_without_pyyaml_only_yaml_fails_and_the_hint_names_the_package():
+    """A job runs on the user's interpreter, which may lack PyYAML."""
+    script = (
+        "import sys; sys.modules['yaml'] = None\n"
+        "from footplate import Environment, ScriptRunConfig\n"
+        "from footplate.sdk.environments.conda_dependencies import CondaDependencies\n"
+        "CondaDependencies().serialize_to_string()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "YamlError: YAML cannot be read or written in this interpreter" in done.stderr
+    assert "hint: add pyyaml to the packages of the run's environment" in done.stderr
