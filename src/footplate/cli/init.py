@@ -49,7 +49,7 @@ def init(
             show_output=False,
         )
     written = workspace.write_config(str(folder))
-    where = server or workspace.session.info["home"]
+    where = server or workspace.session.info.home
     if as_json:
         emit({"workspace": workspace.name, "id": workspace.id, "config": written, "server": server, "home": where})
         return

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Generator, List, Optional
 
 from footplate import __version__
+from footplate.api import ApiClient
 from footplate.client import home as homes
 from footplate.client.http import unix_endpoint
 from footplate.client.transport import Transport
@@ -73,7 +74,7 @@ def server_status(home: str) -> Dict[str, Any]:
     status.update({key: record.get(key) for key in ("pid", "version", "python", "started", "socket", "url")})
     if status["running"] and _answers(record):
         try:
-            status.update(_transport(record).get("/server", timeout=5))
+            status.update(vars(_api(record).server.get(timeout=5)))
         except FootplateError as error:
             status["problem"] = error.message
     return status
@@ -106,8 +107,8 @@ def _answers(record: Dict[str, Any]) -> bool:
     return True
 
 
-def _transport(record: Dict[str, Any]) -> Transport:
-    return Transport(unix_endpoint(record["socket"]), patience=0)
+def _api(record: Dict[str, Any]) -> ApiClient:
+    return ApiClient(Transport(unix_endpoint(record["socket"]), patience=0))
 
 
 # ── Starting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -259,7 +260,7 @@ def _ask_to_stop(home: str, patience: float) -> None:
     record = homes.read_record(home)
     if _answers(record):
         try:
-            _transport(record).post("/server/stop", timeout=patience)
+            _api(record).server.stop(timeout=patience)
         except FootplateError:
             pass  # the lock tells whether it ends
 

@@ -16,10 +16,10 @@ import time
 from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union, cast
 from urllib.parse import quote
 
+from footplate.api import PREFIX
 from footplate.client.http import Body, Connection, Endpoint, Response, WireError, parse_endpoint
 from footplate.errors import Broken, FootplateError, InvalidInput, NotAllowed, Unavailable, from_wire
 
-API = "/api/v1"
 Query = Mapping[str, Union[str, int, float, bool, Sequence[Any], None]]
 
 TIMEOUT = 60.0
@@ -335,7 +335,7 @@ def _encode(value: Any) -> bytes:
 
 
 def _target(path: str, query: Optional[Query]) -> str:
-    target = API + quote(path, safe="/:@!$'()*+,;=~", errors="surrogateescape")
+    target = PREFIX + quote(path, safe="/:@!$'()*+,;=~", errors="surrogateescape")
     pairs = list(_pairs(query or {}))
     return target + ("?" + "&".join(pairs) if pairs else "")
 

@@ -14,6 +14,7 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from footplate.content.blobs import BlobFolder
@@ -30,6 +31,7 @@ from footplate.domain import azure_variables, store_names
 from footplate.domain.datasets import DataInput, DataOutput, DatasetView, RunData, output_path, written_definition
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
+from footplate.domain.requests import NewDataset
 from footplate.errors import Conflict, FootplateError, NotFound
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder, see_installed_packages
@@ -276,17 +278,17 @@ class NodeData:
                 words = f"output {output.name!r}: nothing was written, so there is no new version of {asked.name!r}"
                 self._link.insist(lambda: self._link.warn(words))
             return
-        body: dict[str, Any] = {
-            "key": f"{run}/{output.name}/{self._orders.attempt}",
-            "kind": "file" if output.table is None else "tabular",
-            "definition": definition,
-            "listing": listing,
-            "run": run,
-            "output": output.name,
-        }
+        new = NewDataset(
+            key=f"{run}/{output.name}/{self._orders.attempt}",
+            kind="file" if output.table is None else "tabular",
+            definition=definition,
+            listing=listing,
+            run=run,
+            output=output.name,
+        )
         if asked is not None:
-            body.update(name=asked.name, description=asked.description, tags=asked.tags, new_version=True)
-        self._link.insist(lambda: self._link.register_dataset(self._workspace, body))
+            new = replace(new, name=asked.name, description=asked.description, tags=asked.tags, new_version=True)
+        self._link.insist(lambda: self._link.register_dataset(self._workspace, new))
 
     def _pin(self, definition: dict[str, Any]) -> str | None:
         """The digest of the listing of what was written; None when that is nothing."""

@@ -6,12 +6,16 @@ import getpass
 import os
 import threading
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Generator, Iterator, Mapping, Optional, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, Iterator, Mapping, Optional, Tuple, TypeVar
 
+from footplate.api import ApiClient
 from footplate.client import connect
-from footplate.client.transport import Transport
+from footplate.client.transport import ApiResponse, Transport
 from footplate.errors import FootplateError
 from footplate.sdk.exceptions import Kinds, translate
+
+if TYPE_CHECKING:
+    from footplate.domain.replies import ServerInfo
 
 T = TypeVar("T")
 Query = Mapping[str, Any]
@@ -25,7 +29,9 @@ class Session:
 
     def __init__(self, transport: Transport, server: Optional[str] = None) -> None:
         self._transport = transport
-        self._info: Optional[Dict[str, Any]] = None
+        self._info: Optional[ServerInfo] = None
+        self.api = self.api_for(_NO_KINDS)
+        """The server's API. Its errors are Azure exceptions."""
         self.server = server
         """The address as the user gave it; None for the server of the home folder."""
 
@@ -47,18 +53,22 @@ class Session:
         return self._transport.is_local
 
     @property
-    def info(self) -> Dict[str, Any]:
-        """What the server says about itself. Asked once: what is used of it does not change while it lives."""
+    def info(self) -> ServerInfo:
+        """The server's description of itself. Requested once: the fields used here do not change while it lives."""
         known = self._info
         if known is None:
-            known = self._info = dict(self.get("/server"))
+            known = self._info = self.api.server.get()
         return known
 
     @property
     def blob_folder(self) -> Optional[str]:
         """The server's store of blobs when it can be seen from here: on its machine, but not in a container there."""
-        folder = self.info.get("blobs") if self.is_local else None
+        folder = self.info.blobs if self.is_local else None
         return folder if folder and os.path.isdir(folder) else None
+
+    def api_for(self, kinds: Kinds) -> ApiClient:
+        """Return the API with other Azure exceptions for some codes of errors."""
+        return ApiClient(_Translating(self._transport, kinds))
 
     def get(self, path: str, query: Optional[Query] = None, kinds: Kinds = _NO_KINDS) -> Any:
         return self._ask(lambda: self._transport.get(path, query), kinds)
@@ -96,6 +106,22 @@ class Session:
     def _ask(self, request: Callable[[], T], kinds: Kinds) -> T:
         with translating(kinds):
             return request()
+
+
+class _Translating:
+    """A transport whose errors leave as Azure exceptions."""
+
+    def __init__(self, transport: Transport, kinds: Kinds) -> None:
+        self._transport = transport
+        self._kinds = kinds
+
+    def request(self, method: str, path: str, **rest: Any) -> ApiResponse:
+        with translating(self._kinds):
+            return self._transport.request(method, path, **rest)
+
+    def stream(self, path: str, query: Optional[Query] = None) -> Iterator[bytes]:
+        with translating(self._kinds):
+            yield from self._transport.stream(path, query)
 
 
 @contextmanager

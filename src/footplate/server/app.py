@@ -22,6 +22,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from footplate import __version__
+from footplate.api import PREFIX
 from footplate.errors import Broken, FootplateError, InvalidInput, NotFound, OutOfSpace
 from footplate.server.auth import Directory, Guard
 from footplate.server.body_limit import BodyLimit
@@ -32,8 +33,6 @@ from footplate.server.responses import answer, answer_error
 from footplate.server.routes import routers
 
 log = logging.getLogger(__name__)
-
-PREFIX = "/api/v1"
 
 
 class Backend(Directory, Protocol):

@@ -4,36 +4,16 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass, field
-from typing import Any
 
 from footplate.content.listing import Listing
 from footplate.domain.data import Item
 from footplate.domain.datasets import KINDS, DatasetView, DataUse, Lineage, check_dataset_name, datastores_of
+from footplate.domain.requests import NewDataset
 from footplate.domain.specs import RunSpec
 from footplate.errors import InvalidInput, NotFound
 from footplate.storage import Storage
 
 LARGEST_PAGE = 10_000
-
-
-@dataclass(frozen=True)
-class NewDataset:
-    """A definition to keep; with a `name` it is registered. `key` makes the request idempotent.
-
-    `run` is the run that makes it; with `output` also the one that wrote what is in it, under that name.
-    """
-
-    key: str
-    kind: str
-    definition: dict[str, Any]
-    name: str | None = None
-    listing: str | None = None
-    description: str | None = None
-    tags: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
-    new_version: bool = False
-    run: str | None = None
-    output: str | None = None
 
 
 class DatasetService:

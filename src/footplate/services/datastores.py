@@ -7,25 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import DatasetView, DatastoreView, RunData, check_datastore_name, datastores_of
+from footplate.domain.requests import NewDatastore
 from footplate.domain.specs import RunSpec
 from footplate.errors import InvalidInput, NotAllowed
 from footplate.storage import Storage
 
 _IF_EXISTS = ("refuse", "replace")
-
-
-@dataclass(frozen=True)
-class NewDatastore:
-    kind: str
-    location: dict[str, str] = field(default_factory=dict[str, str])
-    credentials: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    options: dict[str, Any] = field(default_factory=dict[str, Any])
-    if_exists: str = "refuse"
 
 
 class DatastoreService:

@@ -5,35 +5,14 @@ from __future__ import annotations
 import posixpath
 import re
 import time
-from dataclasses import dataclass, field
-from typing import Any
 
 from footplate.domain.records import FileView, ModelView
+from footplate.domain.requests import NewModel
 from footplate.errors import InvalidInput, NotFound
 from footplate.services.files import check_content
 from footplate.storage import Storage
 
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9\-\._]{0,254}", re.ASCII)
-
-
-@dataclass(frozen=True)
-class NewModel:
-    """A registration. Either `root` and `files` (blobs that were sent before), or `run` and `run_path`."""
-
-    key: str
-    name: str
-    root: str | None = None
-    files: tuple[FileView, ...] = ()
-    run: str | None = None
-    run_path: str | None = None
-    description: str | None = None
-    framework: str | None = None
-    framework_version: str | None = None
-    tags: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
-    properties: dict[str, str] = field(default_factory=dict[str, str])
-    resources: dict[str, Any] = field(default_factory=dict[str, Any])
-    options: dict[str, Any] = field(default_factory=dict[str, Any])
-    datasets: tuple[tuple[str, str], ...] = ()  # (purpose, id); those that the run has read need not be named
 
 
 class ModelService:

@@ -8,9 +8,8 @@ from footplate.content.listing import write_listing
 from footplate.domain.codec import to_json
 from footplate.domain.data import Item
 from footplate.domain.datasets import DataInput, DataOutput
+from footplate.domain.requests import NewDataset, NewDatastore
 from footplate.errors import InvalidInput, NotAllowed, NotFound
-from footplate.services.datasets import NewDataset
-from footplate.services.datastores import NewDatastore
 
 from .conftest import House
 

@@ -6,17 +6,20 @@ so an upload that was cut, by whatever, goes on there and needs no notes of its 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import http.client
 import json
 import os
 import time
 import urllib.parse
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar
 
+from footplate.api import PREFIX
+from footplate.api.store_files import StoredPart, StoreFilesApi
 from footplate.data.stores.base import SMALL, Children, Count
 from footplate.data.stores.http import PATIENCE_SECONDS, HttpStore, giving_back
 from footplate.data.stores.web_client import Web, WebResponse
@@ -24,42 +27,41 @@ from footplate.domain.data import StoreEntry, StoreSpec
 from footplate.domain.store_names import check_name, clean_folder
 from footplate.errors import Conflict, FootplateError, Unavailable, from_wire
 
-_API = "/api/v1"
 _ATTEMPTS_WITHOUT_PROGRESS = 5
 _PAUSE = 0.2
 _PIECE = SMALL
+T = TypeVar("T")
 
 
 class ServerStore(HttpStore):
-    """Reads as any web server is read; lists and writes besides. No proxy is asked: the SDK asks none either."""
+    """Reads as from any web server; lists and writes through the API. No proxy is used, as in the SDK."""
 
     writable = True
 
     def __init__(self, spec: StoreSpec, limit: int | None = None, patience: float = PATIENCE_SECONDS) -> None:
         place = spec.location
-        below = f"/workspaces/{_quoted(place['workspace'])}/datastores/{_quoted(place['datastore'])}/files"
-        reading = StoreSpec("http", {"url": place["url"].rstrip("/") + _API + below}, spec.credentials)
-        super().__init__(reading, limit, patience)
+        self._workspace, self._name = place["workspace"], place["datastore"]
+        server = place["url"].rstrip("/")
+        files = server + StoreFilesApi.url(self._workspace, self._name)
+        super().__init__(StoreSpec("http", {"url": files}, spec.credentials), limit, patience)
         self.spec = spec
         self._web = Web(f"Bearer {spec.credentials.get('token', '')}", patience, direct=True)
+        self._files = StoreFilesApi(_WebTransport(self._web, server + PREFIX))
 
     def __repr__(self) -> str:
-        return f"ServerStore({self.spec.location['url']!r}, {self.spec.location['datastore']!r})"
+        return f"ServerStore({self.spec.location['url']!r}, {self._name!r})"
 
     # ── looking ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def list(self, prefix: str = "") -> Iterator[list[StoreEntry]]:
-        """One answer, a line for every page and their number at the end: a folder of a million files is walked once."""
-        with giving_back(self._call("GET", None, {"prefix": clean_folder(prefix)})) as answer:
-            while isinstance(page := json.loads(_next_line(answer)), list):
-                yield [_entry(fields) for fields in cast("list[Any]", page)]
+        """Yield the pages of one response: the server walks a directory of a million files once."""
+        return self._files.list(self._workspace, self._name, clean_folder(prefix))
 
     def children(self, folder: str = "") -> Children:
-        found = self._json("GET", None, {"prefix": clean_folder(folder), "children": "true"})
-        return Children([str(name) for name in found["folders"]], [_entry(fields) for fields in found["files"]])
+        return Children(*self._files.children(self._workspace, self._name, clean_folder(folder)))
 
     def stat(self, path: str) -> StoreEntry:
-        return _entry(self._json("GET", path, {"stat": "true"}))
+        return self._files.stat(self._workspace, self._name, check_name(path))
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -72,72 +74,109 @@ class ServerStore(HttpStore):
         count: Count | None = None,
         notes: str | None = None,
     ) -> StoreEntry:
-        count = count or (lambda _: None)
-        more = {"if_absent": "true"} if if_absent else {}
+        count, path = count or (lambda _: None), check_name(path)
         if isinstance(source, Path):
             info = os.stat(source)
             if info.st_size > _PIECE:
-                return self._put_pieces(path, source, info, more, count)
+                return self._put_pieces(path, source, info, if_absent, count)
             source = source.read_bytes()
-        entry = _entry(self._insist("PUT", path, more, source)["entry"])
-        count(len(source))
+        data = source
+        entry = _insist(lambda: self._files.put(self._workspace, self._name, path, data, if_absent=if_absent))
+        count(len(data))
         return entry
 
-    def _put_pieces(
-        self, path: str, source: Path, info: os.stat_result, more: Mapping[str, str], count: Count
-    ) -> StoreEntry:
-        """From where the server is; the last piece is not sent of a file that was changed meanwhile."""
+    def _put_pieces(self, path: str, source: Path, info: os.stat_result, if_absent: bool, count: Count) -> StoreEntry:
+        """Send the pieces that the server lacks. The last piece of a file that changed meanwhile is never sent."""
         known = "\0".join((str(source.absolute()), path, str(info.st_size), str(info.st_mtime_ns)))
         upload = hashlib.sha256(known.encode("utf-8", "surrogateescape")).hexdigest()[:32]
-        about = {**more, "upload": upload, "size": str(info.st_size)}
-        begun = self._insist("PUT", path, {**about, "offset": "0"}, b"")
-        at = int(begun["size"])
-        count(at)
-        if begun["entry"] is not None:  # this very file came whole before
-            return _entry(begun["entry"])
+
+        def send(piece: bytes, offset: int) -> StoredPart:
+            return self._files.append(
+                self._workspace, self._name, path, piece,
+                upload=upload, offset=offset, size=info.st_size, if_absent=if_absent,
+            )  # fmt: skip
+
+        sent = _insist(lambda: send(b"", 0))
+        count(sent.size)
         with open(source, "rb", buffering=0) as file:
-            while True:
-                piece = os.pread(file.fileno(), min(_PIECE, info.st_size - at), at)
+            while sent.entry is None:  # it is set at once when this very file was uploaded before
+                piece = os.pread(file.fileno(), min(_PIECE, info.st_size - sent.size), sent.size)
                 now = os.stat(source)
                 if not piece or (now.st_size, now.st_mtime_ns) != (info.st_size, info.st_mtime_ns):
                     raise Conflict(f"{source} was changed while it was sent", "send it again when nobody writes to it")
-                answer = self._send_piece(path, {**about, "offset": str(at)}, piece)
-                count(int(answer["size"]) - at)
-                at = int(answer["size"])
-                if answer["entry"] is not None:
-                    return _entry(answer["entry"])
-
-    def _send_piece(self, path: str, about: Mapping[str, str], piece: bytes) -> Any:
-        """A server that has less than it said, because its machine was started anew, says how much that is."""
-        try:
-            return self._insist("PUT", path, about, piece)
-        except Conflict as error:
-            if not isinstance(error.details.get("size"), int):
-                raise
-            return {"size": error.details["size"], "entry": None}
+                before = sent
+                sent = _insist(functools.partial(_send_piece, send, piece, before.size))
+                count(sent.size - before.size)
+        return sent.entry
 
     def delete(self, path: str) -> None:
-        self._insist("DELETE", path, {}, b"")
+        _insist(lambda: self._files.delete(self._workspace, self._name, check_name(path)))
 
-    # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _insist(self, method: str, path: str, query: Mapping[str, str], body: bytes) -> Any:
-        """Every request may be repeated, so one that was cut is."""
-        for attempt in range(1, _ATTEMPTS_WITHOUT_PROGRESS):
-            try:
-                return self._json(method, path, query, body)
-            except Unavailable:
-                time.sleep(_PAUSE * attempt)
-        return self._json(method, path, query, body)
+def _send_piece(send: Callable[[bytes, int], StoredPart], piece: bytes, offset: int) -> StoredPart:
+    """Send a piece. A server whose machine restarted has less than it reported before, and answers how much."""
+    try:
+        return send(piece, offset)
+    except Conflict as error:
+        if not isinstance(error.details.get("size"), int):
+            raise
+        return StoredPart(error.details["size"], None)
 
-    def _json(self, method: str, path: str | None, query: Mapping[str, str], body: bytes | None = None) -> Any:
+
+def _insist(call: Callable[[], T]) -> T:
+    """Repeat a request that was cut off: every request may be repeated."""
+    for attempt in range(1, _ATTEMPTS_WITHOUT_PROGRESS):
+        try:
+            return call()
+        except Unavailable:
+            time.sleep(_PAUSE * attempt)
+    return call()
+
+
+class _WebReply:
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def json(self) -> Any:
+        return json.loads(self._body or b"null")
+
+
+class _WebTransport:
+    """Requests of the API over the connections from which files are read, too."""
+
+    def __init__(self, web: Web, base: str) -> None:
+        self._web = web
+        self._base = base
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        json: Any = None,
+        body: Any = None,
+        timeout: float | None = None,
+    ) -> _WebReply:
         with giving_back(self._call(method, path, query, body)) as answer:
-            return json.loads(_whole(answer) or b"null")
+            return _WebReply(_whole(answer))
 
-    def _call(self, method: str, path: str | None, query: Mapping[str, str], body: bytes | None = None) -> WebResponse:
-        url = self._base if path is None else self._url(path)
-        asked = urllib.parse.urlencode(query, errors="surrogateescape")
-        answer = self._web.request(method, f"{url}?{asked}", {}, body)
+    def stream(self, path: str, query: Mapping[str, Any] | None = None) -> Iterator[bytes]:
+        with giving_back(self._call("GET", path, query)) as answer:
+            while piece := _next_line(answer):
+                yield piece
+
+    def _call(
+        self, method: str, path: str, query: Mapping[str, Any] | None = None, body: bytes | None = None
+    ) -> WebResponse:
+        given = {
+            key: ("false", "true")[value] if isinstance(value, bool) else value
+            for key, value in (query or {}).items()
+            if value is not None
+        }
+        target = urllib.parse.quote(path, errors="surrogateescape")
+        asked = urllib.parse.urlencode(given, errors="surrogateescape")
+        answer = self._web.request(method, f"{self._base}{target}?{asked}", {}, body)
         if answer.status >= 300:
             with giving_back(answer):
                 raise self._refusal(answer)
@@ -147,25 +186,13 @@ class ServerStore(HttpStore):
         try:
             return from_wire(json.loads(_whole(answer))["error"])
         except (ValueError, KeyError, TypeError):
-            words = f"{self!r} answered with status {answer.status}, and not as a Footplate server does"
-            return Unavailable(words, "look at the server's address, and at what stands between you and it")
-
-
-def _quoted(text: str) -> str:
-    return urllib.parse.quote(text, safe="")
-
-
-def _entry(fields: Any) -> StoreEntry:
-    path, size, etag, modified = fields
-    return StoreEntry(check_name(str(path)), int(size), str(etag), float(modified))
+            words = f"{self._base} answered with status {answer.status}, which is not how a Footplate server answers"
+            return Unavailable(words, "check the server's address and any proxy in front of it")
 
 
 def _next_line(answer: WebResponse) -> bytes:
     with _complete():
-        line = answer.response.readline()
-        if not line.endswith(b"\n"):
-            raise http.client.IncompleteRead(line)
-        return line
+        return answer.response.readline()
 
 
 def _whole(answer: WebResponse) -> bytes:

@@ -119,10 +119,10 @@ class Reporter:
         return min(max(_QUIET_PAUSE if is_quiet else _IDLE_PAUSE, cost / _SHARE), _LONGEST_PAUSE)
 
     def _beat(self) -> bool:
-        stop, questions = self._link.beat()
-        for key in questions:
+        reply = self._link.beat()
+        for key in reply.stacks:
             self._on_question(key)
-        return stop
+        return reply.stop
 
     def _report(self, event: str, message: str | None, cause: Cause | None) -> None:
         self._ask(lambda: self._link.tell(event, message, cause))

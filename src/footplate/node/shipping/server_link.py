@@ -5,16 +5,18 @@ from __future__ import annotations
 import copy
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, BinaryIO, TypeVar
 
+from footplate.api import ApiClient
 from footplate.client.transport import Transport
-from footplate.domain.codec import from_json, to_json
 from footplate.domain.data import FOLDER, StoreSpec
 from footplate.domain.datasets import BUILT_IN_DATASTORES, DatasetView, RunData, through_server
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause, FileView
+from footplate.domain.replies import HeartbeatReply
+from footplate.domain.requests import NewDataset
 from footplate.domain.stacks import ProcessStacks
 from footplate.errors import OutOfSpace, Unavailable
 
@@ -35,8 +37,9 @@ class Link:
         """`wanted` says whether it still makes sense to wait for a server that is away."""
         self._transport = transport
         self._attempt = attempt
-        self._run = f"/runs/{run}"
-        self._node = f"/runs/{run}/nodes/{node}"
+        self._api = ApiClient(transport)
+        self._run = run
+        self._node = node
         self._wanted = wanted
 
     def of_attempt(self, attempt: int) -> Link:
@@ -67,51 +70,47 @@ class Link:
     # ── The life of the node ──────────────────────────────────────────────────────────────────────────────────────────
 
     def join(self, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
-        body = {"attempt": self._attempt, "host": host, "address": address, "info": info}
-        return from_json(NodeOrders, self._transport.post(f"{self._node}/join", body))
+        return self._api.nodes.join(self._run, self._node, attempt=self._attempt, host=host, address=address, info=info)
 
     def orders(self, wait: float, until: str = "ready") -> NodeOrders:
-        return from_json(NodeOrders, self._transport.get(f"{self._node}/orders", {"wait": wait, "until": until}))
+        return self._api.nodes.orders(self._run, self._node, wait=wait, until=until)
 
     def prepared(self, ports: Sequence[int], wait: float) -> NodeOrders:
-        """Say that the ranks could start, with these ports held for them; the orders say whether they may.
+        """Report that the ranks can start, with these ports held for them; the orders tell whether they may.
 
-        The answer waits for the others, `wait` seconds at most."""
-        body = {"ports": list(ports), "attempt": self._attempt, "wait": wait}
-        return from_json(NodeOrders, self._transport.post(f"{self._node}/prepared", body))
+        The server answers when the other nodes can start too, after `wait` seconds at most.
+        """
+        return self._api.nodes.prepared(self._run, self._node, ports=ports, attempt=self._attempt, wait=wait)
 
     def tell(self, event: str, message: str | None = None, cause: Cause | None = None) -> bool:
-        """Report an event; the answer says whether the ranks are to be stopped."""
-        body = {"event": event, "message": message, "cause": to_json(cause), "attempt": self._attempt}
-        return bool(self._transport.post(f"{self._node}/events", body)["stop"])
+        """Report an event; return whether the ranks are to be stopped."""
+        reply = self._api.nodes.report(
+            self._run, self._node, event, message=message, cause=cause, attempt=self._attempt
+        )
+        return reply.stop
 
-    def beat(self) -> tuple[bool, list[str]]:
-        """Whether the ranks are to be stopped, and who asks for their stacks."""
-        answer = self._transport.post(f"{self._node}/heartbeat", {"attempt": self._attempt})
-        return bool(answer["stop"]), list(answer.get("stacks") or ())
+    def beat(self) -> HeartbeatReply:
+        return self._api.nodes.heartbeat(self._run, self._node, self._attempt)
 
     def show_stacks(self, key: str, processes: Sequence[ProcessStacks]) -> None:
-        self._transport.post(f"{self._node}/stacks", {"key": key, "processes": to_json(processes)})
+        self._api.nodes.show_stacks(self._run, self._node, key, processes)
 
     def warn(self, message: str) -> None:
-        self._transport.post(f"{self._run}/warnings", {"message": message})
+        self._api.runs.warn(self._run, message)
 
-    # ── What grows ────────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── Logs and journals ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def append_log(self, run: str, path: str, offset: int, data: bytes, replace: bool) -> int:
-        query = {"offset": offset, "replace": replace or None}
-        return int(self._transport.put(f"/runs/{run}/logs/{path}", query=query, body=data)["size"])
+        return self._api.files.append_log(run, path, data, offset, replace)
 
     def append_journal(self, run: str, writer: str, part: str, offset: int, data: bytes, system: bool) -> int:
-        query = {"offset": offset, "system": system or None}
-        path = f"/runs/{run}/journals/{writer}/{part}"
-        return int(self._transport.put(path, query=query, body=data)["size"])
+        return self._api.metrics.append(run, writer, part, data, offset, system)
 
     # ── Data ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def data(self, workspace: str) -> RunData:
-        """The datasets and stores of the run, credentials included; built-in stores as this machine reaches them."""
-        known = from_json(RunData, self._transport.get(f"{self._run}/data"))
+        """Return the datasets and stores of the run with credentials; built-in stores as this machine reaches them."""
+        known = self._api.datastores.data_of_run(self._run)
         stores = {name: self._reached(workspace, name, spec) for name, spec in known.stores.items()}
         return replace(known, stores=stores)
 
@@ -121,28 +120,24 @@ class Link:
             return spec
         return through_server(self._transport.endpoint, self._transport.token, workspace, name)
 
-    def register_dataset(self, workspace: str, body: dict[str, Any]) -> DatasetView:
-        return from_json(DatasetView, self._transport.post(f"/workspaces/{workspace}/datasets", body))
+    def register_dataset(self, workspace: str, dataset: NewDataset) -> DatasetView:
+        return self._api.datasets.register(workspace, dataset)
 
     # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def add_files(self, files: Sequence[FileView], key: str) -> list[str]:
-        """Name blobs that are in the store as files of the run; returns the names that it had before this `key`."""
-        body: dict[str, Any] = {"key": key, "files": [to_json(file) for file in files], "automatic": True}
-        body["attempt"] = self._attempt
-        return list(self._transport.post(f"{self._run}/files", body)["skipped"])
+    def add_files(self, files: Sequence[FileView], key: str) -> Sequence[str]:
+        """Name blobs that are in the store as files of the run; return the names that it had before this `key`."""
+        return self._api.files.add(self._run, files, automatic=True, key=key, attempt=self._attempt).skipped
 
     def files(self, prefix: str) -> list[FileView]:
-        """The files that the run keeps under names that begin so."""
-        answer = self._transport.get(f"{self._run}/files", {"prefix": prefix})
-        return [from_json(FileView, item) for item in answer["items"] if item["digest"] is not None]
+        """Return the artifacts of the run whose names begin with `prefix`."""
+        return [file for file in self._api.files.list(self._run, prefix) if file.digest is not None]
 
     def missing(self, digests: Sequence[str]) -> set[str]:
-        return set(self._transport.post("/blobs/missing", {"digests": list(digests)})["missing"])
+        return set(self._api.blobs.missing(digests))
 
     def put_blob(self, digest: str, file: BinaryIO) -> None:
-        self._transport.put(f"/blobs/{digest}", body=file)
+        self._api.blobs.put(digest, file)
 
-    def get_blob(self, digest: str) -> Any:
-        """The blob's bytes, piece by piece."""
-        return self._transport.stream(f"/blobs/{digest}")
+    def get_blob(self, digest: str) -> Iterator[bytes]:
+        return self._api.blobs.read(digest)

@@ -146,7 +146,7 @@ def keep_wheel(workspace: Workspace, file_path: str, exist_ok: bool) -> str:
     except OSError as error:
         hint = f"give the path of a .whl file; a relative one begins at {os.getcwd()}"
         raise UserErrorException(f"wheel {path!r} cannot be read: {error.strerror}", error, hint=hint) from error
-    shelf = Path(str(workspace.session.info["home"])) / "wheels" / workspace.id
+    shelf = Path(workspace.session.info.home) / "wheels" / workspace.id
     known = any(shelf.glob(f"*/{name}"))
     if known and not exist_ok:
         raise UserErrorException(

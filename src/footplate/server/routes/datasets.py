@@ -5,11 +5,12 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from footplate.domain.datasets import DatasetView, Lineage
+from footplate.domain.requests import NewDataset
 from footplate.errors import InvalidInput
 from footplate.server.openapi import Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, Repeated, ServicesOf, pairs
-from footplate.services.datasets import LARGEST_PAGE, NewDataset
+from footplate.services.datasets import LARGEST_PAGE
 
 router = APIRouter(tags=["datasets"], route_class=Route)
 

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Response
 
 from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import DatastoreView, RunData
+from footplate.domain.requests import NewDatastore
 from footplate.server.openapi import Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, ServicesOf
-from footplate.services.datastores import NewDatastore
 
 router = APIRouter(tags=["datastores"], route_class=Route)
 

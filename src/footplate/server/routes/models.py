@@ -5,11 +5,11 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from footplate.domain.records import ModelView
+from footplate.domain.requests import NewModel
 from footplate.errors import InvalidInput
 from footplate.server.openapi import Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, Repeated, ServicesOf, StrictFile, pairs
-from footplate.services.models import NewModel
 
 router = APIRouter(tags=["models"], route_class=Route)
 

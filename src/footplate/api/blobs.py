@@ -1,0 +1,22 @@
+"""Content by its SHA-256 digest."""
+
+from __future__ import annotations
+
+from typing import BinaryIO, Iterator, Sequence, Tuple, Union
+
+from footplate.api.base import Noun
+from footplate.domain.codec import from_json
+from footplate.domain.replies import MissingBlobs
+
+
+class BlobsApi(Noun):
+    def missing(self, digests: Sequence[str]) -> Tuple[str, ...]:
+        """Return the digests that the store lacks."""
+        return from_json(MissingBlobs, self._post("/blobs/missing", {"digests": list(digests)})).missing
+
+    def put(self, digest: str, content: Union[bytes, BinaryIO]) -> None:
+        self._upload("/blobs/{digest}", content, digest=digest)
+
+    def read(self, digest: str) -> Iterator[bytes]:
+        """Yield the content of a blob, piece by piece."""
+        return self._download("/blobs/{digest}", digest=digest)

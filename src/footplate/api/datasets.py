@@ -1,0 +1,70 @@
+"""Datasets: definitions, registered versions, lineage, and the datasets of a run."""
+
+from __future__ import annotations
+
+from typing import Iterator, Mapping, Optional, Sequence, Union
+
+from footplate.api.base import Noun
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.datasets import DatasetView, DataUse, Lineage
+from footplate.domain.replies import DatasetFile, UnregisteredDataset
+from footplate.domain.requests import NewDataset
+
+
+class DatasetsApi(Noun):
+    def register(self, workspace: str, dataset: NewDataset) -> DatasetView:
+        """Keep a definition; with a name it is registered. The same key again returns the same dataset."""
+        made = self._post("/workspaces/{workspace}/datasets", to_json(dataset), workspace=workspace)
+        return from_json(DatasetView, made)
+
+    def list(
+        self, workspace: str, *, name: Optional[str] = None, tag: Sequence[str] = (), latest: bool = False
+    ) -> Iterator[DatasetView]:
+        """`tag`: `key` or `key=value`, each must match."""
+        query = {"name": name, "tag": tag, "latest": latest or None}
+        return self._items(DatasetView, "/workspaces/{workspace}/datasets", query, workspace=workspace)
+
+    def get(self, workspace: str, name: str, version: Union[int, str] = "latest") -> DatasetView:
+        found = self._get(
+            "/workspaces/{workspace}/datasets/{name}/{version}", workspace=workspace, name=name, version=version
+        )
+        return from_json(DatasetView, found)
+
+    def unregister(self, workspace: str, name: str) -> int:
+        """Remove the name from all versions; they keep their ids. Return how many there were."""
+        done = self._delete("/workspaces/{workspace}/datasets/{name}", workspace=workspace, name=name)
+        return from_json(UnregisteredDataset, done).versions
+
+    def by_id(self, workspace: str, id: str) -> DatasetView:
+        return from_json(DatasetView, self._get("/workspaces/{workspace}/dataset-ids/{id}", workspace=workspace, id=id))
+
+    def change(
+        self,
+        workspace: str,
+        id: str,
+        *,
+        description: Optional[str] = None,
+        tags: Optional[Mapping[str, Optional[str]]] = None,
+        remove_tags: Sequence[str] = (),
+    ) -> DatasetView:
+        body = {"description": description, "tags": tags, "remove_tags": list(remove_tags)}
+        changed = self._patch("/workspaces/{workspace}/dataset-ids/{id}", body, workspace=workspace, id=id)
+        return from_json(DatasetView, changed)
+
+    def files(self, workspace: str, id: str, limit: Optional[int] = None) -> Iterator[DatasetFile]:
+        """Yield the files that a version pins; `limit` is the size of a page."""
+        path = "/workspaces/{workspace}/dataset-ids/{id}/files"
+        return self._items(DatasetFile, path, {"limit": limit}, workspace=workspace, id=id)
+
+    def lineage(self, workspace: str, id: str) -> Lineage:
+        """Return the runs that wrote and read a version, and the models made from it."""
+        found = self._get("/workspaces/{workspace}/dataset-ids/{id}/lineage", workspace=workspace, id=id)
+        return from_json(Lineage, found)
+
+    def of_run(self, run: str) -> Iterator[DataUse]:
+        """Yield the datasets that a run read and wrote."""
+        return self._items(DataUse, "/runs/{run}/datasets", run=run)
+
+    def note_read(self, run: str, dataset: str, name: str) -> None:
+        """Record a read that the run was not submitted with."""
+        self._post("/runs/{run}/datasets", {"dataset": dataset, "name": name}, run=run)

@@ -1,0 +1,46 @@
+"""Files of a run: artifacts, which are blobs with a name, and logs, which grow."""
+
+from __future__ import annotations
+
+from typing import Iterator, Optional, Sequence
+
+from footplate.api.base import Noun
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import FileView
+from footplate.domain.replies import AddedFiles, AppendedBytes
+
+
+class FilesApi(Noun):
+    def list(self, run: str, prefix: str = "") -> Iterator[FileView]:
+        return self._items(FileView, "/runs/{run}/files", {"prefix": prefix or None}, run=run)
+
+    def read(
+        self, run: str, path: str, *, offset: Optional[int] = None, limit: Optional[int] = None
+    ) -> Iterator[bytes]:
+        """Yield the content of a file, piece by piece."""
+        query = {"offset": offset, "limit": limit}
+        return self._download("/runs/{run}/files/{path}", query, run=run, path=path)
+
+    def add(
+        self,
+        run: str,
+        files: Sequence[FileView],
+        *,
+        automatic: bool = False,
+        key: Optional[str] = None,
+        attempt: Optional[int] = None,
+    ) -> AddedFiles:
+        """Give names to blobs that are in the store.
+
+        A name that exists is a Conflict, or skipped when `automatic`. `key` makes the request idempotent.
+        """
+        body = {"files": to_json(list(files)), "automatic": automatic, "key": key, "attempt": attempt}
+        return from_json(AddedFiles, self._post("/runs/{run}/files", body, run=run))
+
+    def append_log(self, run: str, path: str, data: bytes, offset: int, replace: bool = False) -> int:
+        """Append bytes that belong at `offset`; return the new size. Bytes that the server has are skipped.
+
+        Raises Conflict with `details["size"]` when bytes before `offset` are missing.
+        """
+        query = {"offset": offset, "replace": replace or None}
+        return from_json(AppendedBytes, self._upload("/runs/{run}/logs/{path}", data, query, run=run, path=path)).size

@@ -1,0 +1,31 @@
+"""Metrics: journals go in as bytes by offset, series come out."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, Optional
+
+from footplate.api.base import Noun
+from footplate.domain.codec import from_json
+from footplate.domain.replies import AppendedBytes, MetricSeries, MetricSummary
+
+
+class MetricsApi(Noun):
+    def append(self, run: str, writer: str, stream: str, data: bytes, offset: int, system: bool = False) -> int:
+        """Append to the `slots` or `text` of a journal; return the new size. Bytes that the server has are skipped.
+
+        Raises Conflict with `details["size"]` when bytes before `offset` are missing. `system` marks machine samples.
+        """
+        query = {"offset": offset, "system": system or None}
+        path = "/runs/{run}/journals/{writer}/{stream}"
+        return from_json(AppendedBytes, self._upload(path, data, query, run=run, writer=writer, stream=stream)).size
+
+    def read(
+        self, run: str, *, name: Optional[str] = None, system: bool = False, recursive: bool = False
+    ) -> Dict[str, List[MetricSeries]]:
+        """Return the series of a run, and with `recursive` of the runs below it, by run id."""
+        query = {"name": name, "system": system or None, "recursive": recursive or None}
+        found = self._get("/runs/{run}/metrics", query, run=run)
+        return {each: [from_json(MetricSeries, one) for one in series] for each, series in found.items()}
+
+    def summary(self, run: str) -> Iterator[MetricSummary]:
+        return self._items(MetricSummary, "/runs/{run}/metrics/summary", run=run)

@@ -1,0 +1,60 @@
+"""Registered models of a workspace."""
+
+from __future__ import annotations
+
+from typing import Iterator, Mapping, Optional, Sequence, Union
+
+from footplate.api.base import Noun
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import ModelView
+from footplate.domain.requests import NewModel
+
+
+class ModelsApi(Noun):
+    def register(self, workspace: str, model: NewModel) -> ModelView:
+        """Register a new version. The same key again returns the same version."""
+        return from_json(ModelView, self._post("/workspaces/{workspace}/models", to_json(model), workspace=workspace))
+
+    def list(
+        self,
+        workspace: str,
+        *,
+        name: Optional[str] = None,
+        tag: Sequence[str] = (),
+        property: Sequence[str] = (),
+        run: Optional[str] = None,
+        framework: Optional[str] = None,
+        latest: bool = False,
+    ) -> Iterator[ModelView]:
+        """`tag` and `property`: `key` or `key=value`, each must match."""
+        query = {
+            "name": name, "tag": tag, "property": property, "run": run, "framework": framework, "latest": latest or None
+        }  # fmt: skip
+        return self._items(ModelView, "/workspaces/{workspace}/models", query, workspace=workspace)
+
+    def get(self, workspace: str, name: str, version: Union[int, str] = "latest") -> ModelView:
+        found = self._get(
+            "/workspaces/{workspace}/models/{name}/{version}", workspace=workspace, name=name, version=version
+        )
+        return from_json(ModelView, found)
+
+    def change(
+        self,
+        workspace: str,
+        name: str,
+        version: int,
+        *,
+        description: Optional[str] = None,
+        tags: Optional[Mapping[str, Optional[str]]] = None,
+        remove_tags: Sequence[str] = (),
+        properties: Optional[Mapping[str, str]] = None,
+    ) -> ModelView:
+        body = {
+            "description": description, "tags": tags, "remove_tags": list(remove_tags), "properties": properties
+        }  # fmt: skip
+        path = "/workspaces/{workspace}/models/{name}/{version}"
+        return from_json(ModelView, self._patch(path, body, workspace=workspace, name=name, version=version))
+
+    def delete(self, workspace: str, name: str, version: int) -> None:
+        path = "/workspaces/{workspace}/models/{name}/{version}"
+        self._delete(path, workspace=workspace, name=name, version=version)

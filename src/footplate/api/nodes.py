@@ -1,0 +1,55 @@
+"""Requests of the node agents of a run."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional, Sequence
+
+from footplate.api.base import Noun
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.launch import NodeOrders
+from footplate.domain.records import Cause
+from footplate.domain.replies import HeartbeatReply, NodeEventReply
+from footplate.domain.stacks import ProcessStacks
+
+
+class NodesApi(Noun):
+    def join(
+        self, run: str, node: int, *, attempt: int, host: str, address: str, info: Mapping[str, Any]
+    ) -> NodeOrders:
+        body = {"attempt": attempt, "host": host, "address": address, "info": info}
+        return from_json(NodeOrders, self._post("/runs/{run}/nodes/{node}/join", body, run=run, node=node))
+
+    def orders(self, run: str, node: int, *, wait: float = 0.0, until: str = "ready") -> NodeOrders:
+        """Return the orders of a node; wait until all nodes are `ready`, or the ranks of all others have `ended`."""
+        query = {"wait": wait, "until": until}
+        return from_json(NodeOrders, self._get("/runs/{run}/nodes/{node}/orders", query, run=run, node=node))
+
+    def prepared(
+        self, run: str, node: int, *, ports: Sequence[int], attempt: Optional[int] = None, wait: float = 0.0
+    ) -> NodeOrders:
+        """Report that the ranks can start, with these ports held for them; wait until all nodes can."""
+        body = {"ports": list(ports), "attempt": attempt, "wait": wait}
+        return from_json(NodeOrders, self._post("/runs/{run}/nodes/{node}/prepared", body, run=run, node=node))
+
+    def report(
+        self,
+        run: str,
+        node: int,
+        event: str,
+        *,
+        message: Optional[str] = None,
+        cause: Optional[Cause] = None,
+        attempt: Optional[int] = None,
+    ) -> NodeEventReply:
+        """`event`: prepares, started, attends, failed, exited or done."""
+        body = {"event": event, "message": message, "cause": to_json(cause), "attempt": attempt}
+        return from_json(NodeEventReply, self._post("/runs/{run}/nodes/{node}/events", body, run=run, node=node))
+
+    def heartbeat(self, run: str, node: int, attempt: Optional[int] = None) -> HeartbeatReply:
+        body = {"attempt": attempt}
+        return from_json(HeartbeatReply, self._post("/runs/{run}/nodes/{node}/heartbeat", body, run=run, node=node))
+
+    def show_stacks(self, run: str, node: int, key: str, processes: Sequence[ProcessStacks]) -> None:
+        """Answer the request for stack traces of this key."""
+        body = {"key": key, "processes": to_json(list(processes))}
+        self._post("/runs/{run}/nodes/{node}/stacks", body, run=run, node=node)

@@ -1,0 +1,115 @@
+"""Runs: submit, list, follow, change and end them."""
+
+from __future__ import annotations
+
+from typing import Iterator, Mapping, Optional, Sequence
+
+from footplate.api.base import Noun
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import Cause, RunView, StoryLine
+from footplate.domain.replies import RunProgress
+from footplate.domain.specs import RunSpec
+from footplate.domain.stacks import RunStacks
+
+
+class RunsApi(Noun):
+    def submit(self, workspace: str, run: str, spec: RunSpec, created_by: str = "") -> RunView:
+        """Submit a run. The same id and spec again return the same run; another spec is a Conflict."""
+        body = {"id": run, "spec": to_json(spec), "created_by": created_by}
+        return from_json(RunView, self._post("/workspaces/{workspace}/runs", body, workspace=workspace))
+
+    def list(
+        self,
+        workspace: str,
+        *,
+        experiment: Optional[str] = None,
+        prefix: Optional[str] = None,
+        type: Optional[str] = None,
+        status: Sequence[str] = (),
+        tag: Sequence[str] = (),
+        property: Sequence[str] = (),
+        parent: Optional[str] = None,
+        ancestor: Optional[str] = None,
+        metric: Optional[str] = None,
+        metric_min: Optional[float] = None,
+        metric_max: Optional[float] = None,
+        order: Optional[str] = None,
+        ascending: bool = False,
+        limit: Optional[int] = None,
+    ) -> Iterator[RunView]:
+        """Yield runs without their specs, newest first, page by page.
+
+        `prefix`: the beginning of the id. `tag`, `property`: `key` or `key=value`, where `=` and `%` in a key are
+        written `%3D` and `%25`. `parent`: an id, none or any. `order`: created or metric:NAME. `limit`: size of a page.
+        """
+        query = {
+            "experiment": experiment, "prefix": prefix, "type": type, "status": status, "tag": tag,
+            "property": property, "parent": parent, "ancestor": ancestor, "metric": metric, "metric_min": metric_min,
+            "metric_max": metric_max, "order": order, "ascending": ascending or None, "limit": limit,
+        }  # fmt: skip
+        return self._items(RunView, "/workspaces/{workspace}/runs", query, workspace=workspace)
+
+    def get(
+        self, run: str, *, version: Optional[int] = None, wait: Optional[float] = None, until: Optional[str] = None
+    ) -> RunView:
+        """Return a run. With `wait`, wait for a newer `version`, or with `until="ended"` for its end."""
+        return from_json(RunView, self._get("/runs/{run}", {"version": version, "wait": wait, "until": until}, run=run))
+
+    def change(
+        self,
+        run: str,
+        *,
+        display_name: Optional[str] = None,
+        description: Optional[str] = None,
+        tags: Optional[Mapping[str, Optional[str]]] = None,
+        remove_tags: Sequence[str] = (),
+        properties: Optional[Mapping[str, str]] = None,
+    ) -> RunView:
+        """Change what is not None. Another value for an existing property is a Conflict."""
+        body = {
+            "display_name": display_name, "description": description, "tags": tags, "remove_tags": list(remove_tags),
+            "properties": properties,
+        }  # fmt: skip
+        return from_json(RunView, self._patch("/runs/{run}", body, run=run))
+
+    def cancel(self, run: str, by: str = "", reason: str = "") -> RunView:
+        return from_json(RunView, self._post("/runs/{run}/cancel", {"by": by, "reason": reason}, run=run))
+
+    def restart(self, run: str, attempt: int, by: str = "", reason: str = "") -> RunView:
+        """`attempt` is the number of the new attempt, so that a repeated request does not start another."""
+        body = {"attempt": attempt, "by": by, "reason": reason}
+        return from_json(RunView, self._post("/runs/{run}/restart", body, run=run))
+
+    def complete(self, run: str) -> RunView:
+        return from_json(RunView, self._post("/runs/{run}/complete", run=run))
+
+    def fail(self, run: str, cause: Cause) -> RunView:
+        return from_json(RunView, self._post("/runs/{run}/fail", {"cause": to_json(cause)}, run=run))
+
+    def set_snapshot(self, run: str, snapshot: str) -> RunView:
+        """Set the snapshot of a run, which is possible once."""
+        return from_json(RunView, self._post("/runs/{run}/snapshot", {"snapshot": snapshot}, run=run))
+
+    def warn(self, run: str, message: str) -> RunView:
+        return from_json(RunView, self._post("/runs/{run}/warnings", {"message": message}, run=run))
+
+    def stacks(self, run: str, key: str, wait: float = 0.0) -> RunStacks:
+        """Request the stack traces of a run's processes, or collect what its nodes have answered to this key."""
+        return from_json(RunStacks, self._post("/runs/{run}/stacks", {"key": key, "wait": wait}, run=run))
+
+    def story(self, run: str) -> Iterator[StoryLine]:
+        """Yield the events of a run in order."""
+        return self._items(StoryLine, "/runs/{run}/story", run=run)
+
+    def follow(
+        self,
+        run: str,
+        *,
+        version: int = -1,
+        log: Optional[str] = None,
+        offset: Optional[int] = None,
+        wait: Optional[float] = None,
+    ) -> RunProgress:
+        """Return the run and its log from `offset`; wait for news in either. The default log is the first rank's."""
+        query = {"version": version, "log": log, "offset": offset, "wait": wait}
+        return from_json(RunProgress, self._get("/runs/{run}/follow", query, run=run))

@@ -1,0 +1,95 @@
+"""Files of built-in datastores, for clients and nodes that do not see the server's directories."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Iterator, List, NamedTuple, Optional, cast
+from urllib.parse import quote
+
+from footplate.api import PREFIX
+from footplate.api.base import Noun
+from footplate.domain.data import StoreEntry
+from footplate.domain.store_names import check_name
+from footplate.errors import Unavailable
+
+_FILES = "/workspaces/{workspace}/datastores/{name}/files"
+_FILE = _FILES + "/{path}"
+
+
+class StoreFolder(NamedTuple):
+    """The direct children of a folder of a datastore."""
+
+    folders: List[str]
+    files: List[StoreEntry]
+
+
+class StoredPart(NamedTuple):
+    """How many bytes of a file the server has; `entry` is set when it has all of them."""
+
+    size: int
+    entry: Optional[StoreEntry]
+
+
+class StoreFilesApi(Noun):
+    @staticmethod
+    def url(workspace: str, name: str) -> str:
+        """Return the quoted path of the datastore's files, for clients that read ranges of them by HTTP."""
+        return PREFIX + _FILES.format(workspace=quote(workspace, safe=""), name=quote(name, safe=""))
+
+    def list(self, workspace: str, name: str, prefix: str = "") -> Iterator[List[StoreEntry]]:
+        """Yield all files below the folder `prefix`, page by page."""
+        pieces = self._download(_FILES, {"prefix": prefix}, workspace=workspace, name=name)
+        for line in _lines(pieces):
+            page = json.loads(line)
+            if not isinstance(page, list):  # the number of files: the list is complete
+                return
+            yield [_entry(fields) for fields in cast("List[Any]", page)]
+        raise Unavailable("the list of files was cut off", "look at the network; try again")
+
+    def children(self, workspace: str, name: str, folder: str = "") -> StoreFolder:
+        found = self._get(_FILES, {"prefix": folder, "children": True}, workspace=workspace, name=name)
+        return StoreFolder([str(each) for each in found["folders"]], [_entry(fields) for fields in found["files"]])
+
+    def read(self, workspace: str, name: str, path: str) -> Iterator[bytes]:
+        return self._download(_FILE, workspace=workspace, name=name, path=path)
+
+    def stat(self, workspace: str, name: str, path: str) -> StoreEntry:
+        return _entry(self._get(_FILE, {"stat": True}, workspace=workspace, name=name, path=path))
+
+    def put(self, workspace: str, name: str, path: str, data: bytes, *, if_absent: bool = False) -> StoreEntry:
+        query = {"if_absent": if_absent or None}
+        answer = self._upload(_FILE, data, query, workspace=workspace, name=name, path=path)
+        return _entry(answer["entry"])
+
+    def append(
+        self,
+        workspace: str,
+        name: str,
+        path: str,
+        data: bytes,
+        *,
+        upload: str,
+        offset: int,
+        size: int,
+        if_absent: bool = False,
+    ) -> StoredPart:
+        """Send a part of a file of `size` bytes; `upload` identifies the attempt to send it."""
+        query = {"if_absent": if_absent or None, "upload": upload, "offset": offset, "size": size}
+        answer = self._upload(_FILE, data, query, workspace=workspace, name=name, path=path)
+        return StoredPart(int(answer["size"]), None if answer["entry"] is None else _entry(answer["entry"]))
+
+    def delete(self, workspace: str, name: str, path: str) -> None:
+        self._delete(_FILE, workspace=workspace, name=name, path=path)
+
+
+def _entry(fields: Any) -> StoreEntry:
+    path, size, etag, modified = fields
+    return StoreEntry(check_name(str(path)), int(size), str(etag), float(modified))
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the complete lines; an incomplete one at the end is dropped."""
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines

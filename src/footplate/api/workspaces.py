@@ -1,0 +1,42 @@
+"""Workspaces of the server."""
+
+from __future__ import annotations
+
+from typing import Iterator, Mapping, Optional
+
+from footplate.api.base import Noun
+from footplate.domain.codec import from_json
+from footplate.domain.records import WorkspaceView
+
+
+class WorkspacesApi(Noun):
+    def create(
+        self,
+        name: str,
+        subscription_id: str,
+        resource_group: str,
+        *,
+        location: str = "local",
+        friendly_name: Optional[str] = None,
+        tags: Optional[Mapping[str, Optional[str]]] = None,
+        if_exists: str = "refuse",
+    ) -> WorkspaceView:
+        """Create a workspace. `if_exists`: refuse or return."""
+        body = {
+            "name": name, "subscription_id": subscription_id, "resource_group": resource_group, "location": location,
+            "friendly_name": friendly_name, "tags": dict(tags or {}), "if_exists": if_exists,
+        }  # fmt: skip
+        return from_json(WorkspaceView, self._post("/workspaces", body))
+
+    def list(
+        self,
+        *,
+        name: Optional[str] = None,
+        subscription_id: Optional[str] = None,
+        resource_group: Optional[str] = None,
+    ) -> Iterator[WorkspaceView]:
+        query = {"name": name, "subscription_id": subscription_id, "resource_group": resource_group}
+        return self._items(WorkspaceView, "/workspaces", query)
+
+    def get(self, workspace: str) -> WorkspaceView:
+        return from_json(WorkspaceView, self._get("/workspaces/{workspace}", workspace=workspace))

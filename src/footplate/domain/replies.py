@@ -1,0 +1,127 @@
+"""Responses of the HTTP API that are not records of something the server keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Optional, Tuple
+
+from footplate.domain.records import RunView
+
+
+@dataclass(frozen=True)
+class ServerInfo:
+    """The server's description of itself. `blobs` is the path of its blob store, null over TCP."""
+
+    version: str
+    pid: int
+    started: float
+    home: str
+    blobs: Optional[str]
+    database: str
+    active_runs: int
+
+
+@dataclass(frozen=True)
+class ServerStopping:
+    stopping: bool
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """A run and the new part of its log: `text` ends at `offset` of the log named `log`."""
+
+    run: RunView
+    log: Optional[str]
+    offset: int
+    text: str
+
+
+@dataclass(frozen=True)
+class AddedFiles:
+    """Names of files that a run now has; `skipped` names existed before."""
+
+    stored: Tuple[str, ...]
+    skipped: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AppendedBytes:
+    """Size of a log or journal after an append."""
+
+    size: int
+
+
+@dataclass(frozen=True)
+class MissingBlobs:
+    missing: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MetricSeries:
+    """A metric: `points` is a list of `[time, step, value]` in the order logged.
+
+    `dropped` counts points whose kind differs from the kind of the first one.
+    """
+
+    name: str
+    kind: str
+    points: Any  # not a tuple of points: the codec would visit each of millions
+    dropped: int = 0
+
+
+@dataclass(frozen=True)
+class MetricSummary:
+    name: str
+    kind: str
+    system: bool
+    count: int
+    last: Any
+    min: Optional[float]
+    max: Optional[float]
+    dropped: int = 0
+
+
+@dataclass(frozen=True)
+class NodeEventReply:
+    """`stop` tells the node agent to stop its ranks."""
+
+    stop: bool
+
+
+@dataclass(frozen=True)
+class HeartbeatReply:
+    """`stop` tells the node agent to stop its ranks; `stacks` holds the keys of open requests for stack traces."""
+
+    stop: bool
+    stacks: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class UnregisteredDataset:
+    """`versions` counts the versions that lost their name."""
+
+    versions: int
+
+
+@dataclass(frozen=True)
+class SecretName:
+    name: str
+
+
+@dataclass(frozen=True)
+class Secret:
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class DatasetFile:
+    """A file that a dataset version pins: its name in the dataset, and its path in its store where that differs."""
+
+    name: str
+    size: int
+    etag: str = ""
+    modified: float = 0.0
+    digest: str = ""
+    store: str = ""
+    path: str = ""
