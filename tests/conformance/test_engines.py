@@ -18,7 +18,7 @@ class LocalArena:
         return LocalEngine([sys.executable, "-c", program.format(folder=str(self.folder))])
 
     def job(self, run: str, nodes: int = 1) -> AgentJob:
-        return AgentJob(run, 1, nodes, f"unix://{self.home}/server.sock", str(self.home))
+        return AgentJob(run, 1, nodes, f"unix://{self.home}/server.sock", home=str(self.home))
 
 
 class TestLocalEngine(EngineSuite):

@@ -8,7 +8,7 @@ import pytest
 from ops_tools import finish, submit, until
 
 from footplate import Workspace
-from footplate.engines.host_shape import machine_shape
+from footplate.engines.local import machine_shape
 from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
 from footplate.sdk.config.run_configuration import PyTorchConfiguration, TensorflowConfiguration
 from footplate.sdk.exceptions import ComputeTargetException

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from typing import Any
 
 import click
@@ -109,8 +110,14 @@ def phase_of(run: RunView) -> str:
     """What the run is doing, in words."""
     if run.status == "Queued" and run.waiting:
         return f"Queued, position {run.waiting.position}: {run.waiting.reason}"
+    if run.status == "Provisioning" and run.waiting:
+        return f"Provisioning: {run.waiting.reason}{_expected(run.waiting.latest)}"
     doing = next((node.message for node in run.nodes if node.message), None)
     return f"{run.status}: {doing}" if run.status in ("Preparing", "Finalizing") and doing else run.status
+
+
+def _expected(start: float | None) -> str:
+    return "" if start is None else f" (expected to start in {duration(max(0.0, start - time.time()))})"
 
 
 def exit_code(run: RunView) -> int:

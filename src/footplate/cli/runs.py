@@ -133,7 +133,8 @@ def _reasons(view: RunView) -> list[tuple[str, Any]]:
 
 
 def _identity(view: RunView) -> list[tuple[str, Any]]:
-    waiting = f"position {view.waiting.position}: {view.waiting.reason}" if view.waiting else None
+    place = f"position {view.waiting.position}: " if view.waiting and view.waiting.position else ""
+    waiting = f"{place}{view.waiting.reason}" if view.waiting else None
     program = view.spec.program if view.spec else None
     script = " ".join([program.script, *program.arguments]) if program and program.script else None
     return [

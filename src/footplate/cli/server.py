@@ -22,10 +22,16 @@ _POLL = 0.2
 @click.option("--host", metavar="HOST", help="Listen on this address, in the foreground, for others than you.")
 @click.option("--port", type=click.IntRange(0, 65535), help="The port to listen on; 0 takes a free one.")
 @click.option("--token-file", type=click.Path(dir_okay=False), help="The file that holds the token which callers show.")
+@click.option("--url", metavar="URL", help="The address that other machines use, if it is not that of --host.")
 @click.option("--database", metavar="URL", help="postgresql://… instead of the home folder's SQLite.")
 @click.pass_context
 def server(
-    ctx: click.Context, host: str | None, port: int | None, token_file: str | None, database: str | None
+    ctx: click.Context,
+    host: str | None,
+    port: int | None,
+    token_file: str | None,
+    url: str | None,
+    database: str | None,
 ) -> None:
     """Start, stop and look at the server.
 
@@ -34,7 +40,7 @@ def server(
     For a team, `footplate server --host ADDRESS --port PORT` serves in the foreground until Ctrl-C. Callers show a
     token: the one in FOOTPLATE_TOKEN or --token-file, else one that is made and kept in the home folder.
     """
-    settings = {"--host": host, "--port": port, "--token-file": token_file, "--database": database}
+    settings = {"--host": host, "--port": port, "--token-file": token_file, "--url": url, "--database": database}
     given = [name for name, value in settings.items() if value is not None]
     if ctx.invoked_subcommand is not None:
         if given:

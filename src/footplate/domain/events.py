@@ -40,6 +40,15 @@ class NodesLaunched:
 
 
 @dataclass(frozen=True)
+class EngineReported:
+    """The engine explained why the agents are not running yet, or where it has put them."""
+
+    reason: Optional[str] = None
+    estimated_start: Optional[float] = None  # seconds since the epoch
+    hosts: Tuple[Optional[str], ...] = ()  # by node; None where the engine does not know
+
+
+@dataclass(frozen=True)
 class NodeJoined:
     node: int
     host: str
@@ -158,6 +167,7 @@ Event = Union[
     WaitReasonChanged,
     RunAdmitted,
     NodesLaunched,
+    EngineReported,
     NodeJoined,
     NodeProgressed,
     GpusAssigned,
@@ -235,6 +245,7 @@ def tell(event: Event) -> str:
         WaitReasonChanged: lambda e: f"waits in position {e.position}: {e.reason}",
         RunAdmitted: lambda e: "got its nodes",
         NodesLaunched: lambda e: "the engine started its agents",
+        EngineReported: lambda e: f"the engine reports: {e.reason}" if e.reason else "the engine assigned its nodes",
         NodeJoined: lambda e: f"{node}: agent on {e.host} reported",
         NodeProgressed: lambda e: f"{node}: {e.message}",
         GpusAssigned: lambda e: "GPUs: " + (", ".join(uuid for gpus in e.gpus for uuid in gpus) or "none"),

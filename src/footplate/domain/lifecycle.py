@@ -24,10 +24,11 @@ Effects are idempotent; `resume(record)` gives those that a restarted server mus
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from footplate.domain.events import (
     Effect,
+    EngineReported,
     EnvironmentLocked,
     Event,
     GpusAssigned,
@@ -78,6 +79,7 @@ _NOT_ADMITTED = (
     "run {id} is of the kind {kind!r}, which does not admit {event}",
     "see what happened to it with: footplate runs show {id}",
 )
+_SAME_ESTIMATE_SECONDS = 60.0
 
 
 def apply(record: RunRecord, event: Event, now: float) -> Decision:
@@ -188,6 +190,27 @@ def _launched(record: RunRecord, event: NodesLaunched, now: float) -> Decision:
     return replace(record, handle=event.handle), (StopNodes(late),) if late else ()
 
 
+def _engine_reported(record: RunRecord, event: EngineReported, now: float) -> Decision:
+    if record.stage is not Stage.PROVISIONING or record.outcome is not None:
+        return record, ()
+    after, waiting = record, record.waiting
+    for node, host in zip(record.nodes, event.hosts):
+        if node.state is NodeState.LAUNCHED and host not in (None, node.host):
+            after = with_node(after, node.index, host=host)
+    if not _is_about(waiting, event):
+        waiting = Waiting(event.reason, 0, event.estimated_start) if event.reason else None
+        after = replace(after, waiting=waiting)
+    return after, ()
+
+
+def _is_about(waiting: Optional[Waiting], event: EngineReported) -> bool:
+    """Whether the run shows this already. Schedulers move their estimates all the time: small steps are not news."""
+    if waiting is None or event.reason != waiting.reason:
+        return waiting is None and event.reason is None
+    old, new = waiting.latest, event.estimated_start
+    return old == new or (old is not None and new is not None and abs(old - new) < _SAME_ESTIMATE_SECONDS)
+
+
 def _joined(record: RunRecord, event: NodeJoined, now: float) -> Decision:
     node = record.nodes[event.node]
     if node.state is not NodeState.LAUNCHED:
@@ -195,7 +218,8 @@ def _joined(record: RunRecord, event: NodeJoined, now: float) -> Decision:
     after = with_node(
         record, event.node, state=NodeState.JOINED, host=event.host, address=event.address, info=event.info
     )
-    return after, ()
+    waits = any(other.state is NodeState.LAUNCHED for other in after.nodes)
+    return replace(after, waiting=record.waiting if waits else None), ()
 
 
 def _prepares(record: RunRecord, event: NodeProgressed, now: float) -> Decision:
@@ -350,6 +374,7 @@ _HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
     WaitReasonChanged: _waits,
     RunAdmitted: _admitted,
     NodesLaunched: _launched,
+    EngineReported: _engine_reported,
     NodeJoined: _joined,
     NodeProgressed: _prepares,
     GpusAssigned: _equipped,

@@ -1,26 +1,62 @@
-"""Engines by name, loaded when first asked for: name → module and class, and the words to show when it is missing."""
+"""Engines: programs that start node agents somewhere.
+
+    base      the protocol, and the values that cross it: AgentJob, LaunchRequest, Observation
+    local     agents as processes of the server's machine
+    nursery   the local engine's client for the process that agents are forked from (`node/nursery`)
+
+The conformance suite is `footplate.testing.engine_suite`. It also covers `nursery`, which has no unit tests of its own.
+"""
 
 from __future__ import annotations
 
 import importlib
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from footplate.domain.shapes import Shape
+from footplate.domain.specs import LOCAL
 from footplate.engines.base import Engine
-from footplate.engines.host_shape import machine_shape
 from footplate.errors import InvalidInput
 
-_REGISTRY = {
-    "local": ("footplate.engines.local", "LocalEngine"),
+
+@dataclass(frozen=True)
+class EngineEntry:
+    """A row of the registry: `module:Class`, and the hint to show when the import fails."""
+
+    path: str
+    hint: str
+
+
+BUILT_IN = {
+    LOCAL: EngineEntry("footplate.engines.local:LocalEngine", "reinstall Footplate"),
 }
 
 
-def node_shape(name: str) -> Shape | None:
-    """What every node of this engine has; None when that is known only where they start."""
-    return machine_shape() if name == "local" else None
+class EngineRegistry:
+    """Engines by name, imported on first use. `others` adds engines: name → `module:Class`."""
+
+    def __init__(self, others: Mapping[str, str] | None = None) -> None:
+        hint = "correct [engines] in settings.ini, or install the package"
+        self._entries = {**{name: EngineEntry(path, hint) for name, path in (others or {}).items()}, **BUILT_IN}
+        self._loaded: dict[str, Engine] = {}
+        self._guard = threading.Lock()
+
+    def load(self, name: str) -> Engine:
+        """Return the engine of this name, the same object each time."""
+        with self._guard:
+            if name not in self._loaded:
+                self._loaded[name] = _construct(name, self._entry(name))
+            return self._loaded[name]
+
+    def _entry(self, name: str) -> EngineEntry:
+        if name not in self._entries:
+            raise InvalidInput(f"there is no engine {name!r}", f"the engines are {', '.join(sorted(self._entries))}")
+        return self._entries[name]
 
 
-def load(name: str) -> Engine:
-    if name not in _REGISTRY:
-        raise InvalidInput(f"there is no engine {name!r}", f"the engines are {', '.join(sorted(_REGISTRY))}")
-    module, attribute = _REGISTRY[name]
-    return getattr(importlib.import_module(module), attribute)()
+def _construct(name: str, entry: EngineEntry) -> Engine:
+    module, _, attribute = entry.path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)()
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidInput(f"the engine {name!r} cannot be loaded from {entry.path!r}: {error}", entry.hint) from None

@@ -1,32 +1,52 @@
-"""The engine protocol: a name and five methods. An engine only starts N node agents, watches them and ends them.
+"""The engine protocol. An engine starts the node agents of a run, watches them and ends them; nothing else.
 
-Logs, metrics, retries and environments are not an engine's business. A new engine costs one file here, one row in
-`engines/__init__`, one fixture of the conformance suite and one page of documentation.
+Logs, metrics, retries and environments are not an engine's business. A new engine costs one module, one row in
+`engines/__init__` (or in settings.ini), one fixture for the conformance suite and one page of documentation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from footplate.domain.shapes import Shape
+
+
+@dataclass(frozen=True)
+class NodeResources:
+    """Resources that one node needs; None where the run leaves the amount to the engine."""
+
+    cpus: int | None = None
+    memory: float | None = None  # GiB
+    gpus: int | None = None
+    custom: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True)
 class AgentJob:
-    """What an engine is asked to start: `node_count` agents of one run, together."""
+    """The agents of one attempt of a run: `node_count` of them, started together.
+
+    `endpoint` and `token` are how the agents reach the server. An engine with `shares_home` gets the server's socket
+    and its home directory, and no token; any other engine gets a URL that is reachable from other machines, a token
+    that is valid for this run only, and no home.
+    """
 
     run: str
     attempt: int
     node_count: int
-    endpoint: str  # where the agents find the server, e.g. unix:///…/socket/server.sock
-    home: str | None  # set when the agents share the server's machine and home folder
+    endpoint: str
     token: str | None = None
-    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    home: str | None = None
+    resources: NodeResources = NodeResources()
+    time_limit: float | None = None  # seconds that the scripts may run; preparation and delivery come on top
+    grace: float = 0.0  # seconds between a request to stop and the use of force
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])  # of the compute target
 
 
 @dataclass(frozen=True)
 class LaunchRequest:
-    """Exactly what will be sent, rendered: argv and variables for a process, the text of a batch file, a JSON body."""
+    """The rendered request: argv and variables of a process, the text of a batch file, a JSON body."""
 
     engine: str
     run: str
@@ -36,38 +56,57 @@ class LaunchRequest:
 
 @dataclass(frozen=True)
 class Observation:
-    """`state`: queued, running, exited (every agent has ended; `codes` by node) or gone (no such handle is known).
+    """The state of the agents of one handle.
 
-    `lost` names nodes whose agent is known to have died without an exit code while others still run.
+    `state`: queued, running, exited (every agent has ended) or gone (the engine does not know the handle).
+    `codes`: exit codes of agents that have ended, by node; None if an agent left no exit code.
+    `lost`: nodes whose agent died without an exit code while others still run.
+    `reason`: why it is queued or was ended, in the engine's words.
+    `estimated_start`: when the engine expects to start queued agents, in seconds since the epoch.
+    `places`: the host of each node that has one, by node.
     """
 
     state: str
     codes: dict[int, int | None] = field(default_factory=dict[int, "int | None"])
     lost: tuple[int, ...] = ()
+    reason: str | None = None
+    estimated_start: float | None = None
+    places: dict[int, str] = field(default_factory=dict[int, str])
 
 
 class Engine(Protocol):
+    """Methods may be called from several threads."""
+
     name: str
+    shares_home: bool
+    """Whether agents run on the server's machine, as its user, and see its home directory."""
+
+    options: Mapping[str, str]
+    """Options of a compute target that this engine understands: name → meaning, in a few words."""
+
+    def node_shape(self) -> Shape | None:
+        """Return the shape of the machine that all nodes share; None if each node is a machine of its own."""
+        ...
 
     def prepare(self, job: AgentJob) -> LaunchRequest:
-        """Pure: render the request. Raises InvalidInput, naming the field, for what this engine cannot give."""
+        """Render the request, without side effects. Raise InvalidInput, naming the field, for an impossible job."""
         ...
 
     def submit(self, request: LaunchRequest) -> str:
-        """Start the work and return a handle that survives a restart of the server.
+        """Start the agents and return a handle that survives a restart of the server.
 
-        Idempotent per (run, attempt): agents that already run are left alone, agents that died are started again.
+        Idempotent per run and attempt: living agents are left alone, dead agents are started again.
         """
         ...
 
     def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
-        """One answer per handle, in one batch. Raises Unavailable when it cannot know: then nothing changes."""
+        """Return one observation per handle, in one batch. Raise Unavailable if the engine cannot know."""
         ...
 
     def cancel(self, handle: str, grace: float) -> None:
-        """Ask the whole group to end, and see that it has after `grace` seconds. Returns at once; idempotent."""
+        """Ask all agents to stop and end them by force after `grace` seconds. Return at once; idempotent."""
         ...
 
     def forget(self, handle: str) -> bool:
-        """The run is over: remove what is still kept for it. False while an agent lives that will do so itself."""
+        """Remove everything kept for a run that has ended. Return False while an agent lives that will do so."""
         ...

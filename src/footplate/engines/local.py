@@ -8,20 +8,23 @@ was used again is not mistaken for it.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import IPv4Address
 from typing import Any, cast
 
+from footplate.domain.shapes import Shape
+from footplate.domain.specs import LOCAL
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
 from footplate.engines.nursery import Nursery
 from footplate.errors import Broken, InvalidInput
-from footplate.node import process_tree
+from footplate.node import host_info, process_tree
 from footplate.node.node_directory import LOCK_NUMBER, PACKAGE, NodeFolder
 
 _HOLDER_SECONDS = 10.0
@@ -38,17 +41,22 @@ def agent_argv() -> list[str]:
 class LocalEngine:
     """`program` is an argv that stands in for the agent, in tests of the engine itself."""
 
-    name = "local"
+    name = LOCAL
+    shares_home = True
+    options: Mapping[str, str] = {}
 
     def __init__(self, program: Sequence[str] = ()) -> None:
         self._program = list(program)
         self._nursery = Nursery(agent_argv())
 
-    # ── The five methods ──────────────────────────────────────────────────────────────────────────────────────────────
+    # ── The protocol ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def node_shape(self) -> Shape:
+        return machine_shape()
 
     def prepare(self, job: AgentJob) -> LaunchRequest:
         if job.home is None:
-            raise InvalidInput("the local engine needs the server's home folder", "set home of the job")
+            raise InvalidInput("the job has no home, and the local engine needs the server's", "set home of the job")
         if job.node_count < 1:
             raise InvalidInput(f"node_count is {job.node_count}", "give at least 1")
         common = ["--run", job.run, "--attempt", str(job.attempt), "--endpoint", job.endpoint, "--home", job.home]
@@ -128,6 +136,13 @@ class LocalEngine:
                 # The agent has it now. If the nursery died and nobody can tell whether there is an agent, the lock can.
                 os.close(held)
         raise Broken(f"the agent of {folder.path} could not be started", "see: footplate server logs")
+
+
+@functools.cache  # every submission asks, and drivers of GPUs take their time
+def machine_shape() -> Shape:
+    """Return the shape of this machine, which every virtual node shares."""
+    found = host_info.describe()
+    return Shape(int(found["cpus"] or 1), found["memory"] / 2**30, int(found["gpus"]))
 
 
 def _address(node: int, count: int) -> str:

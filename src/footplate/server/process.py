@@ -1,6 +1,6 @@
 """One server process: the lock, the listeners, the log, and the end of it all.
 
-`python -m footplate.server --home HOME [--idle S] [--host H --port P [--token-file F]] [--database URL]`
+`python -m footplate.server --home HOME [--idle S] [--host H --port P [--token-file F] [--url U]] [--database URL]`
 
 It holds `server.lock` for its life, so there is one server per home. It listens on a Unix socket of mode 0600, and with
 `--host` on TCP as well, where a token is asked for. It ends on SIGTERM, SIGINT, `POST /server/stop`, when its socket is
@@ -39,6 +39,7 @@ from footplate.server.hub import Hub
 from footplate.server.logfile import configure_log
 from footplate.server.tokens import server_token
 from footplate.services import Services
+from footplate.services.agent_jobs import Listeners
 from footplate.storage import Storage
 
 log = logging.getLogger(__name__)
@@ -63,18 +64,19 @@ class ServerOptions:
     port: int = 0
     token_file: str | None = None
     database: str | None = None
+    url: str | None = None  # the address for other machines, when it is not that of the listener
 
 
-Build = Callable[[ServerOptions, Hub, str], AbstractContextManager[Backend]]
-"""Options, the hub and the endpoint for agents in; services that have been started out, stopped at the end."""
+Build = Callable[[ServerOptions, Hub, Listeners], AbstractContextManager[Backend]]
+"""Options, the hub and the listeners in; services that have been started out, stopped at the end."""
 
 
 @contextmanager
-def build_services(options: ServerOptions, hub: Hub, endpoint: str) -> Generator[Backend]:
+def build_services(options: ServerOptions, hub: Hub, listeners: Listeners) -> Generator[Backend]:
     home = Path(options.home)
     store = Storage.open(home, options.database)
     try:
-        services = Services(store, hub, endpoint, home)
+        services = Services(store, hub, listeners, home)
         services.start()
         try:
             yield services
@@ -111,16 +113,17 @@ def parse(argv: Sequence[str]) -> ServerOptions:
     parser.add_argument("--port", type=int)
     parser.add_argument("--token-file")
     parser.add_argument("--database")
+    parser.add_argument("--url")
     given = parser.parse_args(argv)
-    if given.host is None and (given.port is not None or given.token_file is not None):
+    if given.host is None and not (given.port is given.token_file is given.url is None):
         raise InvalidInput(
-            "--port and --token-file are for TCP, which needs --host", "add --host, e.g. --host 127.0.0.1"
+            "--port, --token-file and --url are for TCP, which needs --host", "add --host, e.g. --host 127.0.0.1"
         )
     idle = given.idle
     if idle is None:  # a server that somebody set up by hand is there to stay
         idle = 0.0 if given.host or given.database else _idle_by_variable()
     home = homes.home_folder(given.home)
-    return ServerOptions(home, idle, given.host, given.port or 0, given.token_file, given.database)
+    return ServerOptions(home, idle, given.host, given.port or 0, given.token_file, given.database, given.url)
 
 
 def _idle_by_variable() -> float:
@@ -154,18 +157,29 @@ def take_lock(home: str) -> int:
 async def _serve(options: ServerOptions, build: Build) -> None:
     hub = Hub()
     path = homes.socket_path(options.home)
-    with build(options, hub, unix_endpoint(path)) as services:
-        await _Serving(options, services, hub, path).run()
+    door = None if options.host is None else _bind_tcp(options.host, options.port)
+    listeners = Listeners(unix_endpoint(path), None if door is None else options.url or _url(door))
+    with build(options, hub, listeners) as services:
+        await _Serving(options, services, hub, path, door, listeners.url).run()
 
 
 class _Serving:
     """From the first listener to the last answer."""
 
-    def __init__(self, options: ServerOptions, services: Backend, hub: Hub, path: str) -> None:
+    def __init__(
+        self,
+        options: ServerOptions,
+        services: Backend,
+        hub: Hub,
+        path: str,
+        door: socket.socket | None,
+        url: str | None,
+    ) -> None:
         self._options = options
         self._services = services
         self._hub = hub
         self._path = path
+        self._door, self._url = door, url
         self._stop = asyncio.Event()
         self._gate = Gate(self._stop.set)
         self._about = About(database=_shown(options))
@@ -175,11 +189,8 @@ class _Serving:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
         self._add(None, _bind_unix(self._path))
-        url = None
-        if self._options.host is not None:
-            door = _bind_tcp(self._options.host, self._options.port)
-            self._add(server_token(self._options.home, self._options.token_file), door)
-            url = _url(door)
+        if self._door is not None:
+            self._add(server_token(self._options.home, self._options.token_file), self._door)
         tasks = [asyncio.ensure_future(listener.serve()) for listener in self._listeners]
         for listener, task in zip(self._listeners, tasks, strict=True):
             while not listener.started:
@@ -188,7 +199,7 @@ class _Serving:
                 await asyncio.sleep(0.002)
         os.replace(_aside(self._path), self._path)
         inode = _inode(self._path)
-        _write_record(self._options, self._path, url)
+        _write_record(self._options, self._path, self._url)
         watcher = asyncio.ensure_future(self._watch(inode))
         await self._stop.wait()
         watcher.cancel()
@@ -309,7 +320,9 @@ def _bind_tcp(host: str, port: int) -> socket.socket:
 
 
 def _url(door: socket.socket) -> str:
+    """Return the address of this listener for other machines: the host's name if it listens on every interface."""
     host, port = door.getsockname()[:2]
+    host = os.uname().nodename if host in ("0.0.0.0", "::") else host
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

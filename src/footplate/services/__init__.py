@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from footplate import engines
-from footplate.domain.shapes import Shape
+from footplate.engines import EngineRegistry
 from footplate.engines.base import Engine
+from footplate.services.agent_jobs import AgentJobs, Listeners
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
 from footplate.services.datastores import DatastoreService
@@ -26,7 +26,7 @@ from footplate.services.orchestrator import Orchestrator
 from footplate.services.queues import QueueReader
 from footplate.services.runs import RunService
 from footplate.services.secrets import SecretService
-from footplate.services.settings import read_store
+from footplate.services.settings import read_engines, read_store
 from footplate.services.stacks import StackService
 from footplate.services.store_files import StoreFileService
 from footplate.services.tokens import TokenService
@@ -47,21 +47,21 @@ class Services:
         self,
         store: Storage,
         hub: Bulletin,
-        endpoint: str,
+        listeners: Listeners,
         home: Path,
-        load_engine: Callable[[str], Engine] = engines.load,
+        load_engine: Callable[[str], Engine] | None = None,
         watch_seconds: float = 1.0,
-        node_shape: Callable[[str], Shape | None] = engines.node_shape,
     ) -> None:
         self.store = store
         self.home = home
         self.tokens = TokenService(store.tokens)
+        load_engine = load_engine or EngineRegistry(read_engines(home)).load
         self.environments = EnvironmentService(store)
         self.locks = LockService(store, home, hub.publish)
-        lines = QueueReader(store, node_shape)
-        self.orchestrator = Orchestrator(store, hub.publish, endpoint, home, lines, load_engine, watch_seconds)
+        lines, jobs = QueueReader(store, load_engine), AgentJobs(store, self.tokens, listeners, home, load_engine)
+        self.orchestrator = Orchestrator(store, hub.publish, home, lines, jobs, watch_seconds)
         self.workspaces = WorkspaceService(store)
-        self.computes = ComputeService(store, self.orchestrator, lines, home)
+        self.computes = ComputeService(store, self.orchestrator, lines, home, load_engine)
         store.datastores.lie_in(read_store(home))
         self.datastores = DatastoreService(store)
         self.store_files = StoreFileService(store)
@@ -72,7 +72,7 @@ class Services:
         self.models = ModelService(store)
         self.secrets = SecretService(store)
         self.stacks = StackService(store, hub.publish)
-        self.nodes = NodeService(store, self.orchestrator, lines, self.tokens, endpoint)
+        self.nodes = NodeService(store, self.orchestrator, lines, jobs)
 
     def start(self) -> None:
         """Take up what an earlier server left: every active run gets the effects that its state asks for."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from footplate.domain.shapes import shape_of
+from footplate.domain.shapes import Shape, shape_of
 from footplate.domain.specs import LOCAL
 from footplate.errors import InvalidInput, NotFound
 from footplate.storage import Storage
@@ -13,12 +15,17 @@ from footplate.storage import Storage
 
 @dataclass(frozen=True)
 class Capacity:
-    """`gpus`: how many its machine size has; None when it names none that is known. `yields`: others come first."""
+    """`shape`: of the machine size that the target names, if it is known. `yields`: other targets come first."""
 
     engine: str
     max_nodes: int
-    gpus: int | None = None
+    shape: Shape | None = None
     yields: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def gpus(self) -> int | None:
+        return None if self.shape is None else self.shape.gpus
 
 
 def local_slots() -> int:
@@ -28,7 +35,7 @@ def local_slots() -> int:
 
 def capacity_of(store: Storage, workspace: str, target: str) -> Capacity:
     if target == LOCAL:
-        return Capacity("local", local_slots())
+        return Capacity(LOCAL, local_slots())
     try:
         view = store.computes.get(workspace, target)
     except NotFound:
@@ -38,7 +45,7 @@ def capacity_of(store: Storage, workspace: str, target: str) -> Capacity:
         ) from None
     shape = shape_of(str(view.options.get("vm_size") or ""))
     yields = str(view.options.get("vm_priority") or "").lower() == "lowpriority"
-    return Capacity(view.engine, view.max_nodes, None if shape is None else shape.gpus, yields)
+    return Capacity(view.engine, view.max_nodes, shape, yields, view.options)
 
 
 def refuse_if_too_large(node_count: int, max_nodes: int, target: str) -> None:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from footplate import engines
 from footplate.domain import scaling, shapes
 from footplate.domain.records import ComputeView
 from footplate.domain.specs import LOCAL
+from footplate.engines.base import Engine
 from footplate.errors import Conflict, InvalidInput
 from footplate.services.capacity import capacity_of
 from footplate.services.orchestrator import Orchestrator
@@ -23,6 +23,14 @@ from footplate.storage import Storage
 
 _NAME = re.compile(r"[a-zA-Z]([a-zA-Z0-9\-_]{0,62}[a-zA-Z0-9])?", re.ASCII)
 _RESERVED = (LOCAL, "amlcompute", "containerinstance")
+COMMON_OPTIONS = {
+    "vm_size": "machine size of a node, such as STANDARD_NC6",
+    "vm_priority": "dedicated or lowpriority",
+    "resources": "custom resources of a node: name → amount",
+    "description": "text for people",
+    "tags": "name → value",
+}
+"""Options of a compute target that every engine takes."""
 
 
 class ComputeService:
@@ -32,12 +40,14 @@ class ComputeService:
         orchestrator: Orchestrator,
         lines: QueueReader,
         home: Path,
+        load_engine: Callable[[str], Engine],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._home = home
         self._orchestrator = orchestrator
         self._lines = lines
+        self._load_engine = load_engine
         self._clock = clock
 
     def put(
@@ -47,13 +57,13 @@ class ComputeService:
         max_nodes: int,
         min_nodes: int = 0,
         idle_seconds: float = 1800.0,
-        engine: str = "local",
+        engine: str = LOCAL,
         options: dict[str, Any] | None = None,
         if_exists: str = "refuse",
     ) -> ComputeView:
         _check_name(name)
         _check_sizes(min_nodes, max_nodes, idle_seconds)
-        engines.load(engine)
+        _check_options(self._load_engine(engine), options or {})
         self._store.workspaces.get(workspace)
         now = self._clock()
         view = ComputeView(name, workspace, engine, max_nodes, now, now, min_nodes, idle_seconds, options=options or {})
@@ -93,6 +103,7 @@ class ComputeService:
             modified=self._clock(),
         )
         _check_sizes(new.min_nodes, new.max_nodes, new.idle_seconds)
+        _check_options(self._load_engine(new.engine), new.options)
         self._store.computes.put(new, replace=True)
         self._orchestrator.look_at_queue(workspace, name)
         return self._with_load(new)
@@ -134,7 +145,7 @@ class ComputeService:
 
     def fit(self, target: ComputeView) -> list[str]:
         """What a run on this target should be warned of; raises InvalidInput where only the exact shape will do."""
-        there = engines.node_shape(target.engine)
+        there = self._load_engine(target.engine).node_shape()
         if there is None:
             return []
         size = str(target.options.get("vm_size") or "")
@@ -155,7 +166,7 @@ class ComputeService:
 
 
 def _local(workspace: str, slots: int) -> ComputeView:
-    return ComputeView(LOCAL, workspace, "local", slots, 0.0, 0.0, idle_seconds=0.0)
+    return ComputeView(LOCAL, workspace, LOCAL, slots, 0.0, 0.0, idle_seconds=0.0)
 
 
 def _refuse_local(name: str, verb: str) -> None:
@@ -172,6 +183,15 @@ def _check_name(name: str) -> None:
         raise InvalidInput(
             f"{name!r} is not a compute target's name",
             "use 1 to 64 letters, digits, '-' and '_', starting with a letter and ending with a letter or digit",
+        )
+
+
+def _check_options(engine: Engine, options: dict[str, Any]) -> None:
+    unknown = sorted(set(options) - set(COMMON_OPTIONS) - set(engine.options))
+    if unknown:
+        known = [f"{name} ({meaning})" for name, meaning in {**engine.options, **COMMON_OPTIONS}.items()]
+        raise InvalidInput(
+            f"the engine {engine.name!r} has no option {unknown[0]!r}", f"its options are {', '.join(known)}"
         )
 
 

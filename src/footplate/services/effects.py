@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,18 +15,14 @@ from footplate import environments
 from footplate.domain import events
 from footplate.domain.events import Effect, Event
 from footplate.domain.records import Cause, Lock, RunRecord, Stage
-from footplate.engines.base import AgentJob, Engine
+from footplate.engines.base import Engine
 from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
-from footplate.services.capacity import capacity_of
+from footplate.services.agent_jobs import GRACE_SECONDS, AgentJobs
 from footplate.services.settings import workshop_of
 from footplate.storage import Storage
 from footplate.storage.database_errors import translate
 
 log = logging.getLogger(__name__)
-
-GRACE_SECONDS = 120.0
-"""How long a node may take to end its ranks and ship before the engine ends it by force. Agents enforce their own,
-much shorter grace on the ranks; this one is for an agent that hangs."""
 
 LOCK_LOG = "azureml-logs/10_environment_lock.txt"
 
@@ -50,15 +46,11 @@ class StoreAway(Exception):
 
 
 class Effects:
-    def __init__(
-        self, store: Storage, endpoint: str, home: Path, load_engine: Callable[[str], Engine], tell: Tell
-    ) -> None:
+    def __init__(self, store: Storage, home: Path, jobs: AgentJobs, tell: Tell) -> None:
         self._store = store
-        self._endpoint = endpoint
         self._home = home
-        self._load_engine = load_engine
+        self._jobs = jobs
         self._tell = tell
-        self._engines: dict[str, Engine] = {}
 
     def perform(self, record: RunRecord, effect: Effect, handler: Handler, failure: str) -> None:
         """Run the handler; if it fails, fail the run with a cause of the code `failure`.
@@ -82,23 +74,15 @@ class Effects:
     def launch(self, record: RunRecord, _: Effect) -> None:
         """Have the engine start the agents; those that live already are left alone."""
         engine = self.engine(record)
-        job = AgentJob(
-            run=record.id,
-            attempt=record.attempt,
-            node_count=len(record.nodes),
-            endpoint=self._endpoint,
-            home=str(self._home),
-        )
+        with _of_the_store():
+            job = self._jobs.build(record)
         handle = engine.submit(engine.prepare(job))
         with _of_the_store():
             self._tell(record.id, events.NodesLaunched(handle), record.attempt)
 
     def engine(self, record: RunRecord) -> Engine:
         with _of_the_store():
-            name = capacity_of(self._store, record.workspace, record.spec.target).engine
-        if name not in self._engines:
-            self._engines[name] = self._load_engine(name)
-        return self._engines[name]
+            return self._jobs.engine(record)
 
     def _fail(self, record: RunRecord, effect: Effect, cause: Cause) -> None:
         try:

@@ -14,7 +14,7 @@ from footplate.domain import events, gpus, run_status
 from footplate.domain.gpus import GpuHost, Share
 from footplate.domain.records import Cause, RunRecord
 from footplate.errors import Conflict, NotFound
-from footplate.services.capacity import capacity_of
+from footplate.services.capacity import Capacity, capacity_of
 from footplate.services.orchestrator import Orchestrator
 from footplate.services.queues import QueueReader
 from footplate.storage import Storage
@@ -48,7 +48,7 @@ class GpuAllocator:
             held, before = _held(others), self._waiting_before(record, others, machines)
             taken = {*held, *_wanted_by(before)}
             if not _waits(machines):
-                taken |= _last_free(machines, taken, self._lines.promised_gpus(others))
+                taken |= _last_free(machines, taken, self._promised(record, others))
             shares = None if before and _waits(machines) else gpus.assign(machines, taken)
             if shares is not None:
                 return self._hand_out(record, machines, shares)
@@ -56,12 +56,17 @@ class GpuAllocator:
         return self._store.runs.record(record.id)
 
     def _machines(self, record: RunRecord) -> list[GpuHost]:
-        needs = gpus.needs(record.spec, self._gpus_of_size(record))
+        capacity = self._capacity(record)
+        needs = gpus.needs(record.spec, None if capacity is None else capacity.gpus)
         return [GpuHost(gpus.devices(node.info), need) for node, need in zip(record.nodes, needs, strict=True)]
 
-    def _gpus_of_size(self, record: RunRecord) -> int | None:
+    def _promised(self, record: RunRecord, others: list[RunRecord]) -> int:
+        capacity = self._capacity(record)
+        return 0 if capacity is None else self._lines.promised_gpus(capacity.engine, others)
+
+    def _capacity(self, record: RunRecord) -> Capacity | None:
         try:
-            return capacity_of(self._store, record.workspace, record.spec.target).gpus
+            return capacity_of(self._store, record.workspace, record.spec.target)
         except NotFound:
             return None
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -13,24 +11,19 @@ from footplate.domain.records import Cause, NodeState, RunRecord
 from footplate.domain.specs import Program
 from footplate.environments.url_credentials import Logins
 from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.services.agent_jobs import AgentJobs
 from footplate.services.gpus import GpuAllocator
 from footplate.services.orchestrator import Orchestrator
 from footplate.services.queues import QueueReader
-from footplate.services.tokens import TokenService
 from footplate.storage import Storage
-
-TOKEN_LIFETIME = 31 * 24 * 3600.0
 
 
 class NodeService:
-    def __init__(
-        self, store: Storage, orchestrator: Orchestrator, lines: QueueReader, tokens: TokenService, endpoint: str
-    ) -> None:
+    def __init__(self, store: Storage, orchestrator: Orchestrator, lines: QueueReader, jobs: AgentJobs) -> None:
         self._store = store
         self._orchestrator = orchestrator
         self._gpus = GpuAllocator(store, orchestrator, lines)
-        self._tokens = tokens
-        self._endpoint = endpoint
+        self._jobs = jobs
 
     def join(self, run: str, node: int, attempt: int, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
         seen = self._record(run, node, attempt)
@@ -134,14 +127,9 @@ class NodeService:
         return record
 
     def _variables(self, record: RunRecord, node: int) -> dict[str, str]:
-        view = self._store.runs.view(record.id)
+        view, access = self._store.runs.view(record.id), self._jobs.access(record)
         workspace = self._store.workspaces.get(record.workspace)
-        if self._endpoint.startswith("unix:"):
-            # The socket's file mode is the authority there; Azure's clients still want to see a token.
-            token, expires = secrets.token_urlsafe(16), time.time() + TOKEN_LIFETIME
-        else:
-            token, expires = self._tokens.for_run(record.id, TOKEN_LIFETIME)
-        azure = azure_variables.job_variables(view, workspace, self._endpoint, token, expires, node)
+        azure = azure_variables.job_variables(view, workspace, access.endpoint, access.token, access.expires, node)
         return {**azure, **record.spec.environment.variables, **record.spec.environment_variables}
 
     def _mpi(self, record: RunRecord, places: tuple[NodePlace, ...]) -> MpiOrders:

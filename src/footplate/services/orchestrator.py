@@ -15,14 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from footplate import engines
 from footplate.domain import events, lifecycle, run_status
 from footplate.domain.events import Effect, Event
 from footplate.domain.records import RunRecord, RunView, Stage, Waiting
 from footplate.domain.run_kinds import kind_of
-from footplate.engines.base import Engine
 from footplate.errors import OutOfSpace, Unavailable
 from footplate.services import story
+from footplate.services.agent_jobs import AgentJobs
 from footplate.services.effects import Effects, Handler
 from footplate.services.queues import QueueReader
 from footplate.services.scheduler import Scheduler
@@ -49,10 +48,9 @@ class Orchestrator:
         self,
         store: Storage,
         publish: Callable[[str], None],
-        endpoint: str,
         home: Path,
         lines: QueueReader,
-        load_engine: Callable[[str], Engine] = engines.load,
+        jobs: AgentJobs,
         watch_seconds: float = 1.0,
     ) -> None:
         self._store = store
@@ -61,7 +59,7 @@ class Orchestrator:
         self._active: set[str] = set()
         self._active_guard = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="effects")
-        self._effects = Effects(store, endpoint, home, load_engine, self.tell)
+        self._effects = Effects(store, home, jobs, self.tell)
         self._scheduler = Scheduler(store, lines, self.tell)
         self._watcher = AgentWatcher(store, self._effects, self.tell, self._resume, self.active_runs, watch_seconds)
         self._table: dict[type[Effect], EffectRow] = {

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from footplate import engines
 from footplate.domain import gpus, queue, run_status
 from footplate.domain.records import RunRecord, Stage
-from footplate.domain.shapes import Shape
+from footplate.engines.base import Engine
 from footplate.errors import NotFound
 from footplate.services.capacity import Capacity, capacity_of
 from footplate.storage import Storage
@@ -30,11 +29,11 @@ class QueueSnapshot:
 
 
 class QueueReader:
-    """`node_shape` says what every node of an engine has, where that is known before it starts."""
+    """The queues of all compute targets, as the store knows them."""
 
-    def __init__(self, store: Storage, node_shape: Callable[[str], Shape | None] = engines.node_shape) -> None:
+    def __init__(self, store: Storage, load_engine: Callable[[str], Engine]) -> None:
         self._store = store
-        self._node_shape = node_shape
+        self._load_engine = load_engine
 
     def look(self, workspace: str, target: str, now: float) -> QueueSnapshot:
         """The line of a target, and those that share GPUs with it. Raises NotFound for a target that is gone."""
@@ -63,16 +62,16 @@ class QueueReader:
         active = self._store.runs.active(with_nodes=True) if there else []
         return there, sum(len(run_status.held_gpus(record)) for record in active)
 
-    def promised_gpus(self, records: Iterable[RunRecord]) -> int:
-        """How many GPUs of this machine those runs are to have that ask for some and have none yet."""
-        there = self._gpus_of("local")
+    def promised_gpus(self, engine: str, records: Iterable[RunRecord]) -> int:
+        """Count the GPUs of this engine's machine that these runs have requested and not yet received."""
+        there = self._gpus_of(engine)
         undecided = [r for r in records if r.outcome is None and not _is_decided(r)] if there else []
-        capacities = self._capacities(undecided, "local")
+        capacities = self._capacities(undecided, engine)
         known = [(record, capacities[_target(record)]) for record in undecided if _target(record) in capacities]
         return sum(gpus.wanted(record.spec, capacity.gpus, there) for record, capacity in known)
 
     def _gpus_of(self, engine: str) -> int:
-        shape = self._node_shape(engine)
+        shape = self._load_engine(engine).node_shape()
         return 0 if shape is None else shape.gpus
 
     def _capacities(self, records: Iterable[RunRecord], engine: str) -> dict[tuple[str, str], Capacity]:

@@ -9,6 +9,9 @@ image = docker.io/library/python:{python}-slim      for who asks for a container
 [computes]
 shapes = nearest            or exact: a run on a cluster whose vm_size this machine does not have is refused
 
+[engines]                   engines that do not come with Footplate
+lsf = our_package.lsf:LsfEngine
+
 [data]
 cache = 100 GiB             how much remote data stays on this machine for later runs
 
@@ -32,6 +35,7 @@ from footplate.errors import InvalidInput, NotAllowed
 
 NAME = "settings.ini"
 STORE = "store"
+ENGINES = "engines"
 STORES = (FOLDER, S3, GCS, AZURE_BLOB, ADLS_GEN2)
 KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
     "environments": {
@@ -63,10 +67,16 @@ def read_settings(home: Path) -> Settings:
             section == cache_limit.SECTION
         ):  # for whoever moves data, on the machine of the home: here it is only checked
             cache_limit.read_limit(str(path), dict(parser.items(section)))
-        elif section != STORE:
+        elif section not in (STORE, ENGINES):
             for name, value in parser.items(section):
                 found[name] = _check(path, section, name, value.strip())
     return Settings(**found)
+
+
+def read_engines(home: Path) -> dict[str, str]:
+    """Return the engines that `[engines]` adds: name → `module:Class`."""
+    parser = _parse(home / NAME)
+    return dict(parser.items(ENGINES)) if parser.has_section(ENGINES) else {}
 
 
 def read_store(home: Path) -> StoreSpec | None:

@@ -31,5 +31,9 @@ class TokenService:
     def for_run(self, run: str, lifetime: float) -> tuple[str, float]:
         """A new token that reaches this run and no other, and when it expires."""
         token, expires = secrets.token_urlsafe(32), time.time() + lifetime
-        self._table.put(digest(token), f"run:{run}", expires)
+        self.admit(token, run, expires)
         return token, expires
+
+    def admit(self, token: str, run: str, expires: float) -> None:
+        """Make `token` valid for this run until `expires`; idempotent."""
+        self._table.put(digest(token), f"run:{run}", expires)

@@ -147,7 +147,16 @@ class AgentWatcher:
             handles = [r.handle for r in records if r.handle is not None]
             seen = engine.poll(handles)
             for record in records:
+                self._report(record, seen[record.handle or ""])
                 self._check(record, seen[record.handle or ""])
+
+    def _report(self, record: RunRecord, seen: Observation) -> None:
+        """Pass on the engine's explanation to a run whose agents are not all running yet."""
+        if record.stage is Stage.PROVISIONING and (seen.reason or seen.places or record.waiting):
+            reason = seen.reason if seen.state == "queued" else None
+            hosts = tuple(seen.places.get(node.index) for node in record.nodes)
+            with contextlib.suppress(Conflict):
+                self._tell(record.id, events.EngineReported(reason, seen.estimated_start, hosts), record.attempt)
 
     def _forget_ended(self) -> None:
         for handle, (record, deadline) in list(self._to_forget.items()):

@@ -9,6 +9,7 @@ import pytest
 from footplate.domain import gpus
 from footplate.domain.events import (
     BeginAttempt,
+    EngineReported,
     EnvironmentLocked,
     Event,
     ForgetNodes,
@@ -538,3 +539,25 @@ def test_a_script_that_fails_is_not_tried_again_by_itself() -> None:
         status(after(record, *TO_RUNNING, RunFailed(Cause("node_lost", "says the user")), NodeFinished(0))) == "Failed"
     )
     assert status(after(record, *TO_RUNNING, RunCancelRequested(), NodeExited(0, GONE), NodeFinished(0))) == "Canceled"
+
+
+def test_the_engine_explains_a_wait_until_the_last_node_joins() -> None:
+    waits = after(accepted(nodes=2), *TO_NODES, EngineReported("Priority", 500.0, ("n1", None)))
+    assert waits.waiting == Waiting("Priority", 0, 500.0)
+    assert [node.host for node in waits.nodes] == ["n1", None]
+    assert apply(waits, EngineReported("Priority", 530.0), 9.0) == (waits, ()), "a small step is not news"
+    later, _ = apply(waits, EngineReported("Priority", 900.0), 9.0)
+    assert later.waiting == Waiting("Priority", 0, 900.0)
+    one, _ = apply(later, joined(0), 10.0)
+    assert one.waiting == later.waiting
+    assert apply(one, joined(1), 11.0)[0].waiting is None
+
+
+def test_the_engine_withdraws_its_reason_when_agents_start() -> None:
+    waits = after(accepted(), *TO_NODES, EngineReported("Resources"))
+    assert apply(waits, EngineReported(), 9.0)[0].waiting is None
+
+
+def test_the_engine_explains_nothing_once_the_run_prepares() -> None:
+    running = after(accepted(), *TO_RUNNING)
+    assert apply(running, EngineReported("Priority"), 9.0) == (running, ())

@@ -37,6 +37,12 @@ by_kind: dict[type, st.SearchStrategy[typing.Any]] = {
     events.WaitReasonChanged: st.builds(events.WaitReasonChanged, reason=words, position=st.integers(1, 2)),
     events.RunAdmitted: st.just(events.RunAdmitted()),
     events.NodesLaunched: st.builds(events.NodesLaunched, handle=words),
+    events.EngineReported: st.builds(
+        events.EngineReported,
+        reason=st.none() | words,
+        estimated_start=st.none() | st.sampled_from([100.0, 1000.0]),
+        hosts=st.sampled_from([(), (None, "host")]),
+    ),
     events.NodeJoined: st.builds(events.NodeJoined, node=nodes, host=words, address=words, info=st.just({})),
     events.NodeProgressed: st.builds(events.NodeProgressed, node=nodes, message=words),
     events.NodePrepared: st.builds(events.NodePrepared, node=nodes, ports=st.sampled_from([(), (1,), (2,)])),

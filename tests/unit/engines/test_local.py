@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from footplate import engines
 from footplate.engines.base import AgentJob, Observation
 from footplate.engines.local import LocalEngine, agent_argv
 from footplate.engines.nursery import Nursery
@@ -31,11 +30,7 @@ def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
 
 
 def job(home: Path, run: str = "run_1", nodes: int = 1, token: str | None = None) -> AgentJob:
-    return AgentJob(run, 2, nodes, "unix:///s", str(home), token)
-
-
-def test_it_is_known_by_its_name() -> None:
-    assert isinstance(engines.load("local"), LocalEngine)
+    return AgentJob(run, 2, nodes, "unix:///s", token, str(home))
 
 
 def test_the_request_holds_exactly_what_is_started() -> None:
@@ -65,7 +60,7 @@ def test_the_token_is_not_on_the_command_line() -> None:
 
 def test_without_a_home_it_cannot_work() -> None:
     with pytest.raises(InvalidInput, match="home"):
-        LocalEngine().prepare(AgentJob("r", 1, 1, "unix:///s", None))
+        LocalEngine().prepare(AgentJob("r", 1, 1, "unix:///s"))
 
 
 def handle(home: Path, pid: int, identity: str) -> str:
@@ -153,7 +148,7 @@ def test_the_agent_itself_is_what_runs_by_default(home: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         endpoint = f"http://127.0.0.1:{mute.getsockname()[1]}"
         engine = LocalEngine()
-        known = engine.submit(engine.prepare(AgentJob("run_1", 1, 1, endpoint, str(home))))
+        known = engine.submit(engine.prepare(AgentJob("run_1", 1, 1, endpoint, home=str(home))))
         until((home / "work" / "run_1" / "node_0" / "wd").exists)
         assert engine.poll([known])[known].state == "running"
         engine.cancel(known, 0.3)

@@ -17,6 +17,7 @@ from footplate.domain.specs import EnvironmentSpec, Program, RunSpec
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
 from footplate.errors import Unavailable
 from footplate.services import Services
+from footplate.services.agent_jobs import Listeners
 from footplate.storage import Storage
 
 
@@ -28,8 +29,16 @@ class FakeEngine:
     forgotten: list[str] = field(default_factory=list)
     seen: dict[str, Observation] = field(default_factory=dict)
     refuses: str = ""
+    shares_home: bool = True
+    options: dict[str, str] = field(default_factory=dict)
+    shape: Shape | None = None
+    jobs: list[AgentJob] = field(default_factory=list)
+
+    def node_shape(self) -> Shape | None:
+        return self.shape
 
     def prepare(self, job: AgentJob) -> LaunchRequest:
+        self.jobs.append(job)
         return LaunchRequest(self.name, job.run, job.attempt, {"nodes": job.node_count})
 
     def submit(self, request: LaunchRequest) -> str:
@@ -97,14 +106,14 @@ class House:
 
 def open_house(home: Path, engine: FakeEngine, gpus: int = 0) -> House:
     store, bulletin = Storage.open(home), Bulletin()
+    engine.shape = Shape(4, 16.0, gpus)
     services = Services(
         store,
         bulletin,
-        "unix:///nowhere.sock",
+        Listeners("unix:///nowhere.sock"),
         home,
         load_engine=lambda name: engine,
         watch_seconds=0.02,
-        node_shape=lambda name: Shape(4, 16.0, gpus),
     )
     views = services.workspaces.find("lab-ws", "s", "g")
     view = views[0] if views else services.workspaces.create("lab-ws", "s", "g")

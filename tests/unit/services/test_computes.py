@@ -18,9 +18,10 @@ PAIR = Distribution("torch", node_count=2)
 
 
 def later(house: House, seconds: float) -> ComputeView:
-    services = house.services
-    lines = QueueReader(house.store, lambda engine: None)
-    computes = ComputeService(house.store, services.orchestrator, lines, house.home, lambda: time.time() + seconds)
+    services, load_engine = house.services, lambda name: house.engine
+    lines = QueueReader(house.store, load_engine)
+    clock = lambda: time.time() + seconds  # noqa: E731
+    computes = ComputeService(house.store, services.orchestrator, lines, house.home, load_engine, clock)
     return computes.get(house.workspace, "warm")
 
 

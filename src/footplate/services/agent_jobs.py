@@ -1,0 +1,108 @@
+"""Describes the agents of a run to an engine: how they reach this server, and what their nodes need."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from footplate.domain import gpus
+from footplate.domain.records import RunRecord
+from footplate.engines.base import AgentJob, Engine, NodeResources
+from footplate.errors import InvalidInput
+from footplate.services.capacity import Capacity, capacity_of
+from footplate.services.tokens import TokenService
+from footplate.storage import Storage
+
+TOKEN_LIFETIME = 31 * 24 * 3600.0
+GRACE_SECONDS = 120.0
+"""Seconds that a node may take to end its ranks and ship before the engine ends it by force. Agents enforce their own,
+much shorter grace on the ranks; this one is for an agent that hangs."""
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """How this server can be reached: by its socket, and at `url` by other machines if it listens on TCP."""
+
+    socket: str
+    url: str | None = None
+
+
+@dataclass(frozen=True)
+class ServerAccess:
+    """How the agents and ranks of one run reach this server."""
+
+    endpoint: str
+    token: str
+    expires: float
+    home: str | None = None
+
+
+class AgentJobs:
+    """Builds the AgentJob of a run, and the access that its ranks get."""
+
+    def __init__(
+        self,
+        store: Storage,
+        tokens: TokenService,
+        listeners: Listeners,
+        home: Path,
+        load_engine: Callable[[str], Engine],
+    ) -> None:
+        self._store = store
+        self._tokens = tokens
+        self._listeners = listeners
+        self._home = home
+        self._load_engine = load_engine
+
+    def engine(self, record: RunRecord) -> Engine:
+        return self._load_engine(self._capacity(record).engine)
+
+    def build(self, record: RunRecord) -> AgentJob:
+        """Return the job for the engine of the run's target, and make the run's token valid."""
+        capacity, access = self._capacity(record), self.access(record)
+        if access.home is None:
+            self._tokens.admit(access.token, record.id, access.expires)
+        return AgentJob(
+            run=record.id,
+            attempt=record.attempt,
+            node_count=len(record.nodes),
+            endpoint=access.endpoint,
+            token=access.token if access.home is None else None,
+            home=access.home,
+            resources=_resources(record, capacity),
+            time_limit=record.spec.max_seconds,
+            grace=GRACE_SECONDS,
+            options=capacity.options,
+        )
+
+    def access(self, record: RunRecord) -> ServerAccess:
+        """Return how the agents of this run reach the server. A valid token is derived: each call returns the same."""
+        engine, expires = self.engine(record), time.time() + TOKEN_LIFETIME
+        if engine.shares_home:
+            # The socket's file mode is the authority there; Azure's clients still want to see a token.
+            return ServerAccess(self._listeners.socket, secrets.token_urlsafe(16), expires, str(self._home))
+        if self._listeners.url is None:
+            raise InvalidInput(
+                f"the engine {engine.name!r} starts agents on other machines, and this server listens only on its "
+                "socket",
+                "start it with: footplate server --host ADDRESS --port PORT",
+            )
+        token = self._store.secrets.derive(f"token:{record.id}:{record.attempt}")
+        return ServerAccess(self._listeners.url, token, expires)
+
+    def _capacity(self, record: RunRecord) -> Capacity:
+        return capacity_of(self._store, record.workspace, record.spec.target)
+
+
+def _resources(record: RunRecord, capacity: Capacity) -> NodeResources:
+    shape = capacity.shape
+    firm = [need.count for need in gpus.needs(record.spec, capacity.gpus) if need.firm]
+    return NodeResources(
+        cpus=None if shape is None else shape.cpus,
+        memory=None if shape is None else shape.memory,
+        gpus=max(firm) if firm else None,
+        custom=dict(capacity.options.get("resources") or {}),
+    )
