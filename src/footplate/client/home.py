@@ -7,6 +7,7 @@ import os
 import stat
 from typing import Any, Dict, Optional, cast
 
+from footplate.disk import atomic_write
 from footplate.errors import InvalidInput, NotAllowed
 
 RECORD = "server.json"
@@ -84,7 +85,7 @@ def socket_path(home: str) -> str:
     folder = os.path.join(mine, hashlib.sha256(os.fsencode(home)).hexdigest()[:24])
     for step in (mine, folder):
         _make_own(step)
-    _write_aside(os.path.join(folder, "home"), home)
+    _write(os.path.join(folder, "home"), home)
     return os.path.join(folder, SOCKET)
 
 
@@ -129,13 +130,8 @@ def read_record(home: str) -> Dict[str, Any]:
 
 
 def write_record(home: str, record: Dict[str, Any]) -> None:
-    _write_aside(os.path.join(home, RECORD), json.dumps(record, indent=1, sort_keys=True) + "\n")
+    _write(os.path.join(home, RECORD), json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
-def _write_aside(path: str, text: str) -> None:
-    aside = f"{path}.{os.getpid()}"
-    with open(aside, "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, path)
+def _write(path: str, text: str) -> None:
+    atomic_write(path, text.encode("utf-8", "surrogateescape"), durable=True)

@@ -1,6 +1,6 @@
 """A folder of blobs, each named by the sha256 of its content: `ab/<64 hex>`, mode 0444.
 
-A blob is written aside, synced and renamed into place, so whatever has a blob's name is that blob, whole, even after a
+A blob is written file, synced and renamed into place, so whatever has a blob's name is that blob, whole, even after a
 power cut. Any number of processes may write at once: they can only ever write the same bytes under the same name.
 """
 
@@ -15,15 +15,15 @@ import re
 import time
 from typing import BinaryIO, Callable, Generator, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from footplate.content.disk import CHUNK, aside_file, copy, space, sync, write_all
+from footplate.disk import CHUNK, copy, space, sync, temporary_file, write_all
 from footplate.errors import Broken, InvalidInput, NotFound
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_ASIDE = ".aside"
-_FORGOTTEN = 24 * 3600.0  # an aside file of this age belongs to nobody alive
+_TEMPORARY = ".aside"
+_FORGOTTEN = 24 * 3600.0  # an file file of this age belongs to nobody alive
 
 
-class _Aside(NamedTuple):
+class _Temporary(NamedTuple):
     path: str
     digest: str
     size: int
@@ -47,8 +47,8 @@ def hash_file(path: str) -> Tuple[str, int]:
 class BlobFolder:
     def __init__(self, root: str) -> None:
         self.root = os.path.abspath(root)
-        self._aside = os.path.join(self.root, _ASIDE)
-        self._has_aside = False
+        self._temporary = os.path.join(self.root, _TEMPORARY)
+        self._has_temporary = False
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -87,7 +87,7 @@ class BlobFolder:
         try:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(target)  # never write through a link, nor into a file that has other names
-            with aside_file(target, 0o755 if executable else 0o644) as out:
+            with space(os.path.dirname(target)), temporary_file(target, 0o755 if executable else 0o644) as out:
                 copy(source, out)
         finally:
             os.close(source)
@@ -101,14 +101,14 @@ class BlobFolder:
     def put_stream(self, digest: str, chunks: Iterable[bytes]) -> str:
         """Store what `chunks` yields, which must hash to `digest`. Of a blob that is there nothing is read."""
         if not self.has(digest):
-            aside = self._write_aside(lambda out: _drain(chunks, out))
-            if aside.digest != digest:
-                os.unlink(aside.path)
+            file = self._write_temporary(lambda out: _drain(chunks, out))
+            if file.digest != digest:
+                os.unlink(file.path)
                 raise InvalidInput(
-                    f"what was sent for blob {digest} is {aside.size} bytes that hash to {aside.digest}",
+                    f"what was sent for blob {digest} is {file.size} bytes that hash to {file.digest}",
                     "send the content again: it was changed or cut short on the way",
                 )
-            self._place([aside])
+            self._place([file])
         return digest
 
     def put_file(self, path: str, digest: Optional[str] = None, move: bool = False) -> Tuple[str, int]:
@@ -131,16 +131,16 @@ class BlobFolder:
         The file keeps its name and becomes read-only: it and the blob are one. A file that has other names already is
         copied, because somebody might still write to it under one of those.
         """
-        aside = self._link_aside(path)
-        if aside is None:
+        file = self._link_temporary(path)
+        if file is None:
             return self.put_files([(path, None)])[0]
-        self._place([aside])
-        return aside.digest, aside.size
+        self._place([file])
+        return file.digest, file.size
 
     def put_files(self, files: Sequence[Tuple[str, Optional[str]]]) -> List[Tuple[str, int]]:
         """`put_file` for many (path, digest) at once, which syncs the disk once for all of them."""
         stored: List[Tuple[str, int]] = []
-        asides: List[_Aside] = []
+        written: List[_Temporary] = []
         try:
             for path, digest in files:
                 if digest is not None and self.has(digest):
@@ -149,17 +149,17 @@ class BlobFolder:
                 with open(path, "rb", buffering=0) as file:
                     taken = self._take(file)
                 if taken.path:
-                    asides.append(taken)
+                    written.append(taken)
                 stored.append((taken.digest, taken.size))
         except BaseException:
-            _unlink_all(asides)
+            _unlink_all(written)
             raise
-        self._place(asides)
+        self._place(written)
         return stored
 
     def sweep(self, older_than: float = _FORGOTTEN) -> None:
-        """Remove what writers that were killed have left aside, if nobody touched it for so many seconds."""
-        with contextlib.suppress(FileNotFoundError), os.scandir(self._aside) as entries:
+        """Remove what writers that were killed have left file, if nobody touched it for so many seconds."""
+        with contextlib.suppress(FileNotFoundError), os.scandir(self._temporary) as entries:
             for entry in entries:
                 with contextlib.suppress(FileNotFoundError):
                     if entry.stat(follow_symlinks=False).st_ctime < time.time() - older_than:
@@ -174,45 +174,45 @@ class BlobFolder:
         except FileNotFoundError:
             raise NotFound(f"there is no blob {digest}", f"look into {self.root}: was it moved or cleaned?") from None
 
-    def _name_aside(self) -> str:
-        if not self._has_aside:
+    def _temporary_name(self) -> str:
+        if not self._has_temporary:
             with space(self.root):
-                os.makedirs(self._aside, exist_ok=True)
-            self._has_aside = True
-        return f"{self._aside}/{os.getpid()}-{os.urandom(8).hex()}"
+                os.makedirs(self._temporary, exist_ok=True)
+            self._has_temporary = True
+        return f"{self._temporary}/{os.getpid()}-{os.urandom(8).hex()}"
 
-    def _take(self, file: io.FileIO) -> _Aside:
-        """Write what the file holds aside. A small file that is here already is only read, and has no path aside."""
+    def _take(self, file: io.FileIO) -> _Temporary:
+        """Write what the file holds file. A small file that is here already is only read, and has no path file."""
         first, second = file.read(CHUNK), file.read(CHUNK)
         digest = hashlib.sha256(first).hexdigest()
         if not second and self.has(digest):
-            return _Aside("", digest, len(first))
+            return _Temporary("", digest, len(first))
         rest = iter(lambda: file.read(CHUNK), b"")
-        return self._write_aside(lambda out: _drain(itertools.chain((first, second), rest), out))
+        return self._write_temporary(lambda out: _drain(itertools.chain((first, second), rest), out))
 
-    def _write_aside(self, fill: Callable[[int], Tuple[str, int]]) -> _Aside:
-        path = self._name_aside()
-        with aside_file(path, 0o444) as out:
-            return _Aside(path, *fill(out))
+    def _write_temporary(self, fill: Callable[[int], Tuple[str, int]]) -> _Temporary:
+        path = self._temporary_name()
+        with space(self.root), temporary_file(path, 0o444) as out:
+            return _Temporary(path, *fill(out))
 
-    def _place(self, asides: Sequence[_Aside]) -> None:
+    def _place(self, files: Sequence[_Temporary]) -> None:
         """Give written files their names, once their bytes are on the disk, and see that the names are there too."""
         try:
             with space(self.root):
-                new = [aside for aside in asides if not self.has(aside.digest)]
-                sync([aside.path for aside in new])
-                folders = sorted({os.path.dirname(self.path(aside.digest)) for aside in new})
+                new = [file for file in files if not self.has(file.digest)]
+                sync([file.path for file in new])
+                folders = sorted({os.path.dirname(self.path(file.digest)) for file in new})
                 for folder in folders:
                     os.makedirs(folder, exist_ok=True)
-                for aside in new:
-                    os.rename(aside.path, self.path(aside.digest))
+                for file in new:
+                    os.rename(file.path, self.path(file.digest))
                 sync(folders)
         finally:
-            _unlink_all(asides)
+            _unlink_all(files)
 
-    def _link_aside(self, path: str) -> Optional[_Aside]:
+    def _link_temporary(self, path: str) -> Optional[_Temporary]:
         """A second name for a file that has only one, hashed; None when that cannot be."""
-        name = self._name_aside()
+        name = self._temporary_name()
         try:
             if os.path.islink(path) or os.stat(path).st_nlink != 1:
                 return None
@@ -223,16 +223,16 @@ class BlobFolder:
             return None
         try:
             os.chmod(name, 0o444)
-            return _Aside(name, *hash_file(name))
+            return _Temporary(name, *hash_file(name))
         except BaseException:
             os.unlink(name)
             raise
 
 
-def _unlink_all(asides: Iterable[_Aside]) -> None:
-    for aside in asides:
+def _unlink_all(files: Iterable[_Temporary]) -> None:
+    for file in files:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(aside.path)
+            os.unlink(file.path)
 
 
 def _pump(source: int, out: Optional[int]) -> Tuple[str, int]:

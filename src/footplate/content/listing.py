@@ -20,7 +20,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, cast
 
-from footplate.content.disk import aside_file, write_all
+from footplate.disk import atomic_file, space, write_all
 from footplate.domain.data import Item
 from footplate.domain.store_names import check_name
 from footplate.errors import Broken, Conflict
@@ -50,18 +50,15 @@ class Folder(NamedTuple):
 
 
 def write_listing(items: Iterable[Item], path: str) -> ListingSummary:
-    """Check, sort and write the items to `path`, aside first. A name that is there twice is a Conflict."""
+    """Check, sort and write the items to `path`, atomically. A name that occurs twice is a Conflict."""
     lines = sorted((_key(check_name(item.name)), _encode(item), item.size) for item in items)
     _check_tree(lines)
     size = sum(max(0, line[2]) for line in lines)
     digest = hashlib.sha256()
-    aside = f"{path}.{os.getpid()}-{os.urandom(4).hex()}"
-    with aside_file(aside, 0o644) as out:
+    with space(os.path.dirname(path)), atomic_file(path, durable=True, mode=0o644) as out:
         for block in _blocks(lines, size):
             digest.update(block)
             write_all(out, block)
-        os.fsync(out)
-    os.replace(aside, path)
     return ListingSummary(digest.hexdigest(), len(lines), size)
 
 

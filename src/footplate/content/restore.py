@@ -8,8 +8,8 @@ import stat
 import zipfile
 from typing import BinaryIO, Callable, Set
 
-from footplate.content.disk import CHUNK
 from footplate.content.manifest import EXECUTABLE, FILE, FOLDER, LINK, ManifestEntry, parse_manifest
+from footplate.disk import CHUNK, atomic_file
 
 Fetch = Callable[[str, str, bool], None]
 """`fetch(digest, path, executable)` writes a blob to a path where nothing is yet."""
@@ -58,16 +58,10 @@ def _make_folders(target: str, path: str, made: Set[str]) -> None:
 def zip_to(manifest: bytes, open_blob: Callable[[str], BinaryIO], zip_path: str) -> None:
     """Write the snapshot to a zip file, executable bits and links included, whole or not at all."""
     entries = parse_manifest(manifest)
-    aside = f"{zip_path}.{os.getpid()}.{os.urandom(4).hex()}"
-    try:
-        with zipfile.ZipFile(aside, "x", zipfile.ZIP_DEFLATED) as archive:
+    with atomic_file(zip_path, durable=False) as out, open(out, "wb", closefd=False) as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for entry in entries:
                 _add(archive, entry, open_blob)
-        os.replace(aside, zip_path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(aside)
-        raise
 
 
 def _add(archive: zipfile.ZipFile, entry: ManifestEntry, open_blob: Callable[[str], BinaryIO]) -> None:

@@ -13,7 +13,9 @@ import hashlib
 import marshal
 import os
 import time
-from typing import Any, Container, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Container, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+from footplate.disk import atomic_write
 
 Stamp = Tuple[int, int, int, int, int]
 """A regular file: mode, size, mtime_ns, ctime_ns, inode."""
@@ -108,7 +110,9 @@ class StatCache:
         body = marshal.dumps((trusted, raw, _with_uncertain(watch.others, trusted)))
         data = len(head).to_bytes(4, "little") + head + body
         with contextlib.suppress(OSError):  # a cache that cannot be kept costs time next time, nothing else
-            self._write(self._path, (_MAGIC, binascii.crc32(data).to_bytes(4, "little"), data))
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            checksum = binascii.crc32(data).to_bytes(4, "little")
+            atomic_write(self._path, b"".join((_MAGIC, checksum, data)), durable=False)
 
     def _is_settled(self, what: What) -> bool:
         if not isinstance(what, tuple):
@@ -117,19 +121,6 @@ class StatCache:
         # A kernel that keeps fractions of seconds leaves a round number once in a million times.
         slack = _COARSE_NS if changed % 1_000_000 == 0 else _TICK_NS
         return max(modified, changed) + slack < self.began_ns
-
-    @staticmethod
-    def _write(path: str, parts: Iterable[bytes]) -> None:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        aside = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
-        try:
-            with open(aside, "xb") as file:
-                file.writelines(parts)
-            os.replace(aside, path)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(aside)
-            raise
 
     def _load(self, path: str) -> None:
         try:

@@ -22,11 +22,11 @@ from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Executor
 from typing import NamedTuple
 
-from footplate.content.disk import aside_file, space, write_all
 from footplate.data.cache_limit import DEFAULT_LIMIT, limit_of
 from footplate.data.stores.base import SMALL, Count, FileStore
 from footplate.data.transfer import fetch
 from footplate.data.transfer.partial import Partial
+from footplate.disk import atomic_symlink, space, temporary_file, write_all
 from footplate.domain.data import StoreEntry
 from footplate.errors import Broken, Unavailable
 
@@ -146,7 +146,7 @@ class DataCache:
         digest = hashlib.sha256(data).hexdigest()
         if not _has_size(self._object(digest), len(data)):
             aside = f"{self.folder}/coming/{os.getpid()}-{os.urandom(6).hex()}.aside"
-            with aside_file(aside, 0o444) as out:
+            with space(self.folder), temporary_file(aside, 0o444) as out:
                 write_all(out, data)
                 if sync:
                     os.fsync(out)
@@ -167,9 +167,8 @@ class DataCache:
     def _point(self, key: str, digest: str) -> None:
         aside = f"{self.folder}/coming/{os.getpid()}-{os.urandom(6).hex()}.link"
         with space(self.folder):
-            os.symlink(f"../../objects/{digest[:2]}/{digest}", aside)
             os.makedirs(os.path.dirname(self._link(key)), exist_ok=True)
-            os.replace(aside, self._link(key))
+            atomic_symlink(f"../../objects/{digest[:2]}/{digest}", self._link(key), aside)
 
     def _object(self, digest: str) -> str:
         return f"{self.folder}/objects/{digest[:2]}/{digest}"

@@ -23,6 +23,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from footplate.disk import atomic_write
 from footplate.domain.records import BuiltView, Lock
 from footplate.environments.base import Say
 from footplate.environments.disk import own_size
@@ -154,12 +155,7 @@ def _write_marker(folder: Path, lock: Lock, facts: dict[str, Any]) -> None:
         "packages": len(list(site_packages(folder).glob("*.dist-info"))),
         **facts,
     }
-    aside = folder / f"{MARKER}.tmp"
-    with open(aside, "w", encoding="utf-8") as file:
-        json.dump(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, folder / MARKER)
+    atomic_write(folder / MARKER, json.dumps(content).encode(), durable=True)
 
 
 def building(root: Path, say: Say) -> AbstractContextManager[int]:

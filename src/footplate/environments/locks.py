@@ -22,6 +22,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from footplate.disk import atomic_write
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
@@ -150,10 +151,5 @@ def _read(path: Path, newer_than: float = 0.0) -> tuple[Lock, float] | None:
 
 
 def _write(path: Path, lock: Lock) -> Lock:
-    aside = path.with_suffix(f".{os.getpid()}.tmp")
-    with open(aside, "w", encoding="utf-8") as file:
-        json.dump({"resolved": time.time(), "lock": to_json(lock)}, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, path)
+    atomic_write(path, json.dumps({"resolved": time.time(), "lock": to_json(lock)}).encode(), durable=True)
     return lock

@@ -90,6 +90,7 @@ def _tell_success() -> None:
         return
     target = os.path.join(folder, "rank_" + os.environ.get("FOOTPLATE_RANK", "0") + ".json")
     try:
+        # An atomic write of its own: this file may not import anything of ours.
         with open(target + ".aside", "w") as file:
             file.write('{"code": 0, "exception": null, "exception_message": null, "traceback": null}')
         os.replace(target + ".aside", target)

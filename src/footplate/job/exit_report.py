@@ -24,6 +24,7 @@ def tell(error: BaseException, bootstrap: str) -> None:
     folder = os.environ.get("FOOTPLATE_EXITS")
     if folder:
         target = os.path.join(folder, "rank_" + os.environ.get("FOOTPLATE_RANK", "0") + ".json")
+        # An atomic write of its own: this file is executed by its path and may not import anything of ours.
         with open(target + ".aside", "w", encoding="ascii") as file:
             json.dump(record, file)
         os.replace(target + ".aside", target)

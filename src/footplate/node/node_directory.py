@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import footplate
+from footplate.disk import atomic_symlink, atomic_write
 from footplate.errors import OutOfSpace
 from footplate.node import process_tree
 
@@ -117,7 +118,7 @@ class NodeFolder:
             return None
 
     def write_exit(self, code: int) -> None:
-        _write_aside(self._exit, str(code))
+        _write(self._exit, str(code))
 
     def forget_exit(self) -> None:
         _remove(self._exit)
@@ -127,14 +128,14 @@ class NodeFolder:
 
     def write_state(self, state: dict[str, Any]) -> None:
         """Not fsynced: it matters after the death of the agent; the death of the machine takes the ranks along."""
-        _write_aside(self._state, json.dumps(state))
+        _write(self._state, json.dumps(state))
 
     def read_bases(self) -> dict[str, int] | None:
         return _read_json(self._bases)
 
     def write_bases(self, bases: dict[str, int]) -> None:
         """As for the state; written before the first byte of a log is shipped."""
-        _write_aside(self._bases, json.dumps(bases))
+        _write(self._bases, json.dumps(bases))
 
     def read_rank_exit(self, rank: int) -> dict[str, Any]:
         """What the bootstrap says: `code`, `exception`, `exception_message`, `traceback`; empty when it could not."""
@@ -194,10 +195,8 @@ def _read_json(path: str) -> dict[str, Any] | None:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
-def _write_aside(path: str, text: str) -> None:
-    with open(f"{path}.tmp", "w", encoding="utf-8", errors=_ESCAPE) as file:
-        file.write(text)
-    os.replace(f"{path}.tmp", path)
+def _write(path: str, text: str) -> None:
+    atomic_write(path, text.encode("utf-8", _ESCAPE), durable=False)
 
 
 def _remove(path: str) -> None:
@@ -304,8 +303,5 @@ def _target(link: str) -> str | None:
 
 def _point(link: str, target: str) -> None:
     """Make or change a link so that others, who may do the same at the same time, always find one."""
-    if _target(link) == target:
-        return
-    aside = f"{link}.{os.urandom(8).hex()}"
-    os.symlink(target, aside)
-    os.replace(aside, link)
+    if _target(link) != target:
+        atomic_symlink(target, link)

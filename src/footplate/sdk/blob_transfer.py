@@ -28,6 +28,7 @@ from typing import (
 )  # fmt: skip
 
 from footplate.content.blobs import BlobFolder, hash_file
+from footplate.disk import atomic_file, write_all
 from footplate.domain.records import FileView
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import Session, translating
@@ -113,22 +114,14 @@ def put(session: Session, sources: Sequence[Tuple[str, Source]]) -> List[FileVie
 def fetch(session: Session, digest: str, target: str) -> None:
     """Write a blob to `target`, whole or not at all; folders above it are made."""
     with translating(), store_of(session).open(digest) as file:
-        write_aside(target, iter(lambda: file.read(_CHUNK), b""))
+        write_pieces(target, iter(lambda: file.read(_CHUNK), b""))
 
 
-def write_aside(target: str, pieces: Iterator[bytes]) -> None:
-    folder = os.path.dirname(os.path.abspath(target))
-    os.makedirs(folder, exist_ok=True)
-    aside = os.path.join(folder, f".{os.path.basename(target)[:100]}.{os.urandom(4).hex()}")
-    try:
-        with open(aside, "wb") as file:
-            for piece in pieces:
-                file.write(piece)
-        os.replace(aside, target)
-    except BaseException:
-        if os.path.exists(aside):
-            os.unlink(aside)
-        raise
+def write_pieces(target: str, pieces: Iterator[bytes]) -> None:
+    os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
+    with atomic_file(target, durable=False) as out:
+        for piece in pieces:
+            write_all(out, piece)
 
 
 def files_below(folder: str) -> List[Tuple[str, str]]:

@@ -7,6 +7,7 @@ import os
 import secrets
 
 from footplate.client import home as homes
+from footplate.disk import atomic_write
 from footplate.errors import InvalidInput, NotAllowed
 
 log = logging.getLogger(__name__)
@@ -47,10 +48,4 @@ def _checked(token: str, source: str) -> str:
 
 
 def _write(path: str, token: str) -> None:
-    aside = f"{path}.{os.getpid()}"
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(descriptor, "w", encoding="ascii") as file:
-        file.write(token + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, path)
+    atomic_write(path, f"{token}\n".encode("ascii"), durable=True, mode=0o600)

@@ -13,6 +13,7 @@ from collections.abc import Generator, Hashable
 from contextlib import contextmanager
 from pathlib import Path
 
+from footplate.disk import atomic_write
 from footplate.errors import Conflict
 from footplate.storage.database_errors import translated
 
@@ -71,12 +72,7 @@ def replace(path: Path, aside: Path, offset: int, data: bytes) -> int:
         kept = read(path, 0, offset)
         aside.parent.mkdir(parents=True, exist_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            aside.write_bytes(kept + data)
-            aside.replace(path)
-        except OSError:
-            aside.unlink(missing_ok=True)
-            raise
+        atomic_write(path, kept + data, durable=False, temporary=aside)
         return len(kept) + len(data)
 
 

@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from footplate.disk import atomic_file, write_all
 from footplate.errors import Broken
 from footplate.storage.database_errors import translated
 
@@ -61,14 +62,6 @@ class Seal:
 
     def _make_key(self, key: bytes) -> None:
         """Whole or not at all, and never over a key that somebody else has just made."""
-        aside = self._key.with_name(f"{self._key.name}.{os.getpid()}.{os.urandom(4).hex()}")
-        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(key)
-                file.flush()
-                os.fsync(file.fileno())
-            with contextlib.suppress(FileExistsError):
-                os.link(aside, self._key)
-        finally:
-            os.unlink(aside)
+        with contextlib.suppress(FileExistsError):
+            with atomic_file(self._key, durable=True, mode=0o600, overwrite=False) as out:
+                write_all(out, key)

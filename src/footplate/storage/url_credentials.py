@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from footplate.disk import atomic_write
 from footplate.storage.database_errors import translated
 from footplate.storage.encryption import Seal
 
@@ -35,13 +35,4 @@ class LoginFile:
             known = self.all()
             if known != (wanted := {**known, **found}):
                 with translated():
-                    self._write(self._seal.close(json.dumps(wanted)))
-
-    def _write(self, sealed: bytes) -> None:
-        aside = self._path.with_suffix(".tmp")
-        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(sealed)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, self._path)
+                    atomic_write(self._path, self._seal.close(json.dumps(wanted)), durable=True, mode=0o600)

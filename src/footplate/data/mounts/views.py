@@ -15,11 +15,11 @@ import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 
-from footplate.content.disk import space
 from footplate.content.listing import Listing
 from footplate.data.cache import DataCache, held_lock, remove_tree
 from footplate.data.stores.base import FileStore, Report
 from footplate.data.transfer.batch import Meter, in_parallel, pool_of, store_of
+from footplate.disk import space
 from footplate.domain.data import Item, StoreSpec
 from footplate.errors import NotFound, Unavailable
 

@@ -11,8 +11,8 @@ from collections.abc import Generator, Iterator
 from io import FileIO
 from pathlib import Path
 
-from footplate.content.disk import aside_file, copy, write_all
 from footplate.data.stores.base import Children, Count
+from footplate.disk import atomic_file, copy, place, space, write_all
 from footplate.domain.data import StoreEntry, StoreSpec
 from footplate.domain.store_names import check_name, clean_folder, join
 from footplate.errors import Conflict, InvalidInput, NotAllowed, NotFound
@@ -134,10 +134,12 @@ class FolderStore:
         with _translated(path):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             aside = os.path.join(os.path.dirname(target), f"{ASIDE}{uuid.uuid4().hex}")
-            with aside_file(aside, 0o666) as out:
+            with (
+                _conflict_if_it_exists(target),
+                space(os.path.dirname(target)),
+                atomic_file(target, durable=True, temporary=aside, overwrite=not if_absent) as out,
+            ):
                 _fill(out, source)
-                os.fsync(out)
-            _place(aside, target, if_absent)
         entry = self.stat(path)
         if count is not None:
             count(entry.size)
@@ -151,7 +153,8 @@ class FolderStore:
                 os.fchmod(file.fileno(), 0o644)
                 os.fsync(file.fileno())
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            _place(str(aside), target, if_absent)
+            with _conflict_if_it_exists(target):
+                place(aside, target, overwrite=not if_absent)
         return self.stat(path)
 
     def delete(self, path: str) -> None:
@@ -215,18 +218,12 @@ def _fill(out: int, source: bytes | Path) -> None:
         os.close(file)
 
 
-def _place(aside: str, target: str, if_absent: bool) -> None:
+@contextlib.contextmanager
+def _conflict_if_it_exists(target: str) -> Generator[None, None, None]:
     try:
-        if if_absent:
-            os.link(aside, target)  # unlike rename, it fails when the name is taken
-            os.unlink(aside)
-        else:
-            os.replace(aside, target)
-    except OSError as error:
-        os.unlink(aside)
-        if isinstance(error, FileExistsError):
-            raise Conflict(f"{target} exists", "choose another name, or overwrite it") from None
-        raise
+        yield
+    except FileExistsError:
+        raise Conflict(f"{target} exists", "choose another name, or overwrite it") from None
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from footplate.content.disk import space
 from footplate.data.tabular.arrow import pa
 from footplate.data.tabular.convert import ARROW
 from footplate.data.tabular.engine import Table
@@ -16,6 +15,7 @@ from footplate.data.tabular.profile import profile_of
 from footplate.data.tabular.report import Report
 from footplate.data.tabular.sources import opened
 from footplate.data.tabular.writers import write_csv, write_parquet
+from footplate.disk import space
 from footplate.domain.codec import from_json
 from footplate.domain.data import StoreSpec
 from footplate.domain.frames import Frame, FrameFile, read_frame

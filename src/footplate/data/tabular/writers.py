@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs]
 
 from footplate.data.tabular.arrow import arrow_csv, pa, pc
+from footplate.disk import atomic_file
 
 arrow_parquet: Any = pyarrow.parquet
 
@@ -72,13 +73,8 @@ def _write(
 def _whole(target: Path) -> Generator[str, None, None]:
     """A path to write to, which becomes `target` when all went well and nothing otherwise."""
     aside = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}")
-    try:
+    with atomic_file(target, durable=True, temporary=aside):
         yield str(aside)
-        with open(aside, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(aside, target)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _flat_type(kind: Any) -> Any:

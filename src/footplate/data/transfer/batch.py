@@ -18,10 +18,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from footplate.content.disk import space, sync, write_all
 from footplate.data.stores.base import SMALL, FileStore, Progress, Report
 from footplate.data.stores.folder import ASIDE, FolderStore
 from footplate.data.transfer import fetch
+from footplate.disk import space, sync, write_all
 from footplate.domain.data import FOLDER, Item, StoreEntry, StoreSpec
 from footplate.domain.store_names import check_name
 from footplate.errors import Conflict, InvalidInput, NotAllowed, NotFound

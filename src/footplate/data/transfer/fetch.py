@@ -14,10 +14,10 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import Executor, Future
 
-from footplate.content.disk import aside_file, write_all
 from footplate.data.stores.base import SMALL, Count, FileStore
 from footplate.data.stores.folder import ASIDE
 from footplate.data.transfer.partial import Partial
+from footplate.disk import atomic_file, space, write_all
 from footplate.domain.data import StoreEntry
 from footplate.errors import Broken, Unavailable
 
@@ -119,12 +119,10 @@ def _finish(partial: Partial, entry: StoreEntry, mode: int) -> None:
 
 def _fetch_stream(store: FileStore, entry: StoreEntry, target: str, mode: int, count: Count) -> None:
     aside = os.path.join(os.path.dirname(target), f"{ASIDE}{os.urandom(8).hex()}")
-    with aside_file(aside, mode) as out:
+    with space(os.path.dirname(target)), atomic_file(target, durable=True, mode=mode, temporary=aside) as out:
         _pour_often(store, entry, out, count)
-        os.fsync(out)
         with open(aside, "rb") as file:
             check_digest(entry, iter(lambda: file.read(SMALL), b""))
-        os.replace(aside, target)
 
 
 def _pour_often(store: FileStore, entry: StoreEntry, out: int, count: Count) -> None:

@@ -18,7 +18,7 @@ import struct
 import time
 from collections.abc import Generator, Iterator
 
-from footplate.content.disk import space
+from footplate.disk import space
 from footplate.errors import Unavailable
 
 BLOCK = 4 * 1024 * 1024

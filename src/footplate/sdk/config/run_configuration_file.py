@@ -10,7 +10,7 @@ from footplate.sdk.config.checked_attributes import to_camel
 from footplate.sdk.config.run_configuration_sections import DataReferenceConfiguration
 from footplate.sdk.environments.conda_dependencies import DEFAULT_FILE, CondaDependencies
 from footplate.sdk.environments.definition import apply, as_mapping, as_variables, definition, fill
-from footplate.sdk.environments.files import write_aside
+from footplate.sdk.environments.files import write_text
 from footplate.sdk.exceptions import UserErrorException
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def save(run_config: RunConfiguration, path: str, name: Optional[str], separate_
         environment["python"]["condaDependenciesFile"] = f"{inside}/{kept}"
     if separate_environment:
         data["environment"] = f"{inside}/{_write_beside(folder, name, ENVIRONMENT_FILE, yaml.dumps(environment))}"
-    write_aside(os.path.join(folder, _file_name(name)), yaml.dumps(data))
+    write_text(os.path.join(folder, _file_name(name)), yaml.dumps(data))
 
 
 def _content(run_config: RunConfiguration) -> Dict[str, Any]:
@@ -54,7 +54,7 @@ def _write_beside(folder: str, name: str, file: str, text: str) -> str:
     own = f"{name}_{file}"
     taken = others and os.path.exists(os.path.join(folder, file)) and _text_of(os.path.join(folder, file)) != text
     chosen = own if taken or os.path.exists(os.path.join(folder, own)) else file
-    write_aside(os.path.join(folder, chosen), text)
+    write_text(os.path.join(folder, chosen), text)
     return chosen
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, Optional, Tuple, cast
 
+from footplate.disk import atomic_write
 from footplate.sdk.exceptions import UserErrorException
 
 FOLDERS = (".azureml", "aml_config", "")
@@ -78,13 +78,7 @@ def write(path: Optional[str], file_name: Optional[str], config: WorkspaceConfig
     if config.server:
         content["server"] = config.server
     target = os.path.join(folder, file_name or "config.json")
-    descriptor, aside = tempfile.mkstemp(dir=folder, prefix=".config-")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(content, file, indent=4)
-        file.flush()
-        os.fsync(file.fileno())
-    os.chmod(aside, 0o644)
-    os.replace(aside, target)
+    atomic_write(target, json.dumps(content, indent=4).encode(), durable=True, mode=0o644)
     return target
 
 

@@ -8,10 +8,10 @@ import logging
 import os
 import re
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, cast
 
+from footplate.disk import atomic_write
 from footplate.sdk.config import yaml
 from footplate.sdk.environments.conda_dependencies import DEFAULT_FILE, CondaDependencies
 from footplate.sdk.environments.definition import definition, fill
@@ -77,24 +77,14 @@ def save_to_directory(environment: Environment, path: str, overwrite: bool) -> N
 def _write(folder: str, name: str, text: Optional[str]) -> None:
     target = os.path.join(folder, name)
     if text is not None:
-        write_aside(target, text)
+        write_text(target, text)
     elif os.path.exists(target):  # of an environment that was saved here before
         os.unlink(target)
 
 
-def write_aside(path: str, text: str) -> None:
-    """The whole file or none of it, whoever is killed."""
-    handle, aside = tempfile.mkstemp(prefix=".saving-", dir=os.path.dirname(path) or ".")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(aside, 0o644)
-        os.replace(aside, path)
-    except BaseException:
-        os.unlink(aside)
-        raise
+def write_text(path: str, text: str) -> None:
+    """Write a small text file, whole or not at all."""
+    atomic_write(path, text.encode("utf-8"), durable=True, mode=0o644)
 
 
 def load_from_directory(environment: Environment, path: str) -> None:
@@ -155,18 +145,8 @@ def keep_wheel(workspace: Workspace, file_path: str, exist_ok: bool) -> str:
     target = shelf / hashlib.sha256(content).hexdigest() / name
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        _write_bytes(target, content)
+        atomic_write(target, content, durable=True, mode=0o444)
     return target.as_uri()
-
-
-def _write_bytes(target: Path, content: bytes) -> None:
-    aside = target.with_name(f".{os.getpid()}-{os.urandom(4).hex()}")
-    with aside.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.chmod(0o444)
-    aside.replace(target)
 
 
 # ── Conda's own environments ──────────────────────────────────────────────────────────────────────────────────────────

@@ -226,4 +226,4 @@ def _fetch(session: Session, run_id: str, file: FileView, target: str) -> None:
     if file.digest is not None:
         blob_transfer.fetch(session, file.digest, target)
     else:
-        blob_transfer.write_aside(target, session.stream(f"/runs/{run_id}/files/{file.path}"))
+        blob_transfer.write_pieces(target, session.stream(f"/runs/{run_id}/files/{file.path}"))

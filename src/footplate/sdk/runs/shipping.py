@@ -17,6 +17,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from footplate.client import home_folder
+from footplate.disk import atomic_write
 from footplate.job import journal_format
 from footplate.sdk.exceptions import AzureMLException
 from footplate.sdk.session import Session, translating
@@ -146,10 +147,7 @@ class Spool:
             "endpoint": self._session.endpoint,
             "watches": [[watch.folder, watch.prefix] for watch in self._watches],
         }
-        aside = os.path.join(self.folder, _RECORD + ".new")
-        with open(aside, "w", encoding="utf-8") as file:
-            json.dump(record, file)
-        os.replace(aside, os.path.join(self.folder, _RECORD))
+        atomic_write(os.path.join(self.folder, _RECORD), json.dumps(record).encode(), durable=False)
 
 
 def recover(session: Session) -> None:
