@@ -193,22 +193,21 @@ def _launched(record: RunRecord, event: NodesLaunched, now: float) -> Decision:
 def _engine_reported(record: RunRecord, event: EngineReported, now: float) -> Decision:
     if record.stage is not Stage.PROVISIONING or record.outcome is not None:
         return record, ()
-    after, waiting = record, record.waiting
+    after = record
     for node, host in zip(record.nodes, event.hosts):
         if node.state is NodeState.LAUNCHED and host not in (None, node.host):
             after = with_node(after, node.index, host=host)
-    if not _is_about(waiting, event):
-        waiting = Waiting(event.reason, 0, event.estimated_start) if event.reason else None
-        after = replace(after, waiting=waiting)
+    reported = Waiting(event.reason, 0, event.estimated_start) if event.reason else None
+    if not _is_same_wait(record.waiting, reported):
+        after = replace(after, waiting=reported)
     return after, ()
 
 
-def _is_about(waiting: Optional[Waiting], event: EngineReported) -> bool:
-    """Whether the run shows this already. Schedulers move their estimates all the time: small steps are not news."""
-    if waiting is None or event.reason != waiting.reason:
-        return waiting is None and event.reason is None
-    old, new = waiting.latest, event.estimated_start
-    return old == new or (old is not None and new is not None and abs(old - new) < _SAME_ESTIMATE_SECONDS)
+def _is_same_wait(old: Optional[Waiting], new: Optional[Waiting]) -> bool:
+    """Whether two reports say the same. Schedulers move their estimates all the time: small steps are not news."""
+    if old is None or new is None or old.latest is None or new.latest is None:
+        return old == new
+    return old.reason == new.reason and abs(old.latest - new.latest) < _SAME_ESTIMATE_SECONDS
 
 
 def _joined(record: RunRecord, event: NodeJoined, now: float) -> Decision:
