@@ -62,9 +62,10 @@ while not os.path.exists(os.path.join({folder!r}, "go" + node)):
 STUBBORN = """
 import os, signal, sys, time
 from footplate.node.node_directory import NodeFolder
-home, run, node = (sys.argv[sys.argv.index(name) + 1] for name in ("--home", "--run", "--node"))
+from footplate.node.options import AgentOptions
+options = AgentOptions(sys.argv[1:])
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-variables = dict(os.environ, **NodeFolder(home, run, int(node)).marker())
+variables = dict(os.environ, **NodeFolder(options.root, options.run, options.node).marker())
 variables.pop("FOOTPLATE_AGENT", None)
 child = "import os, time; os.setsid(); open({folder!r} + '/child', 'w').write(str(os.getpid())); time.sleep(600)"
 os.spawnve(os.P_NOWAIT, sys.executable, [sys.executable, "-c", child], variables)
@@ -111,7 +112,7 @@ class EngineSuite:
         again = engine.submit(request)
         eventually(lambda: len(_lines(arena)) == 3)
         assert [line.split()[0] for line in _lines(arena)].count("1") == 2
-        assert observe(engine, again) == Observation("running")
+        assert (seen := observe(engine, again)).state == "running" and not seen.codes
         _let_go(arena, 0, 1)
         ended(engine, again)
 

@@ -1,0 +1,146 @@
+"""An engine whose nodes are network namespaces of this machine that do not see the server's home directory.
+
+It proves that engines, agents and jobs need neither a shared directory nor the server's socket. An agent runs in the
+network namespace of its node, with a root directory of its own, and in a mount namespace in which an empty file system
+covers `hide`. settings.ini registers it: `[engines] namespaces = footplate.testing.namespace_engine:NamespaceEngine`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from footplate.engines.base import AgentJob, LaunchRequest, Observation
+from footplate.engines.local import agent_argv
+from footplate.errors import InvalidInput
+from footplate.node import process_tree
+from footplate.node.node_directory import NodeFolder
+
+_HIDE = 'mount -t tmpfs -o size=4k,mode=755 hidden "$0" && exec "$@"'
+
+
+class NamespaceEngine:
+    """`program` is an argv that replaces the agent, in tests of the engine itself."""
+
+    name = "namespaces"
+    shares_home = False
+    options: Mapping[str, str] = {
+        "namespaces": "network namespaces, one for each node, separated by commas",
+        "root": "directory in which each node gets a root directory of its own",
+        "hide": "directory that agents must not see",
+    }
+
+    def __init__(self, program: Sequence[str] = ()) -> None:
+        self._program = list(program)
+
+    def node_shape(self) -> None:
+        return None
+
+    def prepare(self, job: AgentJob) -> LaunchRequest:
+        names = [name for name in str(job.options.get("namespaces", "")).split(",") if name]
+        if not 1 <= job.node_count <= len(names):
+            raise InvalidInput(f"node_count is {job.node_count}", f"give 1 to {len(names)}")
+        for option in ("root", "hide"):
+            if not job.options.get(option):
+                raise InvalidInput(f"the compute target has no option {option!r}", self.options[option])
+        agents = [_describe_agent(job, node, names[node], self._program) for node in range(job.node_count)]
+        return LaunchRequest(self.name, job.run, job.attempt, {"agents": agents})
+
+    def submit(self, request: LaunchRequest) -> str:
+        started = [_start(agent, request) for agent in request.body["agents"]]
+        return json.dumps({"run": request.run, "attempt": request.attempt, "agents": started}, sort_keys=True)
+
+    def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
+        return {handle: _observe(_agents(handle)) for handle in handles}
+
+    def cancel(self, handle: str, grace: float) -> None:
+        agents = _agents(handle)
+        process_tree.send([agent.pid for agent in agents if agent.is_alive()], signal.SIGTERM)
+        timer = threading.Timer(grace, _end_by_force, [agents])
+        timer.daemon = True
+        timer.start()
+
+    def forget(self, handle: str) -> bool:
+        agents = _agents(handle)
+        if any(agent.is_alive() for agent in agents):
+            return False
+        for agent in agents:
+            if agent.folder.exists():
+                agent.folder.remove()
+        return True
+
+
+class _Agent:
+    """An agent that was started, as the handle describes it."""
+
+    def __init__(self, known: dict[str, Any], run: str, node: int, attempt: int) -> None:
+        self.pid, self._identity, self.place = int(known["pid"]), str(known["identity"]), str(known["namespace"])
+        self.folder = NodeFolder(known["root"], run, node, attempt)
+
+    def is_alive(self) -> bool:
+        return process_tree.alive(self.pid, self._identity)
+
+
+def _describe_agent(job: AgentJob, node: int, namespace: str, program: Sequence[str]) -> dict[str, Any]:
+    root = os.path.join(str(job.options["root"]), namespace)
+    inside = ["sh", "-c", _HIDE, str(job.options["hide"]), *(program or agent_argv())]
+    arguments = ["--run", job.run, "--attempt", str(job.attempt), "--endpoint", job.endpoint, "--node", str(node)]
+    variables = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        process_tree.MACHINERY: f"{job.run}/{node}",
+        "FOOTPLATE_NODE_HOME": root,
+        "FOOTPLATE_TOKEN": job.token or "",
+    }
+    argv = ["nsenter", f"--net=/run/netns/{namespace}", "unshare", "--mount", *inside, *arguments]
+    return {"argv": argv, "variables": variables, "root": root, "namespace": namespace, "node": node}
+
+
+def _start(agent: dict[str, Any], request: LaunchRequest) -> dict[str, Any]:
+    """Start an agent unless it lives. Every program on the way replaces itself, so the pid and the lock stay."""
+    folder = NodeFolder(agent["root"], request.run, agent["node"], request.attempt)
+    known = {"root": agent["root"], "namespace": agent["namespace"]}
+    held = folder.take_lock()
+    if held is None:
+        holder = folder.read_holder() or {}
+        return {**known, "pid": holder["pid"], "identity": holder["identity"]}
+    with open(folder.agent_log, "ab") as log:
+        process = subprocess.Popen(
+            [*agent["argv"], "--lock", str(held)],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=agent["variables"], pass_fds=[held],
+            start_new_session=True,
+        )  # fmt: skip
+    identity = process_tree.identity(process.pid) or ""
+    folder.write_holder(held, process.pid, identity, request.attempt)
+    os.close(held)
+    threading.Thread(target=process.wait, name="reaper", daemon=True).start()
+    return {**known, "pid": process.pid, "identity": identity}
+
+
+def _agents(handle: str) -> list[_Agent]:
+    try:
+        known = json.loads(handle)
+        return [_Agent(a, known["run"], node, known["attempt"]) for node, a in enumerate(known["agents"])]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+def _observe(agents: list[_Agent]) -> Observation:
+    if not agents:
+        return Observation("gone")
+    codes = {n: a.folder.read_exit() if a.folder.exists() else 0 for n, a in enumerate(agents) if not a.is_alive()}
+    if len(codes) == len(agents):
+        return Observation("exited", codes)
+    lost = tuple(node for node, code in codes.items() if code is None)
+    return Observation("running", codes, lost, places={node: agent.place for node, agent in enumerate(agents)})
+
+
+def _end_by_force(agents: list[_Agent]) -> None:
+    process_tree.send([agent.pid for agent in agents if agent.is_alive()], signal.SIGKILL)
+    process_tree.end(lambda: [pid for agent in agents for pid in process_tree.members(agent.folder.marker())], 0.0)

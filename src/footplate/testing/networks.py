@@ -1,0 +1,67 @@
+"""A private network for tests: namespaces joined by a bridge, out of reach of everything else.
+
+`server` has the address SERVER; `nodes` are the others. Nothing is added to the namespace of the tests themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+
+SERVER = "10.77.0.1"
+
+
+def why_no_namespaces() -> str | None:
+    """Return the reason why this machine cannot make namespaces; None if it can."""
+    name = f"fp{uuid.uuid4().hex[:8]}"
+    try:
+        subprocess.run(["ip", "netns", "add", name], check=True, capture_output=True, text=True)
+        enter = ["nsenter", f"--net=/run/netns/{name}", "unshare", "--mount", "true"]
+        subprocess.run(enter, check=True, capture_output=True, text=True)
+    except FileNotFoundError as error:
+        return f"{error.filename} is not installed"
+    except subprocess.CalledProcessError as error:
+        return f"namespaces cannot be made (uid {os.geteuid()}): {error.stderr.strip()}"
+    finally:
+        subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+    return None
+
+
+class PrivateNetwork:
+    """A namespace for the server and one for each node, on one bridge. `close` removes all of it."""
+
+    def __init__(self, nodes: int) -> None:
+        self.server = f"fp{uuid.uuid4().hex[:8]}"
+        self.nodes = [f"{self.server}n{index}" for index in range(nodes)]
+        try:
+            self._build()
+        except BaseException:
+            self.close()
+            raise
+
+    def _build(self) -> None:
+        for name in (self.server, *self.nodes):
+            _ip("netns", "add", name)
+            _ip("-n", name, "link", "set", "lo", "up")
+        _ip("-n", self.server, "link", "add", "br0", "type", "bridge")
+        _ip("-n", self.server, "addr", "add", f"{SERVER}/24", "dev", "br0")
+        _ip("-n", self.server, "link", "set", "br0", "up")
+        for index, name in enumerate(self.nodes):
+            port = f"port{index}"
+            _ip("-n", self.server, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name)
+            _ip("-n", self.server, "link", "set", port, "master", "br0", "up")
+            _ip("-n", name, "addr", "add", f"10.77.0.{11 + index}/24", "dev", "eth0")
+            _ip("-n", name, "link", "set", "eth0", "up")
+
+    def enter(self, namespace: str) -> list[str]:
+        """Return the beginning of a command line that runs the rest of it in this namespace."""
+        return ["nsenter", f"--net=/run/netns/{namespace}"]
+
+    def close(self) -> None:
+        for name in (*self.nodes, self.server):
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
