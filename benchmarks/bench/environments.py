@@ -17,7 +17,7 @@ from footplate import CondaDependencies, Environment, Experiment, Run, ScriptRun
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import built_environments
-from footplate.environments.base import Workshop
+from footplate.environments.base import ResolverSettings
 from footplate.environments.venv import VenvBuilder
 
 OURS = "footplate, new: scikit-learn and pandas"
@@ -72,7 +72,7 @@ class Bench:
 
     def lock(self, *requirements: str) -> Lock:
         spec = EnvironmentSpec(builder="venv", python=PYTHON, requirements=requirements)
-        return VenvBuilder().lock(spec, Workshop(self.root), _quiet)
+        return VenvBuilder().lock(spec, ResolverSettings(self.root), _quiet)
 
     def build(self, lock: Lock) -> str:
         return VenvBuilder().build(lock, self.root, _quiet).argv[0]

@@ -46,7 +46,7 @@ def test_from_a_file_to_a_built_environment_and_back(footplate: Any, wheels: Pat
     caches = {one["name"]: one["size"] for one in footplate.json("env", "list", "--caches")}
     assert caches["wheels"] > 0 and set(caches) == set(env.CACHES) == set(environment_caches.ALL)
     shown = footplate("env", "list").stdout
-    assert "wheels that were fetched" in shown and "conda's packages" not in shown, "those that hold something"
+    assert "downloaded wheels" in shown and "conda packages" not in shown, "those that hold something"
     cleared = footplate.json("env", "gc", "--days", "0")
     assert [one["digest"] for one in cleared["environments"]] == [locked["digest"]]
     assert footplate.json("env", "list") == []

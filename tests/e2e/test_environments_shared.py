@@ -86,6 +86,6 @@ def test_a_build_that_is_killed_leaves_nothing_half_made(
     os.kill(agent, signal.SIGKILL)
     assert not list((home / "environments").glob("*/.footplate-complete")), "it was killed too late"
     run.wait_for_completion(raise_on_error=True)
-    assert "removing a build that was not finished" in logs_of(run)
+    assert "removing an incomplete build" in logs_of(run)
     (built,) = (home / "environments").glob("*/.footplate-complete")
     assert len(list(built.parent.glob("lib/python3*/site-packages/heavy/__pycache__/*.pyc"))) == 1001

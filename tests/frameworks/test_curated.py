@@ -15,7 +15,7 @@ from footplate.domain.locks import packages
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import curated
-from footplate.environments.base import Interpreter, Workshop
+from footplate.environments.base import Interpreter, ResolverSettings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -66,7 +66,7 @@ def root() -> Iterator[Path]:
 def lock_of(name: str, root: Path) -> Lock:
     entry = curated.get(name)
     spec = EnvironmentSpec(builder="venv", python=entry.python, requirements=entry.requirements)
-    return environments.resolve(spec, Workshop(root), lambda _: None)
+    return environments.resolve(spec, ResolverSettings(root), lambda _: None)
 
 
 def run(interpreter: Interpreter, code: str) -> None:

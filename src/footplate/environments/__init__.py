@@ -8,8 +8,8 @@ from pathlib import Path
 
 from footplate.domain.records import BuiltView, Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Builder, Say, Workshop
-from footplate.environments.url_credentials import Logins, take_out
+from footplate.environments.base import Builder, ResolverSettings, Say
+from footplate.environments.url_credentials import Logins, extract_logins
 from footplate.errors import InvalidInput
 
 _REGISTRY = {
@@ -33,46 +33,46 @@ def load(name: str) -> Builder:
     return getattr(importlib.import_module(module), attribute)()
 
 
-def resolve(spec: EnvironmentSpec, workshop: Workshop, say: Say, refresh: bool = False) -> Lock:
+def resolve(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, refresh: bool = False) -> Lock:
     """The lock of this content: resolved once, then kept until a `refresh` is asked for."""
-    spec, found = take_out(spec)
+    spec, found = extract_logins(spec)
     if found.known:
-        workshop = replace(workshop, logins=Logins({**workshop.logins.known, **found.known}))
-    say = workshop.logins.listen(say)
+        settings = replace(settings, logins=Logins({**settings.logins.known, **found.known}))
+    say = settings.logins.listen(say)
     if not spec.options.get("docker"):
-        return _resolve_as(spec.builder, spec, workshop, say, refresh)
+        return _resolve_as(spec.builder, spec, settings, say, refresh)
     from footplate.environments.containers import availability  # lazy: most runs ask for no container
 
     if spec.builder == "container" or not availability.is_asked_for(spec):
-        return _resolve_as(spec.builder, spec, workshop, say, refresh)
-    why = availability.why_not(spec, workshop)
+        return _resolve_as(spec.builder, spec, settings, say, refresh)
+    why = availability.why_not(spec, settings)
     if why is None:
         try:
-            return _resolve_as("container", spec, workshop, say, refresh)
+            return _resolve_as("container", spec, settings, say, refresh)
         except InvalidInput as error:
             if not availability.can_do_without(spec, error):
                 raise
-            why = availability.refuse_or(workshop, f"none could be made: {error.message}")
+            why = availability.refuse_or(settings, f"none could be made: {error.message}")
     warning = availability.warning(spec, why)
     say(warning)
-    lock = _resolve_as(spec.builder, spec, workshop, say, refresh)
+    lock = _resolve_as(spec.builder, spec, settings, say, refresh)
     return replace(lock, warnings=(*lock.warnings, warning))
 
 
-def _resolve_as(name: str, spec: EnvironmentSpec, workshop: Workshop, say: Say, refresh: bool) -> Lock:
+def _resolve_as(name: str, spec: EnvironmentSpec, settings: ResolverSettings, say: Say, refresh: bool) -> Lock:
     builder = load(name)
     if name == "existing":  # nothing to resolve, and nothing to keep
-        return builder.lock(spec, workshop, say)
+        return builder.lock(spec, settings, say)
     # Lazy: a server that only ever uses existing interpreters loads none of it.
     from footplate.environments import locks
     from footplate.environments.curated import substitutes
 
     def lock() -> Lock:
         if substitutes.OPTION not in spec.options:
-            return builder.lock(spec, workshop, say)
-        return substitutes.lock(spec, workshop, say, lambda wanted: builder.lock(wanted, workshop, say))
+            return builder.lock(spec, settings, say)
+        return substitutes.lock(spec, settings, say, lambda wanted: builder.lock(wanted, settings, say))
 
-    return locks.once(replace(spec, builder=name), workshop, say, lock, refresh)
+    return locks.resolve_once(replace(spec, builder=name), settings, say, lock, refresh)
 
 
 def remove(view: BuiltView) -> bool:

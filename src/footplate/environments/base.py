@@ -1,4 +1,4 @@
-"""The environment builder protocol. The server locks (resolves once); the node builds from the lock (once)."""
+"""The environment builder protocol: the server locks (resolves once), the node builds from the lock (once)."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from typing import Any, Protocol
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.url_credentials import NONE, Logins
+from footplate.environments.url_credentials import NO_LOGINS, Logins
 
 Say = Callable[[str], None]
-"""Takes one line of a log, as it comes."""
+"""Takes one line of a log as soon as it is known."""
 
 
 @dataclass(frozen=True)
-class Workshop:
-    """Where environments are made, and by which rules.
+class ResolverSettings:
+    """Where environments are kept, and the rules for resolving them.
 
-    `interpreters`: `nearest` takes the nearest Python that the requirements admit, with a warning, when the one asked
-    for is not to be had; `exact` refuses instead. `conda`: `solve` takes the packages of a conda file from its
-    channels, `map` takes them from PyPI, `auto` solves where that is possible.
-    `containers`: `use` them where there is an engine, and say so where there is none; `require` one; `ignore` them.
-    `image` is the one for who asks for a container and names none; `{python}` in it is the version asked for.
-    `logins` open the channels and indexes that specs name by their bare addresses.
+    `interpreters`: `nearest` replaces a missing Python by the nearest one that the requirements admit, with a warning;
+    `exact` refuses instead. `conda`: `solve` takes the packages of a conda file from its channels, `map` takes them
+    from PyPI, `auto` solves where that is possible. `containers`: `use` them where an engine works, and warn where
+    none does; `require` one; `ignore` them. `image` serves runs that want a container and name no image; `{python}` in
+    it becomes the requested version. `logins` open the channels and indexes that specs name by their bare addresses.
     """
 
     root: Path
@@ -34,28 +33,44 @@ class Workshop:
     conda: str = "auto"
     containers: str = "use"
     image: str = "docker.io/library/python:{python}-slim"
-    logins: Logins = NONE
+    logins: Logins = NO_LOGINS
+
+
+@dataclass(frozen=True)
+class BuildContext:
+    """One build: where environments are kept, its log, its logins, and the file lock that its programs inherit.
+
+    A program that inherits the lock holds it until it ends, so nobody builds in the same place after we were killed.
+    """
+
+    root: Path
+    say: Say
+    lock_fd: int
+    logins: Logins = NO_LOGINS
 
 
 @dataclass(frozen=True)
 class Container:
-    """What each rank is enclosed in. `python` is a path inside of it; `options` are for the engine's `run`; `lent` are
-    folders of this machine that it sees under the same path, to read."""
+    """The container that each rank runs in.
+
+    `python` is a path inside it, `options` are arguments for the engine's `run`, and `mounts` are directories of this
+    machine that the container sees read-only under the same path.
+    """
 
     engine: str  # podman or docker
     program: str  # its path
-    image: str  # by id: never another one of the same name
+    image: str  # an id, which never names another image later
     python: str
     shm_size: str
     options: tuple[str, ...] = ()
-    lent: tuple[str, ...] = ()
+    mounts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """What a rank is started with: argv of the interpreter, and variables that the environment brings.
+    """The command that starts a rank's Python, and the variables that the environment sets.
 
-    With a `container`, ranks are started in one of their own each; `argv` is then a program that does so for anybody.
+    With a `container`, each rank starts in a container of its own; `argv` is then a wrapper that starts one.
     """
 
     argv: tuple[str, ...]
@@ -66,23 +81,24 @@ class Interpreter:
 class Builder(Protocol):
     name: str
 
-    def lock(self, spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
-        """Resolve. Same content gives the same digest. Raises InvalidInput with the resolver's own words.
+    def lock(self, spec: EnvironmentSpec, settings: ResolverSettings, say: Say) -> Lock:
+        """Resolve the spec. The same content gives the same digest. Raises InvalidInput with the resolver's message.
 
-        This one always resolves; `environments.resolve` does so once per content.
+        This method always resolves; `environments.resolve` does so once per content.
         """
         ...
 
-    def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NONE) -> Interpreter:
-        """The interpreter for this lock, built under `root` if it is not there yet.
+    def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NO_LOGINS) -> Interpreter:
+        """Return the interpreter of this lock, built under `root` if it is not there yet.
 
-        Atomic and built once however many processes ask at the same time; `say` gets each line of the build log.
-        `logins` open the channels and indexes that the lock names; they are neither in what is built nor in the log.
+        The build is atomic and happens once, however many processes call this at the same time; `say` receives the
+        build log. `logins` open the channels and indexes that the lock names; neither the environment nor the log
+        contains them.
         """
         ...
 
 
 def make_lock(builder: str, content: dict[str, Any], warnings: tuple[str, ...] = ()) -> Lock:
-    """The lock of this content. Warnings are about how it was found, not about what it is: not part of the digest."""
+    """Return the lock of this content. Warnings tell how it was found, so they are not part of the digest."""
     digest = hashlib.sha256(json.dumps([builder, content], sort_keys=True).encode()).hexdigest()
     return Lock(digest, builder, content, warnings)

@@ -1,12 +1,12 @@
-"""The folder of built environments: each at its final path from the first moment, whole when its marker is there.
+"""Built environments on disk. Each is built at its final path, because environments contain their own paths.
 
-    <root>/<digest>/                 a built environment (they know their own path, so they are not made aside)
-    <root>/<digest>/.footplate-complete   written last: what was built, and the names in it; its mtime is the last use
-    <root>/<digest>.lock             held while it is built, by the builder and by the programs it starts
-    <root>/.caches.lock              held together by all who build, alone by who clears the caches
-    <root>/<digest>.1/               built anew because somebody changed the first, which may still be in use
+    <root>/<digest>/                      a built environment
+    <root>/<digest>/.footplate-complete   the marker, written last: a description; its mtime is the last use
+    <root>/<digest>.lock                  held during a build, by the builder and the programs that it starts
+    <root>/.caches.lock                   shared by all builds, exclusive while caches are cleared
+    <root>/<digest>.1/                    a second build, because somebody changed the first, which may still be in use
 
-A build that was killed has no marker and is made anew by the next one that asks.
+A build that was killed has no marker; the next one starts afresh.
 """
 
 from __future__ import annotations
@@ -25,32 +25,34 @@ from typing import Any, cast
 
 from footplate.disk import atomic_write
 from footplate.domain.records import BuiltView, Lock
-from footplate.environments.base import Say
-from footplate.environments.disk import own_size
+from footplate.environments.base import BuildContext, Say
+from footplate.environments.disk_usage import own_size
+from footplate.environments.url_credentials import Logins
 
 MARKER = ".footplate-complete"
 _CACHES_LOCK = ".caches.lock"
-Make = Callable[[Path, int], "dict[str, Any] | None"]
-"""Makes the environment in the folder, given the lock that is held; what it returns is kept in the marker."""
+Build = Callable[[Path, BuildContext], "dict[str, Any] | None"]
+"""Builds the environment in the directory; returns facts to keep in the marker."""
 
 
-def use(root: Path, lock: Lock, say: Say, make: Make) -> Path:
-    """The folder of the environment, made by `make` if no whole one is there. Notes the use."""
-    found = _whole(root, lock.digest)
+def use(root: Path, lock: Lock, say: Say, logins: Logins, build: Build) -> Path:
+    """Return the directory of the environment, built by `build` if no complete one exists, and record this use."""
+    found = _find_complete(root, lock.digest)
     if found is None:
-        with turn(root / f"{lock.digest}.lock", say, "another process is building this environment") as held:
-            found = _whole(root, lock.digest) or _make(root, lock, say, make, held)
-    with contextlib.suppress(OSError):  # of another user, who shares it read-only: its last use is theirs to note
+        with file_lock(root / f"{lock.digest}.lock", say, "another process is building this environment") as lock_fd:
+            context = BuildContext(root, logins.listen(say), lock_fd, logins)
+            found = _find_complete(root, lock.digest) or _build(lock, context, build)
+    with contextlib.suppress(OSError):  # it belongs to another user, who shares it read-only
         os.utime(found / MARKER)
     return found
 
 
 def site_packages(folder: Path) -> Path:
-    """Where packages lie in a virtual or a conda environment."""
+    """Return the directory of packages in a virtual or conda environment."""
     return next(iter(sorted(folder.glob("lib/python3*/site-packages"))), folder / "lib")
 
 
-# ── Whole or not ──────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Finding ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _places(root: Path, digest: str) -> Iterator[Path]:
@@ -61,18 +63,18 @@ def _places(root: Path, digest: str) -> Iterator[Path]:
         number += 1
 
 
-def _whole(root: Path, digest: str) -> Path | None:
+def _find_complete(root: Path, digest: str) -> Path | None:
     for place in _places(root, digest):
         marker = read_marker(place)
-        if marker is None or not _runs(place):
+        if marker is None or not _has_python(place):
             return None
         if not _is_altered(place, marker):
             return place
     raise AssertionError("there is always a next place")
 
 
-def _runs(folder: Path) -> bool:
-    """The Python that it was made from is still there."""
+def _has_python(folder: Path) -> bool:
+    """Whether the Python that the environment was made from still exists."""
     return os.access(folder / "bin" / "python", os.X_OK)
 
 
@@ -81,7 +83,7 @@ def _is_altered(folder: Path, marker: dict[str, Any]) -> bool:
 
 
 def _names(folder: Path) -> str:
-    """What is installed, by the names at the top: cheap enough for every use, and any installation changes it."""
+    """Hash the top-level names of the installed packages: cheap, and every installation changes it."""
     try:
         names = sorted(os.listdir(site_packages(folder)))
     except OSError:
@@ -98,22 +100,22 @@ def read_marker(folder: Path) -> dict[str, Any] | None:
     return cast("dict[str, Any]", marker) if isinstance(marker, dict) else None
 
 
-# ── Making ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Building ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @contextmanager
-def turn(path: Path, say: Say, why: str, how: int = fcntl.LOCK_EX) -> Generator[int]:
-    """Hold the lock at `path`; who has to wait for it says why."""
-    held = _open_lock(path)
+def file_lock(path: Path, say: Say, reason: str, how: int = fcntl.LOCK_EX) -> Generator[int]:
+    """Hold the lock at `path`; if that means waiting, log the reason."""
+    lock_fd = _open_lock(path)
     try:
         try:
-            fcntl.flock(held, how | fcntl.LOCK_NB)
+            fcntl.flock(lock_fd, how | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"waiting: {why}")
-            fcntl.flock(held, how)
-        yield held
+            say(f"waiting: {reason}")
+            fcntl.flock(lock_fd, how)
+        yield lock_fd
     finally:
-        os.close(held)
+        os.close(lock_fd)
 
 
 def _open_lock(path: Path) -> int:
@@ -121,14 +123,15 @@ def _open_lock(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
-def _make(root: Path, lock: Lock, say: Say, make: Make, held: int) -> Path:
-    folder = _place_to_build(root, lock.digest, say)
+def _build(lock: Lock, context: BuildContext, build: Build) -> Path:
+    say = context.say
+    folder = _place_to_build(context.root, lock.digest, say)
     if folder.exists():
-        say("removing a build that was not finished" if read_marker(folder) is None else "its Python is gone")
+        say("removing an incomplete build" if read_marker(folder) is None else "rebuilding: its Python is gone")
         shutil.rmtree(folder)
     try:
-        with building(root, say):
-            facts = make(folder, held)
+        with building(context.root, say):
+            facts = build(folder, context)
         _write_marker(folder, lock, facts or {})
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -139,9 +142,9 @@ def _make(root: Path, lock: Lock, say: Say, make: Make, held: int) -> Path:
 
 def _place_to_build(root: Path, digest: str, say: Say) -> Path:
     for place in _places(root, digest):
-        if read_marker(place) is None or not _runs(place):
+        if read_marker(place) is None or not _has_python(place):
             return place
-        say(f"{place.name[:12]} was changed after it was built; it is left to those who use it, and built anew")
+        say(f"{place.name[:12]} was changed after it was built: it stays for runs that use it, and a new one is built")
     raise AssertionError("there is always a next place")
 
 
@@ -159,35 +162,35 @@ def _write_marker(folder: Path, lock: Lock, facts: dict[str, Any]) -> None:
 
 
 def building(root: Path, say: Say) -> AbstractContextManager[int]:
-    """For who builds from the caches: nothing is cleared meanwhile."""
-    return turn(root / _CACHES_LOCK, say, "the caches are being cleared", fcntl.LOCK_SH)
+    """Keep the caches from being cleared while an environment is built from them."""
+    return file_lock(root / _CACHES_LOCK, say, "the caches are being cleared", fcntl.LOCK_SH)
 
 
 @contextmanager
 def clearing(root: Path) -> Generator[bool]:
-    """For who clears the caches: whether nobody builds; if so, nobody begins to until this ends."""
-    held = _open_lock(root / _CACHES_LOCK)
+    """Yield whether no build is running; if so, none starts until this ends."""
+    lock_fd = _open_lock(root / _CACHES_LOCK)
     try:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             yield False
         else:
             yield True
     finally:
-        os.close(held)
+        os.close(lock_fd)
 
 
-# ── Looking and clearing away ─────────────────────────────────────────────────────────────────────────────────────────
+# ── Listing and removing ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def built(root: Path) -> list[BuiltView]:
-    """All whole environments, the last used first."""
+    """Return all complete environments, the most recently used first."""
     found = list[BuiltView]()
     for folder in root.iterdir() if root.is_dir() else ():
         marker = read_marker(folder) if len(folder.name) >= 64 and folder.is_dir() else None
         if marker is not None:
-            with contextlib.suppress(FileNotFoundError):  # removed while we look
+            with contextlib.suppress(FileNotFoundError):  # removed meanwhile
                 found.append(_describe(folder, marker))
     return sorted(found, key=lambda one: -one.used)
 
@@ -207,13 +210,16 @@ def _describe(folder: Path, marker: dict[str, Any]) -> BuiltView:
 
 
 def remove(folder: Path, before: Callable[[], None] = lambda: None) -> bool:
-    """Whether it was removed; one that is being built is not. `before` removes what it has elsewhere."""
+    """Remove an environment, unless it is being built; return whether it was removed.
+
+    `before` removes the parts of the environment that are stored elsewhere.
+    """
     root, digest = folder.parent, folder.name[:64]
-    held = os.open(root / f"{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock_fd = _open_lock(root / f"{digest}.lock")
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with contextlib.suppress(FileNotFoundError):
-            (folder / MARKER).unlink()  # first: from here on it is no environment for anybody
+            (folder / MARKER).unlink()  # first: from now on nobody uses it
         before()
         with contextlib.suppress(FileNotFoundError):  # somebody else removed it
             shutil.rmtree(folder)
@@ -221,4 +227,4 @@ def remove(folder: Path, before: Callable[[], None] = lambda: None) -> bool:
     except BlockingIOError:
         return False
     finally:
-        os.close(held)
+        os.close(lock_fd)

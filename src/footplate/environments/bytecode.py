@@ -26,6 +26,7 @@ from itertools import repeat
 from pathlib import Path
 
 from footplate.environments.base import Say
+from footplate.environments.disk_usage import remove_unlinked
 
 _COMPILER = os.path.join(os.path.dirname(__file__), "compiler.py")
 _BATCH = 100
@@ -164,16 +165,6 @@ def _copy_dated(source: str, target: str, mtime: int) -> None:
         file.write(_HEADER.pack(magic, flags, mtime & 0xFFFFFFFF, size) + data[_HEADER.size :])
 
 
-# ── Clearing away ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def clear(root: Path, before: float) -> int:
-    """Remove what no environment links to any more and was not compiled after `before`; the bytes that this freed."""
-    freed = 0
-    for stored in (root / STORE).glob("*/*"):
-        files = [os.path.join(where, name) for where, _, names in os.walk(stored) for name in names]
-        known = [os.stat(file) for file in files]
-        if os.stat(stored).st_mtime < before and all(info.st_nlink == 1 for info in known):
-            freed += sum(info.st_blocks * 512 for info in known)
-            shutil.rmtree(stored, ignore_errors=True)
-    return freed
+    """Remove bytecode compiled before this time that no environment links to; return the bytes that this freed."""
+    return remove_unlinked((root / STORE).glob("*/*"), before)

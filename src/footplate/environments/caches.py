@@ -1,9 +1,9 @@
-"""What environments are made from, kept on this machine: how much of the disk each cache holds, and clearing them.
+"""Caches that environments are built from: their sizes, and how they are cleared.
 
-A file that environments share with a cache is counted with the cache, once, however many names it has; what an
-environment holds alone is counted with the environment (`folders.own_size`). So all of it together is what is used.
+A file that environments share with a cache counts as part of the cache, once; a file that only an environment holds
+counts as part of the environment. The sum is the space in use.
 
-Nothing disappears from under a build: `folders.building` and `folders.clearing` exclude each other.
+Builds and clearing exclude each other (`built_environments.building` and `clearing`).
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from footplate.domain.records import CacheView
-from footplate.environments import built_environments, bytecode, pythons, uv
+from footplate.environments import built_environments, bytecode, conda, pythons, uv
 from footplate.environments.base import Say
-from footplate.environments.conda import packages
-from footplate.environments.disk import own_size, size
+from footplate.environments.disk_usage import own_size, size
 from footplate.environments.recipes import wheels
 from footplate.errors import InvalidInput
 
 
 @dataclass(frozen=True)
 class EnvironmentCache:
-    """`clear` takes the root of the environments, and removes what nothing uses and was not used since a time."""
+    """`clear(root, before)` removes entries that nothing uses and that were last used before this time."""
 
     folder: str
     holds: str
@@ -32,13 +31,11 @@ class EnvironmentCache:
 
 
 ALL = {
-    "wheels": EnvironmentCache(
-        uv.STORE, "wheels that were fetched", lambda root, _before: uv.clear_wheels(root, False)
-    ),
+    "wheels": EnvironmentCache(uv.STORE, "downloaded wheels", lambda root, _before: uv.clear_wheels(root, False)),
     "bytecode": EnvironmentCache(bytecode.STORE, "bytecode, by content of wheels", bytecode.clear),
-    "conda": EnvironmentCache(packages.STORE, "conda's packages, unpacked, and lists of channels", packages.clear),
-    "recipes": EnvironmentCache(wheels.STORE, "wheels that recipes made", wheels.clear),
-    "pythons": EnvironmentCache(pythons.STORE, "Pythons that uv fetched", pythons.clear),
+    "conda": EnvironmentCache(conda.STORE, "unpacked conda packages and channel indexes", conda.clear_packages),
+    "recipes": EnvironmentCache(wheels.STORE, "wheels built by recipes", wheels.clear),
+    "pythons": EnvironmentCache(pythons.STORE, "Pythons downloaded by uv", pythons.clear),
 }
 
 
@@ -49,32 +46,32 @@ def check(names: Sequence[str]) -> None:
 
 
 def sizes(root: Path) -> list[CacheView]:
-    """What each holds on disk, every file once."""
+    """Return each cache with its size on disk; each file counts once."""
     return [CacheView(name, cache.holds, size(root / cache.folder)) for name, cache in ALL.items()]
 
 
 def clear(root: Path, before: float, whole: Sequence[str], say: Say) -> list[CacheView]:
-    """Those that are named `whole` go altogether, of the others what nothing uses; `size` is what that freed.
+    """Empty the caches named in `whole`, remove unused entries from the others, and return how much each one freed.
 
-    Environments keep what they share with a cache: their own names for it stay.
+    Environments keep the files that they share with a cache.
     """
     check(whole)
     with built_environments.clearing(root) as free:
         if not free:
-            say("the caches are left as they are: an environment is being built from them")
+            say("the caches are not cleared: an environment is being built from them")
             return []
-        return [_cleared(root, name, before, name in whole) for name in ALL]
+        return [_clear_one(root, name, before, name in whole) for name in ALL]
 
 
-def _cleared(root: Path, name: str, before: float, whole: bool) -> CacheView:
+def _clear_one(root: Path, name: str, before: float, whole: bool) -> CacheView:
     cache = ALL[name]
-    held = own_size(root / cache.folder)
+    size_before = own_size(root / cache.folder)
     if not whole:
         cache.clear(root, before)
     elif name == "pythons":
-        pythons.clear(root, float("inf"))  # those that environments use are no copies: they are what these run with
+        pythons.clear(root, float("inf"))  # environments run with these, not with copies, so used ones stay
     elif name == "wheels":
         uv.clear_wheels(root, everything=True)
     else:
         shutil.rmtree(root / cache.folder, ignore_errors=True)
-    return CacheView(name, cache.holds, max(0, held - own_size(root / cache.folder)))
+    return CacheView(name, cache.holds, max(0, size_before - own_size(root / cache.folder)))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Interpreter, Say, Workshop, make_lock
-from footplate.environments.url_credentials import NONE, Logins
+from footplate.environments.base import Interpreter, ResolverSettings, Say, make_lock
+from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.errors import Broken, InvalidInput
 
 OLDEST = (3, 8)
@@ -21,12 +21,12 @@ _HINT = "set the environment's interpreter_path to a Python on the machine where
 class ExistingBuilder:
     name = "existing"
 
-    def lock(self, spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
+    def lock(self, spec: EnvironmentSpec, settings: ResolverSettings, say: Say) -> Lock:
         """Resolves nothing: whether the interpreter is there is for the node to say, it may be another machine."""
         interpreter = spec.interpreter or sys.executable
         return make_lock(self.name, {"interpreter": interpreter})
 
-    def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NONE) -> Interpreter:
+    def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NO_LOGINS) -> Interpreter:
         wanted = str(lock.content["interpreter"])
         path = _find(wanted)
         if path is None:

@@ -27,7 +27,7 @@ from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import built_environments, conda, curated, recipes
-from footplate.environments.base import Say, Workshop
+from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.requirements import clean, names_local_files
 from footplate.environments.uv import RESOLVING, pip_settings
 
@@ -36,15 +36,17 @@ _FIND_LINKS = re.compile(r"(?:-f|--find-links)[\s=]+(\S+)")
 _OF_THE_MOMENT = ("UV_CACHE_DIR", "UV_NO_PROGRESS", "UV_CONCURRENT_BUILDS", "UV_CONCURRENT_DOWNLOADS", "UV_LINK_MODE")
 
 
-def once(spec: EnvironmentSpec, workshop: Workshop, say: Say, resolve: Callable[[], Lock], refresh: bool) -> Lock:
+def resolve_once(
+    spec: EnvironmentSpec, settings: ResolverSettings, say: Say, resolve: Callable[[], Lock], refresh: bool
+) -> Lock:
     """The kept lock, or what `resolve` gives, which is then kept. Asked for by many at once it is resolved once."""
     if _may_change_unseen(spec):
         return resolve()
-    path = workshop.root / ".locks" / f"{key(spec, workshop, os.environ)}.json"
+    path = settings.root / ".locks" / f"{key(spec, settings, os.environ)}.json"
     known = None if refresh else _read(path)
     if known is None:
         asked = time.time()
-        with built_environments.turn(path.with_suffix(".lock"), say, "this environment is being resolved already"):
+        with built_environments.file_lock(path.with_suffix(".lock"), say, "this environment is being resolved already"):
             known = _read(path, newer_than=asked if refresh else 0.0)
             if known is None:
                 return _write(path, resolve())
@@ -54,23 +56,23 @@ def once(spec: EnvironmentSpec, workshop: Workshop, say: Say, resolve: Callable[
     return lock
 
 
-def key(spec: EnvironmentSpec, workshop: Workshop, environ: Mapping[str, str]) -> str:
+def key(spec: EnvironmentSpec, settings: ResolverSettings, environ: Mapping[str, str]) -> str:
     """What decides about a resolution. Names, versions and variables of an environment do not."""
-    settings = pip_settings(environ)
+    pip = pip_settings(environ)
     content: dict[str, Any] = {
         "format": _FORMAT,
         "builder": spec.builder,
         "python": spec.python or f"{sys.version_info.major}.{sys.version_info.minor}",
         "interpreter": spec.interpreter,
-        "interpreters": workshop.interpreters,
+        "interpreters": settings.interpreters,
         "requirements": clean(spec.requirements),
         "conda": spec.options.get("conda"),
         "platform": sysconfig.get_platform(),
-        "pip": {name: value.split() for name, value in settings.items() if name in RESOLVING},
-        "constraints": _texts(settings.get("constraint", "") + " " + environ.get("UV_CONSTRAINT", "")),
+        "pip": {name: value.split() for name, value in pip.items() if name in RESOLVING},
+        "constraints": _texts(pip.get("constraint", "") + " " + environ.get("UV_CONSTRAINT", "")),
         "uv": {n: v for n, v in environ.items() if n.startswith("UV_") and n not in _OF_THE_MOMENT},
         "uv files": _texts(" ".join(_uv_files(environ))),
-        "wheels": _wheels([*_find_links(settings, environ), *_named_folders(spec)]),
+        "wheels": _wheels([*_find_links(pip, environ), *_named_folders(spec)]),
     }
     file: dict[str, Any] = spec.options.get("conda") or {}
     lines = [*spec.requirements, *(str(line) for line in file.get("pip") or ())]
@@ -84,9 +86,9 @@ def key(spec: EnvironmentSpec, workshop: Workshop, environ: Mapping[str, str]) -
     if made:
         content["recipes"] = made
     if spec.builder == "conda" or (spec.builder == "container" and spec.options.get("conda")):
-        content["channels"] = conda.settings_key(spec, workshop)
+        content["channels"] = conda.settings_key(spec, settings)
     if spec.builder == "container":
-        content.update(docker=spec.options.get("docker"), image=workshop.image)
+        content.update(docker=spec.options.get("docker"), image=settings.image)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode(errors="surrogateescape")).hexdigest()
 
 
@@ -98,8 +100,8 @@ def _uv_files(environ: Mapping[str, str]) -> list[str]:
     return [os.path.join(configured, "uv", "uv.toml"), "/etc/uv/uv.toml"]
 
 
-def _find_links(settings: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
-    return [*settings.get("find-links", "").split(), *environ.get("UV_FIND_LINKS", "").split(",")]
+def _find_links(pip: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
+    return [*pip.get("find-links", "").split(), *environ.get("UV_FIND_LINKS", "").split(",")]
 
 
 def _named_folders(spec: EnvironmentSpec) -> list[str]:

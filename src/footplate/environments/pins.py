@@ -11,10 +11,10 @@ from typing import Any
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import pythons, recipes, uv_errors
-from footplate.environments.base import Say, Workshop, make_lock
+from footplate.environments.base import ResolverSettings, Say, make_lock
 from footplate.environments.existing import OLDEST
 from footplate.environments.pythons import Python, Version
-from footplate.environments.requirements import OURS, clean, is_option, name_of, split_ours
+from footplate.environments.requirements import AZUREML_PACKAGES, clean, is_option, name_of, split_azureml
 from footplate.environments.uv import run_uv
 from footplate.errors import InvalidInput
 
@@ -24,33 +24,33 @@ _NOTHING: Mapping[str, str] = {}
 
 
 def lock_requirements(
-    builder: str, requirements: Sequence[str], spec: EnvironmentSpec, workshop: Workshop, say: Say
+    builder: str, requirements: Sequence[str], spec: EnvironmentSpec, settings: ResolverSettings, say: Say
 ) -> Lock:
     """The lock of lines of requirements, for the Python of `spec`. Also what conda files become without conda."""
-    wanted, ours = split_ours(clean(requirements))
+    wanted, ours = split_azureml(clean(requirements))
     for line in ours:
         say(f"{line}: left out, Footplate brings the azureml names itself")
     if spec.interpreter is not None:
-        return _content(builder, spec.interpreter, wanted, _pin(wanted, spec.interpreter, workshop, say))
-    asked = pythons.choose(spec.python, workshop.root)
-    python = pythons.find(asked, workshop.root) or pythons.download(asked, workshop.root, say)
+        return _content(builder, spec.interpreter, wanted, _pin(wanted, spec.interpreter, settings, say))
+    asked = pythons.choose(spec.python, settings.root)
+    python = pythons.find(asked, settings.root) or pythons.download(asked, settings.root, say)
     if python is not None:
         # To the digits that were asked for: the node must not take another patch of it than the one resolved for.
-        version = pythons.words(python.version[: max(2, len(asked))])
-        return _content(builder, version, wanted, _pin(wanted, python.path, workshop, say))
-    return _lock_nearest(builder, wanted, asked, workshop, say)
+        version = pythons.dotted(python.version[: max(2, len(asked))])
+        return _content(builder, version, wanted, _pin(wanted, python.path, settings, say))
+    return _lock_nearest(builder, wanted, asked, settings, say)
 
 
-def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, workshop: Workshop, say: Say) -> Lock:
+def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, settings: ResolverSettings, say: Say) -> Lock:
     """With the nearest Python for which the requirements can be resolved.
 
     Who asks for a Python that is too old for jobs has a file of its days. What came out later never met that Python,
     and much of it breaks what it is put together with, so the packages of its days are tried first.
     """
-    there = pythons.by_nearness(asked, pythons.installed(workshop.root))
-    known = ", ".join(pythons.words(python.version) for python in sorted(there, key=lambda one: one.version))
+    there = pythons.by_nearness(asked, pythons.installed(settings.root))
+    known = ", ".join(pythons.dotted(python.version) for python in sorted(there, key=lambda one: one.version))
     missing = _why_not(asked)
-    if workshop.interpreters == "exact":
+    if settings.interpreters == "exact":
         raise InvalidInput(
             f"{missing}, and the setting interpreters = exact admits no other",
             f"install it, or ask for one of those that are there: {known}",
@@ -60,9 +60,9 @@ def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, workshop:
     waiting = [*((one, end) for one in there if end), *((one, None) for one in there)]
     while waiting:
         python, day = waiting.pop(0)
-        say(f"{missing}; trying {pythons.words(python.version)}{f' with packages as of {day}' if day else ''}")
+        say(f"{missing}; trying {pythons.dotted(python.version)}{f' with packages as of {day}' if day else ''}")
         try:
-            pins = _pin(wanted, python.path, workshop, say, day)
+            pins = _pin(wanted, python.path, settings, say, day)
         except InvalidInput as error:
             first = first or error
             waiting = [one for one in waiting if not uv_errors.rules_out(error.message, wanted, one[0].version)]
@@ -72,14 +72,14 @@ def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, workshop:
 
 
 def _nearest(missing: str, python: Python, day: str | None) -> str:
-    taken = f"{missing}: the run uses Python {pythons.words(python.version)}, the nearest that the packages admit"
+    taken = f"{missing}: the run uses Python {pythons.dotted(python.version)}, the nearest that the packages admit"
     return f"{taken}, with packages as of {day}" if day else taken
 
 
 def _why_not(asked: Version) -> str:
     if asked < OLDEST:
-        return f"Python {pythons.words(asked)} cannot run a job, which needs at least {pythons.words(OLDEST)}"
-    return f"Python {pythons.words(asked)} is not on this machine"
+        return f"Python {pythons.dotted(asked)} cannot run a job, which needs at least {pythons.dotted(OLDEST)}"
+    return f"Python {pythons.dotted(asked)} is not on this machine"
 
 
 @dataclass(frozen=True)
@@ -100,34 +100,39 @@ def _content(builder: str, python: str, wanted: Sequence[str], pins: Pins, warni
     return make_lock(builder, content, (*warnings, *pins.warnings))
 
 
-def _pin(wanted: Sequence[str], python: str, workshop: Workshop, say: Say, day: str | None = None) -> Pins:
+def _pin(wanted: Sequence[str], python: str, settings: ResolverSettings, say: Say, day: str | None = None) -> Pins:
     """`day`: only what was there on that day; not so the packages that a recipe asks for by itself."""
-    parts = recipes.split(wanted)
+    parts = recipes.plan(wanted)
     where = ["--python", python]
     limits = list[str]()
     if day is not None:
         limits = ["--exclude-newer", day]
         limits += [word for name in parts.added for word in ("--exclude-newer-package", f"{name}={_ALWAYS}")]
-    pins = compile_pins(parts.lines, [*where, *limits], _called(python), workshop, say)
-    return _with_recipes(parts, pins, where, _called(python), workshop, say)
+    pins = compile_pins(parts.lines, [*where, *limits], _called(python), settings, say)
+    return _with_recipes(parts, pins, where, _called(python), settings, say)
 
 
 def pin_on_top(
-    wanted: Sequence[str], brought: Mapping[str, str], where: Sequence[str], called: str, workshop: Workshop, say: Say
+    wanted: Sequence[str],
+    brought: Mapping[str, str],
+    where: Sequence[str],
+    called: str,
+    settings: ResolverSettings,
+    say: Say,
 ) -> Pins:
     """Of what is wanted in an environment that has packages already: `brought`, by name, and which build it is."""
-    parts = recipes.split(wanted, brought)
+    parts = recipes.plan(wanted, brought)
     asked = [line for line in parts.lines if (name_of(line) or "") not in brought]
-    pins = compile_pins(asked, where, called, workshop, say, [*OURS, *sorted(brought)])
-    return _with_recipes(parts, pins, where, called, workshop, say, brought)
+    pins = compile_pins(asked, where, called, settings, say, [*AZUREML_PACKAGES, *sorted(brought)])
+    return _with_recipes(parts, pins, where, called, settings, say, brought)
 
 
 def _with_recipes(
-    parts: recipes.Split,
+    parts: recipes.RecipePlan,
     pins: str,
     where: Sequence[str],
     called: str,
-    workshop: Workshop,
+    settings: ResolverSettings,
     say: Say,
     brought: Mapping[str, str] = _NOTHING,
 ) -> Pins:
@@ -135,7 +140,7 @@ def _with_recipes(
     made = list[dict[str, Any]]()
     for recipe in parts.recipes:
         say(f"{recipe.name} {recipe.version} has no wheels: it is built from its source by Footplate's recipe")
-        tools = compile_pins([*options, *recipe.tools], where, called, workshop, say)
+        tools = compile_pins([*options, *recipe.tools], where, called, settings, say)
         made.append(recipes.describe(recipe, pins, tools, brought))
     return Pins(pins, tuple(made), tuple(parts.warnings))
 
@@ -144,21 +149,19 @@ def compile_pins(
     wanted: Sequence[str],
     where: Sequence[str],
     called: str,
-    workshop: Workshop,
+    settings: ResolverSettings,
     say: Say,
-    left_out: Sequence[str] = OURS,
+    left_out: Sequence[str] = AZUREML_PACKAGES,
 ) -> str:
     """Exact pins with hashes, for the Python that uv's arguments `where` name. What is `left_out` counts as there."""
     if all(is_option(line) for line in wanted):
         return ""
-    workshop.root.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=workshop.root, prefix=".left-out-", suffix=".txt") as names:
+    settings.root.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=settings.root, prefix=".left-out-", suffix=".txt") as names:
         names.write("\n".join(left_out) + "\n")
         names.flush()
         arguments = ["pip", "compile", "-", *_COMPILE, "--excludes", names.name, *where]
-        code, pins, talk = run_uv(
-            arguments, say, workshop.root / ".uv-cache", text="\n".join(wanted) + "\n", logins=workshop.logins
-        )
+        code, pins, talk = run_uv(arguments, say, settings.root, text="\n".join(wanted) + "\n", logins=settings.logins)
     if code != 0:
         raise uv_errors.not_resolved(wanted, called, talk)
     return pins
@@ -166,4 +169,4 @@ def compile_pins(
 
 def _called(python: str) -> str:
     version = pythons.version_of(python)
-    return f"Python {pythons.words(version)}" if version else python
+    return f"Python {pythons.dotted(version)}" if version else python

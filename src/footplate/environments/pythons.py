@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from footplate.environments.base import Say
-from footplate.environments.disk import own_size
+from footplate.environments.disk_usage import own_size
 from footplate.environments.existing import OLDEST
 from footplate.environments.uv import run_uv
 from footplate.errors import InvalidInput
@@ -56,7 +56,7 @@ def choose(asked: str | None, root: Path) -> Version:
             return (OLDEST[0], minor)
     raise InvalidInput(
         f"no Python on this machine is {asked}",
-        f"install one, or ask for one of those that are there: {', '.join(words(python.version) for python in there)}",
+        f"install one, or ask for one of those that are there: {', '.join(dotted(python.version) for python in there)}",
     )
 
 
@@ -78,7 +78,7 @@ def end_of_life(asked: Version) -> str | None:
     return _ENDS.get(asked[:2]) if asked < OLDEST else None
 
 
-def words(version: Version) -> str:
+def dotted(version: Version) -> str:
     return ".".join(map(str, version))
 
 
@@ -123,8 +123,8 @@ def download(asked: Version, root: Path, say: Say) -> Python | None:
     if asked < OLDEST:
         return None
     variables = {"UV_PYTHON_INSTALL_DIR": str(root / STORE), "UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "30"}
-    arguments = ["python", "install", "--no-bin", words(asked)]
-    code, _, _ = run_uv(arguments, say, root / ".uv-cache", variables=variables)
+    arguments = ["python", "install", "--no-bin", dotted(asked)]
+    code, _, _ = run_uv(arguments, say, root, variables=variables)
     return find(asked, root) if code == 0 else None
 
 

@@ -14,7 +14,7 @@ _FILE = re.compile(r"(?!\S*://)[^@\s]+\.(whl|tar\.gz|zip)\s*(;|$)")
 _PANDAS = re.compile(r"[^\[;]*\[[^\]]*\bpandas\b[^\]]*\][^;]*(?P<marker>;.*)?", re.IGNORECASE)
 _COMMENT = re.compile(r"(^|\s)#(?!egg=|sha256=|subdirectory=).*")
 
-OURS = tuple(
+AZUREML_PACKAGES = tuple(
     f"azureml-{part}"
     for part in (
         "automl-core", "automl-runtime", "contrib-services", "core", "dataprep", "dataprep-native", "dataprep-rslex",
@@ -33,7 +33,7 @@ def clean(texts: Iterable[str]) -> list[str]:
     return [line for line in cleaned if line]
 
 
-def split_ours(lines: Iterable[str]) -> tuple[list[str], list[str]]:
+def split_azureml(lines: Iterable[str]) -> tuple[list[str], list[str]]:
     """What is to be installed, and what Footplate stands in for: everything that is called azureml.
 
     Scripts that read tables ask for pandas as `azureml-dataprep[pandas]` or `azureml-dataset-runtime[pandas]`: the
@@ -41,13 +41,13 @@ def split_ours(lines: Iterable[str]) -> tuple[list[str], list[str]]:
     """
     wanted, ours = list[str](), list[str]()
     for line in lines:
-        (ours if is_ours(line) else wanted).append(line)
-        if is_ours(line) and (brings := _PANDAS.match(line)):
+        (ours if is_azureml(line) else wanted).append(line)
+        if is_azureml(line) and (brings := _PANDAS.match(line)):
             wanted.append(f"pandas{brings['marker'] or ''}")
     return wanted, ours
 
 
-def is_ours(line: str) -> bool:
+def is_azureml(line: str) -> bool:
     name = name_of(line)
     return name is not None and (name == "azureml" or name.startswith("azureml-"))
 
@@ -63,7 +63,7 @@ def name_of(line: str) -> str | None:
         found = _EGG.search(line) or _WHEEL.fullmatch(file) or _ARCHIVE.fullmatch(file)
     else:
         found = _NAME.match(line)
-    return normal(found.group(1)) if found else None
+    return normalize(found.group(1)) if found else None
 
 
 def _is_place(line: str) -> bool:
@@ -71,7 +71,7 @@ def _is_place(line: str) -> bool:
     return "/" in head or head.endswith((".whl", ".tar.gz", ".zip"))
 
 
-def normal(name: str) -> str:
+def normalize(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -4,8 +4,8 @@
     https://USER:PASSWORD@host/simple            whatever has a host → https://host/simple
     https://USER:PASSWORD@host                   a registry of images, as the SDK sends it
 
-The server takes them out of what it is sent (`take_out`), keeps them sealed, and gives them to the node that builds, as
-`Logins`: bare address → whole address. They are put back (`reveal`) only in what uv, rattler and container
+The server takes them out of what it is sent (`extract_logins`), keeps them sealed, and gives them to the node that
+builds, as `Logins`: bare address → whole address. They are put back (`reveal`) only in what uv, rattler and container
 engines are asked with.
 """
 
@@ -74,10 +74,10 @@ class Logins:
         return found
 
 
-NONE = Logins()
+NO_LOGINS = Logins()
 
 
-def take_out(spec: EnvironmentSpec) -> tuple[EnvironmentSpec, Logins]:
+def extract_logins(spec: EnvironmentSpec) -> tuple[EnvironmentSpec, Logins]:
     """The spec with bare addresses, and what was taken out of them."""
     found = dict[str, str]()
     conda: dict[str, Any] | None = spec.options.get("conda")
@@ -96,24 +96,24 @@ def take_out(spec: EnvironmentSpec) -> tuple[EnvironmentSpec, Logins]:
         bare = {**registry, "address": _bare(str(registry["address"]), found, tokens=False)}
         options = {**options, "docker": {**docker, "registry": bare}}
     if not found:
-        return spec, NONE
+        return spec, NO_LOGINS
     return replace(spec, requirements=lines, options=options), Logins(found)
 
 
-def take_out_of_run(spec: RunSpec) -> tuple[RunSpec, Logins]:
+def extract_run_logins(spec: RunSpec) -> tuple[RunSpec, Logins]:
     """Of all of a run's spec: the client's own words for the environment are in it as well."""
-    environment, found = take_out(spec.environment)
+    environment, found = extract_logins(spec.environment)
     if not found.known:
-        return spec, NONE
+        return spec, NO_LOGINS
     definition = change_texts(spec.definition, found.with_bare_addresses)
     return replace(spec, environment=environment, definition=definition), found
 
 
-def take_out_of_definition(definition: dict[str, Any]) -> tuple[dict[str, Any], Logins]:
+def extract_definition_logins(definition: dict[str, Any]) -> tuple[dict[str, Any], Logins]:
     """Of an environment as the client's own API words it."""
     found = dict[str, str]()
     bare = change_texts(definition, lambda text: _bare(text, found, tokens=True))
-    return (bare, Logins(found)) if found else (definition, NONE)
+    return (bare, Logins(found)) if found else (definition, NO_LOGINS)
 
 
 def _bare(text: str, found: dict[str, str], tokens: bool) -> str:

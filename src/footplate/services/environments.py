@@ -9,7 +9,7 @@ from typing import Any
 
 from footplate.domain.records import CuratedView, EnvironmentView
 from footplate.environments import curated
-from footplate.environments.url_credentials import take_out_of_definition
+from footplate.environments.url_credentials import extract_definition_logins
 from footplate.errors import InvalidInput
 from footplate.storage import Storage
 
@@ -25,7 +25,7 @@ class EnvironmentService:
                 "clone the environment under a name of your own: env.clone(new_name=…)",
             )
         self._store.workspaces.get(workspace)
-        definition, found = take_out_of_definition(definition)
+        definition, found = extract_definition_logins(definition)
         self._store.logins.put(found.known)
         return self._store.environments.register(workspace, name, definition, time.time())
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from footplate import environments
 from footplate.domain.records import BuildView, BuiltView, CacheView, Cause, ClearedView, Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.url_credentials import Logins, take_out
+from footplate.environments.url_credentials import Logins, extract_logins
 from footplate.errors import FootplateError, InvalidInput, NotFound
 from footplate.lazy import Deferred
 from footplate.services.settings import workshop_of
@@ -40,7 +40,7 @@ class LockService:
 
     def resolve(self, spec: EnvironmentSpec, refresh: bool = False) -> Lock:
         """The lock of this content, kept with the runs' locks."""
-        spec, found = take_out(spec)
+        spec, found = extract_logins(spec)
         self._store.logins.put(found.known)
         lock = environments.resolve(
             spec, workshop_of(self._home, self._store.logins.all()), lambda _line: None, refresh

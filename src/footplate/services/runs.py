@@ -12,7 +12,7 @@ from footplate.domain.codec import to_json
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
 from footplate.domain.run_kinds import kind_of
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
-from footplate.environments.url_credentials import take_out_of_run
+from footplate.environments.url_credentials import extract_run_logins
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.capacity import refuse_if_too_large
 from footplate.services.computes import ComputeService
@@ -42,7 +42,7 @@ class RunService:
     def submit(self, workspace: str, run: str, spec: RunSpec, created_by: str) -> RunView:
         """Check all that can be checked now, then one insert. The same request again gives the same answer."""
         check_run_id(run)
-        spec, found = take_out_of_run(spec)
+        spec, found = extract_run_logins(spec)
         known = self._known(run, workspace, spec)
         if known is not None:
             return known

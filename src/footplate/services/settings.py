@@ -29,7 +29,7 @@ from pathlib import Path
 
 from footplate.data import cache_limit
 from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, FOLDER, GCS, S3, StoreSpec, credential_fields
-from footplate.environments.base import Workshop
+from footplate.environments.base import ResolverSettings
 from footplate.environments.url_credentials import Logins
 from footplate.errors import InvalidInput, NotAllowed
 
@@ -54,7 +54,7 @@ class Settings:
     interpreters: str = "nearest"
     conda: str = "auto"
     containers: str = "use"
-    image: str = Workshop.image
+    image: str = ResolverSettings.image
     shapes: str = "nearest"
 
 
@@ -112,11 +112,11 @@ def _parse(path: Path) -> configparser.ConfigParser:
     return parser
 
 
-def workshop_of(home: Path, logins: Mapping[str, str]) -> Workshop:
+def workshop_of(home: Path, logins: Mapping[str, str]) -> ResolverSettings:
     """Where environments are made, and by the rules of this home."""
     known = read_settings(home)
     rules = (known.interpreters, known.conda, known.containers, known.image)
-    return Workshop(home / "environments", *rules, logins=Logins(logins))
+    return ResolverSettings(home / "environments", *rules, logins=Logins(logins))
 
 
 def _check(path: Path, section: str, name: str, value: str) -> str:

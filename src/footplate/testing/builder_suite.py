@@ -12,7 +12,7 @@ import pytest
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Builder, Interpreter, Workshop
+from footplate.environments.base import Builder, Interpreter, ResolverSettings
 from footplate.errors import FootplateError
 
 
@@ -31,7 +31,7 @@ def quiet(_line: str) -> None:
 
 
 def lock_of(arena: BuilderArena, spec: EnvironmentSpec) -> Lock:
-    return arena.builder.lock(spec, Workshop(arena.root), quiet)
+    return arena.builder.lock(spec, ResolverSettings(arena.root), quiet)
 
 
 def runs(interpreter: Interpreter) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import built_environments, bytecode
-from footplate.environments.base import Workshop
+from footplate.environments.base import ResolverSettings
 from footplate.environments.bytecode import STORE
 from footplate.environments.venv import VenvBuilder
 from footplate.testing.wheels import make_wheel
@@ -21,7 +21,7 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 def build(tmp_path: Path, *requirements: str) -> tuple[str, list[str], Path]:
     said, builder, root = list[str](), VenvBuilder(), tmp_path / "e"
     spec = EnvironmentSpec(builder="venv", python=PYTHON, requirements=requirements)
-    lock = builder.lock(spec, Workshop(root), lambda _: None)
+    lock = builder.lock(spec, ResolverSettings(root), lambda _: None)
     python = builder.build(lock, root, said.append).argv[0]
     return python, said, next(Path(python).parent.parent.glob("lib/*/site-packages"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from footplate.environments import caches, disk
+from footplate.environments import caches, disk_usage
 
 
 def test_a_file_is_counted_once_and_is_free_only_when_all_its_names_go(tmp_path: Path) -> None:
@@ -19,6 +19,6 @@ def test_a_file_is_counted_once_and_is_free_only_when_all_its_names_go(tmp_path:
     (cache / "link").symlink_to("/nowhere")
     inside = os.stat(cache / "a" / "twice").st_blocks * 512
     both = inside + os.stat(cache / "shared").st_blocks * 512
-    assert both <= disk.size(cache) < both + 4096 and inside <= disk.own_size(cache) < inside + 4096
-    assert disk.own_size(outside) == 0 and disk.size(tmp_path / "nothing") == 0
-    assert {view.name: view.size for view in caches.sizes(tmp_path)}["wheels"] == disk.size(cache)
+    assert both <= disk_usage.size(cache) < both + 4096 and inside <= disk_usage.own_size(cache) < inside + 4096
+    assert disk_usage.own_size(outside) == 0 and disk_usage.size(tmp_path / "nothing") == 0
+    assert {view.name: view.size for view in caches.sizes(tmp_path)}["wheels"] == disk_usage.size(cache)

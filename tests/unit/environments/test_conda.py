@@ -7,7 +7,7 @@ import pytest
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Workshop
+from footplate.environments.base import ResolverSettings
 from footplate.environments.conda import CondaBuilder
 from footplate.environments.conda.mapping import map_packages
 from footplate.environments.conda.names import parse, to_requirement
@@ -98,7 +98,7 @@ def lock(tmp_path: Path, dependencies: list[str], pip: tuple[str, ...] = (), **r
     options = {"conda": {"channels": ["conda-forge"], "dependencies": dependencies, "pip": list(pip)}}
     said = list[str]()
     spec = EnvironmentSpec(builder="conda", options=options, **rest)  # pyright: ignore[reportArgumentType]
-    return CondaBuilder().lock(spec, Workshop(tmp_path / "e"), said.append), said
+    return CondaBuilder().lock(spec, ResolverSettings(tmp_path / "e"), said.append), said
 
 
 def test_the_mapping_is_told_on_the_run_and_in_the_log(wheels: Path, tmp_path: Path) -> None:

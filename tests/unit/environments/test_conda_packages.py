@@ -11,7 +11,7 @@ import pytest
 from footplate.domain.locks import packages
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Interpreter, Workshop
+from footplate.environments.base import Interpreter, ResolverSettings
 from footplate.environments.conda import CondaBuilder
 from footplate.errors import Broken, InvalidInput
 from footplate.testing.conda_channel import MINOR, Package, make_channel, module, python_package
@@ -27,7 +27,7 @@ def _no_other_packages(wheels: Path) -> None:
 def lock_of(root: Path, channels: list[str], *dependencies: str) -> Lock:
     conda = {"channels": channels, "dependencies": [f"python={MINOR}", *dependencies]}
     spec = EnvironmentSpec(builder="conda", options={"conda": conda})
-    return CondaBuilder().lock(spec, Workshop(root / "e", conda="solve"), lambda _: None)
+    return CondaBuilder().lock(spec, ResolverSettings(root / "e", conda="solve"), lambda _: None)
 
 
 def build(root: Path, lock: Lock) -> tuple[Interpreter, list[str]]:

@@ -23,10 +23,9 @@ from footplate.domain.locks import diff, packages
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import conda
-from footplate.environments.base import Interpreter, Workshop, make_lock
-from footplate.environments.conda import CondaBuilder
-from footplate.environments.conda.packages import clear
-from footplate.environments.url_credentials import NONE, Logins, take_out
+from footplate.environments.base import Interpreter, ResolverSettings, make_lock
+from footplate.environments.conda import CondaBuilder, clear_packages
+from footplate.environments.url_credentials import NO_LOGINS, Logins, extract_logins
 from footplate.errors import Broken, FootplateError, InvalidInput, Unavailable
 from footplate.testing.conda_channel import MINOR, PLACEHOLDER, PYTHON, Package, make_channel, module, python_package
 from footplate.testing.recipes import handmade
@@ -74,7 +73,7 @@ def spec_of(channels: list[str], *dependencies: str, pip: tuple[str, ...] = ()) 
 
 def lock_of(root: Path, spec: EnvironmentSpec, **rules: str) -> tuple[Lock, list[str]]:
     said = list[str]()
-    return CondaBuilder().lock(spec, Workshop(root / "e", **rules), said.append), said
+    return CondaBuilder().lock(spec, ResolverSettings(root / "e", **rules), said.append), said
 
 
 def build(root: Path, lock: Lock) -> tuple[Interpreter, list[str]]:
@@ -104,9 +103,9 @@ def test_it_is_solved_for_the_c_library_of_an_image(tmp_path: Path, wheels: Path
     modern = Package("modern", "2.0", {"share/modern": b"new"}, ("__glibc >=2.30",))
     old = Package("modern", "1.0", {"share/modern": b"old"}, ("__glibc >=2.17",))
     channel = make_channel(tmp_path / "channel", [python_package(), modern, old])
-    asked, workshop = spec_of([channel], f"python={MINOR}", "modern", pip=("tiny",)), Workshop(tmp_path / "e")
-    here = conda.solve(asked, workshop, lambda _: None)
-    there = conda.solve(asked, workshop, lambda _: None, "2.28")
+    asked, settings = spec_of([channel], f"python={MINOR}", "modern", pip=("tiny",)), ResolverSettings(tmp_path / "e")
+    here = conda.solve(asked, settings, lambda _: None)
+    there = conda.solve(asked, settings, lambda _: None, "2.28")
     assert (packages(here)["modern"], packages(there)["modern"]) == ("2.0", "1.0")
     assert "wheels_for" not in here.content
     assert there.content["wheels_for"].endswith("-manylinux_2_28")
@@ -145,10 +144,10 @@ def test_packages_that_no_environment_links_to_can_be_cleared_away(channel: str,
     large = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha=1", "tool"))[0]
     build(tmp_path, large)
     kept = tmp_path / "e" / ".conda" / "packages"
-    assert clear(tmp_path / "e", time.time() + 60) == 0, "all of it is in use"
+    assert clear_packages(tmp_path / "e", time.time() + 60) == 0, "all of it is in use"
     shutil.rmtree(tmp_path / "e" / large.digest)
-    assert clear(tmp_path / "e", 0.0) == 0, "too new"
-    assert clear(tmp_path / "e", time.time() + 60) > 0
+    assert clear_packages(tmp_path / "e", 0.0) == 0, "too new"
+    assert clear_packages(tmp_path / "e", time.time() + 60) > 0
     assert sorted(path.name for path in kept.glob("*/")) == ["alpha-1.0-pyh0_0", "python-" + PYTHON + "-0"]
     again, _ = build(tmp_path, large)
     assert subprocess.run([f"{Path(again.argv[0]).parent}/tool"], capture_output=True).returncode == 0
@@ -294,16 +293,16 @@ def test_a_wheel_of_a_recipe_sees_what_conda_brings_while_it_is_built(
 def test_names_become_addresses_by_conda_s_settings(
     channel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings: dict[str, Any] = {"custom_channels": {"mine": tmp_path.as_uri()}, "channel_alias": tmp_path.as_uri()}
-    (tmp_path / "condarc").write_text(json.dumps(settings))
+    condarc: dict[str, Any] = {"custom_channels": {"mine": tmp_path.as_uri()}, "channel_alias": tmp_path.as_uri()}
+    (tmp_path / "condarc").write_text(json.dumps(condarc))
     (tmp_path / "mine").symlink_to(tmp_path / "channel")
     monkeypatch.setenv("CONDARC", str(tmp_path / "condarc"))
     monkeypatch.delenv("CONDA_CHANNEL_ALIAS")
     for name in ("mine", "channel", channel, str(tmp_path / "channel")):
         made, _ = lock_of(tmp_path, spec_of([name], f"python={MINOR}", "alpha"))
         assert packages(made)["alpha"] == "2.0", name
-    settings["channels"] = ["mine"]
-    (tmp_path / "condarc").write_text(json.dumps(settings))
+    condarc["channels"] = ["mine"]
+    (tmp_path / "condarc").write_text(json.dumps(condarc))
     assert packages(lock_of(tmp_path, spec_of([], f"python={MINOR}", "alpha"))[0])["alpha"] == "2.0"
 
 
@@ -375,14 +374,14 @@ def test_a_token_or_password_in_a_channel_s_address_is_used_and_told_nobody(
 ) -> None:
     said = list[str]()
     asked = spec_of([f"http://{login.format(guarded)}/channel"], f"python={MINOR}", "alpha=1")
-    bare, found = take_out(asked)
+    bare, found = extract_logins(asked)
     assert bare.options["conda"]["channels"] == [f"http://{guarded}/channel"] and "t0ken" not in repr(found)
     with pytest.raises(Unavailable, match="403"):
-        environments.resolve(bare, Workshop(tmp_path / "e"), said.append)
-    made = environments.resolve(asked, Workshop(tmp_path / "e"), said.append)
-    again = environments.resolve(bare, Workshop(tmp_path / "e", logins=found), said.append)
+        environments.resolve(bare, ResolverSettings(tmp_path / "e"), said.append)
+    made = environments.resolve(asked, ResolverSettings(tmp_path / "e"), said.append)
+    again = environments.resolve(bare, ResolverSettings(tmp_path / "e", logins=found), said.append)
     assert again == made and made.content["packages"][0]["url"].startswith(f"http://{guarded}/channel/")
-    assert found.of(made) == found and Logins({"http://elsewhere": "http://me@elsewhere"}).of(made) == NONE
+    assert found.of(made) == found and Logins({"http://elsewhere": "http://me@elsewhere"}).of(made) == NO_LOGINS
     with pytest.raises(FootplateError):
         CondaBuilder().build(made, tmp_path / "e", said.append)
     interpreter = CondaBuilder().build(made, tmp_path / "e", said.append, found)
@@ -415,7 +414,7 @@ def test_a_file_without_python_gets_that_of_the_spec(channel: str, tmp_path: Pat
 
 
 def test_a_channel_in_a_folder_is_asked_every_time(channel: str, tmp_path: Path) -> None:
-    spec, workshop = spec_of([channel], f"python={MINOR}", "alpha"), Workshop(tmp_path / "e")
-    assert packages(environments.resolve(spec, workshop, lambda _: None))["alpha"] == "2.0"
+    spec, settings = spec_of([channel], f"python={MINOR}", "alpha"), ResolverSettings(tmp_path / "e")
+    assert packages(environments.resolve(spec, settings, lambda _: None))["alpha"] == "2.0"
     make_channel(tmp_path / "channel", [module("alpha", "2.1")])
-    assert packages(environments.resolve(spec, workshop, lambda _: None))["alpha"] == "2.1"
+    assert packages(environments.resolve(spec, settings, lambda _: None))["alpha"] == "2.1"

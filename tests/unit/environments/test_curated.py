@@ -13,7 +13,7 @@ from footplate.domain.locks import packages
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import curated
-from footplate.environments.base import Workshop
+from footplate.environments.base import ResolverSettings
 from footplate.environments.curated import Curated, substitutes
 from footplate.environments.recipes.horovod import RECIPE as HOROVOD
 from footplate.environments.requirements import name_of
@@ -100,7 +100,7 @@ def over_mpi(spec: EnvironmentSpec) -> EnvironmentSpec:
 
 
 def lock_of(spec: EnvironmentSpec, root: Path, **rules: str) -> Lock:
-    return environments.resolve(spec, Workshop(root / "e", **rules), lambda _: None)
+    return environments.resolve(spec, ResolverSettings(root / "e", **rules), lambda _: None)
 
 
 def make_tested(wheels: Path, name: str) -> Curated:
@@ -132,7 +132,7 @@ def test_the_nearest_tested_one_where_not_with_what_the_user_added(wheels: Path,
     assert lock.warnings[0].startswith(f"{entry.name}: torch==1.6.0, torchvision==0.7.0, ")
     assert f"cannot be installed here; the run uses {instead.name}: torch==2.13.0, " in lock.warnings[0]
     said = list[str]()
-    environments.resolve(spec_of(entry, "tiny<2", "numpy>=2"), Workshop(tmp_path / "e"), said.append)
+    environments.resolve(spec_of(entry, "tiny<2", "numpy>=2"), ResolverSettings(tmp_path / "e"), said.append)
     assert len(said) == 1 and said[0].startswith("the lock of"), "that it cannot be had is found out once"
 
 

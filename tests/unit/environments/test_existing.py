@@ -7,7 +7,7 @@ import pytest
 
 from footplate import environments
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Workshop
+from footplate.environments.base import ResolverSettings
 from footplate.environments.existing import ExistingBuilder
 from footplate.errors import InvalidInput
 
@@ -15,7 +15,9 @@ from footplate.errors import InvalidInput
 def build(interpreter: str | None, root: Path) -> tuple[str, ...]:
     builder = ExistingBuilder()
     return builder.build(
-        builder.lock(EnvironmentSpec(interpreter=interpreter), Workshop(root), lambda _: None), root, lambda _: None
+        builder.lock(EnvironmentSpec(interpreter=interpreter), ResolverSettings(root), lambda _: None),
+        root,
+        lambda _: None,
     ).argv
 
 
@@ -91,6 +93,6 @@ def test_a_prefix_of_conda_is_told_to_be_active(tmp_path: Path) -> None:
     (prefix / "bin").mkdir()
     (prefix / "bin" / "python").symlink_to(sys.executable)
     builder = ExistingBuilder()
-    lock = builder.lock(EnvironmentSpec(interpreter=str(prefix / "bin" / "python")), Workshop(tmp_path), print)
+    lock = builder.lock(EnvironmentSpec(interpreter=str(prefix / "bin" / "python")), ResolverSettings(tmp_path), print)
     variables = builder.build(lock, tmp_path, print).variables
     assert variables == {"CONDA_PREFIX": str(prefix), "CONDA_DEFAULT_ENV": str(prefix), "CONDA_SHLVL": "1"}

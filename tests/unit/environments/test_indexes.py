@@ -11,8 +11,8 @@ import pytest
 
 from footplate import environments
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Workshop
-from footplate.environments.url_credentials import take_out
+from footplate.environments.base import ResolverSettings
+from footplate.environments.url_credentials import extract_logins
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import InvalidInput
 from footplate.testing import indexes
@@ -35,7 +35,7 @@ def mirror(wheels: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pat
 def build(tmp_path: Path) -> list[str]:
     """Lock and build; the lines of both logs."""
     said = list[str]()
-    lock = VenvBuilder().lock(SPEC, Workshop(tmp_path / "e"), said.append)
+    lock = VenvBuilder().lock(SPEC, ResolverSettings(tmp_path / "e"), said.append)
     python = VenvBuilder().build(lock, tmp_path / "e", said.append).argv[0]
     done = subprocess.run(
         [python, "-c", "import tiny; print(tiny.version)"], capture_output=True, text=True, check=True
@@ -88,8 +88,8 @@ def test_a_password_in_the_requirements_is_used_and_told_nobody(mirror: Path, tm
         for lines in ((f"--index-url {whole}", "tiny"), (f"--index-url={whole}", f"tiny @ {file}")):
             said, root = list[str](), tmp_path / str(len(lines[1]))
             spec = EnvironmentSpec(builder="venv", python=PYTHON, requirements=lines)
-            bare, found = take_out(spec)
-            lock = environments.resolve(spec, Workshop(root), said.append)
+            bare, found = extract_logins(spec)
+            lock = environments.resolve(spec, ResolverSettings(root), said.append)
             assert "s3cret" not in str(bare) and "s3cret" not in str(lock) and index.url in str(lock)
             python = VenvBuilder().build(lock, root / "b", said.append, found.of(lock)).argv[0]
             subprocess.run([python, "-c", "import tiny; assert tiny.version == '2.0'"], check=True)

@@ -13,7 +13,7 @@ from footplate import environments
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import locks, recipes
-from footplate.environments.base import Workshop
+from footplate.environments.base import ResolverSettings
 from footplate.environments.recipes.horovod import RECIPE as HOROVOD
 from footplate.errors import InvalidInput
 from footplate.testing import indexes
@@ -24,13 +24,13 @@ SPEC = EnvironmentSpec(builder="venv", python=PYTHON, requirements=("tiny",))
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> Workshop:
-    return Workshop(tmp_path / "e")
+def settings(tmp_path: Path) -> ResolverSettings:
+    return ResolverSettings(tmp_path / "e")
 
 
-def resolve(spec: EnvironmentSpec, workshop: Workshop, refresh: bool = False) -> tuple[Lock, list[str]]:
+def resolve(spec: EnvironmentSpec, settings: ResolverSettings, refresh: bool = False) -> tuple[Lock, list[str]]:
     said = list[str]()
-    return environments.resolve(spec, workshop, said.append, refresh), said
+    return environments.resolve(spec, settings, said.append, refresh), said
 
 
 def version(lock: Lock) -> str:
@@ -38,64 +38,66 @@ def version(lock: Lock) -> str:
 
 
 def test_a_newer_version_on_the_index_changes_nothing_until_a_refresh(
-    wheels: Path, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    wheels: Path, settings: ResolverSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with indexes.serve(wheels) as index:
         monkeypatch.delenv("PIP_NO_INDEX")
         monkeypatch.delenv("PIP_FIND_LINKS")
         monkeypatch.setenv("PIP_INDEX_URL", index.url)
-        first, _ = resolve(SPEC, workshop)
+        first, _ = resolve(SPEC, settings)
         make_wheel(wheels, "tiny", "3.0")
-        again, said = resolve(SPEC, workshop)
+        again, said = resolve(SPEC, settings)
         assert again == first
         assert len(said) == 1
         assert "the lock of 20" in said[0]
-        fresh, _ = resolve(SPEC, workshop, refresh=True)
+        fresh, _ = resolve(SPEC, settings, refresh=True)
         assert (version(first), version(fresh)) == ("tiny==2.0", "tiny==3.0")
-        assert resolve(SPEC, workshop)[0] == fresh
+        assert resolve(SPEC, settings)[0] == fresh
 
 
-def test_a_wheel_that_is_put_into_a_folder_of_this_machine_counts(wheels: Path, workshop: Workshop) -> None:
-    assert version(resolve(SPEC, workshop)[0]) == "tiny==2.0"
+def test_a_wheel_that_is_put_into_a_folder_of_this_machine_counts(wheels: Path, settings: ResolverSettings) -> None:
+    assert version(resolve(SPEC, settings)[0]) == "tiny==2.0"
     make_wheel(wheels, "tiny", "3.0")
-    newer, _ = resolve(SPEC, workshop)
+    newer, _ = resolve(SPEC, settings)
     assert version(newer) == "tiny==3.0"
     make_wheel(wheels, "tiny", "3.0", files={"tiny.py": "version = 'made again'\n"})
-    again, _ = resolve(SPEC, workshop)
+    again, _ = resolve(SPEC, settings)
     assert version(again) == "tiny==3.0" and again.digest != newer.digest
     named = replace(SPEC, requirements=(f"--find-links {wheels}", "tiny"))
-    assert len(resolve(named, workshop)[1]) > 0
-    assert "the lock of 20" in resolve(named, workshop)[1][0]
+    assert len(resolve(named, settings)[1]) > 0
+    assert "the lock of 20" in resolve(named, settings)[1][0]
     make_wheel(wheels, "tiny", "4.0")
-    assert version(resolve(named, workshop)[0]) == "tiny==4.0"
+    assert version(resolve(named, settings)[0]) == "tiny==4.0"
 
 
-def test_a_failure_is_not_kept(wheels: Path, workshop: Workshop) -> None:
+def test_a_failure_is_not_kept(wheels: Path, settings: ResolverSettings) -> None:
     wanted = replace(SPEC, requirements=("tiny>=3",))
     with pytest.raises(InvalidInput):
-        resolve(wanted, workshop)
+        resolve(wanted, settings)
     make_wheel(wheels, "tiny", "3.0")
-    assert version(resolve(wanted, workshop)[0]) == "tiny==3.0"
+    assert version(resolve(wanted, settings)[0]) == "tiny==3.0"
 
 
-def test_warnings_are_kept_with_the_lock(wheels: Path, workshop: Workshop) -> None:
+def test_warnings_are_kept_with_the_lock(wheels: Path, settings: ResolverSettings) -> None:
     old = replace(SPEC, python="3.6.2")
-    first, _ = resolve(old, workshop)
+    first, _ = resolve(old, settings)
     assert first.warnings
-    assert resolve(old, workshop)[0] == first
+    assert resolve(old, settings)[0] == first
 
 
-def test_what_names_local_files_is_resolved_every_time(wheels: Path, tmp_path: Path, workshop: Workshop) -> None:
+def test_what_names_local_files_is_resolved_every_time(
+    wheels: Path, tmp_path: Path, settings: ResolverSettings
+) -> None:
     make_wheel(tmp_path / "own", "own", "1.0", needs=("tiny<2",))
     wheel = tmp_path / "own" / "own-1.0-py3-none-any.whl"
     wanted = replace(SPEC, requirements=(f"own @ {wheel.as_uri()}",))
-    first, _ = resolve(wanted, workshop)
+    first, _ = resolve(wanted, settings)
     make_wheel(tmp_path / "own", "own", "1.0", needs=("tiny>=2",))
-    second, _ = resolve(wanted, workshop)
+    second, _ = resolve(wanted, settings)
     assert first.digest != second.digest
 
 
-def test_many_at_once_resolve_once(workshop: Workshop) -> None:
+def test_many_at_once_resolve_once(settings: ResolverSettings) -> None:
     calls = list[int]()
 
     def slowly() -> Lock:
@@ -103,12 +105,12 @@ def test_many_at_once_resolve_once(workshop: Workshop) -> None:
         return Lock("d", "venv", {"x": 1})
 
     with ThreadPoolExecutor(8) as pool:
-        asked = [pool.submit(locks.once, SPEC, workshop, lambda _: None, slowly, False) for _ in range(8)]
+        asked = [pool.submit(locks.resolve_once, SPEC, settings, lambda _: None, slowly, False) for _ in range(8)]
         assert {one.result().digest for one in asked} == {"d"}
     assert len(calls) == 1
 
 
-def test_who_has_to_wait_for_a_resolution_says_so(workshop: Workshop) -> None:
+def test_who_has_to_wait_for_a_resolution_says_so(settings: ResolverSettings) -> None:
     begun, waits, said = threading.Event(), threading.Event(), list[str]()
 
     def slowly() -> Lock:
@@ -121,52 +123,52 @@ def test_who_has_to_wait_for_a_resolution_says_so(workshop: Workshop) -> None:
         waits.set()
 
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(locks.once, SPEC, workshop, lambda _: None, slowly, False)
+        first = pool.submit(locks.resolve_once, SPEC, settings, lambda _: None, slowly, False)
         assert begun.wait(30)
-        second = pool.submit(locks.once, SPEC, workshop, hear, slowly, False)
+        second = pool.submit(locks.resolve_once, SPEC, settings, hear, slowly, False)
         assert first.result().digest == second.result().digest == "d"
     assert said[0] == "waiting: this environment is being resolved already"
     assert said[1].startswith("the lock of ")
 
 
-def test_a_damaged_file_is_resolved_again(wheels: Path, workshop: Workshop) -> None:
-    first, _ = resolve(SPEC, workshop)
-    for path in (workshop.root / ".locks").glob("*.json"):
+def test_a_damaged_file_is_resolved_again(wheels: Path, settings: ResolverSettings) -> None:
+    first, _ = resolve(SPEC, settings)
+    for path in (settings.root / ".locks").glob("*.json"):
         path.write_text('{"resolved": 1, "lo')
-    assert resolve(SPEC, workshop)[0] == first
+    assert resolve(SPEC, settings)[0] == first
 
 
-def test_the_key_is_what_decides_and_nothing_else(tmp_path: Path, workshop: Workshop) -> None:
+def test_the_key_is_what_decides_and_nothing_else(tmp_path: Path, settings: ResolverSettings) -> None:
     none = {"PIP_CONFIG_FILE": os.devnull}
     constraints = tmp_path / "c.txt"
     constraints.write_text("a<1\n")
-    base = locks.key(SPEC, workshop, none)
+    base = locks.key(SPEC, settings, none)
     same = [
-        locks.key(replace(SPEC, name="other", version="7", variables={"A": "b"}), workshop, none),
-        locks.key(replace(SPEC, requirements=("# a comment", "tiny  ")), workshop, none),
-        locks.key(SPEC, workshop, {**none, "UV_CACHE_DIR": "/x", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}),
+        locks.key(replace(SPEC, name="other", version="7", variables={"A": "b"}), settings, none),
+        locks.key(replace(SPEC, requirements=("# a comment", "tiny  ")), settings, none),
+        locks.key(SPEC, settings, {**none, "UV_CACHE_DIR": "/x", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}),
     ]
     assert set(same) == {base}
     constrained = {**none, "PIP_CONSTRAINT": str(constraints)}
     others = [
-        locks.key(replace(SPEC, requirements=("tiny<2",)), workshop, none),
-        locks.key(replace(SPEC, python="3.8"), workshop, none),
-        locks.key(replace(SPEC, options={"conda": {"dependencies": ["a"]}}), workshop, none),
-        locks.key(SPEC, Workshop(workshop.root, "exact"), none),
-        locks.key(SPEC, workshop, {**none, "PIP_INDEX_URL": "https://mirror"}),
-        locks.key(SPEC, workshop, {**none, "UV_INDEX_URL": "https://mirror"}),
-        locks.key(SPEC, workshop, constrained),
+        locks.key(replace(SPEC, requirements=("tiny<2",)), settings, none),
+        locks.key(replace(SPEC, python="3.8"), settings, none),
+        locks.key(replace(SPEC, options={"conda": {"dependencies": ["a"]}}), settings, none),
+        locks.key(SPEC, ResolverSettings(settings.root, "exact"), none),
+        locks.key(SPEC, settings, {**none, "PIP_INDEX_URL": "https://mirror"}),
+        locks.key(SPEC, settings, {**none, "UV_INDEX_URL": "https://mirror"}),
+        locks.key(SPEC, settings, constrained),
     ]
     configured = {**none, "XDG_CONFIG_HOME": str(tmp_path)}
     (tmp_path / "uv").mkdir()
     (tmp_path / "uv" / "uv.toml").write_text("[pip]\nprerelease = 'allow'\n")
-    others.append(locks.key(SPEC, workshop, configured))
+    others.append(locks.key(SPEC, settings, configured))
     constraints.write_text("a<2\n")
-    others.append(locks.key(SPEC, workshop, constrained))
+    others.append(locks.key(SPEC, settings, constrained))
     assert len({base, *others}) == len(others) + 1
 
 
-def test_what_footplate_itself_brings_decides_as_well(workshop: Workshop) -> None:
+def test_what_footplate_itself_brings_decides_as_well(settings: ResolverSettings) -> None:
     """A recipe that was mended, or a catalogue with other pins, must not be hidden by a lock of an older Footplate."""
     none = {"PIP_CONFIG_FILE": os.devnull}
     mended = replace(HOROVOD, edits=HOROVOD.edits[1:])
@@ -177,5 +179,5 @@ def test_what_footplate_itself_brings_decides_as_well(workshop: Workshop) -> Non
         for name in ("AzureML-PyTorch-1.6-CPU", "AzureML-PyTorch-1.6-GPU")
         for more in ({}, {"mpi": True})
     ]
-    keys = {locks.key(spec, workshop, none) for spec in (SPEC, *curated)}
+    keys = {locks.key(spec, settings, none) for spec in (SPEC, *curated)}
     assert len(keys) == 5

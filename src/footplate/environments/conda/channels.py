@@ -31,7 +31,7 @@ _FILES = (
 )
 
 
-def of(spec: EnvironmentSpec) -> list[str]:
+def addresses_of(spec: EnvironmentSpec) -> list[str]:
     """The addresses of the channels that a spec names, in their order; those before `::` in a package's line last."""
     wanted: dict[str, Any] = spec.options.get("conda") or {}
     settings = read_settings()
@@ -50,7 +50,7 @@ def overrides() -> dict[str, str]:
 # ── Reachable or not ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def away(addresses: Sequence[str]) -> list[tuple[str, str]]:
+def unreachable(addresses: Sequence[str]) -> list[tuple[str, str]]:
     """Those that do not answer, with the reason. An answer that refuses is an answer: the solver will say it better."""
     if not addresses:
         return []

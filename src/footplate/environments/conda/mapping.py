@@ -8,13 +8,13 @@ from typing import Any
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Say, Workshop
+from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.conda import names
 from footplate.environments.pins import lock_requirements
-from footplate.environments.requirements import is_ours
+from footplate.environments.requirements import is_azureml
 
 BUILDER = "conda"
-TOLD = "conda packages are installed from PyPI: "
+MAPPED_TO_PYPI = "conda packages are installed from PyPI: "
 
 
 @dataclass
@@ -27,18 +27,18 @@ class Mapping:
     dropped: list[str] = field(default_factory=list[str])
 
     def warnings(self) -> tuple[str, ...]:
-        told = [TOLD + ", ".join(self.mapped)] if self.mapped else []
+        told = [MAPPED_TO_PYPI + ", ".join(self.mapped)] if self.mapped else []
         return (*told, *self.dropped)
 
 
-def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
+def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say) -> Lock:
     wanted: dict[str, Any] = spec.options.get("conda") or {}
     found = map_packages([str(line) for line in wanted.get("dependencies") or ()])
     for line in found.warnings():
         say(line)
     lines = [*spec.requirements, *found.requirements, *(str(line) for line in wanted.get("pip") or ())]
     chosen = replace(spec, python=found.python or spec.python)
-    made = lock_requirements(BUILDER, lines, chosen, workshop, say)
+    made = lock_requirements(BUILDER, lines, chosen, settings, say)
     return replace(made, warnings=(*found.warnings(), *made.warnings))
 
 
@@ -49,7 +49,7 @@ def map_packages(dependencies: Sequence[str]) -> Mapping:
         if spec.name == "python":
             found.python = spec.version or None
             continue
-        line = spec.text if is_ours(spec.name) else names.to_requirement(spec)
+        line = spec.text if is_azureml(spec.name) else names.to_requirement(spec)
         if line is None:
             found.dropped.append(f"{spec.text} is left out: {names.LEFT_OUT[names.key(spec.name)]}")
             continue

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion
 
-from footplate.environments.requirements import normal
+from footplate.environments.requirements import normalize
 from footplate.errors import InvalidInput
 
 RENAMED = {
@@ -124,12 +124,12 @@ def to_requirement(spec: CondaSpec) -> str | None:
 
 def key(name: str) -> str:
     """As the tables here have it: an underscore at the beginning means something, between words it does not."""
-    return f"_{normal(name[1:])}" if name.startswith("_") else normal(name)
+    return f"_{normalize(name[1:])}" if name.startswith("_") else normalize(name)
 
 
 def on_pypi(name: str) -> str:
     """What a conda package that holds Python is called on PyPI, normalised."""
-    return normal(RENAMED.get(normal(name), name).split("[", 1)[0])
+    return normalize(RENAMED.get(normalize(name), name).split("[", 1)[0])
 
 
 def admits(line: str, version: str) -> bool:

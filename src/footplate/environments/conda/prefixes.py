@@ -19,10 +19,9 @@ from rattler.shell import ActivationVariables, activate
 
 from footplate.domain.records import Lock
 from footplate.environments import built_environments, venv
-from footplate.environments.base import Interpreter, Say
-from footplate.environments.conda import records
+from footplate.environments.base import BuildContext, Interpreter, Say
+from footplate.environments.conda import PACKAGES, records
 from footplate.environments.conda.authentication import config
-from footplate.environments.conda.packages import PACKAGES
 from footplate.environments.conda.rattler_errors import INSTALLING
 from footplate.environments.url_credentials import Logins
 from footplate.errors import Broken, InvalidInput, OutOfSpace, Unavailable
@@ -32,13 +31,12 @@ _OF_THE_SHELL = ("PATH", "PWD", "OLDPWD", "SHLVL", "_")
 
 
 def build(lock: Lock, root: Path, say: Say, logins: Logins) -> Interpreter:
-    heard = logins.listen(say)
-    folder = built_environments.use(root, lock, say, lambda place, held: _build(lock, place, root, heard, held, logins))
+    folder = built_environments.use(root, lock, say, logins, lambda place, context: _build(lock, place, context))
     known = json.loads((folder / VARIABLES).read_text(encoding="utf-8"))
     return Interpreter((str(folder / "bin" / "python"),), {**venv.mpi_variables(folder), **known})
 
 
-def _build(lock: Lock, folder: Path, root: Path, say: Say, held: int, logins: Logins) -> None:
+def _build(lock: Lock, folder: Path, context: BuildContext) -> None:
     here = str(Subdir.current())
     if lock.content["platform"] != here:
         raise InvalidInput(
@@ -46,10 +44,10 @@ def _build(lock: Lock, folder: Path, root: Path, say: Say, held: int, logins: Lo
             "submit the run again, or run it on such a machine",
         )
     wanted = [records.restore(data) for data in lock.content["packages"]]
-    say(f"building the environment {lock.digest[:12]} of {len(wanted)} conda packages")
-    _link(wanted, folder, root / PACKAGES, say, logins)
-    venv.add_requirements(lock.content, folder, root, say, held, logins)
-    variables = _activation(folder, say)
+    context.say(f"building the environment {lock.digest[:12]} from {len(wanted)} conda packages")
+    _link(wanted, folder, context)
+    venv.add_requirements(lock.content, folder, context)
+    variables = _activation(folder, context.say)
     (folder / VARIABLES).write_text(json.dumps(variables, sort_keys=True), encoding="utf-8")
 
 
@@ -87,13 +85,14 @@ class _Reporter(InstallerReporter):
             self.failed.append(self._scripts[index])
 
 
-def _link(wanted: Sequence[RepoDataRecord], folder: Path, cache: Path, say: Say, logins: Logins) -> None:
+def _link(wanted: Sequence[RepoDataRecord], folder: Path, context: BuildContext) -> None:
+    cache = context.root / PACKAGES
     cache.mkdir(parents=True, exist_ok=True)
     for record in wanted:
         _check_local(record)
-    reporter = _Reporter(say)
+    reporter = _Reporter(context.say)
     try:
-        with config(logins) as settings:
+        with config(context.logins) as settings:
             asyncio.run(
                 install(
                     list(wanted), folder, cache_dir=cache, execute_link_scripts=True, show_progress=False,
@@ -101,7 +100,7 @@ def _link(wanted: Sequence[RepoDataRecord], folder: Path, cache: Path, say: Say,
                 )
             )  # fmt: skip
     except INSTALLING as error:
-        raise _explain(logins.conceal(str(error))) from None
+        raise _explain(context.logins.conceal(str(error))) from None
     if reporter.failed:  # as in conda: without what such a script does a package is not installed
         raise Broken(
             f"a script that a conda package runs when it is linked has failed: {', '.join(reporter.failed)}",

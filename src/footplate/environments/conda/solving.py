@@ -24,14 +24,13 @@ from rattler import (
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import pythons, recipes
-from footplate.environments.base import Say, Workshop, make_lock
-from footplate.environments.conda import channels, names, records
+from footplate.environments.base import ResolverSettings, Say, make_lock
+from footplate.environments.conda import STORE, channels, names, records
 from footplate.environments.conda.authentication import config
-from footplate.environments.conda.packages import STORE
 from footplate.environments.conda.rattler_errors import GatewayError, InvalidMatchSpecError, SolverError
 from footplate.environments.existing import OLDEST
 from footplate.environments.pins import Pins, pin_on_top
-from footplate.environments.requirements import clean, is_option, name_of, split_ours
+from footplate.environments.requirements import clean, is_option, name_of, split_azureml
 from footplate.environments.uv import uv_platform
 from footplate.environments.uv_errors import clashing
 from footplate.errors import InvalidInput, Unavailable
@@ -42,7 +41,7 @@ _PLAIN = re.compile(r"\s*(\d+(?:\.\d+)*)(?:\.\*)?\s*")
 
 
 @dataclass(frozen=True)
-class Question:
+class CondaRequest:
     """What the channels are asked for. `python` is the line about Python, which may have to be another one; `libc` the
     version of the C library that it is all for, when that is not the machine's."""
 
@@ -53,15 +52,15 @@ class Question:
     libc: str | None = None
 
 
-def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say, libc: str | None = None) -> Lock:
+def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str | None = None) -> Lock:
     question = replace(_question(spec, say), libc=libc)
     say(f"solving {len(question.lines) + 1} packages from {', '.join(question.channels)}")
-    found, warnings = _solve_for_jobs(question, workshop, say)
+    found, warnings = _solve_for_jobs(question, settings, say)
     say(f"{len(found)} packages, Python {_python_of(found)}")
-    pins = _pin_pip(question, found, workshop, say)
+    pins = _pin_pip(question, found, settings, say)
     options = [line for line in question.pip if is_option(line)]
     content: dict[str, Any] = {
-        "python": pythons.words(_version_of(found)[:2]),
+        "python": pythons.dotted(_version_of(found)[:2]),
         "platform": str(Subdir.current()),
         "packages": sorted((records.describe(record) for record in found), key=lambda one: one["name"]),
         "requirements": pins.text,
@@ -77,16 +76,16 @@ def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say, libc: str | None =
 # ── What is asked ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _question(spec: EnvironmentSpec, say: Say) -> Question:
+def _question(spec: EnvironmentSpec, say: Say) -> CondaRequest:
     wanted: dict[str, Any] = spec.options.get("conda") or {}
-    lines, ours = split_ours(str(line).strip() for line in wanted.get("dependencies") or ())
+    lines, ours = split_azureml(str(line).strip() for line in wanted.get("dependencies") or ())
     for line in ours:
         say(f"{line}: left out, Footplate brings the azureml names itself")
     own = f"python={spec.python}" if spec.python and _PLAIN.fullmatch(spec.python) else f"python {spec.python or ''}"
     python = next((line for line in lines if _name(line) == "python"), own.strip())
     rest = tuple(line for line in lines if _name(line) != "python")
     pip = clean([*spec.requirements, *(str(line) for line in wanted.get("pip") or ())])
-    return Question(rest, python, tuple(channels.of(spec)), tuple(pip))
+    return CondaRequest(rest, python, tuple(channels.addresses_of(spec)), tuple(pip))
 
 
 def _name(line: str) -> str:
@@ -109,25 +108,27 @@ def _match_spec(line: str) -> MatchSpec:
 # ── Solving ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _solve_for_jobs(question: Question, workshop: Workshop, say: Say) -> tuple[list[RepoDataRecord], tuple[str, ...]]:
+def _solve_for_jobs(
+    question: CondaRequest, settings: ResolverSettings, say: Say
+) -> tuple[list[RepoDataRecord], tuple[str, ...]]:
     """With the Python asked for, or the oldest that can run a job where that one is too old for it."""
     try:
-        found = _solve(question, workshop, say, question.python)
+        found = _solve(question, settings, say, question.python)
         if _version_of(found)[:2] >= OLDEST:
             return found, ()
         first = InvalidInput(
-            f"{question.python!r} gives Python {_python_of(found)}, and jobs need at least {pythons.words(OLDEST)}",
-            f"ask for python={pythons.words(OLDEST)} or newer",
+            f"{question.python!r} gives Python {_python_of(found)}, and jobs need at least {pythons.dotted(OLDEST)}",
+            f"ask for python={pythons.dotted(OLDEST)} or newer",
         )
     except InvalidInput as error:
         if not _asks_for_an_old_one(question.python):
             raise
         first = error
-    if workshop.interpreters == "exact":
+    if settings.interpreters == "exact":
         raise first
     for minor in range(OLDEST[1], _NEWEST[1] + 1):
         try:
-            found = _solve(question, workshop, say, f"python=3.{minor}")
+            found = _solve(question, settings, say, f"python=3.{minor}")
         except InvalidInput:
             continue
         warning = f"{question.python} cannot run a job: the run uses Python {_python_of(found)}, the nearest that can"
@@ -140,18 +141,18 @@ def _asks_for_an_old_one(line: str) -> bool:
     return found is not None and (int(found[1]), int(found[2])) < OLDEST
 
 
-def _solve(question: Question, workshop: Workshop, say: Say, python: str) -> list[RepoDataRecord]:
+def _solve(question: CondaRequest, settings: ResolverSettings, say: Say, python: str) -> list[RepoDataRecord]:
     lines = [python, *question.lines]
     priority = channels.read_settings().priority
     first = ChannelPriority.Disabled if priority in ("disabled", "false") else ChannelPriority.Strict
     try:
-        return _ask(lines, question, workshop, first)
+        return _ask(lines, question, settings, first)
     except SolverError as error:
         words = str(error).strip()
     if first is ChannelPriority.Strict and priority != "strict" and len(question.channels) > 1:
         # As conda does: a channel further down may help out where the first that has a package does not suffice.
         try:
-            found = _ask(lines, question, workshop, ChannelPriority.Disabled)
+            found = _ask(lines, question, settings, ChannelPriority.Disabled)
             say("packages of several channels are mixed: the first one that has them does not suffice")
             return found
         except SolverError:
@@ -163,7 +164,7 @@ def _solve(question: Question, workshop: Workshop, say: Say, python: str) -> lis
 
 
 def _ask(
-    lines: Sequence[str], question: Question, workshop: Workshop, priority: ChannelPriority
+    lines: Sequence[str], question: CondaRequest, settings: ResolverSettings, priority: ChannelPriority
 ) -> list[RepoDataRecord]:
     specs = [_match_spec(line) for line in lines]
     overrides = VirtualPackageOverrides.from_env()
@@ -171,14 +172,14 @@ def _ask(
         overrides.libc = Override.string(question.libc)
     machine, sources = VirtualPackage.detect(overrides), list(question.channels)
     try:
-        with config(workshop.logins) as settings:
-            gateway = Gateway.from_config(settings, cache_dir=workshop.root / STORE / "repodata")
+        with config(settings.logins) as rattler_config:
+            gateway = Gateway.from_config(rattler_config, cache_dir=settings.root / STORE / "repodata")
             return asyncio.run(
                 solve(sources, specs, gateway=gateway, virtual_packages=machine, channel_priority=priority)
             )
     except GatewayError as error:
         raise Unavailable(
-            f"a conda channel does not give its list of packages: {workshop.logins.conceal(str(error))}",
+            f"a conda channel does not give its list of packages: {settings.logins.conceal(str(error))}",
             "check the channel's name and that you may read it; then submit again",
         ) from None
 
@@ -198,9 +199,9 @@ def _python_of(found: Sequence[RepoDataRecord]) -> str:
 # ── pip's section ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _pin_pip(question: Question, found: Sequence[RepoDataRecord], workshop: Workshop, say: Say) -> Pins:
+def _pin_pip(question: CondaRequest, found: Sequence[RepoDataRecord], settings: ResolverSettings, say: Say) -> Pins:
     """As pip does it in such an environment: what conda brings serves, unless a line asks for another version."""
-    wanted, ours = split_ours(question.pip)
+    wanted, ours = split_azureml(question.pip)
     for line in ours:
         say(f"{line}: left out, Footplate brings the azureml names itself")
     brought = _known_to_pip(found)
@@ -217,7 +218,7 @@ def _pin_pip(question: Question, found: Sequence[RepoDataRecord], workshop: Work
     where, called = ["--python-version", _python_of(found)], f"Python {_python_of(found)}"
     if question.libc is not None:
         where += ["--python-platform", uv_platform(platform.machine(), question.libc)]
-    return pin_on_top(asked, builds, where, called, workshop, say)
+    return pin_on_top(asked, builds, where, called, settings, say)
 
 
 def _known_to_pip(found: Sequence[RepoDataRecord]) -> dict[str, RepoDataRecord]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Workshop
+from footplate.environments.base import ResolverSettings
 from footplate.environments.containers import container_engine
 from footplate.errors import InvalidInput
 
@@ -28,14 +28,14 @@ def names_image(spec: EnvironmentSpec) -> bool:
     return any(asked.get(key) for key in _SOURCES)
 
 
-def why_not(spec: EnvironmentSpec, workshop: Workshop) -> str | None:
+def why_not(spec: EnvironmentSpec, settings: ResolverSettings) -> str | None:
     """Why the run gets no container, in words; None when it gets one. Raises where one is required."""
-    if workshop.containers == "ignore":
+    if settings.containers == "ignore":
         return "the setting containers = ignore says so"
     if spec.builder == "existing" and not names_image(spec):
-        return refuse_or(workshop, "no image is named, and no packages that could be installed in one")
+        return refuse_or(settings, "no image is named, and no packages that could be installed in one")
     if container_engine.find() is None:
-        return refuse_or(workshop, "neither podman nor docker answers on this machine")
+        return refuse_or(settings, "neither podman nor docker answers on this machine")
     return None
 
 
@@ -48,9 +48,9 @@ def can_do_without(spec: EnvironmentSpec, error: InvalidInput) -> bool:
     return not names_image(spec) or (spec.builder != "existing" and isinstance(error, container_engine.RegistryAway))
 
 
-def refuse_or(workshop: Workshop, why: str) -> str:
+def refuse_or(settings: ResolverSettings, why: str) -> str:
     """The reason, unless the home's settings require a container."""
-    if workshop.containers == "require":
+    if settings.containers == "require":
         raise InvalidInput(
             f"the run asks for a container, and {why}; the setting containers = require admits no other way",
             "install podman or start docker, name an image, or set containers = use in settings.ini",

@@ -12,12 +12,12 @@ from pathlib import Path
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import conda
-from footplate.environments.base import Interpreter, Say, Workshop, make_lock
+from footplate.environments.base import Interpreter, ResolverSettings, Say, make_lock
 from footplate.environments.containers.container_engine import ContainerEngine, Image
 from footplate.environments.url_credentials import Logins
 from footplate.errors import InvalidInput
 
-OURS = ("base", "start")
+CONTAINER_KEYS = ("base", "start")
 """What a container's lock holds beside the lock of its conda packages."""
 
 # In any image that has a Python, or one of the programs that come with the GNU C library.
@@ -31,20 +31,20 @@ print(os.confstr("CS_GNU_LIBC_VERSION"))
 
 
 def lock(
-    spec: EnvironmentSpec, engine: ContainerEngine, image: Image, workshop: Workshop, say: Say
+    spec: EnvironmentSpec, engine: ContainerEngine, image: Image, settings: ResolverSettings, say: Say
 ) -> tuple[Lock | None, str | None]:
     """The lock of the packages from their channels; or None, and why they are mapped to PyPI instead."""
-    reason = conda.why_mapped(spec, workshop)
+    reason = conda.why_mapped(spec, settings)
     if reason is not None:
         return None, reason
-    return conda.solve(spec, workshop, say, _older_libc(engine, image)), None
+    return conda.solve(spec, settings, say, _older_libc(engine, image)), None
 
 
 def build(lock: Lock, root: Path, say: Say, logins: Logins) -> Interpreter | None:
     """What is lent to containers of this lock; None when the packages, if any, are in their image."""
     if "packages" not in lock.content:
         return None
-    content = {name: value for name, value in lock.content.items() if name not in OURS}
+    content = {name: value for name, value in lock.content.items() if name not in CONTAINER_KEYS}
     return conda.CondaBuilder().build(make_lock(conda.CondaBuilder.name, content), root, say, logins)
 
 

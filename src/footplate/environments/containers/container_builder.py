@@ -22,14 +22,14 @@ from footplate.domain.locks import image_name, packages
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import built_environments, conda, recipes
-from footplate.environments.base import Container, Interpreter, Say, Workshop, make_lock
+from footplate.environments.base import BuildContext, Container, Interpreter, ResolverSettings, Say, make_lock
 from footplate.environments.conda import mapping
 from footplate.environments.containers import conda_prefix, container_engine, images, install
 from footplate.environments.containers.container_engine import ContainerEngine, Image
 from footplate.environments.existing import OLDEST
 from footplate.environments.pins import compile_pins
-from footplate.environments.requirements import clean, is_option, split_ours
-from footplate.environments.url_credentials import NONE, Logins
+from footplate.environments.requirements import clean, is_option, split_azureml
+from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.environments.uv import uv_platform
 from footplate.errors import InvalidInput
 
@@ -45,23 +45,23 @@ _OURS_TO_SET = ("-d", "--detach", "--name", "--cidfile", "--entrypoint", "--rm",
 class ContainerBuilder:
     name = "container"
 
-    def lock(self, spec: EnvironmentSpec, workshop: Workshop, say: Say) -> Lock:
+    def lock(self, spec: EnvironmentSpec, settings: ResolverSettings, say: Say) -> Lock:
         engine = container_engine.find_or_refuse()
         asked: dict[str, Any] = spec.options.get("docker") or {}
         start = _start(asked)
         version = _python_asked_for(spec)
-        otherwise = workshop.image.replace("{python}", version or f"{sys.version_info.major}.{sys.version_info.minor}")
-        base = images.lock_base(engine, asked, otherwise, workshop, say)
-        here = images.fetch_base(engine, base, workshop.root, say)
+        otherwise = settings.image.replace("{python}", version or f"{sys.version_info.major}.{sys.version_info.minor}")
+        base = images.lock_base(engine, asked, otherwise, settings, say)
+        here = images.fetch_base(engine, base, settings.root, say)
         reason = None
         if _wants_conda(spec):
-            found, reason = conda_prefix.lock(spec, engine, here, workshop, say)
+            found, reason = conda_prefix.lock(spec, engine, here, settings, say)
             if found is not None:
                 return make_lock(self.name, {**found.content, "base": base, "start": start}, found.warnings)
         lines, warnings = _packages(spec, reason, say)
         _refuse_recipes(lines)
         python = _look_inside(engine, here, str(asked.get("interpreter") or "python"), _called(base))
-        pins = _resolve(lines, python, workshop, say)
+        pins = _resolve(lines, python, settings, say)
         content = {
             "base": base,
             "python": ".".join(map(str, python["version"][:2])),
@@ -71,28 +71,29 @@ class ContainerBuilder:
             "options": [line for line in lines if is_option(line)],
             "start": start,
         }
-        told = _other_python(version, python, _called(base), workshop) if lines else ()
+        told = _other_python(version, python, _called(base), settings) if lines else ()
         return make_lock(self.name, content, (*warnings, *told))
 
-    def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NONE) -> Interpreter:
+    def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NO_LOGINS) -> Interpreter:
         say = logins.listen(say)
-        brought = conda_prefix.build(lock, root, say, logins)
-        folder = built_environments.use(
-            root, lock, say, lambda place, _held: _build(lock, place, root, brought, say, logins)
-        )
-        made = _read(folder)
-        image = container_engine.ContainerEngine(made["engine"], made["program"]).image(made["id"])
-        if image is None or (brought is not None and made["python"] != brought.argv[0]):
-            say("the image is gone from this machine" if image is None else "its conda packages lie elsewhere now")
-            built_environments.remove(folder)
+        prefix = conda_prefix.build(lock, root, say, logins)
+
+        def use() -> tuple[Path, dict[str, Any]]:
             folder = built_environments.use(
-                root, lock, say, lambda place, _held: _build(lock, place, root, brought, say, logins)
+                root, lock, say, logins, lambda place, context: _build(lock, place, prefix, context)
             )
-            made = _read(folder)
+            return folder, _read(folder)
+
+        folder, made = use()
+        image = container_engine.ContainerEngine(made["engine"], made["program"]).image(made["id"])
+        if image is None or made.get("mounts") != _mounts(prefix):
+            say("the image is gone from this machine" if image is None else "its conda packages have moved")
+            built_environments.remove(folder)
+            folder, made = use()
         start: dict[str, Any] = lock.content["start"]
         container = Container(
             made["engine"], made["program"], made["id"], made["python"], start["shm_size"], tuple(start["arguments"]),
-            tuple(made.get("lent") or ()),
+            tuple(made["mounts"]),
         )  # fmt: skip
         return Interpreter((str(folder / "bin" / "python"),), made.get("variables") or {}, container)
 
@@ -143,14 +144,14 @@ def _packages(spec: EnvironmentSpec, reason: str | None, say: Say) -> tuple[list
         found = mapping.map_packages([str(line) for line in wanted.get("dependencies") or ()])
         lines += [*found.requirements, *(str(line) for line in wanted.get("pip") or ())]
         warnings = conda.explained(found.warnings(), reason or "")
-    kept, ours = split_ours(clean(lines))
+    kept, ours = split_azureml(clean(lines))
     for line in ours:
         say(f"{line}: left out, Footplate brings the azureml names itself")
     return kept, warnings
 
 
 def _refuse_recipes(lines: Sequence[str]) -> None:
-    made = [recipe.name for recipe in recipes.split(lines).recipes]
+    made = [recipe.name for recipe in recipes.plan(lines).recipes]
     if made:
         raise InvalidInput(
             f"{made[0]} is built from its source with the compilers of this machine, and not for images",
@@ -183,21 +184,23 @@ def _look_inside(engine: ContainerEngine, image: Image, interpreter: str, called
     )
 
 
-def _resolve(lines: Sequence[str], python: Mapping[str, Any], workshop: Workshop, say: Say) -> str:
+def _resolve(lines: Sequence[str], python: Mapping[str, Any], settings: ResolverSettings, say: Say) -> str:
     if not lines:
         return ""
     libc = str(python["libc"] or "").removeprefix("glibc ")
     version = ".".join(map(str, python["version"]))
     where = ["--python", sys.executable, "--python-version", version]
     where += ["--python-platform", uv_platform(python["machine"], libc)]
-    return compile_pins(lines, where, f"Python {version} of the image", workshop, say)
+    return compile_pins(lines, where, f"Python {version} of the image", settings, say)
 
 
-def _other_python(asked: str | None, python: Mapping[str, Any], called: str, workshop: Workshop) -> tuple[str, ...]:
+def _other_python(
+    asked: str | None, python: Mapping[str, Any], called: str, settings: ResolverSettings
+) -> tuple[str, ...]:
     has = ".".join(map(str, python["version"]))
     if asked is None or (has + ".").startswith(asked + ".") or not asked.replace(".", "").isdigit():
         return ()
-    if workshop.interpreters == "exact":
+    if settings.interpreters == "exact":
         raise InvalidInput(
             f"{called} has Python {has}, not {asked}, and the setting interpreters = exact admits no other",
             f"choose an image with Python {asked}",
@@ -208,29 +211,30 @@ def _other_python(asked: str | None, python: Mapping[str, Any], called: str, wor
 # ── Building ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _build(
-    lock: Lock, folder: Path, root: Path, brought: Interpreter | None, say: Say, logins: Logins
-) -> dict[str, Any]:
+def _mounts(prefix: Interpreter | None) -> list[str]:
+    return [] if prefix is None else [str(Path(prefix.argv[0]).parent.parent)]
+
+
+def _build(lock: Lock, folder: Path, prefix: Interpreter | None, context: BuildContext) -> dict[str, Any]:
     engine, name = container_engine.find_or_refuse(), image_name(lock)
-    base = images.fetch_base(engine, lock.content["base"], root, say, logins)
-    installs = brought is None and bool(lock.content["requirements"])
+    base = images.fetch_base(engine, lock.content["base"], context.root, context.say, context.logins)
+    installs = prefix is None and bool(lock.content["requirements"])
     image = engine.image(name)
     if image is None:
-        say(f"building the image {name[-64:][:12]} with {engine.name}")
+        context.say(f"building the image {name[-64:][:12]} with {engine.name}")
         if installs:
-            install.install(engine, base, lock, name, root, say, logins)
+            install.install(engine, base, lock, name, context)
         else:
-            engine.call(["tag", base.id, name], say)
+            engine.call(["tag", base.id, name], context.say)
         image = engine.image(name) or base
     made: dict[str, Any] = {
         "engine": engine.name, "program": engine.program, "image": name, "id": image.id,
-        "base": images.base_name(lock.content["base"]), "lent": [], "variables": {},
+        "base": images.base_name(lock.content["base"]), "mounts": _mounts(prefix), "variables": {},
     }  # fmt: skip
-    if brought is not None:
-        python = brought.argv[0]
+    if prefix is not None:
+        python = prefix.argv[0]
         conda_prefix.check(engine, image, python)
-        prefix = str(Path(python).parent.parent)
-        made.update(lent=[prefix], variables={**brought.variables, "PATH": conda_prefix.path_inside(image, prefix)})
+        made["variables"] = {**prefix.variables, "PATH": conda_prefix.path_inside(image, made["mounts"][0])}
     else:
         python = install.PYTHON if installs else str(lock.content["interpreter"])
     _write(folder, {**made, "python": python})
@@ -241,7 +245,7 @@ def _write(folder: Path, made: Mapping[str, Any]) -> None:
     (folder / "bin").mkdir(parents=True)
     (folder / "image.json").write_text(json.dumps(made, indent=1), encoding="utf-8")
     run = [made["program"], "run", "--rm", "--interactive", "--network", "host", "--entrypoint", ""]
-    run += [word for path in made["lent"] for word in conda_prefix.options(path)]
+    run += [word for path in made["mounts"] for word in conda_prefix.options(path)]
     run += [word for name, value in made["variables"].items() for word in ("--env", f"{name}={value}")]
     run += [made["id"], made["python"]]
     wrapper = folder / "bin" / "python"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -20,7 +19,8 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from footplate.environments.base import Say
-from footplate.environments.url_credentials import NONE, Logins
+from footplate.environments.subprocesses import stream
+from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.errors import Broken, InvalidInput, OutOfSpace
 
 NAMES = ("podman", "docker")
@@ -69,12 +69,12 @@ class ContainerEngine:
 
         Ends with us: when the caller is interrupted, the engine's program is killed. Raises Broken in its own words.
         """
-        code, output, talk = _stream([self.program, *arguments], say, text, whole, variables)
-        if code == 0:
-            return output
-        if "no space left on device" in talk.lower():
+        done = stream([self.program, *arguments], say, {**os.environ, **variables}, text, show_output=whole)
+        if done.code == 0:
+            return done.output
+        if "no space left on device" in done.messages.lower():
             raise OutOfSpace(f"{self.name} {arguments[0]}: the disk is full", "free some space and submit again")
-        words = "\n".join(talk.splitlines()[-20:]) or f"it ended with {code}"
+        words = "\n".join(done.messages.splitlines()[-20:]) or f"it ended with {done.code}"
         raise Broken(f"{self.name} {arguments[0]} failed: {words}", "see the build log of the run")
 
     def ask(self, *arguments: str) -> str | None:
@@ -106,7 +106,7 @@ class ContainerEngine:
             variables=tuple(str(one) for one in config.get("Env") or ()),
         )
 
-    def pull(self, name: str, say: Say, logins: Logins = NONE) -> Image:
+    def pull(self, name: str, say: Say, logins: Logins = NO_LOGINS) -> Image:
         """The image, fetched if it is not here: with the login for its registry, else with the engine's own."""
         found = self.image(name)
         if found is not None:
@@ -211,51 +211,3 @@ def _answers(name: str, program: str) -> bool:
     if not answers:
         _asked[program] = time.monotonic()
     return answers
-
-
-def _stream(
-    argv: Sequence[str], say: Say, text: str | None, whole: bool, variables: Mapping[str, str]
-) -> tuple[int, str, str]:
-    """Exit code, output, and output and talk together as they came."""
-    process = subprocess.Popen(
-        argv,
-        stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd="/",
-        env={**os.environ, **variables},
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
-    )
-    assert process.stdout is not None and process.stderr is not None
-    output, talk = list[str](), list[str]()
-
-    def listen() -> None:
-        for line in process.stdout or ():
-            output.append(line)
-            talk.append(line.rstrip("\n"))
-            if whole:
-                say(talk[-1])
-
-    side = threading.Thread(target=listen, daemon=True)
-    try:
-        side.start()
-        if text is not None and process.stdin is not None:
-            try:
-                with process.stdin:
-                    process.stdin.write(text)
-            except BrokenPipeError:
-                pass  # it ended without reading, and says why
-        for line in process.stderr:
-            talk.append(line.rstrip("\n"))
-            say(talk[-1])
-        side.join()
-        return process.wait(), "".join(output), "\n".join(talk)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        process.stdout.close()
-        process.stderr.close()

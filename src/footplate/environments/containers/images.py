@@ -17,9 +17,9 @@ from typing import Any
 
 from footplate.content.blobs import BlobFolder
 from footplate.content.restore import materialize
-from footplate.environments.base import Say, Workshop
+from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.containers.container_engine import ContainerEngine, Image, host_of
-from footplate.environments.url_credentials import NONE, Logins
+from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.errors import Broken, InvalidInput
 
 _FROM = re.compile(r"^(\s*FROM\s+(?:--platform=\S+\s+)?)(\S+)((?:\s+AS\s+(\S+))?\s*)$", re.IGNORECASE | re.MULTILINE)
@@ -36,26 +36,28 @@ def full_name(asked: Mapping[str, Any], otherwise: str) -> str:
 
 
 def lock_base(
-    engine: ContainerEngine, asked: Mapping[str, Any], otherwise: str, workshop: Workshop, say: Say
+    engine: ContainerEngine, asked: Mapping[str, Any], otherwise: str, settings: ResolverSettings, say: Say
 ) -> dict[str, Any]:
     """What to begin with, as content. A Dockerfile is built now: only then is its Python known."""
     if asked.get("base_dockerfile") or asked.get("build_context"):
         base = {"dockerfile": asked.get("base_dockerfile"), "context": asked.get("build_context")}
         if base["dockerfile"]:
             _refuse_to_copy(str(base["dockerfile"]))
-            base["dockerfile"] = _pinned(engine, str(base["dockerfile"]), workshop.logins, say)
-        fetch_base(engine, base, workshop.root, say)
+            base["dockerfile"] = _pinned(engine, str(base["dockerfile"]), settings.logins, say)
+        fetch_base(engine, base, settings.root, say)
         return base
     name = full_name(asked, otherwise)
-    found = engine.pull(name, say, workshop.logins)
+    found = engine.pull(name, say, settings.logins)
     base = {"image": name, "id": found.id, "pulled": found.pulled}
     registry = f"https://{name.partition('/')[0]}"
-    if workshop.logins.user_of(registry) is not None:
+    if settings.logins.user_of(registry) is not None:
         base["registry"] = registry  # by which the login is found for a node that has to pull it, too
     return base
 
 
-def fetch_base(engine: ContainerEngine, base: Mapping[str, Any], root: Path, say: Say, logins: Logins = NONE) -> Image:
+def fetch_base(
+    engine: ContainerEngine, base: Mapping[str, Any], root: Path, say: Say, logins: Logins = NO_LOGINS
+) -> Image:
     """The image on this machine, pulled or built if it is not there yet."""
     if "image" not in base:
         return _build(engine, base, root, say)

@@ -16,10 +16,9 @@ from urllib.parse import unquote
 
 from footplate.domain.locks import packages
 from footplate.domain.records import Lock
-from footplate.environments.base import Say
+from footplate.environments.base import BuildContext
 from footplate.environments.containers.container_engine import ContainerEngine, Image
-from footplate.environments.url_credentials import Logins
-from footplate.environments.uv import find_uv, pip_flags, pip_settings, uv_variables
+from footplate.environments.uv import STORE, find_uv, pip_flags, pip_settings, uv_variables
 from footplate.environments.venv import all_hashed
 from footplate.errors import Broken
 
@@ -33,24 +32,24 @@ _NOT_INSIDE = (
 )  # fmt: skip
 
 
-def install(engine: ContainerEngine, base: Image, lock: Lock, name: str, root: Path, say: Say, logins: Logins) -> None:
+def install(engine: ContainerEngine, base: Image, lock: Lock, name: str, context: BuildContext) -> None:
     """Make the image `name`. Killed half-way it leaves a container, which the next one that builds removes."""
     container = f"footplate-build-{name[-64:][:12]}"
     engine.remove_container(container)
-    cache = root / ".uv-cache"
+    cache = context.root / STORE
     cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".install-", dir=root) as lent:
+    with tempfile.TemporaryDirectory(prefix=".install-", dir=context.root) as folder:
         pins = "\n".join([*lock.content["options"], str(lock.content["requirements"])])
-        Path(lent, "requirements.txt").write_text(logins.reveal(pins), encoding="utf-8")
+        Path(folder, "requirements.txt").write_text(context.logins.reveal(pins), encoding="utf-8")
         variables = _variables()
-        mounts = [f"{find_uv()}:{HOME}/uv:ro", f"{lent}:{HOME}/lock:ro", f"{_cache(engine, cache)}:{HOME}/cache"]
-        mounts += [f"{path}:{path}:ro" for path in _lent(variables, pins)]
+        mounts = [f"{find_uv()}:{HOME}/uv:ro", f"{folder}:{HOME}/lock:ro", f"{_cache(engine, cache)}:{HOME}/cache"]
+        mounts += [f"{path}:{path}:ro" for path in _named_files(variables, pins)]
         options = ["--name", container, "--interactive", "--network", "host", "--user", "0", "--entrypoint", ""]
         for mount in mounts:
             options += ["--volume", mount]
         try:
             script = _script(lock, variables)
-            engine.call(["run", *options, base.id, "/bin/sh", "-s"], say, text=script)
+            engine.call(["run", *options, base.id, "/bin/sh", "-s"], context.say, text=script)
             engine.call(["commit", *_changes(base, lock), container, name], _nothing)
         except Broken as error:
             raise Broken(f"the packages could not be installed in the image: {error.message}", error.hint) from None
@@ -80,7 +79,7 @@ def _variables() -> dict[str, str]:
     return {**kept, "UV_CACHE_DIR": f"{HOME}/cache", "UV_LINK_MODE": "copy", "UV_NO_PROGRESS": "1"}
 
 
-def _lent(variables: Mapping[str, str], pins: str) -> list[str]:
+def _named_files(variables: Mapping[str, str], pins: str) -> list[str]:
     """Files and folders of this machine that the variables and the lines name; under the same path inside."""
     named = [variables[name] for name in _FILES if name in variables]
     named += [*variables.get("UV_FIND_LINKS", "").split(","), *_PLACE.findall(pins)]

@@ -9,7 +9,7 @@ from typing import Any
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import curated
-from footplate.environments.base import Say, Workshop
+from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.curated.base import Curated
 from footplate.environments.requirements import clean, name_of
 from footplate.errors import InvalidInput
@@ -21,7 +21,9 @@ MPI = "mpi"
 """The key of a spec's options that says that the run starts over MPI."""
 
 
-def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say, resolve: Callable[[EnvironmentSpec], Lock]) -> Lock:
+def lock(
+    spec: EnvironmentSpec, settings: ResolverSettings, say: Say, resolve: Callable[[EnvironmentSpec], Lock]
+) -> Lock:
     """What the user added to a clone, or took out of it, holds for both."""
     entry = curated.find(str(spec.options[OPTION]))
     if entry is None or entry.nearest is None:
@@ -31,7 +33,7 @@ def lock(spec: EnvironmentSpec, workshop: Workshop, say: Say, resolve: Callable[
         found = resolve(_only_wheels(spec, entry))
         return replace(found, warnings=(*_about_left_out(spec, entry), *found.warnings))
     except InvalidInput as error:
-        if workshop.interpreters == "exact":
+        if settings.interpreters == "exact":
             raise
         say(f"{entry.name}: its own packages cannot be installed here")
         say(error.message)

@@ -20,7 +20,7 @@ from packaging.version import Version
 
 from footplate.environments.recipes.base import Edit, Recipe
 from footplate.environments.recipes.horovod import RECIPE as HOROVOD
-from footplate.environments.requirements import is_option, name_of, normal
+from footplate.environments.requirements import is_option, name_of, normalize
 from footplate.errors import InvalidInput
 
 _VERSION = re.compile(r"[^=\s]+==([^\s;]+)")
@@ -28,7 +28,7 @@ _ALL = {recipe.name: recipe for recipe in (HOROVOD,)}
 
 
 @dataclass(frozen=True)
-class Split:
+class RecipePlan:
     """Lines for the index, and the recipes that stand for the other lines."""
 
     lines: list[str]
@@ -37,15 +37,15 @@ class Split:
     warnings: list[str] = field(default_factory=list[str])
 
 
-def split(lines: Sequence[str], there: Iterable[str] = ()) -> Split:
+def plan(lines: Sequence[str], there: Iterable[str] = ()) -> RecipePlan:
     """Lines that name a recipe's package are replaced by what it needs; all others stay as they are.
 
     `there` are the names of what the environment has from elsewhere.
     """
-    found, named = Split([]), {*there, *map(name_of, lines)}
+    found, named = RecipePlan([]), {*there, *map(name_of, lines)}
     for line in lines:
         wanted = _requirement(line)
-        recipe = _ALL.get(normal(wanted.name)) if wanted is not None and wanted.url is None else None
+        recipe = _ALL.get(normalize(wanted.name)) if wanted is not None and wanted.url is None else None
         if recipe is None or wanted is None:
             found.lines.append(line)
         elif recipe not in found.recipes:
@@ -53,7 +53,7 @@ def split(lines: Sequence[str], there: Iterable[str] = ()) -> Split:
     return found
 
 
-def _take(recipe: Recipe, wanted: Requirement, line: str, named: set[str | None], found: Split) -> None:
+def _take(recipe: Recipe, wanted: Requirement, line: str, named: set[str | None], found: RecipePlan) -> None:
     found.recipes.append(recipe)
     found.lines.extend([*recipe.needs, *(recipe.extras[extra] for extra in wanted.extras if extra in recipe.extras)])
     for name, (requirement, others) in recipe.beside.items():
@@ -123,5 +123,5 @@ def blocks(pins: str) -> Mapping[str, str]:
     for block in re.split(r"\n(?=\S)", pins.strip()):
         name = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", block)
         if name:
-            found[normal(name[0])] = block.strip()
+            found[normalize(name[0])] = block.strip()
     return found

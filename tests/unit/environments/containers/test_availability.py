@@ -12,7 +12,7 @@ import pytest
 
 from footplate import environments
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Workshop
+from footplate.environments.base import ResolverSettings
 from footplate.environments.containers import container_engine, images
 from footplate.environments.containers.container_builder import ContainerBuilder
 from footplate.environments.containers.container_engine import ContainerEngine
@@ -47,7 +47,7 @@ def program(folder: Path, name: str, *lines: str) -> None:
 
 def resolve(spec: EnvironmentSpec, tmp_path: Path, **rules: str) -> Any:
     said = list[str]()
-    lock = environments.resolve(spec, Workshop(tmp_path / "e", **rules), said.append)
+    lock = environments.resolve(spec, ResolverSettings(tmp_path / "e", **rules), said.append)
     return lock, said
 
 
@@ -171,21 +171,21 @@ def test_the_full_name_of_an_image() -> None:
 def test_what_footplate_sets_itself_cannot_be_set(python_image: str, tmp_path: Path) -> None:
     spec = EnvironmentSpec(builder="container", options={"docker": {"base_image": python_image, "arguments": ["-d"]}})
     with pytest.raises(InvalidInput, match=r"docker.arguments has '-d'"):
-        ContainerBuilder().lock(spec, Workshop(tmp_path), lambda _: None)
+        ContainerBuilder().lock(spec, ResolverSettings(tmp_path), lambda _: None)
 
 
 def test_from_lines_are_pinned_and_stages_left_alone(python_image: str, tmp_path: Path) -> None:
     text = f"FROM {python_image} AS first\nRUN echo a > /a\nFROM first\nRUN echo b > /b\n"
     spec = EnvironmentSpec(builder="container", options={"docker": {"base_dockerfile": text}})
     said = list[str]()
-    lock = ContainerBuilder().lock(spec, Workshop(tmp_path / "e"), said.append)
+    lock = ContainerBuilder().lock(spec, ResolverSettings(tmp_path / "e"), said.append)
     assert lock.content["base"]["dockerfile"] == text  # of this machine alone: there is nothing to pin it by
     assert any("RUN echo b" in line for line in said), said
-    again = ContainerBuilder().lock(spec, Workshop(tmp_path / "e"), said.append)
+    again = ContainerBuilder().lock(spec, ResolverSettings(tmp_path / "e"), said.append)
     assert again == lock
     broken = EnvironmentSpec(builder="container", options={"docker": {"base_dockerfile": text + "RUN exit 3\n"}})
     with pytest.raises(Broken, match="podman build failed"):
-        ContainerBuilder().lock(broken, Workshop(tmp_path / "e"), said.append)
+        ContainerBuilder().lock(broken, ResolverSettings(tmp_path / "e"), said.append)
 
 
 @pytest.mark.parametrize(
@@ -194,28 +194,28 @@ def test_from_lines_are_pinned_and_stages_left_alone(python_image: str, tmp_path
 def test_a_dockerfile_alone_has_nothing_to_copy_from(line: str, tmp_path: Path) -> None:
     asked = {"base_dockerfile": f"FROM some\n{line}\n"}
     with pytest.raises(InvalidInput, match=r"no folder from which 'a.txt' could be copied") as caught:
-        images.lock_base(ContainerEngine("none", "/none"), asked, "", Workshop(tmp_path), lambda _: None)
+        images.lock_base(ContainerEngine("none", "/none"), asked, "", ResolverSettings(tmp_path), lambda _: None)
     assert "from_local_directory" in (caught.value.hint or "")
 
 
 def test_what_a_dockerfile_alone_may_copy(python_image: str, tmp_path: Path) -> None:
     text = f"FROM {python_image} AS first\nRUN echo a > /a\nFROM {python_image}\nCOPY --from=first /a /b\nRUN cat /b\n"
     spec = EnvironmentSpec(builder="container", options={"docker": {"base_dockerfile": text}})
-    assert ContainerBuilder().lock(spec, Workshop(tmp_path / "e"), lambda _: None).builder == "container"
+    assert ContainerBuilder().lock(spec, ResolverSettings(tmp_path / "e"), lambda _: None).builder == "container"
 
 
 def test_what_a_recipe_makes_is_not_for_images(python_image: str, tmp_path: Path) -> None:
     docker = {"base_image": python_image}
     spec = EnvironmentSpec(builder="container", requirements=("torch", "horovod"), options={"docker": docker})
     with pytest.raises(InvalidInput, match="horovod is built from its source"):
-        ContainerBuilder().lock(spec, Workshop(tmp_path / "e"), lambda _: None)
+        ContainerBuilder().lock(spec, ResolverSettings(tmp_path / "e"), lambda _: None)
 
 
 def test_an_image_without_python_is_refused(python_image: str, tmp_path: Path) -> None:
     docker = {"base_image": python_image, "interpreter": "/opt/conda/bin/python"}
     with pytest.raises(InvalidInput, match="has no Python that runs as '/opt/conda/bin/python'"):
         ContainerBuilder().lock(
-            EnvironmentSpec(builder="container", options={"docker": docker}), Workshop(tmp_path), lambda _: None
+            EnvironmentSpec(builder="container", options={"docker": docker}), ResolverSettings(tmp_path), lambda _: None
         )
 
 
@@ -223,11 +223,11 @@ def test_another_python_than_the_one_asked_for(python_image: str, tmp_path: Path
     spec = EnvironmentSpec(
         builder="container", python="3.7", requirements=("tiny",), options={"docker": {"base_image": python_image}}
     )
-    lock = ContainerBuilder().lock(spec, Workshop(tmp_path / "e"), lambda _: None)
+    lock = ContainerBuilder().lock(spec, ResolverSettings(tmp_path / "e"), lambda _: None)
     assert lock.content["python"] == PYTHON
     assert "Python 3.7 was asked for" in lock.warnings[0]
     with pytest.raises(InvalidInput, match="interpreters = exact"):
-        ContainerBuilder().lock(spec, Workshop(tmp_path / "e", "exact"), lambda _: None)
+        ContainerBuilder().lock(spec, ResolverSettings(tmp_path / "e", "exact"), lambda _: None)
 
 
 def test_no_word_of_this_machine_becomes_part_of_the_image(
@@ -237,7 +237,7 @@ def test_no_word_of_this_machine_becomes_part_of_the_image(
     spec = EnvironmentSpec(
         builder="container", requirements=("tiny",), options={"docker": {"base_image": python_image}}
     )
-    lock = ContainerBuilder().lock(spec, Workshop(tmp_path / "e"), lambda _: None)
+    lock = ContainerBuilder().lock(spec, ResolverSettings(tmp_path / "e"), lambda _: None)
     said = list[str]()
     made = ContainerBuilder().build(lock, tmp_path / "e", said.append).container
     assert made is not None
