@@ -6,7 +6,7 @@ Type checkers read `__init__.pyi` beside this file; a test holds the two togethe
 
 from __future__ import annotations
 
-from footplate.lazy import lazily
+from footplate.lazy import lazy_names
 
 __version__ = "0.1.0"
 
@@ -36,7 +36,7 @@ _HOMES = {
     "footplate.sdk.models.model": ("Model",),
     "footplate.sdk.data.output_dataset": ("OutputFileDatasetConfig",),
     "footplate.sdk.models.resource_configuration": ("ResourceConfiguration",),
-    "footplate.sdk.runs.run": ("Run",),
+    "footplate.sdk.runs.run": ("Run", "ScriptRun"),
     "footplate.sdk.config.run_configuration": (
         "DockerConfiguration",
         "MpiConfiguration",
@@ -44,7 +44,6 @@ _HOMES = {
         "RunConfiguration",
         "TensorflowConfiguration",
     ),
-    "footplate.sdk.runs.script_run": ("ScriptRun",),
     "footplate.sdk.config.script_run_config": ("ScriptRunConfig",),
     "footplate.sdk.widgets": ("RunDetails",),
     "footplate.sdk.workspace": ("Workspace",),
@@ -53,4 +52,4 @@ _NAMES = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = sorted(_NAMES)  # noqa: PLE0605  # pyright: ignore[reportUnsupportedDunderAll]
 
-__getattr__, __dir__ = lazily(__name__, _NAMES)
+__getattr__, __dir__ = lazy_names(__name__, _NAMES)

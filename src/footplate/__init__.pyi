@@ -31,7 +31,7 @@ from footplate.sdk.models.model import Model as Model
 from footplate.sdk.models.resource_configuration import ResourceConfiguration as ResourceConfiguration
 from footplate.sdk.runs.experiment import Experiment as Experiment
 from footplate.sdk.runs.run import Run as Run
-from footplate.sdk.runs.script_run import ScriptRun as ScriptRun
+from footplate.sdk.runs.run import ScriptRun as ScriptRun
 from footplate.sdk.widgets import RunDetails as RunDetails
 from footplate.sdk.workspace import Workspace as Workspace
 

@@ -13,7 +13,7 @@ standard library alone; object stores and FUSE need the extra `data`, which is l
 below are loaded when they are first used, because the keeper of a mount must start fast.
 """
 
-from footplate.lazy import lazily
+from footplate.lazy import lazy_names
 
 _HOMES = {
     "footplate.content.listing": ("Listing", "ListingSummary", "write_listing"),
@@ -28,4 +28,4 @@ _NAMES = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = sorted(_NAMES)  # noqa: PLE0605  # pyright: ignore[reportUnsupportedDunderAll]
 
-__getattr__, __dir__ = lazily(__name__, _NAMES)
+__getattr__, __dir__ = lazy_names(__name__, _NAMES)

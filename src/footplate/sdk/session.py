@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, Iterator, Mapping, Optional, Tuple, TypeVar
 
 from footplate.api import ApiClient
-from footplate.client import connect
-from footplate.client.transport import ApiResponse, Transport
 from footplate.errors import FootplateError
 from footplate.sdk.exceptions import Kinds, translate
 
 if TYPE_CHECKING:
+    from footplate.client.transport import ApiResponse, Transport
     from footplate.domain.replies import ServerInfo
 
 T = TypeVar("T")
@@ -139,6 +138,8 @@ _guard = threading.Lock()
 
 def open_session(server: Optional[str] = None) -> Session:
     """The session with `server`, or with the one that the environment and the home folder name. One per process."""
+    from footplate.client import connect  # 9 ms; a script that only logs never connects
+
     key = (server, *(os.environ.get(name) for name in ("FOOTPLATE_ENDPOINT", "FOOTPLATE_HOME", "FOOTPLATE_TOKEN")))
     with _guard:
         if key not in _sessions:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Mapping, Optional, Set
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Set
 
-from footplate.domain.codec import from_json
-from footplate.domain.records import RunView, WorkspaceView
+from footplate.sdk import compute, config, data, environments, models, runs
 from footplate.sdk.cloud_workspace import CloudWorkspace
-from footplate.sdk.compute.targets import AmlCompute, AmlComputeProvisioningConfiguration, ComputeTarget
-from footplate.sdk.config import workspace_file as config_file
-from footplate.sdk.config.workspace_file import WorkspaceConfig
-from footplate.sdk.data.dataset import Dataset
-from footplate.sdk.data.datastore import Datastore, list_datastores
-from footplate.sdk.data.datastore_kinds import AbstractDatastore
-from footplate.sdk.environments.environment import Environment
 from footplate.sdk.exceptions import Kinds, UserErrorException, WorkspaceException
 from footplate.sdk.keyvault import Keyvault
-from footplate.sdk.models.model import Model
 from footplate.sdk.runs.experiment import Experiment, run_of_view
-from footplate.sdk.runs.run import Run
-from footplate.sdk.runs.shipping import recover
 from footplate.sdk.session import Session, open_session
 from footplate.sdk.timestamps import utc_text
+
+if TYPE_CHECKING:
+    from footplate.domain.records import WorkspaceView
+    from footplate.sdk.compute.targets import AmlComputeProvisioningConfiguration, ComputeTarget
+    from footplate.sdk.config.workspace_file import WorkspaceConfig
+    from footplate.sdk.data.datastore_kinds import AbstractDatastore
+    from footplate.sdk.environments.environment import Environment
+    from footplate.sdk.models.model import Model
+    from footplate.sdk.runs.run import Run
 
 DEFAULT_SUBSCRIPTION = "local"
 DEFAULT_RESOURCE_GROUP = "local"
@@ -31,11 +29,21 @@ _recovered: Set[Session] = set()
 _DEFAULT_COMPUTE = {"cpu": "cpu-cluster", "gpu": "gpu-cluster"}
 
 
+class _DefaultCluster:
+    """A class attribute whose value is made when it is used: the compute modules take 30 ms to import."""
+
+    def __init__(self, vm_size: str) -> None:
+        self._vm_size = vm_size
+
+    def __get__(self, instance: Any, owner: Any) -> AmlComputeProvisioningConfiguration:
+        return compute.targets.AmlCompute.provisioning_configuration(self._vm_size, max_nodes=2)
+
+
 class Workspace(CloudWorkspace):
     """A workspace that exists: constructing it asks the server, and raises WorkspaceException when it does not."""
 
-    DEFAULT_CPU_CLUSTER_CONFIGURATION = AmlCompute.provisioning_configuration("STANDARD_DS2_V2", max_nodes=2)
-    DEFAULT_GPU_CLUSTER_CONFIGURATION = AmlCompute.provisioning_configuration("STANDARD_NC6", max_nodes=2)
+    DEFAULT_CPU_CLUSTER_CONFIGURATION = _DefaultCluster("STANDARD_DS2_V2")
+    DEFAULT_GPU_CLUSTER_CONFIGURATION = _DefaultCluster("STANDARD_NC6")
 
     def __init__(
         self,
@@ -70,7 +78,7 @@ class Workspace(CloudWorkspace):
         A file downloaded from Azure works as it is: it names a workspace of this machine. Inside a job the file that
         came with its snapshot may name a team server: that is the job's own, and the job has its own way to it.
         """
-        wanted = config_file.read(config_file.find(path, _file_name))
+        wanted = config.workspace_file.read(config.workspace_file.find(path, _file_name))
         session = _connect(None if _in_a_job() else wanted.server)
         found = _search(session, wanted.workspace_name, wanted.subscription_id, wanted.resource_group)
         return Workspace._of(session, found[0] if found else _create(session, wanted, if_exists="return"))
@@ -123,7 +131,7 @@ class Workspace(CloudWorkspace):
         `server` names a team server. Azure's resources (storage_account, key_vault, …) are accepted and not needed.
         The default compute targets are made as the clusters cpu-cluster and gpu-cluster.
         """
-        wanted = WorkspaceConfig(
+        wanted = config.workspace_file.WorkspaceConfig(
             subscription_id or DEFAULT_SUBSCRIPTION, resource_group or DEFAULT_RESOURCE_GROUP, name, server
         )
         extra: Dict[str, Any] = {"tags": {str(k): str(v) for k, v in (tags or {}).items()}}
@@ -135,7 +143,7 @@ class Workspace(CloudWorkspace):
         made = Workspace._of(session, _create(session, wanted, "return" if exist_ok else "refuse", extra))
         for kind, sizes in (("cpu", default_cpu_compute_target), ("gpu", default_gpu_compute_target)):
             if sizes is not None and made.get_default_compute_target(kind) is None:
-                ComputeTarget.create(made, _DEFAULT_COMPUTE[kind], sizes)
+                compute.targets.ComputeTarget.create(made, _DEFAULT_COMPUTE[kind], sizes)
         if show_output:
             print(f"Workspace {name} is ready.")
         return made
@@ -153,7 +161,7 @@ class Workspace(CloudWorkspace):
 
     def write_config(self, path: Optional[str] = None, file_name: Optional[str] = None) -> str:
         """Write the file that `from_config` finds, and return where it is."""
-        return config_file.write(path, file_name, self._as_config())
+        return config.workspace_file.write(path, file_name, self._as_config())
 
     # ── identity ──
 
@@ -197,7 +205,7 @@ class Workspace(CloudWorkspace):
     def get_details(self) -> Dict[str, Any]:
         view = self._view
         return {
-            "id": config_file.scope(self._as_config()),
+            "id": config.workspace_file.scope(self._as_config()),
             "name": view.name,
             "location": view.location,
             "type": "Microsoft.MachineLearningServices/workspaces",
@@ -217,7 +225,8 @@ class Workspace(CloudWorkspace):
 
     def _as_config(self) -> WorkspaceConfig:
         view = self._view
-        return WorkspaceConfig(view.subscription_id, view.resource_group, view.name, self.session.server)
+        server = self.session.server
+        return config.workspace_file.WorkspaceConfig(view.subscription_id, view.resource_group, view.name, server)
 
     # ── what is in it: listed again on each access ──
 
@@ -227,35 +236,35 @@ class Workspace(CloudWorkspace):
 
     @property
     def compute_targets(self) -> Dict[str, ComputeTarget]:
-        return {each.name: each for each in ComputeTarget.list(self)}
+        return {each.name: each for each in compute.targets.ComputeTarget.list(self)}
 
     @property
     def models(self) -> Dict[str, Model]:
         """The newest version of each model."""
-        return {each.name: each for each in Model.list(self, latest=True)}
+        return {each.name: each for each in models.model.Model.list(self, latest=True)}
 
     @property
     def environments(self) -> Dict[str, Environment]:
-        return Environment.list(self)
+        return environments.environment.Environment.list(self)
 
     @property
     def datastores(self) -> Dict[str, AbstractDatastore]:
-        return {each.name: each for each in list_datastores(self)}
+        return {each.name: each for each in data.datastore.list_datastores(self)}
 
     @property
     def datasets(self) -> Mapping[str, Any]:
         """The newest version of each, looked up when it is asked for."""
-        return Dataset.get_all(self)
+        return data.dataset.Dataset.get_all(self)
 
     def get_default_datastore(self) -> AbstractDatastore:
-        return Datastore.get_default(self)
+        return data.datastore.Datastore.get_default(self)
 
     def set_default_datastore(self, name: str) -> None:
-        Datastore.get(self, name).set_as_default()
+        data.datastore.Datastore.get(self, name).set_as_default()
 
     def get_run(self, run_id: str) -> Run:
         """The run of this id, whichever experiment it is in, as an object of the right class."""
-        return run_of_view(self, from_json(RunView, self.session.get(f"/runs/{run_id}")))
+        return run_of_view(self, self.session.api.runs.get(run_id))
 
     def get_default_keyvault(self) -> Keyvault:
         return Keyvault(self)
@@ -275,7 +284,7 @@ class Workspace(CloudWorkspace):
 
 def open_workspace(session: Session, workspace_id: str) -> Workspace:
     """The workspace of this id: what a job knows about where it belongs."""
-    view = from_json(WorkspaceView, session.get(f"/workspaces/{workspace_id}", kinds=_KINDS))
+    view = session.api_for(_KINDS).workspaces.get(workspace_id)
     return Workspace._of(session, view)  # pyright: ignore[reportPrivateUsage]
 
 
@@ -288,15 +297,17 @@ def _connect(server: Optional[str] = None) -> Session:
     session = open_session(server)
     if session not in _recovered and not _in_a_job():
         _recovered.add(session)
-        recover(session)
+        runs.shipping.recover(session)
     return session
 
 
 def _search(
     session: Session, name: Optional[str], subscription_id: Optional[str], resource_group: Optional[str]
 ) -> List[WorkspaceView]:
-    query = {"name": name, "subscription_id": subscription_id, "resource_group": resource_group}
-    return [from_json(WorkspaceView, item) for item in session.items("/workspaces", query, _KINDS)]
+    found = session.api_for(_KINDS).workspaces.list(
+        name=name, subscription_id=subscription_id, resource_group=resource_group
+    )
+    return list(found)
 
 
 def _find(session: Session, name: str, subscription_id: Optional[str], resource_group: Optional[str]) -> WorkspaceView:
@@ -315,11 +326,6 @@ def _find(session: Session, name: str, subscription_id: Optional[str], resource_
 def _create(
     session: Session, wanted: WorkspaceConfig, if_exists: str, extra: Optional[Dict[str, Any]] = None
 ) -> WorkspaceView:
-    body = {
-        "name": wanted.workspace_name,
-        "subscription_id": wanted.subscription_id,
-        "resource_group": wanted.resource_group,
-        "if_exists": if_exists,
-        **(extra or {}),
-    }
-    return from_json(WorkspaceView, session.post("/workspaces", body, _KINDS))
+    return session.api_for(_KINDS).workspaces.create(
+        wanted.workspace_name, wanted.subscription_id, wanted.resource_group, if_exists=if_exists, **(extra or {})
+    )

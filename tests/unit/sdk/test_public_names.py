@@ -77,6 +77,16 @@ def test_importing_loads_nothing_but_the_list():
     assert ours == ["footplate", "footplate.lazy"]
 
 
+def test_importing_workspace_experiment_and_run_loads_nothing_slow():
+    """These take most of the time: 128 ms with them, 38 ms without, of which Python itself takes 11."""
+    slow = "{'dataclasses', 'inspect', 'socket', 'subprocess', 'tempfile', 'zipfile', 'urllib.parse', 'uuid', 'html'}"
+    code = f"import sys; from footplate import Workspace, Experiment, Run; print(sorted({slow} & set(sys.modules)))"
+    path = {"PYTHONPATH": str(Path(footplate.__file__).parents[1])}
+    command = [sys.executable, "-S", "-c", code]
+    done = subprocess.run(command, env=path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_the_version_is_that_of_the_distribution():
     project = Path(footplate.__file__).parents[2] / "pyproject.toml"
     assert f'version = "{footplate.__version__}"' in project.read_text()

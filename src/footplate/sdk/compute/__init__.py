@@ -1,0 +1,11 @@
+"""Compute."""
+
+from __future__ import annotations
+
+from footplate.lazy import lazy_submodules
+
+TYPE_CHECKING = False  # typing's own costs 8 ms
+if TYPE_CHECKING:
+    from footplate.sdk.compute import targets as targets
+else:
+    __getattr__ = lazy_submodules(__name__)

@@ -26,8 +26,8 @@ from footplate.sdk.data.references import DataPath, DataReference
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.spec import to_spec
 from footplate.sdk.exceptions import ExperimentExecutionException, UserErrorException
+from footplate.sdk.runs.run import SCRIPT_RUN
 
-SCRIPT_RUN = "azureml.scriptrun"
 _log = logging.getLogger(__name__)
 
 

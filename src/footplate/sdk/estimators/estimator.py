@@ -19,7 +19,7 @@ from footplate.sdk.estimators.distribution import check_counts, distributed_job
 from footplate.sdk.estimators.equivalent import equivalent
 from footplate.sdk.estimators.inputs import add_inputs, arguments, checked_inputs
 from footplate.sdk.exceptions import TrainingException
-from footplate.sdk.runs.script_run import ScriptRun
+from footplate.sdk.runs.run import ScriptRun
 from footplate.sdk.runs.submission import SUBMITTERS, submit_script
 
 if TYPE_CHECKING:

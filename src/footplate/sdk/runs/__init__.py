@@ -1,0 +1,42 @@
+"""Experiments and their runs.
+
+experiment      Experiment: a name that groups runs; submits and lists them
+submission      `experiment.submit` and `run.rerun`
+interactive     `experiment.start_logging` and child runs: runs that are this process
+run             Run and ScriptRun: the user's handle on one run
+handle          the part of a run every handle has: identity, state, tags, properties
+logging_run     the `log_*` methods
+context         `Run.get_context()`: the run that this process belongs to
+metrics         values that can be logged, and the shapes that `get_metrics` returns
+recorder        the journal of a run that this process logs to
+shipping        sends journals and logs to the server, also those that a killed process left behind
+output_capture  copies stdout and stderr into `./logs` during `with run:`
+files           uploads and downloads of a run's files
+snapshots       copies of the source folder
+streaming       `wait_for_completion`, silent or with the output
+details         dictionaries, tables and errors that describe a run
+stacks          stack traces of a running job
+filters         tags, properties and statuses as a query
+status          the names of a run's states
+"""
+
+from __future__ import annotations
+
+from footplate.lazy import lazy_submodules
+
+TYPE_CHECKING = False  # typing's own costs 8 ms
+if TYPE_CHECKING:
+    from footplate.sdk.runs import details as details
+    from footplate.sdk.runs import experiment as experiment
+    from footplate.sdk.runs import files as files
+    from footplate.sdk.runs import interactive as interactive
+    from footplate.sdk.runs import output_capture as output_capture
+    from footplate.sdk.runs import recorder as recorder
+    from footplate.sdk.runs import shipping as shipping
+    from footplate.sdk.runs import snapshots as snapshots
+    from footplate.sdk.runs import stacks as stacks
+    from footplate.sdk.runs import streaming as streaming
+    from footplate.sdk.runs import submission as submission
+else:
+    # A script that only logs uses none of them; importing them all takes 60 ms.
+    __getattr__ = lazy_submodules(__name__)

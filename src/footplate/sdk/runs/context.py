@@ -7,29 +7,15 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union, cast
 
+from footplate import sdk
 from footplate.job.journal import Journal
-from footplate.lazy import Deferred
+from footplate.sdk import data, runs
 from footplate.sdk.exceptions import RunEnvironmentException
 from footplate.sdk.runs.run import Run
+from footplate.sdk.session import Session, open_session
 
 if TYPE_CHECKING:
-    from footplate.domain import azure_variables
-    from footplate.job import offline
-    from footplate.sdk import session
-    from footplate.sdk import workspace as workspaces
-    from footplate.sdk.data import dataset
-    from footplate.sdk.runs import details, files, shipping
-    from footplate.sdk.runs import experiment as experiments
     from footplate.sdk.runs.experiment import Experiment
-else:
-    # A training script that only logs needs none of these, and should not wait for them.
-    azure_variables, offline = Deferred("footplate.domain.azure_variables"), Deferred("footplate.job.offline")
-    details, experiments, files, shipping = (
-        Deferred(f"footplate.sdk.runs.{name}") for name in ("details", "experiment", "files", "shipping")
-    )
-    dataset, session, workspaces = (
-        Deferred(f"footplate.sdk.{name}") for name in ("data.dataset", "session", "workspace")
-    )
 
 NEEDED = (
     "AZUREML_RUN_ID",
@@ -66,8 +52,8 @@ class _SubmittedRun(Run):
         self.log = _quick_log(self._own_journal, super().log)
 
     @property
-    def _session(self) -> session.Session:
-        return session.open_session()
+    def _session(self) -> Session:
+        return open_session()
 
     @property
     def _journal(self) -> Journal:
@@ -78,16 +64,19 @@ class _SubmittedRun(Run):
         with self._guard:
             if self._found is None:
                 known = os.environ.get("AZUREML_WORKSPACE_ID") or self._view.workspace
-                workspace = workspaces.open_workspace(self._session, known)
-                self._found = experiments.find_experiment(workspace, os.environ["AZUREML_ARM_PROJECT_NAME"])
+                workspace = sdk.workspace.open_workspace(self._session, known)
+                self._found = runs.experiment.find_experiment(workspace, os.environ["AZUREML_ARM_PROJECT_NAME"])
             return self._found
 
     @property
     def input_datasets(self) -> Dict[str, Any]:
         """The datasets handed to the run, by name: a path where one was mounted or downloaded, else the dataset."""
-        named = [entry.partition(":") for entry in os.environ.get(azure_variables.INPUTS, "").split(",") if entry]
+        from footplate.domain import azure_variables  # 30 ms that a script without data need not wait
+
+        listed = os.environ.get(azure_variables.INPUTS, "").split(",")
+        named = [entry.partition(":") for entry in listed if entry]
         return {
-            name: dataset.Dataset.get_by_id(self.experiment.workspace, os.environ[name])
+            name: data.dataset.Dataset.get_by_id(self.experiment.workspace, os.environ[name])
             if mode == azure_variables.DIRECT
             else os.environ[name]
             for name, _, mode in named
@@ -96,18 +85,20 @@ class _SubmittedRun(Run):
     @property
     def output_datasets(self) -> Dict[str, Any]:
         """The folders that the run writes, by the names of its outputs."""
+        from footplate.domain import azure_variables  # as above
+
         names = [name for name in os.environ.get(azure_variables.OUTPUTS, "").split(";") if name]
         return {name: os.environ[azure_variables.OUTPUT + name] for name in names}
 
     def flush(self, timeout_seconds: float = 300) -> None:
         """Return when everything logged so far is with the server, to which the node agent would bring it soon."""
-        shipping.ship_own(self._session, self._id, self._own_journal.folder)
+        runs.shipping.ship_own(self._session, self._id, self._own_journal.folder)
 
     def complete(self, _set_status: bool = True) -> None:
         """Send metrics and outputs now. The run goes on: it completes when its script ends."""
         self.flush()
-        outputs = files.Tracked(os.path.join(self._folder, OUTPUTS), OUTPUTS)
-        files.upload_tracked(self._session, self._id, outputs)
+        outputs = runs.files.Tracked(os.path.join(self._folder, OUTPUTS), OUTPUTS)
+        runs.files.upload_tracked(self._session, self._id, outputs)
 
     def fail(
         self,
@@ -116,9 +107,9 @@ class _SubmittedRun(Run):
         _set_status: bool = True,
     ) -> None:
         """Keep the error with the run. The run goes on: it fails when its script does."""
-        cause = details.failure_cause(error_details, error_code)
+        cause = runs.details.failure_cause(error_details, error_code)
         self.flush()
-        self._session.post(f"{self._path}/warnings", {"message": f"{cause.code}: {cause.message}"})
+        self._session.api.runs.warn(self._id, f"{cause.code}: {cause.message}")
 
     def cancel(self) -> None:
         _log.warning(
@@ -153,7 +144,9 @@ def current_run(allow_offline: bool = True) -> Run:
     missing = missing_variables()
     if missing:
         if allow_offline:
-            return cast(Run, offline.OfflineRun())
+            from footplate.job.offline import OfflineRun  # 2 ms that no job has to wait for
+
+            return cast(Run, OfflineRun())
         raise RunEnvironmentException(
             f"this process does not belong to a run: {', '.join(missing)} not set",
             hint="submit the script with experiment.submit or: footplate run SCRIPT",

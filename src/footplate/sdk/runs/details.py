@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import traceback
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional, Union
 
 from footplate.domain.datasets import DataInput
 from footplate.domain.records import Cause, RunView
@@ -88,12 +88,15 @@ def _cause_of(error: BaseException, code: Optional[str]) -> Cause:
     )
 
 
-def html_table(experiment: str, view: RunView, url: str) -> str:
-    cells = (experiment, view.id, view.type or "", view.status)
-    row = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
-    link = f'<td><a href="{html.escape(url, quote=True)}" target="_blank" rel="noopener">{html.escape(url)}</a></td>'
-    head = "".join(f"<th>{name}</th>" for name in ("Experiment", "Id", "Type", "Status", "Details Page"))
-    return f'<table style="width:100%"><tr>{head}</tr><tr>{row}{link}</tr></table>'
+def html_table(columns: Mapping[str, str], link: Optional[str] = None) -> str:
+    """Return a table with one row, for a notebook; `link` adds a column that leads to the run's page."""
+    head = "".join(f"<th>{name}</th>" for name in columns)
+    row = "".join(f"<td>{html.escape(cell)}</td>" for cell in columns.values())
+    if link is not None:
+        url = html.escape(link)
+        head += "<th>Details Page</th>"
+        row += f'<td><a href="{url}" target="_blank" rel="noopener">{url}</a></td>'
+    return f'<table style="width:100%"><tr>{head}</tr><tr>{row}</tr></table>'
 
 
 def _base(view: RunView) -> Dict[str, Any]:

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import html
-import os
-from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
-from footplate.domain.codec import from_json
-from footplate.domain.records import ExperimentView, RunView
-from footplate.domain.run_kinds import INTERACTIVE
-from footplate.domain.specs import RunSpec
+from footplate.sdk import runs
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.labels import texts
-from footplate.sdk.runs import snapshots
 from footplate.sdk.runs.filters import Filter, filters
-from footplate.sdk.runs.run import Run, make_run, runs_of, start_run
-from footplate.sdk.runs.submission import rerun, submit
+from footplate.sdk.runs.run import Run, make_run, runs_of
 from footplate.sdk.timestamps import utc_time
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from footplate.domain.records import ExperimentView, RunView
     from footplate.sdk.workspace import Workspace
 
 _ARCHIVED = {"ActiveOnly": False, "ArchivedOnly": True, "All": None}
-OUTPUTS = "./outputs"
 
 
 class Experiment:
@@ -36,14 +29,21 @@ class Experiment:
                 f"workspace is {workspace!r}", hint="give the object: Experiment(Workspace.from_config(), 'name')"
             )
         self.workspace = workspace
-        made = workspace.session.put(f"/workspaces/{workspace.id}/experiments/{_checked(name)}")
-        self._view = from_json(ExperimentView, made)
+        self._view = workspace.session.api.experiments.ensure(workspace.id, _checked(name))
 
     @classmethod
     def _of(cls, workspace: Workspace, view: ExperimentView) -> Experiment:
         made = object.__new__(cls)
         made.workspace, made._view = workspace, view
         return made
+
+    @classmethod
+    def _of_run(cls, workspace: Workspace, view: RunView) -> Experiment:
+        """Return the experiment of a run, as far as the run's view describes it: no further request."""
+        from footplate.domain.records import ExperimentView  # 30 ms, loaded anyway once there is a view
+
+        known = ExperimentView(view.experiment_id, view.workspace, view.experiment, view.created)
+        return cls._of(workspace, known)
 
     # ── runs ──
 
@@ -54,12 +54,12 @@ class Experiment:
     def _submit(
         self, config: Any, tags: Optional[Mapping[str, Any]], parent: Optional[str], kwargs: Dict[str, Any]
     ) -> Run:
-        return submit(self, config, tags or {}, parent, kwargs)
+        return runs.submission.submit(self, config, tags or {}, parent, kwargs)
 
     def _rerun(
         self, run: Run, arguments: Optional[Sequence[Any]], tags: Optional[Mapping[str, Any]], run_id: Optional[str]
     ) -> Run:
-        return rerun(run, arguments, tags or {}, run_id)
+        return runs.submission.rerun(run, arguments, tags or {}, run_id)
 
     def start_logging(
         self,
@@ -72,25 +72,7 @@ class Experiment:
         **kwargs: Any,
     ) -> Run:
         """A run that this process itself is: log to it, then `complete()` it, or use it in `with`."""
-        session = self.workspace.session
-        spec = RunSpec(
-            self.name,
-            INTERACTIVE,
-            name=name,
-            display_name=display_name,
-            tags=texts(tags or {}),
-        )
-        diff = b""
-        if snapshot_directory is not None:
-            taken = snapshots.take(session, snapshot_directory)
-            spec = replace(spec, snapshot=taken.id, properties=taken.properties)
-            diff = taken.diff
-        tracked = None if outputs is False else OUTPUTS if outputs in (None, True) else str(outputs)
-        if tracked is not None:
-            os.makedirs(tracked, exist_ok=True)
-        run = start_run(self, spec, run_id, tracked)
-        snapshots.keep_diff(session, run.id, diff)
-        return run
+        return runs.interactive.start_logging(self, name, run_id, outputs, snapshot_directory, display_name, tags or {})
 
     def get_runs(
         self,
@@ -152,7 +134,7 @@ class Experiment:
         self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
 
     def _change(self, **change: Any) -> None:
-        self._view = from_json(ExperimentView, self.workspace.session.patch(f"/experiments/{self.id}", change))
+        self._view = self.workspace.session.api.experiments.change(self.id, **change)
 
     @staticmethod
     def list(
@@ -169,20 +151,18 @@ class Experiment:
     @staticmethod
     def delete(workspace: Workspace, experiment_id: str) -> None:
         """Remove an experiment that has no runs."""
-        workspace.session.delete(f"/experiments/{experiment_id}")
+        workspace.session.api.experiments.delete(experiment_id)
 
     def __repr__(self) -> str:
         return f"Experiment(Name: {self.name},\nWorkspace: {self.workspace.name})"
 
     def _repr_html_(self) -> str:
-        cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in (self.name, self.workspace.name))
-        return f'<table style="width:100%"><tr><th>Name</th><th>Workspace</th></tr><tr>{cells}</tr></table>'
+        return runs.details.html_table({"Name": self.name, "Workspace": self.workspace.name})
 
 
 def run_of_view(workspace: Workspace, view: RunView) -> Run:
     """The run with an experiment made from what the view knows: no further request."""
-    known = ExperimentView(view.experiment_id, view.workspace, view.experiment, view.created)
-    return make_run(Experiment._of(workspace, known), view)  # pyright: ignore[reportPrivateUsage]
+    return make_run(Experiment._of_run(workspace, view), view)  # pyright: ignore[reportPrivateUsage]
 
 
 def find_experiment(workspace: Workspace, name: str) -> Experiment:
@@ -194,8 +174,7 @@ def find_experiment(workspace: Workspace, name: str) -> Experiment:
 
 
 def _listed(workspace: Workspace, query: Dict[str, Any]) -> List[ExperimentView]:
-    found = workspace.session.items(f"/workspaces/{workspace.id}/experiments", query)
-    return [from_json(ExperimentView, item) for item in found]
+    return list(workspace.session.api.experiments.list(workspace.id, **query))
 
 
 def _checked(name: Any) -> str:

@@ -5,21 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
 
 from footplate.domain.run_kinds import kind_of
-from footplate.lazy import Deferred
+from footplate.sdk import runs
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.labels import texts
 from footplate.sdk.runs.status import TERMINAL
 
 if TYPE_CHECKING:
-    from footplate.domain import codec, records
-    from footplate.sdk import labels, session
-    from footplate.sdk.runs import details, files, output_capture
+    from footplate.domain.records import RunView, StoryLine
     from footplate.sdk.runs.experiment import Experiment
+    from footplate.sdk.runs.output_capture import Capture
     from footplate.sdk.runs.run import Run
-else:
-    # A training script that only logs needs none of these, and should not wait for them.
-    codec, records = Deferred("footplate.domain.codec"), Deferred("footplate.domain.records")
-    details, files = Deferred("footplate.sdk.runs.details"), Deferred("footplate.sdk.runs.files")
-    labels = Deferred("footplate.sdk.labels")
+    from footplate.sdk.session import Session
 
 H = TypeVar("H", bound="RunHandle")
 
@@ -28,9 +24,9 @@ class RunHandle:
     def __init__(self, experiment: Experiment, run_id: str, outputs: Optional[str] = None, **kwargs: Any) -> None:
         self._experiment = experiment
         self._id = run_id
-        self._known: Optional[records.RunView] = None
-        self._outputs = files.tracked(outputs) if outputs is not None else None
-        self._capture: Optional[output_capture.Capture] = None
+        self._known: Optional[RunView] = None
+        self._outputs = runs.files.tracked(outputs) if outputs is not None else None
+        self._capture: Optional[Capture] = None
         if self._view.experiment != experiment.name:
             raise UserErrorException(
                 f"run {run_id} is in experiment {self._view.experiment!r}, not in {experiment.name!r}",
@@ -38,34 +34,27 @@ class RunHandle:
             )
 
     @classmethod
-    def _of(cls: Type[H], experiment: Experiment, view: records.RunView, outputs: Optional[str] = None) -> H:
+    def _of(cls: Type[H], experiment: Experiment, view: RunView, outputs: Optional[str] = None) -> H:
         made = object.__new__(cls)
         made._experiment, made._id, made._known = experiment, view.id, view
-        made._outputs, made._capture = files.tracked(outputs) if outputs is not None else None, None
+        made._outputs, made._capture = runs.files.tracked(outputs) if outputs is not None else None, None
         return made
 
     # ── identity ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def _view(self) -> records.RunView:
+    def _view(self) -> RunView:
         if self._known is None:
             self._refresh()
         assert self._known is not None
         return self._known
 
     @property
-    def _session(self) -> session.Session:
+    def _session(self) -> Session:
         return self.experiment.workspace.session
 
-    @property
-    def _path(self) -> str:
-        return f"/runs/{self._id}"
-
-    def _refresh(self) -> records.RunView:
-        return self._keep(self._session.get(self._path))
-
-    def _keep(self, answer: Any) -> records.RunView:
-        self._known = codec.from_json(records.RunView, answer)
+    def _refresh(self) -> RunView:
+        self._known = self._session.api.runs.get(self._id)
         return self._known
 
     @property
@@ -130,11 +119,11 @@ class RunHandle:
         return self._view.status
 
     def get_portal_url(self) -> str:
-        return details.portal_url(self._session, self._id)
+        return runs.details.portal_url(self._session, self._id)
 
-    def story(self) -> List[records.StoryLine]:
+    def story(self) -> List[StoryLine]:
         """Everything that happened to the run, in order, each with its time and a sentence."""
-        return [codec.from_json(records.StoryLine, item) for item in self._session.items(f"{self._path}/story")]
+        return list(self._session.api.runs.story(self._id))
 
     def __str__(self) -> str:
         return (
@@ -144,7 +133,9 @@ class RunHandle:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return details.html_table(self.experiment.name, self._view, self.get_portal_url())
+        view = self._view
+        columns = {"Experiment": view.experiment, "Id": view.id, "Type": view.type or "", "Status": view.status}
+        return runs.details.html_table(columns, link=self.get_portal_url())
 
     # ── tags and properties ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -167,7 +158,7 @@ class RunHandle:
 
     def set_tags(self, tags: Mapping[str, Any]) -> None:
         """Add to the tags there are. Values become strings, None stays None."""
-        self._change(tags=labels.texts(tags))
+        self._change(tags=texts(tags))
 
     def remove_tags(self, tags: Union[str, Sequence[str]]) -> None:
         self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
@@ -177,4 +168,4 @@ class RunHandle:
         self._change(properties={str(key): str(value) for key, value in properties.items()})
 
     def _change(self, **change: Any) -> None:
-        self._keep(self._session.patch(self._path, change))
+        self._known = self._session.api.runs.change(self._id, **change)

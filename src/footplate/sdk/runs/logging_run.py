@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional
 
-from footplate.lazy import Deferred
+from footplate.sdk import runs
 from footplate.sdk.exceptions import AzureMLException
 from footplate.sdk.runs import metrics
 from footplate.sdk.runs.handle import RunHandle
 
 if TYPE_CHECKING:
-    import io
-
     from footplate.job.journal import Journal
-    from footplate.sdk import blob_transfer
-    from footplate.sdk.runs import files, recorder
-else:
-    # A training script that only logs values needs none of these, and should not wait for them.
-    io, files, recorder = Deferred("io"), Deferred("footplate.sdk.runs.files"), Deferred("footplate.sdk.runs.recorder")
+    from footplate.sdk.blob_transfer import Source
 
 
 class LoggingRun(RunHandle):
     @property
     def _journal(self) -> Journal:
-        return recorder.open_recorder(self._session, self._id).journal
+        return runs.recorder.open_recorder(self._session, self._id).journal
 
     def log(self, name: str, value: Any, description: str = "", step: Optional[float] = None) -> None:
         """One value of a series: a number, a string, a bool or None."""
@@ -44,7 +39,7 @@ class LoggingRun(RunHandle):
         """A picture: a file (`path`), or anything with `savefig` (`plot`), matplotlib.pyplot itself included."""
         if (path is None) == (plot is None):
             raise AzureMLException(f"image {name!r} needs either path or plot", hint="give exactly one of the two")
-        artifact, content = files.image(name, path, plot)
+        artifact, content = runs.files.image(name, path, plot)
         self._log_artifact(name, artifact, content, "image", description)
 
     def log_confusion_matrix(self, name: str, value: Any, description: str = "") -> None:
@@ -63,12 +58,10 @@ class LoggingRun(RunHandle):
         content = io.BytesIO(metrics.json_document(value, name).encode("utf-8"))
         self._log_artifact(name, name, content, kind, description)
 
-    def _log_artifact(
-        self, name: str, artifact: str, content: blob_transfer.Source, kind: str, description: str
-    ) -> None:
-        files.upload(self._session, self._id, [(artifact, content)])
-        self._journal.log_artifact(name, files.clean_name(artifact), kind, description or "")
+    def _log_artifact(self, name: str, artifact: str, content: Source, kind: str, description: str) -> None:
+        runs.files.upload(self._session, self._id, [(artifact, content)])
+        self._journal.log_artifact(name, runs.files.clean_name(artifact), kind, description or "")
 
     def flush(self, timeout_seconds: float = 300) -> None:
         """Return when everything logged so far is with the server."""
-        recorder.flush_recorder(self._session, self._id)
+        runs.recorder.flush_recorder(self._session, self._id)

@@ -3,53 +3,29 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
-from footplate.domain import run_kinds
-from footplate.lazy import Deferred
+from footplate.domain.run_kinds import kind_of
+from footplate.sdk import environments, models, runs
 from footplate.sdk.exceptions import Kinds, SnapshotException, UserErrorException
 from footplate.sdk.runs import metrics
 from footplate.sdk.runs.filters import Filter, filters
 from footplate.sdk.runs.logging_run import LoggingRun
 from footplate.sdk.runs.status import TERMINAL
+from footplate.sdk.session import user_name
 
 if TYPE_CHECKING:
-    import uuid
-
-    from footplate.domain import codec, records, specs
+    from footplate.domain.records import RunView
     from footplate.domain.stacks import ProcessStacks
-    from footplate.sdk import blob_transfer, session
-    from footplate.sdk.environments import environment
-    from footplate.sdk.models import model, resource_configuration
-    from footplate.sdk.runs import (
-        children,
-        details,
-        files,
-        output_capture,
-        recorder,
-        shipping,
-        snapshots,
-        stacks,  # fmt: skip
-        streaming,
-    )
+    from footplate.sdk.blob_transfer import Source
+    from footplate.sdk.environments.environment import Environment
+    from footplate.sdk.models.model import Model
+    from footplate.sdk.models.resource_configuration import ResourceConfiguration
     from footplate.sdk.runs.experiment import Experiment
     from footplate.sdk.workspace import Workspace
-else:
-    # A training script that only logs needs none of these, and should not wait for them.
-    uuid = Deferred("uuid")
-    codec, records, specs = (Deferred(f"footplate.domain.{name}") for name in ("codec", "records", "specs"))
-    children, details, files, streaming, output_capture, recorder, shipping, snapshots, stacks = (
-        Deferred(f"footplate.sdk.runs.{name}")
-        for name in (
-            "children", "details", "files", "streaming", "output_capture", "recorder", "shipping", "snapshots",
-            "stacks",
-        )
-    )  # fmt: skip
-    environment, model = Deferred("footplate.sdk.environments.environment"), Deferred("footplate.sdk.models.model")
-    session = Deferred("footplate.sdk.session")
 
-TYPES: Dict[str, Type[Run]] = {}
-"""The class for each type of run; what is not named here is a plain Run."""
+SCRIPT_RUN = "azureml.scriptrun"
+"""The type of a submitted script, as Azure names it."""
 
 
 class Run(LoggingRun):
@@ -98,16 +74,16 @@ class Run(LoggingRun):
         """
         self.flush()
         if recursive:
-            recorder.flush_all(self._session)
-        shipping.recover_run(self._session, self._id)
+            runs.recorder.flush_all(self._session)
+        runs.shipping.recover_run(self._session, self._id)
         query = {"name": name, "recursive": recursive or None}
-        found: Dict[str, Any] = self._session.get(f"{self._path}/metrics", query)
+        found: Dict[str, Any] = self._session.get(f"/runs/{self._id}/metrics", query)
         if recursive and run_type is not None:
             wanted = {run.id for run in [self, *self.get_children(recursive=True)] if run.type == run_type}
             found = {run: series for run, series in found.items() if run in wanted}
         shaped = {run: metrics.shapes(series, run) for run, series in found.items()}
         if populate:
-            shaped = {run: files.populated(self._session, run, values) for run, values in shaped.items()}
+            shaped = {run: runs.files.populated(self._session, run, values) for run, values in shaped.items()}
         return {run: values for run, values in shaped.items() if values} if recursive else shaped.get(self._id, {})
 
     # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -121,35 +97,33 @@ class Run(LoggingRun):
 
     # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def upload_file(
-        self, name: str, path_or_stream: blob_transfer.Source, datastore_name: Optional[str] = None
-    ) -> None:
+    def upload_file(self, name: str, path_or_stream: Source, datastore_name: Optional[str] = None) -> None:
         """Keep a file under `name`. A name that exists is an error."""
-        files.upload(self._session, self._id, [(name, path_or_stream)])
+        runs.files.upload(self._session, self._id, [(name, path_or_stream)])
 
     def upload_files(
         self,
         names: Sequence[str],
-        paths: Sequence[blob_transfer.Source],
+        paths: Sequence[Source],
         return_artifacts: bool = False,
         timeout_seconds: Optional[float] = None,
         datastore_name: Optional[str] = None,
     ) -> None:
         if len(names) != len(paths):
             raise TypeError(f"{len(names)} names were given for {len(paths)} paths")
-        files.upload(self._session, self._id, list(zip(names, paths)))
+        runs.files.upload(self._session, self._id, list(zip(names, paths)))
 
     def upload_folder(self, name: str, path: str, datastore_name: Optional[str] = None) -> None:
-        files.upload_folder(self._session, self._id, name, path)
+        runs.files.upload_folder(self._session, self._id, name, path)
 
     def get_file_names(self) -> List[str]:
         """Artifacts and logs."""
-        return files.names(self._session, self._id)
+        return runs.files.names(self._session, self._id)
 
     def download_file(
         self, name: str, output_file_path: Optional[str] = None, _validate_checksum: bool = False
     ) -> None:
-        files.download(self._session, self._id, name, output_file_path)
+        runs.files.download(self._session, self._id, name, output_file_path)
 
     def download_files(
         self,
@@ -160,7 +134,7 @@ class Run(LoggingRun):
         append_prefix: bool = True,
         timeout_seconds: Optional[float] = None,
     ) -> None:
-        files.download_many(self._session, self._id, prefix, output_directory, output_paths, append_prefix)
+        runs.files.download_many(self._session, self._id, prefix, output_directory, output_paths, append_prefix)
 
     def register_model(
         self,
@@ -174,11 +148,11 @@ class Run(LoggingRun):
         datasets: Any = None,
         sample_input_dataset: Any = None,
         sample_output_dataset: Any = None,
-        resource_configuration: Optional[resource_configuration.ResourceConfiguration] = None,
+        resource_configuration: Optional[ResourceConfiguration] = None,
         **kwargs: Any,
-    ) -> model.Model:
+    ) -> Model:
         """Register files that the run has kept: `model_path` is a file or a folder in the run."""
-        return model.register_from_run(
+        return models.model.register_from_run(
             self.experiment.workspace, self._id, model_name, model_path, tags, properties, description,
             (model_framework, model_framework_version), (datasets, sample_input_dataset, sample_output_dataset),
             resource_configuration,
@@ -187,25 +161,25 @@ class Run(LoggingRun):
     # ── details and waiting ───────────────────────────────────────────────────────────────────────────────────────────
 
     def get_details(self) -> Dict[str, Any]:
-        return details.details(self._session, self._refresh())
+        return runs.details.details(self._session, self._refresh())
 
     def get_details_with_logs(self) -> Dict[str, Any]:
-        return details.details_with_logs(self._session, self._refresh())
+        return runs.details.details_with_logs(self._session, self._refresh())
 
     def get_detailed_status(self) -> Dict[str, Any]:
-        return details.detailed_status(self._refresh())
+        return runs.details.detailed_status(self._refresh())
 
     def get_all_logs(self, destination: Optional[str] = None) -> List[str]:
         """Download the logs and return their paths."""
         folder = destination or os.path.join("assets", self._id)
-        return files.download_logs(self._session, self._id, folder)
+        return runs.files.download_logs(self._session, self._id, folder)
 
-    def get_environment(self) -> environment.Environment:
+    def get_environment(self) -> Environment:
         spec = self._view.spec or self._refresh().spec
         definition = (spec.definition if spec else {}).get("environment")
         if not definition:
             raise UserErrorException(f"run {self._id} was not submitted with an environment")
-        return environment.from_definition(definition)
+        return environments.environment.from_definition(definition)
 
     def wait_for_completion(
         self, show_output: bool = False, wait_post_processing: bool = False, raise_on_error: bool = True
@@ -215,10 +189,10 @@ class Run(LoggingRun):
         A failed run raises ActivityFailedException, a canceled one never raises. Waiting ends only when everything is
         stored (`wait_post_processing` makes no difference), so that metrics and outputs are there for whoever waited.
         """
-        self._known = streaming.wait(self._session, self._id, show_output)
-        found = details.details(self._session, self._known)
+        self._known = runs.streaming.wait(self._session, self._id, show_output)
+        found = runs.details.details(self._session, self._known)
         if raise_on_error and self._known.status == "Failed":
-            raise details.failure(self._known, found)
+            raise runs.details.failure(self._known, found)
         return found
 
     # ── snapshots ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -227,11 +201,9 @@ class Run(LoggingRun):
         """Keep a copy of the folder with the run; once only."""
         if self._refresh().snapshot:
             raise SnapshotException(f"run {self._id} has a snapshot already: {self._view.snapshot}")
-        taken = snapshots.take(self._session, os.fspath(path))
+        taken = runs.snapshots.take(self._session, os.fspath(path))
         kinds: Kinds = {"conflict": SnapshotException}
-        self._known = codec.from_json(
-            records.RunView, self._session.post(f"{self._path}/snapshot", {"snapshot": taken.id}, kinds)
-        )
+        self._known = self._session.api_for(kinds).runs.set_snapshot(self._id, taken.id)
         return taken.id
 
     def get_snapshot_id(self) -> str:
@@ -242,21 +214,21 @@ class Run(LoggingRun):
 
     def restore_snapshot(self, snapshot_id: Optional[str] = None, path: Optional[str] = None) -> str:
         """Write the snapshot as a zip and return its path."""
-        return snapshots.restore(self._session, snapshot_id or self.get_snapshot_id(), path)
+        return runs.snapshots.restore(self._session, snapshot_id or self.get_snapshot_id(), path)
 
     # ── children ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def child_run(self, name: Optional[str] = None, run_id: Optional[str] = None, outputs: Optional[str] = None) -> Run:
         """A started run below this one; whoever makes it completes it, or uses it in `with`."""
         full = ">".join(part for part in (self.name, name) if part) or None
-        return self._start_child(run_id, full, outputs, {})
+        return runs.interactive.start_child(self, full, run_id, outputs)
 
     def create_children(
         self, count: Optional[int] = None, tag_key: Optional[str] = None, tag_values: Optional[Sequence[Any]] = None
     ) -> List[Run]:
         """Several started runs at once, either `count` of them or one for each of `tag_values`."""
-        tagged = children.tags_of_children(count, tag_key, tag_values)
-        return [self._start_child(None, self.name, None, tags) for tags in tagged]
+        tagged = runs.interactive.child_tags(count, tag_key, tag_values)
+        return [runs.interactive.start_child(self, self.name, tags=tags) for tags in tagged]
 
     def get_children(
         self,
@@ -287,12 +259,6 @@ class Run(LoggingRun):
         """
         return self.experiment._rerun(self, arguments, tags, run_id)  # pyright: ignore[reportPrivateUsage]
 
-    def _start_child(
-        self, run_id: Optional[str], name: Optional[str], outputs: Optional[str], tags: Dict[str, Optional[str]]
-    ) -> Run:
-        spec = specs.RunSpec(self.experiment.name, run_kinds.INTERACTIVE, name=name, parent=self._id, tags=tags)
-        return start_run(self.experiment, spec, run_id, outputs)
-
     # ── its end ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def start(self) -> None:
@@ -301,7 +267,7 @@ class Run(LoggingRun):
     def complete(self, _set_status: bool = True) -> None:
         """Send the last metrics and the tracked outputs, and end the run as Completed."""
         self._hand_in()
-        self._keep(self._session.post(f"{self._path}/complete"))
+        self._known = self._session.api.runs.complete(self._id)
 
     def fail(
         self,
@@ -310,33 +276,33 @@ class Run(LoggingRun):
         _set_status: bool = True,
     ) -> None:
         """Send what there is, and end the run as Failed with this error."""
-        cause = details.failure_cause(error_details, error_code)
+        cause = runs.details.failure_cause(error_details, error_code)
         self._hand_in()
-        self._keep(self._session.post(f"{self._path}/fail", {"cause": codec.to_json(cause)}))
+        self._known = self._session.api.runs.fail(self._id, cause)
 
     def cancel(self) -> None:
-        self._keep(self._session.post(f"{self._path}/cancel", {"by": session.user_name()}))
+        self._known = self._session.api.runs.cancel(self._id, user_name())
 
     def restart(self, reason: str = "") -> None:
         """Try a run again that failed or was canceled: same id; metrics and logs go on, `./outputs` is there again."""
-        body = {"attempt": self._refresh().attempt + 1, "by": session.user_name(), "reason": reason}
-        self._keep(self._session.post(f"{self._path}/restart", body))
+        attempt = self._refresh().attempt + 1
+        self._known = self._session.api.runs.restart(self._id, attempt, user_name(), reason)
 
     def get_stacks(self, timeout_seconds: float = 30) -> List[ProcessStacks]:
         """Where the processes of the run are now, thread by thread, the innermost call last; also when they hang."""
-        return stacks.ask(self._session, self._id, timeout_seconds)
+        return runs.stacks.ask(self._session, self._id, timeout_seconds)
 
     def clean(self) -> None:
         """Nothing to do: the working folder of a run that has ended is removed by its node."""
 
     def _hand_in(self) -> None:
         if self._outputs is not None:
-            files.upload_tracked(self._session, self._id, self._outputs)
-        recorder.close_recorder(self._session, self._id)
+            runs.files.upload_tracked(self._session, self._id, self._outputs)
+        runs.recorder.close_recorder(self._session, self._id)
 
     def __enter__(self) -> Run:
         if self._outputs is not None:
-            self._capture = output_capture.Capture(recorder.open_recorder(self._session, self._id))
+            self._capture = runs.output_capture.Capture(runs.recorder.open_recorder(self._session, self._id))
         return self
 
     def __exit__(self, kind: Any, error: Optional[BaseException], traceback: Any) -> bool:
@@ -345,8 +311,8 @@ class Run(LoggingRun):
             self._capture = None
         ended_well = isinstance(error, SystemExit) and error.code in (None, 0)
         # How a job ends is not for the block to decide.
-        if self._refresh().status in TERMINAL or run_kinds.kind_of(self._view).has_nodes:
-            recorder.close_recorder(self._session, self._id)
+        if self._refresh().status in TERMINAL or kind_of(self._view).has_nodes:
+            runs.recorder.close_recorder(self._session, self._id)
         elif error is None or ended_well:
             self.complete()
         else:
@@ -354,22 +320,14 @@ class Run(LoggingRun):
         return ended_well
 
 
-def start_run(
-    experiment: Experiment,
-    spec: specs.RunSpec,
-    run_id: Optional[str] = None,
-    outputs: Optional[str] = None,
-) -> Run:
-    """Make an interactive run: it runs as long as this process says so."""
-    workspace = experiment.workspace
-    body = {"id": run_id or str(uuid.uuid4()), "spec": codec.to_json(spec), "created_by": session.user_name()}
-    view = codec.from_json(records.RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body))
-    return Run._of(experiment, view, outputs)  # pyright: ignore[reportPrivateUsage]
+class ScriptRun(Run):
+    """A submitted script, as `experiment.submit` returns it. It outlives the process that submitted it."""
 
 
-def make_run(experiment: Experiment, view: records.RunView) -> Run:
+def make_run(experiment: Experiment, view: RunView) -> Run:
     """An object of the class that belongs to the run's type."""
-    return TYPES.get(view.type or "", Run)._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
+    kind = ScriptRun if view.type == SCRIPT_RUN else Run
+    return kind._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
 
 
 def get_run(experiment: Experiment, run_id: str, rehydrate: bool = True, clean_up: bool = True) -> Run:
@@ -380,9 +338,7 @@ def get_run(experiment: Experiment, run_id: str, rehydrate: bool = True, clean_u
 def runs_of(experiment: Experiment, query: Mapping[str, Any]) -> Iterator[Run]:
     workspace = experiment.workspace
     other: Dict[str, Experiment] = {experiment.name: experiment}
-    for item in workspace.session.items(f"/workspaces/{workspace.id}/runs", query):
-        view = codec.from_json(records.RunView, item)
+    for view in workspace.session.api.runs.list(workspace.id, **query):
         if view.experiment not in other:
-            known = records.ExperimentView(view.experiment_id, view.workspace, view.experiment, view.created)
-            other[view.experiment] = type(experiment)._of(workspace, known)  # pyright: ignore[reportPrivateUsage]
+            other[view.experiment] = type(experiment)._of_run(workspace, view)  # pyright: ignore[reportPrivateUsage]
         yield make_run(other[view.experiment], view)

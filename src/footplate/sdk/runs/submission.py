@@ -21,8 +21,7 @@ from footplate.sdk.config.script_run_config import ScriptRunConfig, argument, li
 from footplate.sdk.exceptions import AzureMLException, ExperimentExecutionException, Kinds, UserErrorException
 from footplate.sdk.labels import texts
 from footplate.sdk.runs import snapshots
-from footplate.sdk.runs.run import Run, make_run
-from footplate.sdk.runs.script_run import ScriptRun
+from footplate.sdk.runs.run import Run, ScriptRun, make_run
 from footplate.sdk.session import user_name
 
 if TYPE_CHECKING:

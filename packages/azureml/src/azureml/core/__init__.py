@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from footplate.lazy import lazily
+from footplate.lazy import lazy_names
 
 VERSION = "1.61.0"
 """The release of Azure's SDK whose surface these names follow."""
@@ -19,7 +19,7 @@ _NAMES = {
     "Model": "footplate.sdk.models.model",
     "Run": "footplate.sdk.runs.run",
     "RunConfiguration": "footplate.sdk.config.run_configuration",
-    "ScriptRun": "footplate.sdk.runs.script_run",
+    "ScriptRun": "footplate.sdk.runs.run",
     "ScriptRunConfig": "footplate.sdk.config.script_run_config",
     "Webservice": "footplate.sdk.models.web_services",
     "Workspace": "azureml.core.workspace",
@@ -50,4 +50,4 @@ _MODULES = (
 
 __all__ = ["VERSION", *_NAMES]  # noqa: PLE0604  # so that `from azureml.core import *` loads them
 
-__getattr__, __dir__ = lazily(__name__, _NAMES, _MODULES)
+__getattr__, __dir__ = lazy_names(__name__, _NAMES, _MODULES)

@@ -9,8 +9,8 @@ from footplate.sdk.models.model import Model as Model
 from footplate.sdk.models.web_services import Webservice as Webservice
 from footplate.sdk.runs.experiment import Experiment as Experiment
 from footplate.sdk.runs.run import Run as Run
+from footplate.sdk.runs.run import ScriptRun as ScriptRun
 from footplate.sdk.runs.run import get_run as get_run
-from footplate.sdk.runs.script_run import ScriptRun as ScriptRun
 from footplate.sdk.workspace import Workspace as Workspace
 
 VERSION: str

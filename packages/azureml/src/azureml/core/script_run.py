@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.runs.script_run import ScriptRun
+from footplate.sdk.runs.run import ScriptRun
 
 __all__ = ["ScriptRun"]

@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.runs.children import tags_of_children
+from footplate.sdk.runs.interactive import child_tags
 
 
 def test_a_count_numbers_them():
-    assert tags_of_children(2, None, None) == [
+    assert child_tags(2, None, None) == [
         {"azureml.batch_child_number": "0"},
         {"azureml.batch_child_number": "1"},
     ]
-    assert len(tags_of_children(100, None, None)) == 100
+    assert len(child_tags(100, None, None)) == 100
 
 
 def test_values_become_text_and_none_stays_none():
-    assert tags_of_children(None, "fold", ["a", 1, None]) == [{"fold": "a"}, {"fold": "1"}, {"fold": None}]
+    assert child_tags(None, "fold", ["a", 1, None]) == [{"fold": "a"}, {"fold": "1"}, {"fold": None}]
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_values_become_text_and_none_stays_none():
 )
 def test_what_cannot_be_made_is_named(wrong: tuple[Any, Any, Any], word: str):
     with pytest.raises(UserErrorException, match=word):
-        tags_of_children(*wrong)
+        child_tags(*wrong)

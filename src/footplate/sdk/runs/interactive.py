@@ -1,0 +1,86 @@
+"""Runs that are this process itself: `experiment.start_logging()` and the children of a run."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
+
+from footplate.domain.run_kinds import INTERACTIVE
+from footplate.domain.specs import RunSpec
+from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.labels import texts
+from footplate.sdk.runs import snapshots
+from footplate.sdk.runs.run import Run
+from footplate.sdk.session import user_name
+
+if TYPE_CHECKING:
+    from footplate.sdk.runs.experiment import Experiment
+
+OUTPUTS = "./outputs"
+MOST_CHILDREN = 100
+CHILD_NUMBER = "azureml.batch_child_number"
+"""The tag that numbers the children of `create_children(count=…)`."""
+
+
+def start_logging(
+    experiment: Experiment,
+    name: Optional[str],
+    run_id: Optional[str],
+    outputs: Union[bool, str, None],
+    snapshot_directory: Optional[str],
+    display_name: Optional[str],
+    tags: Mapping[str, Any],
+) -> Run:
+    session = experiment.workspace.session
+    spec = RunSpec(experiment.name, INTERACTIVE, name=name, display_name=display_name, tags=texts(tags))
+    diff = b""
+    if snapshot_directory is not None:
+        taken = snapshots.take(session, snapshot_directory)
+        spec = replace(spec, snapshot=taken.id, properties=taken.properties)
+        diff = taken.diff
+    tracked = None if outputs is False else OUTPUTS if outputs in (None, True) else str(outputs)
+    if tracked is not None:
+        os.makedirs(tracked, exist_ok=True)
+    run = _start(experiment, spec, run_id, tracked)
+    snapshots.keep_diff(session, run.id, diff)
+    return run
+
+
+def start_child(
+    parent: Run,
+    name: Optional[str],
+    run_id: Optional[str] = None,
+    outputs: Optional[str] = None,
+    tags: Optional[Mapping[str, Optional[str]]] = None,
+) -> Run:
+    spec = RunSpec(parent.experiment.name, INTERACTIVE, name=name, parent=parent.id, tags=dict(tags or {}))
+    return _start(parent.experiment, spec, run_id, outputs)
+
+
+def child_tags(
+    count: Optional[int], tag_key: Optional[str], tag_values: Optional[Sequence[Any]]
+) -> List[Dict[str, Optional[str]]]:
+    """Return the tags of each child: its number if `count` was given, otherwise one of the values."""
+    if (count is None) == (tag_key is None) or (tag_key is None) != (tag_values is None):
+        raise UserErrorException(
+            f"count={count!r}, tag_key={tag_key!r}, tag_values={tag_values!r}",
+            hint="give either count, or both tag_key and tag_values",
+        )
+    if isinstance(tag_values, str):
+        raise UserErrorException(f"tag_values is {tag_values!r}", hint=f"give a list: tag_values=[{tag_values!r}]")
+    wanted = len(tag_values) if tag_values is not None else count
+    if not isinstance(wanted, int) or not 1 <= wanted <= MOST_CHILDREN:
+        raise UserErrorException(
+            f"{wanted!r} children cannot be created", hint=f"create 1 to {MOST_CHILDREN} at a time"
+        )
+    values: Iterable[Any] = tag_values if tag_values is not None else range(wanted)
+    key = CHILD_NUMBER if tag_key is None else tag_key
+    return [{key: None if value is None else str(value)} for value in values]
+
+
+def _start(experiment: Experiment, spec: RunSpec, run_id: Optional[str], outputs: Optional[str]) -> Run:
+    workspace = experiment.workspace
+    view = workspace.session.api.runs.submit(workspace.id, run_id or str(uuid.uuid4()), spec, user_name())
+    return Run._of(experiment, view, outputs)  # pyright: ignore[reportPrivateUsage]
