@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Callable
+from typing import Callable, Type, TypeVar
+
+T = TypeVar("T")
 
 
 class Backoff:
@@ -43,3 +45,13 @@ class Backoff:
     def reset(self) -> None:
         """Start again from the first pause, after an attempt that made progress."""
         self._next = self._first
+
+
+def retry(call: Callable[[], T], attempts: int, backoff: Backoff, error: Type[Exception]) -> T:
+    """Repeat a call that raises `error`, with pauses; the last attempt's error is raised."""
+    for _ in range(attempts - 1):
+        try:
+            return call()
+        except error:
+            backoff.wait()
+    return call()

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Optio
 from urllib.parse import quote
 
 from footplate.api import PREFIX
+from footplate.backoff import Backoff
 from footplate.client.http import Body, Connection, Endpoint, Response, WireError, parse_endpoint
 from footplate.errors import Broken, FootplateError, InvalidInput, NotAllowed, Unavailable, from_wire
 
@@ -59,7 +60,7 @@ class _Retry:
     def __init__(self, patience: float) -> None:
         self._patience = patience
         self._since: Optional[float] = None
-        self._pause = 0.01
+        self._backoff = Backoff(0.01, 1.0, jitter=0.5)
 
     def exhausted(self, at_most: float = math.inf) -> bool:
         now = time.monotonic()
@@ -68,9 +69,7 @@ class _Retry:
         return now >= self._since + min(self._patience, at_most)
 
     def pause(self) -> None:
-        """Twice as long each time, up to a second, and never in step with other callers."""
-        time.sleep(self._pause * (0.5 + os.urandom(1)[0] / 255))  # not `random`: one import less
-        self._pause = min(self._pause * 2, 1.0)
+        self._backoff.wait()
 
 
 class Transport:

@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from footplate.backoff import Backoff
+
 MACHINERY = "FOOTPLATE_AGENT"
 """In the environment of agents and of what they start for themselves; never in that of a rank."""
 
@@ -183,10 +185,9 @@ def end(
     asked = (ask or find)()
     send(asked, signal.SIGTERM)
     send(asked, signal.SIGCONT)  # a stopped process would never hear of it
-    deadline, pause, left = time.monotonic() + grace, 0.005, asked
+    deadline, looks, left = time.monotonic() + grace, Backoff(0.005, 0.1, factor=1.5), asked
     while left and time.monotonic() < deadline:
-        time.sleep(min(pause, max(deadline - time.monotonic(), 0.0)))
-        pause = min(pause * 1.5, 0.1)
+        time.sleep(min(looks.next(), max(deadline - time.monotonic(), 0.0)))
         reap()
         left = [pid for pid in left if _lives(pid)] or find()
     killed = list[int]()

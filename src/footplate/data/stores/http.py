@@ -11,13 +11,13 @@ import binascii
 import email.utils
 import http.client
 import re
-import time
 import urllib.parse
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
+from footplate.backoff import Backoff
 from footplate.data.stores.base import Children, Count
 from footplate.data.stores.web_client import Web, WebResponse, check_url, shown
 from footplate.domain.data import UNKNOWN_SIZE, StoreEntry, StoreSpec
@@ -29,7 +29,7 @@ PATIENCE_SECONDS = 60.0
 
 _CHUNK = 256 * 1024
 _ATTEMPTS_WITHOUT_PROGRESS = 5
-_PAUSE = 0.1
+_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _DATE = "date:"  # how an etag begins that is made of Last-Modified, for a server that sends no other
 
@@ -97,7 +97,7 @@ class HttpStore:
 
     def _pull(self, path: str, at: int, end: int | None, etag: str) -> Iterator[bytes]:
         """The bytes from `at` to `end`, over as many connections as it takes while each brings something."""
-        attempts = 0
+        attempts, backoff = 0, Backoff(_PAUSE, _LONGEST_PAUSE)
         while end is None or at < end:
             begun, cut = at, ""
             try:
@@ -113,7 +113,10 @@ class HttpStore:
                 cut = error.message
             attempts = 0 if at > begun else attempts + 1
             self._check_resumable(path, at, etag, cut, attempts)
-            time.sleep(_PAUSE * attempts)
+            if attempts:
+                backoff.wait()
+            else:
+                backoff.reset()
 
     def _check_resumable(self, path: str, at: int, etag: str, cut: str, attempts: int) -> None:
         if attempts < _ATTEMPTS_WITHOUT_PROGRESS and (etag or not at):

@@ -11,7 +11,6 @@ import hashlib
 import http.client
 import json
 import os
-import time
 import urllib.parse
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from typing import Any, TypeVar
 
 from footplate.api import PREFIX
 from footplate.api.store_files import StoredPart, StoreFilesApi
+from footplate.backoff import Backoff, retry
 from footplate.data.stores.base import SMALL, Children, Count
 from footplate.data.stores.http import PATIENCE_SECONDS, HttpStore, giving_back
 from footplate.data.stores.web_client import Web, WebResponse
@@ -28,7 +28,6 @@ from footplate.domain.store_names import check_name, clean_folder
 from footplate.errors import Conflict, FootplateError, Unavailable, from_wire
 
 _ATTEMPTS_WITHOUT_PROGRESS = 5
-_PAUSE = 0.2
 _PIECE = SMALL
 T = TypeVar("T")
 
@@ -125,12 +124,7 @@ def _send_piece(send: Callable[[bytes, int], StoredPart], piece: bytes, offset: 
 
 def _insist(call: Callable[[], T]) -> T:
     """Repeat a request that was cut off: every request may be repeated."""
-    for attempt in range(1, _ATTEMPTS_WITHOUT_PROGRESS):
-        try:
-            return call()
-        except Unavailable:
-            time.sleep(_PAUSE * attempt)
-    return call()
+    return retry(call, _ATTEMPTS_WITHOUT_PROGRESS, Backoff(0.2, 1.0), Unavailable)
 
 
 class _WebReply:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-import time
 from collections.abc import Iterable
 from concurrent.futures import Executor, Future
 
+from footplate.backoff import Backoff
 from footplate.data.stores.base import SMALL, Count, FileStore
 from footplate.data.stores.folder import ASIDE
 from footplate.data.transfer.partial import Partial
@@ -23,7 +23,7 @@ from footplate.errors import Broken, Unavailable
 
 _BLOCK = 8 * 1024 * 1024  # larger than those of a file that is read here and there: all of it is wanted
 _ATTEMPTS_WITHOUT_PROGRESS = 5
-_PAUSE = 0.2
+_PAUSE, _LONGEST_PAUSE = 0.2, 1.0
 
 
 def read_whole(store: FileStore, entry: StoreEntry) -> bytes:
@@ -127,7 +127,7 @@ def _fetch_stream(store: FileStore, entry: StoreEntry, target: str, mode: int, c
 
 def _pour_often(store: FileStore, entry: StoreEntry, out: int, count: Count) -> None:
     """A stream that is cut is taken up again, as often as it takes while there is progress."""
-    attempts = 0
+    attempts, backoff = 0, Backoff(_PAUSE, _LONGEST_PAUSE)
     while True:
         begun = os.fstat(out).st_size
         try:
@@ -137,7 +137,10 @@ def _pour_often(store: FileStore, entry: StoreEntry, out: int, count: Count) -> 
             attempts = 0 if os.fstat(out).st_size > begun else attempts + 1
             if attempts == _ATTEMPTS_WITHOUT_PROGRESS:
                 raise
-            time.sleep(_PAUSE * attempts)
+            if attempts:
+                backoff.wait()
+            else:
+                backoff.reset()
 
 
 def _pour(store: FileStore, entry: StoreEntry, out: int, count: Count) -> None:

@@ -15,13 +15,13 @@ import json
 import os
 import re
 import threading
-import time
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from xml.sax.saxutils import escape
 
+from footplate.backoff import Backoff, retry
 from footplate.data.stores.base import SMALL, Count
 from footplate.data.stores.object_errors import refusal
 from footplate.data.stores.web_client import Web
@@ -35,7 +35,6 @@ _MOST_PARTS = 9_000  # S3 admits 10,000
 _AT_A_TIME = 8
 _IN_MEMORY = threading.BoundedSemaphore(2 * _AT_A_TIME)  # of all files together
 _ATTEMPTS = 6
-_PAUSE = 0.2
 _PATIENCE_SECONDS = 120.0
 _CODE = re.compile(rb"<Code>(\w{1,60})</Code>")
 _UPLOAD_ID = re.compile(rb"<UploadId>([^<]+)</UploadId>")
@@ -221,12 +220,7 @@ class _Client:
 
     def ask(self, method: str, path: str, query: Mapping[str, str], body: bytes = b"") -> tuple[str, bytes]:
         """The ETag and the body of the answer."""
-        for attempt in range(1, _ATTEMPTS):
-            try:
-                return self._ask(method, path, query, body)
-            except Unavailable:
-                time.sleep(_PAUSE * 2**attempt)
-        return self._ask(method, path, query, body)
+        return retry(lambda: self._ask(method, path, query, body), _ATTEMPTS, Backoff(0.4, 6.4), Unavailable)
 
     def _ask(self, method: str, path: str, query: Mapping[str, str], body: bytes) -> tuple[str, bytes]:
         request = self._signer.sign(method, path, query, len(body))

@@ -12,10 +12,11 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 
+from footplate.backoff import Backoff
 from footplate.domain.records import Cause
 from footplate.errors import Broken, FootplateError, OutOfSpace, Unavailable
 from footplate.node import host_info
-from footplate.node.shipping.server_link import Abandoned, Link
+from footplate.node.shipping.server_link import BACKOFF, Abandoned, Link
 from footplate.node.shipping.shipper import NodeShipper
 
 HEARTBEAT_SECONDS = 3.0
@@ -30,7 +31,6 @@ _LONGEST_PAUSE = 2.0
 _SHARE = 0.002
 """The part of one processor that looking for news may cost: the more there is to look at, the less often it is done."""
 
-_BACKOFF = (0.2, 15.0)
 _PASSING = (Unavailable, OutOfSpace, Broken)
 """The server's troubles, not the run's: no reason to end a training."""
 
@@ -87,19 +87,19 @@ class Reporter:
             os._exit(71)
 
     def _go_on(self) -> None:
-        backoff = _BACKOFF[0]
+        backoff = Backoff(*BACKOFF)
         while True:
             finishing, pause = self._finishing, 0.0
             self._wake.clear()
             try:
                 pause = self._step(finishing)
-                backoff = _BACKOFF[0]
+                backoff.reset()
                 if finishing and pause > 0.0 and not self._events:
                     return
             except _PASSING:
                 if not self._wanted():
                     raise Abandoned("the work folder is gone, and so is the server") from None
-                pause, backoff = backoff, min(backoff * 2, _BACKOFF[1])
+                pause = backoff.next()
             self._wake.wait(pause)
 
     def _step(self, finishing: bool) -> float:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, BinaryIO, TypeVar
 
 from footplate.api import ApiClient
+from footplate.backoff import Backoff
 from footplate.client.transport import Transport
 from footplate.domain.data import FOLDER, StoreSpec
 from footplate.domain.datasets import BUILT_IN_DATASTORES, DatasetView, RunData, through_server
@@ -25,7 +26,10 @@ T = TypeVar("T")
 SHORT_PATIENCE = 2.0
 """How long one call waits for the server. Short, because every caller here knows how to come back to it."""
 
-_LONGEST_PAUSE = 15.0
+BACKOFF = (0.2, 15.0)
+"""The first and the longest pause, in seconds, between calls to a server that is away."""
+
+_CHECK_SECONDS = 0.2
 
 
 class Abandoned(Exception):
@@ -53,19 +57,18 @@ class Link:
 
         When it is `enough`, the error comes through.
         """
-        pause = 0.2
+        backoff = Backoff(*BACKOFF)
         while True:
             try:
                 return call()
             except (Unavailable, OutOfSpace):
                 if not self._wanted():
                     raise Abandoned("the work folder is gone, and so is the server") from None
-                until = time.monotonic() + pause
+                until = time.monotonic() + backoff.next()
                 while time.monotonic() < until:
                     if enough():
                         raise
-                    time.sleep(min(pause, 0.2))
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                    time.sleep(_CHECK_SECONDS)
 
     # ── The life of the node ──────────────────────────────────────────────────────────────────────────────────────────
 
