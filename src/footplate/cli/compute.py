@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -9,13 +10,13 @@ import click
 
 from footplate.cli.console import ago, counted, duration, emit, pairs, say, tag_words, when
 from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
-from footplate.cli.main import Noun
+from footplate.cli.main import Noun, Unusable
 from footplate.cli.tables import table
 from footplate.domain import shapes
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import RunView, Waiting
 from footplate.domain.specs import LOCAL
-from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
+from footplate.sdk.compute.targets import MANY_NODES, AmlCompute, ComputeTarget
 
 
 @click.group(cls=Noun)
@@ -25,6 +26,9 @@ def compute() -> None:
     `local` is always there: the machine of the server, as many runs at once as its cores allow. A cluster is a queue:
     at most so many nodes run at once, and what does not fit waits and says why.
     """
+
+
+_SHOWN_OPTIONS = ("description", "vm_size", "vm_priority", "tags")
 
 
 def _size(name: str) -> str:
@@ -83,6 +87,7 @@ def show(name: str, workspace_name: str | None, as_json: bool) -> None:
             ("vm size", _size(str(options.get("vm_size") or ""))),
             ("vm priority", options.get("vm_priority")),
             ("tags", tag_words(options.get("tags") or {})),
+            *((name, str(value)) for name, value in sorted(options.items()) if name not in _SHOWN_OPTIONS),
             ("created", f"{when(found['created'])} ({ago(found['created'])})" if found["created"] else None),
         ]
     )
@@ -149,6 +154,41 @@ def create(
         emit(workspace.session.get(f"/workspaces/{workspace.id}/computes/{made.name}"))
     else:
         say(f"{made.name} is ready: at most {counted(max_nodes, 'node')} at once")
+
+
+@compute.command()
+@click.argument("kind")
+@click.argument("name")
+@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the engine; repeatable.")
+@click.option("--max-nodes", type=click.IntRange(1), default=MANY_NODES, show_default=True, help="Nodes at once.")
+@workspace_option
+@json_option
+def add(
+    kind: str, name: str, options: tuple[str, ...], max_nodes: int, workspace_name: str | None, as_json: bool
+) -> None:
+    """Add a compute target on an engine of the server: KIND is the engine, such as `local`.
+
+    A value that is JSON (a number, a list, an object) is passed as such. An unknown engine or option is refused, with
+    the valid ones.
+    """
+    workspace = open_workspace(workspace_name)
+    given: dict[str, Any] = {"max_nodes": max_nodes, **dict(map(_option, options))}
+    wanted = ComputeTarget.engine_configuration(kind, **given)
+    made = ComputeTarget.attach(workspace, name, wanted)
+    if as_json:
+        emit(workspace.session.get(f"/workspaces/{workspace.id}/computes/{made.name}"))
+    else:
+        say(f"{made.name} is ready: runs there start through the engine {kind!r}")
+
+
+def _option(text: str) -> tuple[str, Any]:
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        raise Unusable(f"--option {text!r} is not KEY=VALUE", "write it as: --option partition=gpu")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
 
 
 @compute.command()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, 
 from footplate.domain import shapes
 from footplate.domain.codec import from_json
 from footplate.domain.records import ComputeView, RunView
+from footplate.domain.specs import LOCAL
 from footplate.sdk.exceptions import ComputeTargetException, Kinds, UserErrorException
 from footplate.sdk.timestamps import utc_text
 
@@ -14,20 +15,33 @@ if TYPE_CHECKING:
     from footplate.sdk.runs.run import Run
     from footplate.sdk.workspace import Workspace
 
-_RESERVED = ("amlcompute", "local", "containerinstance")
+_RESERVED = ("amlcompute", LOCAL, "containerinstance")
+MANY_NODES = 1000
+"""Default size of a target on an engine that has a queue of its own: as good as no limit."""
+
 _KINDS: Kinds = {"not_found": ComputeTargetException, "conflict": ComputeTargetException}
 PRIORITIES = {"dedicated": "Dedicated", "lowpriority": "LowPriority"}
 _BUSY = ("Provisioning", "Preparing", "Running", "Finalizing", "CancelRequested")
 
 
-class AmlComputeProvisioningConfiguration:
-    """What `AmlCompute.provisioning_configuration` made, ready for `ComputeTarget.create`."""
+class EngineConfiguration:
+    """A compute target that `ComputeTarget.create` or `ComputeTarget.attach` can make on any engine."""
 
-    def __init__(self, min_nodes: int, max_nodes: int, idle_seconds: float, options: Dict[str, Any]) -> None:
+    def __init__(
+        self, engine: str, min_nodes: int, max_nodes: int, idle_seconds: float, options: Dict[str, Any]
+    ) -> None:
+        self.engine = engine
         self.min_nodes = min_nodes
         self.max_nodes = max_nodes
         self.idle_seconds_before_scaledown = idle_seconds
         self.options = options
+
+
+class AmlComputeProvisioningConfiguration(EngineConfiguration):
+    """A cluster of the server's machine, made by `AmlCompute.provisioning_configuration`."""
+
+    def __init__(self, min_nodes: int, max_nodes: int, idle_seconds: float, options: Dict[str, Any]) -> None:
+        super().__init__(LOCAL, min_nodes, max_nodes, idle_seconds, options)
 
 
 class AbstractComputeTarget:
@@ -50,39 +64,32 @@ class ComputeTarget(AbstractComputeTarget):
     _view: ComputeView
 
     @staticmethod
-    def create(
-        workspace: Workspace, name: str, provisioning_configuration: AmlComputeProvisioningConfiguration
-    ) -> ComputeTarget:
-        """Make the cluster, or take the sizes over into the one that exists, as Azure does."""
-        if name.lower() in _RESERVED:
-            raise UserErrorException(f"{name!r} is a reserved name", hint="choose another name for the compute target")
-        wanted = provisioning_configuration
-        if not isinstance(wanted, AmlComputeProvisioningConfiguration):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ComputeTargetException(
-                f"provisioning_configuration is {wanted!r}", hint="make it with AmlCompute.provisioning_configuration"
-            )
-        body = {
-            "max_nodes": wanted.max_nodes,
-            "min_nodes": wanted.min_nodes,
-            "idle_seconds": wanted.idle_seconds_before_scaledown,
-            "options": wanted.options,
-            "if_exists": "replace",
-        }
-        made = workspace.session.put(f"/workspaces/{workspace.id}/computes/{name}", body, _CREATING)
-        return _of_view(workspace, from_json(ComputeView, made))
+    def create(workspace: Workspace, name: str, provisioning_configuration: EngineConfiguration) -> ComputeTarget:
+        """Create the cluster, or update the sizes of one that exists, as Azure does."""
+        return _put(workspace, name, "provisioning_configuration", provisioning_configuration, "replace")
 
     @staticmethod
-    def attach(workspace: Workspace, name: str, attach_configuration: Any) -> ComputeTarget:
-        raise ComputeTargetException(
-            f"{name!r} cannot be attached: Footplate's nodes are your own machines",
-            hint="make a cluster of them with ComputeTarget.create",
-        )
+    def attach(workspace: Workspace, name: str, attach_configuration: EngineConfiguration) -> ComputeTarget:
+        """Add a cluster that exists already, such as a Slurm partition; a name that is taken is refused."""
+        return _put(workspace, name, "attach_configuration", attach_configuration, "refuse")
+
+    @staticmethod
+    def engine_configuration(
+        engine: str,
+        max_nodes: int = MANY_NODES,
+        min_nodes: int = 0,
+        idle_seconds_before_scaledown: float = 1800,
+        **options: Any,
+    ) -> EngineConfiguration:
+        """Describe a target on any engine of the server; an unknown engine or option is refused with the valid ones."""
+        sizes = _whole("min_nodes", min_nodes), _whole("max_nodes", max_nodes)
+        return EngineConfiguration(engine, *sizes, _seconds(idle_seconds_before_scaledown), options)
 
     @staticmethod
     def list(workspace: Workspace) -> List[ComputeTarget]:
         found = workspace.session.items(f"/workspaces/{workspace.id}/computes", kinds=_KINDS)
         views = (from_json(ComputeView, item) for item in found)
-        return [_of_view(workspace, view) for view in views if view.name != "local"]
+        return [_of_view(workspace, view) for view in views if view.name != LOCAL]
 
     # ── identity ──
 
@@ -92,7 +99,7 @@ class ComputeTarget(AbstractComputeTarget):
 
     @property
     def type(self) -> str:
-        return "AmlCompute"
+        return "AmlCompute" if self._view.engine == LOCAL else self._view.engine
 
     @property
     def id(self) -> str:
@@ -322,8 +329,8 @@ class AmlComputeStatus:
 class LocalTarget(AbstractComputeTarget):
     """The machine of the server itself. It is always there."""
 
-    name = "local"
-    type = "local"
+    name = LOCAL
+    type = LOCAL
 
 
 _CREATING: Kinds = dict(_KINDS, invalid=ComputeTargetException)
@@ -350,7 +357,7 @@ def _seconds(value: Any) -> float:
 
 
 def _fetch(workspace: Workspace, name: str) -> ComputeView:
-    if str(name).lower() == "local":
+    if str(name).lower() == LOCAL:
         raise ComputeTargetException(
             "ComputeTargetNotFound: 'local' is no cluster but this machine",
             hint="hand the name 'local' to ScriptRunConfig(compute_target='local')",
@@ -359,6 +366,26 @@ def _fetch(workspace: Workspace, name: str) -> ComputeView:
         hint = "see those that exist with: footplate compute list"
         raise ComputeTargetException(f"there is no compute target {name!r}", hint=hint)
     return from_json(ComputeView, workspace.session.get(f"/workspaces/{workspace.id}/computes/{name}", kinds=_KINDS))
+
+
+def _put(workspace: Workspace, name: str, argument: str, wanted: Any, if_exists: str) -> ComputeTarget:
+    if name.lower() in _RESERVED:
+        raise UserErrorException(f"{name!r} is a reserved name", hint="choose another name for the compute target")
+    if not isinstance(wanted, EngineConfiguration):
+        raise ComputeTargetException(
+            f"{argument} is {wanted!r}",
+            hint="make it with AmlCompute.provisioning_configuration or ComputeTarget.engine_configuration",
+        )
+    body = {
+        "engine": wanted.engine,
+        "max_nodes": wanted.max_nodes,
+        "min_nodes": wanted.min_nodes,
+        "idle_seconds": wanted.idle_seconds_before_scaledown,
+        "options": wanted.options,
+        "if_exists": if_exists,
+    }
+    made = workspace.session.put(f"/workspaces/{workspace.id}/computes/{name}", body, _CREATING)
+    return _of_view(workspace, from_json(ComputeView, made))
 
 
 def _of_view(workspace: Workspace, view: ComputeView) -> ComputeTarget:

@@ -1,0 +1,221 @@
+"""The training loop on nodes that see neither the server's home nor its socket: TCP, a token, another network."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from azureml.core import Dataset, Environment, Experiment, Model, Run, ScriptRunConfig, Workspace
+from azureml.core.compute import ComputeTarget
+from azureml.core.runconfig import PyTorchConfiguration
+from azureml.data import OutputFileDatasetConfig
+from azureml.exceptions import ComputeTargetException
+from footplate.testing.engine_suite import eventually as wait_until
+from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
+
+ENGINE = "footplate.testing.namespace_engine:NamespaceEngine"
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[PrivateNetwork]:
+    if reason := why_no_namespaces():
+        pytest.skip(reason)
+    network = PrivateNetwork(nodes=2)
+    yield network
+    network.close()
+
+
+@pytest.fixture
+def server(home: Path, network: PrivateNetwork) -> Iterator[None]:
+    """A server that listens only inside the network of the test, besides its socket."""
+    (home / "settings.ini").write_text(f"[engines]\nnamespaces = {ENGINE}\n")
+    command = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", SERVER, "--port", "8000"]
+    server = subprocess.Popen([*network.enter(network.server), *command])
+    try:
+        wait_until((home / "server.json").exists)
+        yield
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(timeout=30)
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "nodes"
+    yield folder
+    marker = f"FOOTPLATE_NODE_HOME={folder}".encode()
+    wait_until(lambda: not [pid for pid in _pids() if marker in _environment(pid)])
+
+
+@pytest.fixture
+def cluster(workspace_there: Workspace, network: PrivateNetwork, home: Path, roots: Path) -> Any:
+    wanted = ComputeTarget.engine_configuration(
+        "namespaces", max_nodes=2, namespaces=",".join(network.nodes), root=str(roots), hide=str(home)
+    )
+    return ComputeTarget.attach(workspace_there, "far", wanted)
+
+
+@pytest.fixture
+def workspace_there(server: None, project: Path) -> Workspace:
+    return Workspace.from_config()
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def submit(cluster: Any, here: Environment, text: str, *arguments: Any, **settings: Any) -> Run:
+    Path("src").mkdir(exist_ok=True)
+    Path("src/train.py").write_text(text)
+    config = ScriptRunConfig("src", "train.py", list(arguments), compute_target=cluster, environment=here, **settings)
+    return Experiment(cluster.workspace, "far").submit(config)
+
+
+def log_of(run: Run, name: str = "user_logs/std_log.txt") -> str:
+    return run.get_details_with_logs()["logFiles"].get(name, "")
+
+
+TRAIN = """
+import os, socket, sys, time
+from azureml.core import Run
+run = Run.get_context()
+home, gate = sys.argv[1:]
+assert os.listdir(home) == [], "the server's home is visible"
+assert not any(home in value for value in os.environ.values()), "a variable names the server's home"
+assert os.environ["FOOTPLATE_ENDPOINT"].startswith("http://10.77.0.1:")
+run.log("accuracy", 0.5)
+print("waiting at the gate", flush=True)
+while not os.path.exists(gate):
+    time.sleep(0.05)
+run.log("accuracy", 0.75)
+os.makedirs("outputs", exist_ok=True)
+with open("outputs/model.txt", "w") as file:
+    file.write("weights")
+run.upload_file("extra.txt", "train.py")
+run.register_model("from-the-job", "extra.txt")
+print("trained", flush=True)
+"""
+
+
+def test_training_loop_without_a_shared_directory(cluster: Any, here: Environment, home: Path, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    run = submit(cluster, here, TRAIN, str(home), str(gate))
+    wait_until(lambda: "waiting at the gate" in log_of(run))
+    wait_until(lambda: run.get_metrics().get("accuracy") == 0.5)
+    assert [node["privateIpAddress"] for node in cluster.list_nodes() if node["runId"]] == ["10.77.0.11"]
+    gate.touch()
+    run.wait_for_completion()
+    assert run.get_metrics()["accuracy"] == [0.5, 0.75]
+    assert "trained" in log_of(run)
+    assert {"outputs/model.txt", "extra.txt"} <= set(run.get_file_names())
+    model = run.register_model("far-model", "outputs/model.txt")
+    assert Path(model.download("model", exist_ok=True)).read_text() == "weights"
+    assert Model(cluster.workspace, "far-model").run_id == run.id
+    assert Model(cluster.workspace, "from-the-job").run_id == run.id
+
+
+DATA = """
+import os, sys
+data, made = sys.argv[1:]
+text = open(os.path.join(data, "a.txt")).read()
+open(os.path.join(made, "copy.txt"), "w").write(text + "!")
+"""
+
+
+def test_data_goes_through_the_server(cluster: Any, here: Environment) -> None:
+    workspace = cluster.workspace
+    Path("data").mkdir()
+    Path("data/a.txt").write_text("a")
+    store = workspace.get_default_datastore()
+    store.upload("data", "given", show_progress=False)
+    given = Dataset.File.from_files((store, "given")).register(workspace, "given")
+    made = OutputFileDatasetConfig("made").register_on_complete("made")
+    for mode in ("as_mount", "as_download"):
+        run = submit(cluster, here, DATA, getattr(given.as_named_input("data"), mode)(), made)
+        run.wait_for_completion()
+    (copied,) = Dataset.get_by_name(workspace, "made").download("back")
+    assert Path(copied).read_text() == "a!"
+
+
+def test_a_failure_arrives_with_its_traceback(cluster: Any, here: Environment) -> None:
+    run = submit(cluster, here, "raise ValueError('boom over there')")
+    run.wait_for_completion(raise_on_error=False)
+    assert run.get_status() == "Failed"
+    assert "boom over there" in json.dumps(run.get_details()["error"])
+
+
+def test_cancel_ends_the_script(cluster: Any, here: Environment, tmp_path: Path) -> None:
+    text = "import os, sys, time\nopen(sys.argv[1], 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    started = tmp_path / "started"
+    run = submit(cluster, here, text, str(started))
+    wait_until(lambda: started.exists() and started.read_text())
+    run.cancel()
+    run.wait_for_completion(raise_on_error=False)
+    assert run.get_status() == "Canceled"
+    wait_until(lambda: not Path(f"/proc/{started.read_text()}").exists())
+
+
+GANG = """
+import os, socket, time
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+assert address == "10.77.0.11", address
+if rank == 0:
+    with socket.create_server((address, port)) as server:
+        peer, where = server.accept()
+        print("met", where[0], peer.recv(64).decode(), flush=True)
+else:
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with socket.create_connection((address, port), timeout=5) as peer:
+                peer.sendall(f"rank {rank} of {size}".encode())
+            break
+        except OSError:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+"""
+
+
+def test_two_nodes_meet_over_their_own_network(cluster: Any, here: Environment) -> None:
+    run = submit(cluster, here, GANG, distributed_job_config=PyTorchConfiguration("Gloo", 2, 2))
+    run.wait_for_completion()
+    assert "met 10.77.0.12 rank 1 of 2" in "".join(run.get_details_with_logs()["logFiles"].values())
+
+
+def test_a_killed_agent_is_replaced_and_nothing_is_lost(
+    cluster: Any, here: Environment, home: Path, roots: Path, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    run = submit(cluster, here, TRAIN, str(home), str(gate))
+    wait_until(lambda: "waiting at the gate" in log_of(run))
+    (lock,) = roots.glob(f"*/work/{run.id}/node_0/agent.lock")
+    killed = json.loads(lock.read_text())["pid"]
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: json.loads(lock.read_text())["pid"] != killed)
+    gate.touch()
+    run.wait_for_completion()
+    assert run.get_metrics()["accuracy"] == [0.5, 0.75]
+    assert "outputs/model.txt" in run.get_file_names()
+
+
+def test_unknown_engines_and_options_are_refused_with_the_valid_ones(workspace_there: Workspace) -> None:
+    for engine, wrong, valid in (("slrum", {}, "local, namespaces"), ("namespaces", {"rooot": "x"}, "root (")):
+        with pytest.raises(ComputeTargetException) as refused:
+            ComputeTarget.attach(workspace_there, "x", ComputeTarget.engine_configuration(engine, **wrong))
+        assert valid in str(refused.value)
