@@ -6,19 +6,10 @@ import json
 import os
 import signal
 import textwrap
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from footplate import Experiment, Run, ScriptRunConfig, Workspace
-
-
-def until(true: Callable[[], Any], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def write_source(project: Path, script: str) -> Path:

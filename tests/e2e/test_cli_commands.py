@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from footplate.cli.doctor import EXTRAS
+from footplate.testing.waiting import wait_until
 
 TRAIN = (
     "import sys",
@@ -286,10 +287,7 @@ def test_doctor(footplate: Any, home: Path) -> None:
 
 def test_a_team_server_asks_for_its_token(bare: Any, home: Path, tmp_path: Path) -> None:
     serving = bare.open("server", "--host", "127.0.0.1", "--port", "0")
-    end = time.monotonic() + 30
-    while not (home / "server.json").exists():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_until((home / "server.json").exists)
     url = json.loads((home / "server.json").read_text())["url"]
     token = (home / "token").read_text().strip()
     elsewhere = {"FOOTPLATE_HOME": str(tmp_path / "elsewhere")}

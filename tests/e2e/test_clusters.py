@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ops_tools import finish, submit, until
+from ops_tools import finish, submit
 
 from footplate import Workspace
 from footplate.engines.local import machine_shape
 from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
 from footplate.sdk.config.run_configuration import PyTorchConfiguration, TensorflowConfiguration
 from footplate.sdk.exceptions import ComputeTargetException
+from footplate.testing.waiting import wait_until
 
 HOLD = """
     import os, time
@@ -68,9 +69,9 @@ def test_status_of_a_cluster_that_works(workspace: Workspace, project: Path, tmp
     two = PyTorchConfiguration("Gloo", node_count=2)
     hold = HOLD.format(gate=str(gate))
     first = submit(workspace, project, hold, compute_target=target, distributed_job_config=two)
-    until(lambda: first.get_status() == "Running")
+    wait_until(lambda: first.get_status() == "Running")
     second = submit(workspace, project, hold, compute_target=target, distributed_job_config=two)
-    until(lambda: second.get_status() == "Queued")
+    wait_until(lambda: second.get_status() == "Queued")
     status = target.get_status().serialize()
     assert (status["currentNodeCount"], status["targetNodeCount"], status["allocationState"]) == (2, 2, "Steady")
     assert status["nodeStateCounts"]["runningNodeCount"] == 2
@@ -101,11 +102,11 @@ def test_a_short_run_overtakes_one_that_has_to_wait(workspace: Workspace, projec
     hold = HOLD.format(gate=str(gate))
     common = {"compute_target": target, "max_run_duration_seconds": 3600}
     first = submit(workspace, project, hold, distributed_job_config=two, **common)
-    until(lambda: first.get_status() == "Running")
+    wait_until(lambda: first.get_status() == "Running")
     large = submit(workspace, project, "print(1)", distributed_job_config=PyTorchConfiguration("Gloo", 3, 3), **common)
-    until(lambda: large.get_status() == "Queued")
+    wait_until(lambda: large.get_status() == "Queued")
     endless = submit(workspace, project, "print(1)", compute_target=target)
-    until(lambda: endless.get_status() == "Queued")
+    wait_until(lambda: endless.get_status() == "Queued")
     short = submit(workspace, project, "print(1)", compute_target=target, max_run_duration_seconds=60)
     assert finish(short).get_status() == "Completed"
     assert [large.get_status(), endless.get_status()] == ["Queued", "Queued"]

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import sysconfig
-import time
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from footplate.sdk.runs.run import Run
 from footplate.sdk.workspace import Workspace
 from footplate.testing.conda_channel import make_channel, module, python_package
 from footplate.testing.images import ENGINE
+from footplate.testing.waiting import wait_until
 from footplate.testing.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -63,13 +63,8 @@ def log_of(run: Run, name: str = "user_logs/std_log.txt") -> str:
     return b"".join(run._session.stream(f"/runs/{run.id}/files/{name}")).decode()  # pyright: ignore
 
 
-def until(run: Run, words: str) -> None:
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        if any(name.startswith("user_logs") for name in run.get_file_names()) and words in log_of(run):
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"{words!r} was never said: {run.get_details()}")
+def wait_for_log(run: Run, text: str) -> None:
+    wait_until(lambda: any(n.startswith("user_logs") for n in run.get_file_names()) and text in log_of(run))
 
 
 def ends(run: Run) -> str:
@@ -238,7 +233,7 @@ time.sleep(600)
 
 def test_a_cancel_is_heard_once_and_leaves_no_container(box: Box) -> None:
     run = box.submit(LISTENS)
-    until(run, "ready")
+    wait_for_log(run, "ready")
     run.cancel()
     assert ends(run) == "Canceled"
     assert log_of(run).split("\n", 1)[1].strip() == "heard 15"
@@ -250,7 +245,7 @@ def test_who_does_not_listen_is_killed(box: Box) -> None:
         "print('ready', flush=True)\ntime.sleep(600)",
         environment_variables(box, FOOTPLATE_GRACE_SECONDS="1"),
     )
-    until(run, "ready")
+    wait_for_log(run, "ready")
     run.cancel()
     assert ends(run) == "Canceled"
 
@@ -270,7 +265,7 @@ def test_a_killed_agent_loses_nothing(box: Box, home: Path) -> None:
         "import time, os\nprint('ready', flush=True)\n"
         "while not os.path.exists('go'): time.sleep(0.05)\nprint('went on', flush=True)\n"
     )
-    until(run, "ready")
+    wait_for_log(run, "ready")
     folder = home / "work" / run.id / "node_0"
     os.kill(agent_of(folder), signal.SIGKILL)
     (folder / "wd" / "go").touch()
@@ -280,7 +275,7 @@ def test_a_killed_agent_loses_nothing(box: Box, home: Path) -> None:
 
 def test_a_killed_agent_of_a_run_that_is_canceled_leaves_no_container(box: Box, home: Path) -> None:
     run = box.submit("import time\nprint('ready', flush=True)\ntime.sleep(600)\n")
-    until(run, "ready")
+    wait_for_log(run, "ready")
     folder = home / "work" / run.id / "node_0"
     os.kill(agent_of(folder), signal.SIGKILL)
     run.cancel()
@@ -297,7 +292,7 @@ def test_calls_go_on_after_a_restart_of_the_server(box: Box, home: Path) -> None
         "    print(name, flush=True)\n"
         "    while not os.path.exists('go'): time.sleep(0.05)\n"
     )
-    until(run, "before")
+    wait_for_log(run, "before")
     stop_server(str(home))
     ensure_server(str(home))
     (home / "work" / run.id / "node_0" / "wd" / "go").touch()

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 from azureml.core import Dataset, Datastore, Environment, Experiment, ScriptRunConfig, Workspace
 from azureml.exceptions import ActivityFailedException
 from footplate.data.mounts import mount
+from footplate.testing.waiting import wait_until
 from footplate.testing.web_server import WebServer
 
 pytestmark = pytest.mark.skipif(not mount.has_fuse() or os.geteuid() != 0, reason="needs FUSE")
@@ -40,13 +40,6 @@ def web() -> Iterator[WebServer]:
     server = WebServer()
     yield server
     server.stop()
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def mounts_below(folder: Path) -> list[str]:
@@ -100,7 +93,7 @@ def test_nothing_stays_mounted(workspace: Workspace, web: WebServer, home: Path,
     started, go = tmp_path / "started", tmp_path / "go"
     arguments = [dataset.as_named_input("data").as_mount(), str(started), str(go)]
     run = Experiment(workspace, "ends").submit(ScriptRunConfig("src", "script.py", arguments, environment=here))
-    wait_for(started.exists)
+    wait_until(started.exists)
     assert mounts_below(home)
     pids = VICTIMS[victim](run.id, home, int(started.read_text()))
     assert pids and len(keepers(home)) == 2
@@ -113,6 +106,6 @@ def test_nothing_stays_mounted(workspace: Workspace, web: WebServer, home: Path,
     else:
         run.wait_for_completion()
         assert run.get_status() == "Completed"
-    wait_for(lambda: not mounts_below(home))
-    wait_for(lambda: not list((home / "cache/data/mounts").iterdir()))
-    wait_for(lambda: not who_holds("", home))
+    wait_until(lambda: not mounts_below(home))
+    wait_until(lambda: not list((home / "cache/data/mounts").iterdir()))
+    wait_until(lambda: not who_holds("", home))

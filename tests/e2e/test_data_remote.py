@@ -18,6 +18,7 @@ from azureml.exceptions import UserErrorException
 from footplate.data import open_store
 from footplate.domain.data import StoreSpec
 from footplate.testing.servers import Azurite, find_azurite
+from footplate.testing.waiting import wait_until
 
 READ = """
 import json, os, sys
@@ -147,18 +148,11 @@ while not os.path.exists({str(tmp_path / "go")!r}):
 print(open(os.path.join(sys.argv[1], "late.txt")).read())
 """
     run = submit(workspace, script, [dataset.as_named_input("data").as_mount()], here)
-    wait_for((tmp_path / "started").exists)
+    wait_until((tmp_path / "started").exists)
     (lock,) = (home / "work" / run.id).glob("*/agent.lock")
     os.kill(json.loads(lock.read_text())["pid"], signal.SIGKILL)
     time.sleep(1.0)
     (tmp_path / "go").touch()
     run.wait_for_completion()
     assert "read after the agent was killed" in run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"]
-    wait_for(lambda: mounts_below(home) == [])
-
-
-def wait_for(condition: Any, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: mounts_below(home) == [])

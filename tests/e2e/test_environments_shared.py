@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from footplate import (
     ScriptRunConfig,
     Workspace,
 )
+from footplate.testing.waiting import wait_until
 from footplate.testing.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -78,10 +78,8 @@ def test_a_build_that_is_killed_leaves_nothing_half_made(
     (project / "train.py").write_text("import heavy.m999; print('whole')\n")
     run = Experiment(workspace, "killed").submit(ScriptRunConfig(".", "train.py", environment=heavy(wheels)))
     folder = home / "work" / run.id / "node_0"
-    end = time.monotonic() + 60
-    while not list((home / "environments").glob("*/lib/python3*/site-packages/heavy")):
-        assert time.monotonic() < end, "the build did not begin"
-        time.sleep(0.005)
+    begun = (home / "environments").glob
+    wait_until(lambda: list(begun("*/lib/python3*/site-packages/heavy")), interval=0.005)
     agent = json.loads((folder / "agent.lock").read_text())["pid"]
     os.kill(agent, signal.SIGKILL)
     assert not list((home / "environments").glob("*/.footplate-complete")), "it was killed too late"

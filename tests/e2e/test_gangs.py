@@ -9,12 +9,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ops_tools import bytes_of, finish, kill_server, submit, until, write_source
+from ops_tools import bytes_of, finish, kill_server, submit, write_source
 
 from footplate import Experiment, Run, ScriptRunConfig, Workspace
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
 from footplate.sdk.config.run_configuration import PyTorchConfiguration
+from footplate.testing.waiting import wait_until
 
 FOUR_ON_TWO = PyTorchConfiguration("Gloo", process_count=4, node_count=2)
 
@@ -64,12 +65,12 @@ def ranks_of(home: Path, run: Run, node: int) -> list[int]:
 
 def until_all_run(home: Path, run: Run, ranks: int = 4) -> None:
     folder = home / "work" / run.id / "node_0" / "wd" / "outputs"
-    until(lambda: run.get_status() == "Running" and len(list(folder.glob("ready_*"))) == ranks)
+    wait_until(lambda: run.get_status() == "Running" and len(list(folder.glob("ready_*"))) == ranks)
 
 
 def assert_nothing_is_left(home: Path, run: Run) -> None:
     assert not [pid for node in (0, 1) for pid in ranks_of(home, run, node)]
-    until(lambda: not (home / "work" / run.id).exists())
+    wait_until(lambda: not (home / "work" / run.id).exists())
 
 
 def test_every_rank_knows_its_place(workspace: Workspace, project: Path, tmp_path: Path) -> None:

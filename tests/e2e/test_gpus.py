@@ -7,9 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
-from ops_tools import agent_pid, bytes_of, finish, send_agent, submit, until, write_source
+from ops_tools import agent_pid, bytes_of, finish, send_agent, submit, write_source
 
 from footplate import Experiment, PyTorchConfiguration, Run, ScriptRunConfig, Workspace
+from footplate.testing.waiting import wait_until
 
 SMI = """#!/bin/sh
 for gpu in {gpus}; do
@@ -63,9 +64,9 @@ def test_runs_at_the_same_time_never_have_the_same_gpu(workspace: Workspace, pro
     go = tmp_path / "go"
     held = {"SECONDS": "60", "GO": str(go)}
     first, second = (start(workspace, project, 1, **held) for _ in range(2))
-    until(lambda: {first.get_status(), second.get_status()} == {"Running"})
+    wait_until(lambda: {first.get_status(), second.get_status()} == {"Running"})
     third = start(workspace, project, 1)
-    until(lambda: "it needs 1 GPU and 2 of 2 are used by" in third.get_detailed_status()["details"])
+    wait_until(lambda: "it needs 1 GPU and 2 of 2 are used by" in third.get_detailed_status()["details"])
     assert first.id in third.get_detailed_status()["details"]
     assert third.get_status() == "Queued", "it has no node that another run could use"
     plain = finish(start(workspace, project))
@@ -156,12 +157,12 @@ def test_a_killed_agent_does_not_free_what_its_ranks_use(
 ) -> None:
     go = tmp_path / "go"
     first = start(workspace, project, 2, SECONDS="120", GO=str(go))
-    until(lambda: first.get_status() == "Running")
+    wait_until(lambda: first.get_status() == "Running")
     agent = agent_pid(home, first)
     second = start(workspace, project, 1)
     send_agent(home, first, signal.SIGKILL)
-    until(lambda: agent_pid(home, first) not in (None, agent))
-    until(lambda: f"it needs 1 GPU and 2 of 2 are used by {first.id}" in second.get_detailed_status()["details"])
+    wait_until(lambda: agent_pid(home, first) not in (None, agent))
+    wait_until(lambda: f"it needs 1 GPU and 2 of 2 are used by {first.id}" in second.get_detailed_status()["details"])
     assert first.get_status() == "Running"
     go.touch()
     assert finish(first).get_status() == finish(second).get_status() == "Completed"

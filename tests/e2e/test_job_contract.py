@@ -17,6 +17,7 @@ from footplate import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from footplate.client import connect
 from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
 from footplate.sdk.config.run_configuration import PyTorchConfiguration
+from footplate.testing.waiting import wait_until
 
 
 def finished(workspace: Workspace, project: Path, script: str, **options: object) -> Run:
@@ -240,14 +241,8 @@ def test_logs_are_live(project: Path, workspace: Workspace) -> None:
     """
     config = ScriptRunConfig(str(write_source(project, script)), "train.py")
     run = Experiment(workspace, "contract").submit(config)
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        logs = run.get_details_with_logs()["logFiles"]
-        if logs.get("user_logs/std_log.txt") == "first line\n" and logs.get("logs/extra.txt") == "extra":
-            break
-        time.sleep(0.05)
-    else:
-        pytest.fail(f"not live: {logs}")
+    expected = {"user_logs/std_log.txt": "first line\n", "logs/extra.txt": "extra"}.items()
+    wait_until(lambda: expected <= run.get_details_with_logs()["logFiles"].items())
     assert run.get_status() == "Running"
     flag.touch()
     finish(run)

@@ -13,9 +13,10 @@ import time
 from pathlib import Path
 
 import pytest
-from ops_tools import kill_server, server_pid, submit, until
+from ops_tools import kill_server, server_pid, submit
 
 from footplate import Experiment, Run, ScriptRunConfig, Workspace
+from footplate.testing.waiting import wait_until
 
 STEADY = """
     import os, time
@@ -81,17 +82,17 @@ def test_a_run_ends_well_though_nobody_but_its_agent_is_left(
 ) -> None:
     """No client brings the server back here: the agent must."""
     run = submit(workspace, project, STEADY)
-    until(lambda: run.get_status() == "Running")
+    wait_until(lambda: run.get_status() == "Running")
     kill_server(home)
     work = home / "work" / run.id
-    until(lambda: not (work / "node_0" / "wd").exists(), 60)
+    wait_until(lambda: not (work / "node_0" / "wd").exists(), 60)
     run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
     assert_all_there(run, tmp_path)
 
 
 def test_the_agent_killed_during_a_run(home: Path, project: Path, workspace: Workspace, tmp_path: Path) -> None:
     run = submit(workspace, project, STEADY)
-    until(lambda: run.get_status() == "Running")
+    wait_until(lambda: run.get_status() == "Running")
     time.sleep(0.5)
     agent = int(json.loads((home / "work" / run.id / "node_0" / "agent.lock").read_text())["pid"])
     os.kill(agent, signal.SIGKILL)
@@ -103,7 +104,7 @@ def test_the_agent_killed_during_a_command(home: Path, project: Path, workspace:
     (project / "source").mkdir()
     config = ScriptRunConfig(str(project / "source"), command="sleep 1.5; echo over; exit 4")
     run = Experiment(workspace, "lost").submit(config)
-    until(lambda: run.get_status() == "Running")
+    wait_until(lambda: run.get_status() == "Running")
     os.kill(int(json.loads((home / "work" / run.id / "node_0" / "agent.lock").read_text())["pid"]), signal.SIGKILL)
     run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
     assert run.get_status() == "Failed"
@@ -232,7 +233,7 @@ def test_cancel_leaves_no_process_behind(home: Path, project: Path, workspace: W
         """,
         environment=None,
     )
-    until(lambda: sum(marker in line and "bootstrap" not in line for line in _command_lines().values()) >= 3)
+    wait_until(lambda: sum(marker in line and "bootstrap" not in line for line in _command_lines().values()) >= 3)
     run.cancel()
     run.wait_for_completion(wait_post_processing=True)
     assert run.get_status() == "Canceled"

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ops_tools import bytes_of, finish, kill_server, server_pid, submit, until, write_source
+from ops_tools import bytes_of, finish, kill_server, server_pid, submit, write_source
 
 from footplate import AzureMLException, Experiment, ScriptRunConfig, Workspace
+from footplate.testing.waiting import wait_until
 
 pytestmark = [
     pytest.mark.root,
@@ -69,7 +70,7 @@ def full(disk: Disk, workspace: Workspace, home: Path, project: Path, tmp_path: 
     assert after.get_status() == "Completed"
     assert bytes_of(before, "outputs/kept.txt", tmp_path) == b"kept"
     os.kill(server_pid(home), 15)
-    until(lambda: not (home / "socket" / "server.sock").exists())
+    wait_until(lambda: not (home / "socket" / "server.sock").exists())
     with sqlite3.connect(home / "footplate.db") as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     database.close()
@@ -113,10 +114,10 @@ def test_a_script_that_prints_into_a_full_disk(full: Disk, workspace: Workspace,
             time.sleep(0.02)
     """
     run = submit(workspace, project, script)
-    until(lambda: "user_logs/std_log.txt" in run.get_file_names())
+    wait_until(lambda: "user_logs/std_log.txt" in run.get_file_names())
     full.fill()
     work = home / "work" / run.id / "node_0"
-    until(lambda: not any((work / "logs").rglob("*.tmp")))
+    wait_until(lambda: not any((work / "logs").rglob("*.tmp")))
     time.sleep(2)
     spent = processor_seconds(server_pid(home))
     time.sleep(2)
@@ -141,10 +142,10 @@ def test_outputs_wait_for_room(full: Disk, workspace: Workspace, project: Path, 
     """
     run = submit(workspace, project, script)
     outputs = home / "work" / run.id / "node_0" / "wd" / "outputs"
-    until(lambda: (outputs / "3.bin").exists() and (outputs / "3.bin").stat().st_size == 1_000_000)
+    wait_until(lambda: (outputs / "3.bin").exists() and (outputs / "3.bin").stat().st_size == 1_000_000)
     (outputs / "go").touch()
     full.fill(leave=500_000)
-    until(lambda: run.get_status() == "Finalizing")
+    wait_until(lambda: run.get_status() == "Finalizing")
     time.sleep(3)
     assert run.get_status() == "Finalizing"
     full.clear()

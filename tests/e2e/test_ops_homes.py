@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from footplate.domain.specs import RunSpec
 from footplate.errors import FootplateError
 from footplate.services.workspaces import WorkspaceService
 from footplate.storage import RunQuery, Storage
+from footplate.testing.waiting import wait_until
 
 SCRIPT = """
     from azureml.core import Run
@@ -141,8 +141,7 @@ def test_what_the_dead_left_behind(home: Path, project: Path, workspace: Workspa
 def test_an_agents_pid_that_belongs_to_somebody_else_now(home: Path, project: Path, workspace: Workspace) -> None:
     run = submit(workspace, project, "import time\nprint('x', flush=True)\ntime.sleep(3)")
     lock = home / "work" / run.id / "node_0" / "agent.lock"
-    while run.get_status() != "Running":
-        time.sleep(0.05)
+    wait_until(lambda: run.get_status() == "Running")
     holder = json.loads(lock.read_text())
     stranger = subprocess.Popen(
         [sys.executable, "-c", "import time; time.sleep(600)"], env={"PATH": os.environ["PATH"]}

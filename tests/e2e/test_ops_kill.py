@@ -12,9 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ops_tools import agent_pid, bytes_of, finish, kill_server, send_agent, server_pid, submit, until
+from ops_tools import agent_pid, bytes_of, finish, kill_server, send_agent, server_pid, submit
 
 from footplate import Experiment, Model, Run, Workspace
+from footplate.testing.waiting import wait_until
 
 LINES = 60
 SCRIPT = f"""
@@ -103,7 +104,7 @@ def at_random_moments(
         except BaseException:
             print(f"killed {what} {moment:.3f} s after the submission of {run.id}")
             raise
-        until(lambda run=run: not (home / "work" / run.id).exists())
+        wait_until(lambda run=run: not (home / "work" / run.id).exists())
 
 
 def test_both_killed_when_the_run_was_over_but_not_yet_cleaned_up(
@@ -112,16 +113,16 @@ def test_both_killed_when_the_run_was_over_but_not_yet_cleaned_up(
     """Its folder as it was in that moment is put back while nobody is there; the next server removes it."""
     run = submit(workspace, project, SCRIPT)
     kept = tmp_path / "kept"
-    until((home / "work" / run.id / "node_0" / "agent.lock").exists)
+    wait_until((home / "work" / run.id / "node_0" / "agent.lock").exists)
     shutil.copytree(home / "work" / run.id, kept, ignore=shutil.ignore_patterns("wd"))
     finish(run)
-    until(lambda: not (home / "work" / run.id).exists())
+    wait_until(lambda: not (home / "work" / run.id).exists())
     kill_server(home)
     stranger = home / "work" / "of_nobody"
     stranger.mkdir()
     shutil.copytree(kept, home / "work" / run.id)
     assert_whole(run, tmp_path)
-    until(lambda: not (home / "work" / run.id).exists())
+    wait_until(lambda: not (home / "work" / run.id).exists())
     assert stranger.exists()
 
 
@@ -154,7 +155,7 @@ def test_killed_at_many_random_moments(
 def test_the_agent_stopped_for_a_while(home: Path, workspace: Workspace, project: Path, tmp_path: Path) -> None:
     """As by a laptop that sleeps: the ranks go on, and what they wrote meanwhile comes afterwards."""
     run = submit(workspace, project, SCRIPT)
-    until(lambda: run.get_status() == "Running")
+    wait_until(lambda: run.get_status() == "Running")
     send_agent(home, run, signal.SIGSTOP)
     time.sleep(10)
     send_agent(home, run, signal.SIGCONT)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ops_tools import bytes_of, finish, submit, until
+from ops_tools import bytes_of, finish, submit
 
 from footplate import Experiment, Model, Run, Workspace
 from footplate.client.transport import Transport
@@ -21,6 +21,7 @@ from footplate.errors import NotAllowed
 from footplate.services.tokens import TokenService
 from footplate.storage import Storage
 from footplate.testing.postgres import PostgresServer
+from footplate.testing.waiting import wait_until
 
 pytestmark = pytest.mark.postgres
 
@@ -45,7 +46,7 @@ class TeamServer:
         options = ["--home", str(home), "--host", "127.0.0.1", "--port", "0", "--database", database]
         environment = {**os.environ, "FOOTPLATE_HOME": str(home)}
         self.process = subprocess.Popen([sys.executable, "-m", "footplate.server", *options], env=environment)
-        until(lambda: (home / "server.json").exists() or self.process.poll() is not None, 60)
+        wait_until(lambda: (home / "server.json").exists() or self.process.poll() is not None, 60)
         self.url = json.loads((home / "server.json").read_text())["url"]
         self.token = (home / "token").read_text().strip()
 
@@ -90,9 +91,9 @@ def assert_whole(run: Run, tmp_path: Path) -> None:
 def test_the_whole_loop(remote: Workspace, project: Path, tmp_path: Path) -> None:
     run = submit(remote, project, STEADY, arguments=[])
     run.tag("colour", "green")
-    until(lambda: run.get_status() == "Running")
-    until(lambda: "user_logs/std_log.txt" in run.get_file_names())
-    until(lambda: b"line 3\n" in bytes_of(run, "user_logs/std_log.txt", tmp_path) and run.get_metrics())
+    wait_until(lambda: run.get_status() == "Running")
+    wait_until(lambda: "user_logs/std_log.txt" in run.get_file_names())
+    wait_until(lambda: b"line 3\n" in bytes_of(run, "user_logs/std_log.txt", tmp_path) and run.get_metrics())
     assert run.get_status() == "Running", "seen while it ran"
     finish(run)
     assert_whole(run, tmp_path)
@@ -105,7 +106,7 @@ def test_the_whole_loop(remote: Workspace, project: Path, tmp_path: Path) -> Non
     assert Path(again.download(str(tmp_path / "target"))).read_bytes() == bytes(range(256)) * 100
 
     canceled = submit(remote, project, "import time\ntime.sleep(600)")
-    until(lambda: canceled.get_status() == "Running")
+    wait_until(lambda: canceled.get_status() == "Running")
     canceled.cancel()
     assert finish(canceled).get_status() == "Canceled"
 
@@ -115,7 +116,7 @@ def test_postgres_killed_in_the_middle_of_a_run(
     remote: Workspace, own_postgres: PostgresServer, project: Path, tmp_path: Path, away: float
 ) -> None:
     run = submit(remote, project, STEADY)
-    until(lambda: run.get_status() == "Running")
+    wait_until(lambda: run.get_status() == "Running")
     time.sleep(0.7)
     own_postgres.kill()
     time.sleep(away)

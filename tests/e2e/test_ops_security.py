@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ops_tools import bytes_of, finish, resident, submit, until
+from ops_tools import bytes_of, finish, resident, submit
 
 from footplate import Workspace
+from footplate.testing.waiting import wait_until
 
 DIGEST = hashlib.sha256(b"hi").hexdigest()
 
@@ -40,7 +41,7 @@ class RawServer:
         self.home = home
         options = ["--home", str(home), "--host", "127.0.0.1", "--port", "0"]
         self.process = subprocess.Popen([sys.executable, "-m", "footplate.server", *options])
-        until((home / "server.json").exists, 60)
+        wait_until((home / "server.json").exists, 60)
         self._port = int(json.loads((home / "server.json").read_text())["url"].rpartition(":")[2])
         self._token = (home / "token").read_text().strip()
         names = {"name": "testing", "subscription_id": "s", "resource_group": "g"}

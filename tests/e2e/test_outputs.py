@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import UserErrorException
 from footplate.data import open_store
 from footplate.domain.data import StoreSpec
+from footplate.testing.waiting import wait_until
 
 
 @pytest.fixture
@@ -34,13 +34,6 @@ def submit(workspace: Workspace, text: str, arguments: list[Any], **more: Any) -
     here.python.interpreter_path = sys.executable
     config = ScriptRunConfig("src", "script.py", arguments, environment=here, **more)
     return Experiment(workspace, "outputs").submit(config)
-
-
-def wait_for(condition: Any, seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def names_in(spec: StoreSpec, folder: str) -> list[str]:
@@ -68,15 +61,15 @@ open(os.path.join(made, "late.txt"), "w").write("late")
     made = OutputFileDatasetConfig("made", (bucket, "out/{run-id}")).register_on_complete("made")
     run = submit(workspace, script, [made])
     folder = f"out/{run.id}"
-    wait_for(lambda: names_in(s3, folder) == ["done.txt"])
+    wait_until(lambda: names_in(s3, folder) == ["done.txt"])
     notes = home / "work" / run.id / "node_0" / "data" / ".sent-made"
-    wait_for(lambda: notes.exists() and "done.txt" in notes.read_text())
+    wait_until(lambda: notes.exists() and "done.txt" in notes.read_text())
     assert run.get_status() == "Running"
     (lock,) = (home / "work" / run.id).glob("*/agent.lock")
     before = open_store(s3).stat(f"{folder}/done.txt").modified
     dead = json.loads(lock.read_text())["pid"]
     os.kill(dead, signal.SIGKILL)
-    wait_for(lambda: json.loads(lock.read_text() or "{}").get("pid") not in (None, dead))
+    wait_until(lambda: json.loads(lock.read_text() or "{}").get("pid") not in (None, dead))
     assert names_in(s3, folder) == ["done.txt"], "a file that is open for writing was sent"
     (tmp_path / "go").touch()
     run.wait_for_completion()

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,6 +25,7 @@ from footplate import (
     UserErrorException,
     Workspace,
 )
+from footplate.testing.waiting import wait_until
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -316,8 +316,6 @@ def test_a_client_that_forks_and_never_completes_loses_nothing(workspace: Worksp
 def test_metrics_reach_the_server_while_the_run_goes_on(experiment: Experiment, workspace: Workspace):
     run = start(experiment)
     run.log("m", 1.0)
-    path, deadline = f"/runs/{run.id}/metrics", time.monotonic() + 15
-    while not workspace.session.get(path)[run.id] and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert workspace.session.get(path)[run.id][0]["points"][0][2] == 1.0
+    (metric,) = wait_until(lambda: workspace.session.get(f"/runs/{run.id}/metrics")[run.id])
+    assert metric["points"][0][2] == 1.0
     run.complete()

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ops_tools import bytes_of, finish, send_agent, submit, until, write_source
+from ops_tools import bytes_of, finish, send_agent, submit, write_source
 
 from azureml.data.datapath import DataPath
 from azureml.train.estimator import Estimator
 from footplate import Experiment, Run, ScriptRunConfig, Workspace
 from footplate.sdk.config.run_configuration import PyTorchConfiguration
 from footplate.sdk.exceptions import AzureMLException
+from footplate.testing.waiting import wait_until
 
 RESUMES = """
     import os, sys
@@ -59,7 +60,7 @@ def test_a_failed_run_goes_on_where_it_stopped(home: Path, workspace: Workspace,
     told = [line.text for line in run.story()]
     assert any("restart asked by" in text and "half done" in text for text in told)
     assert "attempt 2 begins" in told
-    until(lambda: not (home / "work" / run.id).exists())
+    wait_until(lambda: not (home / "work" / run.id).exists())
 
 
 def test_what_cannot_be_restarted_is_refused_in_words(workspace: Workspace, project: Path) -> None:
@@ -74,7 +75,7 @@ def test_what_cannot_be_restarted_is_refused_in_words(workspace: Workspace, proj
 
 def test_a_canceled_run_is_restarted(workspace: Workspace, project: Path) -> None:
     run = submit(workspace, project, "import os, time\nif os.environ['FOOTPLATE_ATTEMPT'] == '1': time.sleep(60)")
-    until(lambda: run.get_status() == "Running")
+    wait_until(lambda: run.get_status() == "Running")
     with pytest.raises(AzureMLException, match="only a run that has ended"):
         run.restart()
     run.cancel()
@@ -107,7 +108,7 @@ def test_a_lost_node_is_tried_again_and_finds_its_checkpoint(
     config.run_config.max_attempts = 2
     run = Experiment(workspace, "ops").submit(config)
     first = home / "work" / run.id / "node_0"
-    until((first / "wd" / "READY").exists)
+    wait_until((first / "wd" / "READY").exists)
     kill_agents_until_lost(home, run)
     finish(run)
     assert (run.get_status(), run.attempt) == ("Completed", 2), run.get_details()
@@ -116,7 +117,7 @@ def test_a_lost_node_is_tried_again_and_finds_its_checkpoint(
     assert log == ["here is attempt 1", "──── attempt 2", "here is attempt 2"]
     assert bytes_of(run, "outputs/checkpoint.txt", tmp_path) == b"from one"
     assert any("attempt 2 begins by itself" in line.text for line in run.story())
-    until(lambda: not (home / "work" / run.id).exists())
+    wait_until(lambda: not (home / "work" / run.id).exists())
 
 
 def test_a_gang_that_loses_a_node_is_tried_again(home: Path, workspace: Workspace, project: Path) -> None:
@@ -128,7 +129,7 @@ def test_a_gang_that_loses_a_node_is_tried_again(home: Path, workspace: Workspac
     config.run_config.max_attempts = 2
     run = Experiment(workspace, "ops").submit(config)
     shared = home / "work" / run.id / "node_0" / "wd"
-    until(lambda: run.get_status() == "Running" and len(list(shared.glob("READY_*"))) == 2)
+    wait_until(lambda: run.get_status() == "Running" and len(list(shared.glob("READY_*"))) == 2)
     holder = json.loads((home / "work" / run.id / "node_1" / "agent.lock").read_text())
     os.kill(int(holder["pid"]), signal.SIGKILL)
     finish(run)
@@ -146,14 +147,14 @@ def test_a_restart_by_hand_finds_what_a_lost_node_had(
     )
     job = PyTorchConfiguration("Gloo", node_count=nodes) if nodes > 1 else None
     run = submit(workspace, project, script, distributed_job_config=job)
-    until((home / "work" / run.id / "node_0" / "wd" / "READY").exists)
-    until(lambda: run.get_status() == "Running")
+    wait_until((home / "work" / run.id / "node_0" / "wd" / "READY").exists)
+    wait_until(lambda: run.get_status() == "Running")
 
     def killed_until_lost() -> bool:
         send_agent(home, run, signal.SIGKILL)
         return run.get_status() == "Failed"
 
-    until(killed_until_lost, 120.0)
+    wait_until(killed_until_lost, 120.0)
     time.sleep(4)  # a person takes longer than whoever tidies up behind runs that are over
     run.restart()
     finish(run)
@@ -162,7 +163,7 @@ def test_a_restart_by_hand_finds_what_a_lost_node_had(
     name = "user_logs/std_log.txt" if nodes == 1 else "user_logs/std_log_process_00.txt"
     assert marks(bytes_of(run, name, tmp_path)) == ["here is attempt 1", "──── attempt 2", "here is attempt 2"]
     assert bytes_of(run, "outputs/checkpoint.txt", tmp_path) == b"from one"
-    until(lambda: not (home / "work" / run.id).exists())
+    wait_until(lambda: not (home / "work" / run.id).exists())
 
 
 def kill_agents_until_lost(home: Path, run: Run) -> None:
@@ -172,7 +173,7 @@ def kill_agents_until_lost(home: Path, run: Run) -> None:
             send_agent(home, run, signal.SIGKILL)
         return run.attempt > 1
 
-    until(kill, 60.0)
+    wait_until(kill, 60.0)
 
 
 GOES_ON = """

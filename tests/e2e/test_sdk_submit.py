@@ -31,6 +31,7 @@ from footplate import (
     WebserviceException,
     Workspace,
 )
+from footplate.testing.waiting import wait_until
 
 INTERPRETERS = Path.home() / ".pyenv" / "versions"
 
@@ -255,9 +256,7 @@ def test_cancel_is_no_error_and_waiting_says_why(experiment: Experiment, project
     config = script(project, "import time\nprint('runs', flush=True)\ntime.sleep(60)\n")
     config.run_config.target = workspace.compute_targets["one"]
     first, second = experiment.submit(config), experiment.submit(config)
-    deadline = time.monotonic() + 30
-    while first.get_status() != "Running" and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: first.get_status() == "Running")
     assert "position 1" in second.get_detailed_status()["details"] and second.status == "Queued"
     with pytest.raises(ServiceException, match="managed by Footplate"):
         first.complete()

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ from footplate import (
     UserErrorException,
     Workspace,
 )
+from footplate.testing.waiting import wait_until
 
 TOKEN = "a-token-of-this-test"
 
@@ -39,10 +39,7 @@ def address(home: Path) -> Iterator[str]:
         command = ["-m", "footplate.server", "--home", str(server_home), "--host", "127.0.0.1", "--port", "0"]
         server = subprocess.Popen([sys.executable, *command, "--token-file", str(Path(folder) / "secret")])
         try:
-            deadline = time.monotonic() + 60
-            while not (server_home / "server.json").exists() and time.monotonic() < deadline:
-                assert server.poll() is None
-                time.sleep(0.02)
+            wait_until(lambda: (server_home / "server.json").exists() or server.poll() is not None)
             yield json.loads((server_home / "server.json").read_text())["url"]
         finally:
             server.send_signal(signal.SIGTERM)

@@ -23,16 +23,10 @@ from footplate.client import connect, launcher
 from footplate.client import home as homes
 from footplate.client.transport import Transport
 from footplate.errors import NotAllowed, Unavailable
+from footplate.testing.waiting import wait_until
 
 PACKAGE = Path(footplate.__file__).parent
 ASK = "from footplate.client import connect; print(connect().get('/server')['pid'])"
-
-
-def until(condition, seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"not within {seconds} s: {condition}"
-        time.sleep(0.02)
 
 
 def is_alive(pid: int) -> bool:
@@ -151,7 +145,7 @@ def test_server_of_another_version_is_replaced(home, other_version):
     transport = connect()
     told = transport.get("/server")
     assert (told["version"], told["pid"] != old) == (footplate.__version__, True)
-    until(lambda: not is_alive(old))
+    wait_until(lambda: not is_alive(old))
     assert servers_of(home) == [told["pid"]]
 
 
@@ -235,7 +229,7 @@ def test_idle_server_ends_and_comes_back(home, monkeypatch):
     monkeypatch.setenv("FOOTPLATE_IDLE_SECONDS", "0.5")
     transport = connect()
     first = transport.get("/server")["pid"]
-    until(lambda: not is_alive(first))
+    wait_until(lambda: not is_alive(first))
     assert not (home / "socket" / "server.sock").exists()
     assert transport.get("/server")["pid"] != first
 
@@ -267,7 +261,7 @@ def test_never_with_a_run_active(home):
     (home / "logs" / "active").write_text("1")
     argv = [sys.executable, "-c", WITH_FAKE_SERVICES, "--home", str(home), "--idle", "0.3"]
     server = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
-    until((home / "socket" / "server.sock").exists)
+    wait_until((home / "socket" / "server.sock").exists)
     time.sleep(2)
     assert server.poll() is None
     assert Transport(f"unix://{home}/socket/server.sock").get("/server")["active_runs"] == 1
@@ -279,7 +273,7 @@ def test_server_whose_home_is_deleted_ends():
     home = tempfile.mkdtemp(prefix="h", dir="/tmp")
     pid = connect(home=home).get("/server")["pid"]
     shutil.rmtree(home)
-    until(lambda: not is_alive(pid))
+    wait_until(lambda: not is_alive(pid))
 
 
 # ── Stopped ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -303,7 +297,7 @@ def test_stop_does_not_wait_for_long_polls_and_they_go_on_at_the_next_server(hom
         transport.post("/server/stop")
     else:
         os.kill(pid, getattr(signal, how))
-    until(lambda: not is_alive(pid), 10)
+    wait_until(lambda: not is_alive(pid), 10)
     assert time.monotonic() - begun < 8
     connect().post(f"/runs/{run}/complete")
     for waiter in waiters:
@@ -317,7 +311,7 @@ def test_a_server_that_hangs_is_ended_by_force(home):
     pid = connect().get("/server")["pid"]
     os.kill(pid, signal.SIGSTOP)
     assert launcher.stop_server(str(home), patience=0.5) is True
-    until(lambda: not is_alive(pid))
+    wait_until(lambda: not is_alive(pid))
 
 
 # ── TCP ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -328,7 +322,7 @@ def team(home: Path) -> Iterator[str]:
     """The address of a server in the foreground."""
     argv = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", "127.0.0.1", "--port", "0"]
     server = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
-    until((home / "server.json").exists)
+    wait_until((home / "server.json").exists)
     yield homes.read_record(str(home))["url"]
     server.terminate()
     assert server.wait(20) == 0
@@ -355,7 +349,7 @@ def test_the_unix_socket_is_there_as_well_and_needs_no_token(home, team):
 def test_who_talks_to_it_waits_for_its_restart(home):
     argv = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", "127.0.0.1", "--port", "0"]
     first = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
-    until((home / "socket" / "server.sock").exists)
+    wait_until((home / "socket" / "server.sock").exists)
     transport = connect()
     assert transport.get("/server")["pid"] == first.pid
     first.kill()
@@ -370,7 +364,7 @@ def test_who_talks_to_it_waits_for_its_restart(home):
 
 def test_nobody_else_starts_a_server_that_was_set_up_by_hand(home, team):
     os.kill(server_pid(home), signal.SIGTERM)
-    until(lambda: not launcher._is_held(str(home / "server.lock")))
+    wait_until(lambda: not launcher._is_held(str(home / "server.lock")))
     with pytest.raises(Unavailable, match="started by hand"):
         connect()
     assert cli("server", "start").returncode == 0

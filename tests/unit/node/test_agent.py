@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +20,10 @@ from footplate.domain.records import Lock
 from footplate.domain.specs import Program
 from footplate.job.journal_format import Decoder
 from footplate.node import process_tree
+from footplate.testing.waiting import wait_until
 
 RUN = "fake_1"
 STD = "user_logs/std_log.txt"
-
-
-def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """For what only files and processes tell: ask again and again, gently."""
-    end = time.monotonic() + seconds
-    while not (answer := condition()):
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
-    return answer
 
 
 def wait_for_output(node: Any, line: bytes = b"\n") -> None:
@@ -370,7 +361,7 @@ def test_a_stop_leaves_no_process_and_keeps_the_outputs(node: Any, how: str) -> 
     node.script(DEAF)
     agent = node.start(FOOTPLATE_GRACE_SECONDS="0.3")
     wait_for_output(node)
-    daemon = int(until(lambda: (p := node.folder / "wd" / "daemon").exists() and p.read_text()))
+    daemon = int(wait_until(lambda: (p := node.folder / "wd" / "daemon").exists() and p.read_text()))
     if how == "signal":
         agent.terminate()
     else:
@@ -440,7 +431,7 @@ def test_an_agent_that_is_killed_is_followed_by_one_that_goes_on(node: Any) -> N
     first.kill()
     first.wait()
     second = node.start()
-    until(lambda: "took over from an agent that died: 1 of 1" in node.log())
+    wait_until(lambda: "took over from an agent that died: 1 of 1" in node.log())
     (node.folder / "wd" / "go").touch()
     assert second.wait(30) == 0
     assert node.server.cause() is None
@@ -455,8 +446,8 @@ def test_a_rank_that_ended_while_no_agent_lived(node: Any) -> None:
     first.kill()
     first.wait()
     (node.folder / "wd" / "go").touch()
-    until((node.folder / "exits" / "rank_0.json").exists)
-    until(lambda: not node.members())
+    wait_until((node.folder / "exits" / "rank_0.json").exists)
+    wait_until(lambda: not node.members())
     assert node.run() is None
     check_steady(node)
 
@@ -477,7 +468,7 @@ def test_a_command_that_ended_while_no_agent_lived(node: Any, command: str, mess
     first.kill()
     first.wait()
     (node.folder / "wd" / "go").touch()
-    until(lambda: not node.members())
+    wait_until(lambda: not node.members())
     assert node.run()["message"] == message
 
 
@@ -517,7 +508,7 @@ def test_an_agent_killed_before_it_wrote_down_whom_it_started_finds_them(node: A
     first.wait()
     (node.folder / "state.json").write_text(json.dumps({"run": RUN, "began": time.time()}))
     second = node.start()
-    until(lambda: "took over" in node.log())
+    wait_until(lambda: "took over" in node.log())
     (node.folder / "wd" / "go").touch()
     assert second.wait(30) == 0
     check_steady(node)
@@ -529,7 +520,7 @@ def test_a_server_that_is_away_costs_nothing(node: Any) -> None:
     wait_for_output(node, b"line 20\n")
     node.server.away = True
     (node.folder / "wd" / "go").touch()
-    until((node.folder / "exits" / "rank_0.json").exists)
+    wait_until((node.folder / "exits" / "rank_0.json").exists)
     assert agent.poll() is None
     node.server.away = False
     assert agent.wait(60) == 0
@@ -671,7 +662,7 @@ def test_an_agent_that_is_told_to_stop_while_the_server_is_away_leaves_its_folde
     node.script("print('never')")
     node.server.away = True
     agent = node.start()
-    until((node.folder / "wd").exists)
+    wait_until((node.folder / "wd").exists)
     agent.terminate()
     assert agent.wait(30) == 75
     assert (node.folder / "agent.exit").read_text() == "75"

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from footplate.node import process_tree
+from footplate.testing.waiting import wait_until
 
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -61,8 +61,7 @@ def test_a_process_is_known_by_more_than_its_pid(start: Start) -> None:
     assert known is not None and process_tree.alive(process.pid, known)
     assert not process_tree.alive(os.getpid(), known)
     process.kill()
-    while process_tree.look(process.pid) and not process_tree.look(process.pid).zombie:  # type: ignore[union-attr]
-        time.sleep(0.001)
+    wait_until(lambda: (seen := process_tree.look(process.pid)) is None or seen.zombie)
     assert process_tree.identity(process.pid) is None, "a zombie is not alive"
     process.wait()
     assert process_tree.look(process.pid) is None

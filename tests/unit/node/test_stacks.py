@@ -6,16 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import footplate
 from footplate.domain.stacks import ProcessStacks, StackFrame, ThreadStack
 from footplate.node import stacks
+from footplate.testing.waiting import wait_until
 
 BOOTSTRAP = Path(footplate.__file__).parent / "job" / "bootstrap.py"
 HANGS = """
@@ -34,14 +33,6 @@ wait_for_ever()
 """
 
 
-def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
-    end = time.monotonic() + seconds
-    while not (answer := condition()):
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
-    return answer
-
-
 class Rank:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,7 +42,7 @@ class Rank:
         variables = {**os.environ, "FOOTPLATE_EXITS": str(self.folder), "FOOTPLATE_RANK": "1"}
         process = subprocess.Popen(argv, cwd=self.folder, env=variables, start_new_session=True)
         self.started.append(process)
-        found = until(lambda: (names := list(self.folder.glob("ready.*"))) and len(names) >= processes and names)
+        found = wait_until(lambda: (names := list(self.folder.glob("ready.*"))) and len(names) >= processes and names)
         return sorted(int(path.suffix[1:]) for path in found)
 
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,17 +21,11 @@ from footplate.data.stores.base import SMALL
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Broken, Conflict, NotFound
 from footplate.testing.servers import RcloneS3, find_rclone
+from footplate.testing.waiting import wait_until
 from footplate.testing.web_server import WebServer
 
 needs_fuse = pytest.mark.skipif(not mounts.has_fuse() or os.geteuid() != 0, reason="needs FUSE")
 PATIENCE = 60.0
-
-
-def eventually(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -42,7 +36,7 @@ def cache(tmp_path: Path) -> Iterator[DataCache]:
     for point in left:
         unmount(point)
     assert not left, "something was left mounted"
-    eventually(lambda: not processes_with(str(tmp_path)))
+    wait_until(lambda: not processes_with(str(tmp_path)))
 
 
 def processes_with(text: str) -> list[int]:
@@ -156,7 +150,7 @@ def test_remote_files_come_as_they_are_read(tmp_path: Path, cache: DataCache, si
 def test_a_second_run_finds_everything_here(tmp_path: Path, cache: DataCache, site: Site) -> None:
     with site.mount(tmp_path / "m", cache) as mount:
         assert read_all(mount.path) == site.files
-    eventually(lambda: os.path.isdir(f"{cache.folder}/views/{view_name(site.digest, site.stores)}"))
+    wait_until(lambda: os.path.isdir(f"{cache.folder}/views/{view_name(site.digest, site.stores)}"))
     site.web.files.clear()
     with site.mount(tmp_path / "m", cache) as mount:
         assert mount.how.startswith("in place")
@@ -276,7 +270,7 @@ def end(process: subprocess.Popen[str]) -> None:
 def family(record: str) -> list[int]:
     """The keeper, and its child that serves, which nobody has waited for."""
     found = list[int]()
-    eventually(lambda: found.extend(look_for_family(record)) or found)
+    wait_until(lambda: found.extend(look_for_family(record)) or found)
     return found
 
 
@@ -298,7 +292,7 @@ def test_an_owner_that_is_killed_leaves_no_mount(tmp_path: Path, cache: DataCach
     owner, record = start_owner(site, cache, tmp_path / "m")
     assert is_mounted(str(tmp_path / "m"))
     end(owner)
-    eventually(lambda: is_gone(tmp_path / "m") and not os.path.exists(record))
+    wait_until(lambda: is_gone(tmp_path / "m") and not os.path.exists(record))
 
 
 @needs_fuse
@@ -308,7 +302,7 @@ def test_a_keeper_or_server_that_is_killed_leaves_no_mount(
 ) -> None:
     owner, record = start_owner(site, cache, tmp_path / "m")
     os.kill(family(record)[victim], signal.SIGKILL)
-    eventually(lambda: not is_mounted(str(tmp_path / "m")))
+    wait_until(lambda: not is_mounted(str(tmp_path / "m")))
     end(owner)
     sweep(cache)
 
@@ -322,7 +316,7 @@ def test_what_is_left_when_all_are_killed_at_once_is_swept(tmp_path: Path, cache
     for pid in reversed(pids):
         os.kill(pid, signal.SIGKILL)
     end(owner)
-    eventually(lambda: sweep(cache) or not os.path.exists(record))
+    wait_until(lambda: sweep(cache) or not os.path.exists(record))
     assert not is_mounted(str(tmp_path / "m"))
     assert not (tmp_path / "m").exists()
 
@@ -341,7 +335,7 @@ def test_a_mount_outlives_its_owner_while_a_guard_reads_and_is_adopted(
     time.sleep(0.7)  # longer than the keeper waits between two looks
     assert (tmp_path / "m" / "deep/er/b").read_bytes() == site.files["deep/er/b"]
     mount.close()
-    eventually(lambda: not is_mounted(str(tmp_path / "m")))
+    wait_until(lambda: not is_mounted(str(tmp_path / "m")))
     assert adopt(record) is None
 
 
@@ -352,7 +346,7 @@ def test_a_mount_ends_with_its_last_guard(tmp_path: Path, cache: DataCache, site
     end(owner)
     assert (tmp_path / "m" / "a.txt").read_bytes() == b"alpha"
     end(reader)
-    eventually(lambda: is_gone(tmp_path / "m"))
+    wait_until(lambda: is_gone(tmp_path / "m"))
 
 
 @needs_fuse

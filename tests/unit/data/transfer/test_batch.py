@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from footplate.data.stores.base import SMALL
 from footplate.data.transfer.partial import BLOCK, Partial
 from footplate.domain.data import Item, StoreSpec, place
 from footplate.errors import Conflict, InvalidInput, NotFound, Unavailable
+from footplate.testing.waiting import wait_until
 from footplate.testing.web_server import WebServer
 
 DOWNLOAD = """
@@ -29,8 +29,7 @@ def test_a_download_that_was_killed_goes_on_where_it_was(web: WebServer, tmp_pat
     data = os.urandom(4 * SMALL)
     web.serve("x", data, pause=0.01, chunk=1024 * 1024)
     killed = subprocess.Popen([sys.executable, "-c", DOWNLOAD, web.address, str(tmp_path)])
-    while not any(_has_block(path) for path in tmp_path.glob(".footplate-aside-*.map")):
-        time.sleep(0.005)
+    wait_until(lambda: any(map(_has_block, tmp_path.glob(".footplate-aside-*.map"))), interval=0.005)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     assert not (tmp_path / "x").exists(), "half a file has the name of the whole"

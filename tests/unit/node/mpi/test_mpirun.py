@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,6 +22,7 @@ from footplate.node.mpi.launcher_rpc import LauncherClient, LauncherServer
 from footplate.node.mpi.mpirun import Launcher, MpiHost, mpirun_argv, mpirun_defaults
 from footplate.node.node_directory import NodeFolder
 from footplate.node.preparation import Failed
+from footplate.testing.waiting import wait_until
 
 PLAIN, LARGE = MpiHost(cores=4, has_fabric=False), MpiHost(cores=64, has_fabric=True)
 RANK = ["/bin/sh", "-c", 'exec /bin/sh "${FOOTPLATE_RANK_SCRIPT:-$0}"', "/rank.sh"]
@@ -222,10 +222,8 @@ class TestTheShellOfARank:
         mpirun.lay_out(orders(node=1), folder, ["/bin/sh", "-c", program], ours)
         argv = ["/bin/sh", mpirun.rank_script(folder)]
         with subprocess.Popen(argv, env={"PMI_RANK": "3"}, start_new_session=True) as shell:
-            while not os.path.exists(os.path.join(folder.logs, "user_logs/std_log_process_03.txt")) or not self.log(
-                folder
-            ):
-                time.sleep(0.01)
+            log = os.path.join(folder.logs, "user_logs/std_log_process_03.txt")
+            wait_until(lambda: os.path.exists(log) and self.log(folder))
             os.killpg(shell.pid, signal.SIGTERM)
             assert shell.wait(20) == 3
         assert self.log(folder).endswith("saved\n")
