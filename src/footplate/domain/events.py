@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Optional, Tuple, Union
 
+from footplate.domain.controllers import ControllerEvent, GroupDecision
 from footplate.domain.records import Cause
 
 # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -130,6 +131,20 @@ class NodeVanished:
 
 
 @dataclass(frozen=True)
+class AgentsMissing:
+    """The engine has found that the agents of these nodes are gone, although the nodes have not finished.
+
+    `launch` is the number of revivals when the engine looked: a second report about the same launch changes nothing.
+    `confirmed` is true when the agents were still gone some time after the first look, so that no last report of
+    theirs can be on its way. An engine that cannot tell reports nothing.
+    """
+
+    nodes: Tuple[int, ...]
+    launch: int
+    confirmed: bool = False
+
+
+@dataclass(frozen=True)
 class RunFailed:
     """Something outside the nodes makes the run fail: the lock, the launch, the time limit, the user's own word."""
 
@@ -157,6 +172,25 @@ class RunRestarted:
 
 
 @dataclass(frozen=True)
+class WakeTimeReached:
+    """The time has come at which the lifecycle wanted to be woken; `at` is that time as it was recorded."""
+
+    at: float
+
+
+@dataclass(frozen=True)
+class GroupDecided:
+    """The controller of a group has decided what its children do next."""
+
+    decision: GroupDecision
+
+
+@dataclass(frozen=True)
+class ChildrenFinished:
+    """All children of a group that is to end have ended."""
+
+
+@dataclass(frozen=True)
 class WarningAdded:
     message: str
 
@@ -179,10 +213,14 @@ Event = Union[
     NodeFinished,
     NodeLost,
     NodeVanished,
+    AgentsMissing,
     RunFailed,
     RunCancelRequested,
     RunCompleted,
     RunRestarted,
+    WakeTimeReached,
+    GroupDecided,
+    ChildrenFinished,
     WarningAdded,
 ]
 
@@ -228,12 +266,66 @@ class ReleaseGpus:
     """GPUs are free again: whoever waits for some is to look."""
 
 
-Effect = Union[ResolveEnvironment, ScheduleQueue, LaunchNodes, StopNodes, ForgetNodes, BeginAttempt, ReleaseGpus]
+@dataclass(frozen=True)
+class WakeRun:
+    """Send WakeTimeReached at this time."""
+
+    at: float
+
+
+@dataclass(frozen=True)
+class ConsultController:
+    """Have the controller of the group decide about this event, then answer with GroupDecided."""
+
+    event: ControllerEvent
+
+
+@dataclass(frozen=True)
+class OrderChildren:
+    """Submit, cancel and restart children as the last decision of the controller says."""
+
+
+@dataclass(frozen=True)
+class EndChildren:
+    """Cancel the children of the group that still run. When none does, answer with ChildrenFinished."""
+
+
+@dataclass(frozen=True)
+class NotifyParent:
+    """Tell the run's parent that this child has ended, if the parent is a group."""
+
+
+Effect = Union[
+    ConsultController,
+    OrderChildren,
+    EndChildren,
+    NotifyParent,
+    WakeRun,
+    ResolveEnvironment,
+    ScheduleQueue,
+    LaunchNodes,
+    StopNodes,
+    ForgetNodes,
+    BeginAttempt,
+    ReleaseGpus,
+]
 
 ATTEMPT_STARTED = "AttemptStarted"
 """The name of the story line that follows the event which began another attempt."""
 
 # ── The story, in words ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _tell_decision(decision: GroupDecision) -> str:
+    orders = {
+        "submit": [order.key for order in decision.submit],
+        "cancel": [order.key for order in decision.cancel],
+        "restart": [order.key for order in decision.restart],
+    }
+    words = [f"{verb} {', '.join(keys)}" for verb, keys in orders.items() if keys]
+    if decision.end is not None:
+        words.append(f"end as {decision.end.kind}")
+    return "the controller decided to " + (" and ".join(words) or "wait")
 
 
 def tell(event: Event) -> str:
@@ -257,10 +349,14 @@ def tell(event: Event) -> str:
         NodeFinished: lambda e: f"{node}: everything is stored",
         NodeLost: lambda e: f"{node}: {e.cause.message}",
         NodeVanished: lambda e: f"{node}: {e.cause.message}",
+        AgentsMissing: lambda e: f"node{'s' if len(e.nodes) > 1 else ''} {', '.join(map(str, e.nodes))}: no agent runs",
         RunFailed: lambda e: e.cause.message,
         RunCancelRequested: lambda e: f"cancel asked by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else ""),
         RunCompleted: lambda e: "completed by its client",
         RunRestarted: lambda e: f"restart asked by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else ""),
+        WakeTimeReached: lambda e: "the pause is over",
+        GroupDecided: lambda e: _tell_decision(e.decision),
+        ChildrenFinished: lambda e: "all children have ended",
         WarningAdded: lambda e: f"warning: {e.message}",
     }
     return sentences[type(event)](event)

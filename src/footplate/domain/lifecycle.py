@@ -24,14 +24,18 @@ Effects are idempotent; `resume(record)` gives those that a restarted server mus
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Tuple
 
+from footplate.domain import group_transitions, node_transitions
 from footplate.domain.events import (
+    AgentsMissing,
+    ChildrenFinished,
     Effect,
     EngineReported,
     EnvironmentLocked,
     Event,
     GpusAssigned,
+    GroupDecided,
     LaunchNodes,
     NodeExited,
     NodeFinished,
@@ -43,6 +47,7 @@ from footplate.domain.events import (
     NodeStarted,
     NodeVanished,
     NodeWorkersFinished,
+    NotifyParent,
     RankFailed,
     ReleaseGpus,
     ResolveEnvironment,
@@ -55,31 +60,21 @@ from footplate.domain.events import (
     ScheduleQueue,
     StopNodes,
     WaitReasonChanged,
+    WakeRun,
+    WakeTimeReached,
     WarningAdded,
 )
-from footplate.domain.outcomes import (
-    Decision,
-    alive,
-    complete_if_all_ended,
-    decide,
-    decide_failure,
-    failed_before,
-    settle,
-    try_again,
-    why_not_again,
-    with_node,
-)
+from footplate.domain.outcomes import alive, decide, with_node
 from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunRecord, Stage, Waiting
+from footplate.domain.restarts import Decision, begin_attempt, enter_queue, why_not_again
 from footplate.domain.run_kinds import kind_of
-from footplate.domain.run_status import BEFORE_START, ENDED_NODES, OVER_NODES, held_gpus, is_equipped, is_ready, status
+from footplate.domain.run_status import held_gpus, status
 from footplate.errors import InvalidTransition
 
-_SAME_MISHAP_SECONDS = 15.0
 _NOT_ADMITTED = (
     "run {id} is of the kind {kind!r}, which does not admit {event}",
     "see what happened to it with: footplate runs show {id}",
 )
-_SAME_ESTIMATE_SECONDS = 60.0
 
 
 def apply(record: RunRecord, event: Event, now: float) -> Decision:
@@ -97,19 +92,26 @@ def apply(record: RunRecord, event: Event, now: float) -> Decision:
         )
     _check_admitted(record, event)
     _check_node(record, event)
-    after, effects = _HANDLERS[type(event)](record, event, now)
+    handlers = _GROUP_HANDLERS if kind_of(record.spec).ended_by == "controller" else _HANDLERS
+    after, effects = handlers[type(event)](record, event, now)
     if after is record:
         return record, ()
     freed = (ReleaseGpus(),) if held_gpus(record) - held_gpus(after) else ()
-    return replace(after, version=record.version + 1), (*effects, *freed)
+    ended = after.stage is Stage.ENDED and record.stage is not Stage.ENDED and record.spec.parent is not None
+    return replace(after, version=record.version + 1), (*effects, *freed, *((NotifyParent(),) if ended else ()))
 
 
 def resume(record: RunRecord) -> Tuple[Effect, ...]:
     """What a server that has just started must do for a run that it finds in this state."""
-    if record.stage is Stage.ENDED or not kind_of(record.spec).has_nodes:
+    ended_by = kind_of(record.spec).ended_by
+    if record.stage is Stage.ENDED or ended_by == "client":
         return ()
+    if ended_by == "controller":
+        return group_transitions.resume(record)
     if record.outcome is not None and record.handle is not None:
         return (StopNodes(alive(record)),)
+    if record.wake_at is not None:
+        return (WakeRun(record.wake_at),)
     if record.stage in (Stage.ACCEPTED, Stage.LOCKING):
         return (ResolveEnvironment(),)
     if record.stage is Stage.QUEUED:
@@ -121,7 +123,7 @@ def resume(record: RunRecord) -> Tuple[Effect, ...]:
 
 _AFTER_THE_END = (
     RunCancelRequested, WarningAdded, NodesLaunched, NodeFinished, RankFailed, NodeExited, NodeWorkersFinished,
-    NodeLost, NodeVanished, RunRestarted,
+    NodeLost, NodeVanished, AgentsMissing, RunRestarted, WakeTimeReached,
 )  # fmt: skip
 
 
@@ -143,8 +145,9 @@ def _check_admitted(record: RunRecord, event: Event) -> None:
 
 
 def _check_node(record: RunRecord, event: Event) -> None:
-    node = getattr(event, "node", None)
-    if node is not None and not 0 <= node < len(record.nodes):
+    concerned = event.nodes if isinstance(event, AgentsMissing) else (getattr(event, "node", None),)
+    node = next((node for node in concerned if node is not None and not 0 <= node < len(record.nodes)), None)
+    if node is not None:
         has = f"{len(record.nodes)} node{'' if len(record.nodes) == 1 else 's'}"
         raise InvalidTransition(
             f"run {record.id} has {has} and takes no {type(event).__name__} of node {node}",
@@ -152,7 +155,7 @@ def _check_node(record: RunRecord, event: Event) -> None:
         )
 
 
-def _submitted(record: RunRecord, event: RunSubmitted, now: float) -> Decision:
+def _run_submitted(record: RunRecord, event: RunSubmitted, now: float) -> Decision:
     if record.stage is not Stage.ACCEPTED:
         return record, ()
     if not kind_of(record.spec).has_nodes:
@@ -160,21 +163,21 @@ def _submitted(record: RunRecord, event: RunSubmitted, now: float) -> Decision:
     return replace(record, stage=Stage.LOCKING), (ResolveEnvironment(),)
 
 
-def _locked(record: RunRecord, event: EnvironmentLocked, now: float) -> Decision:
+def _environment_locked(record: RunRecord, event: EnvironmentLocked, now: float) -> Decision:
     if record.stage not in (Stage.ACCEPTED, Stage.LOCKING) or record.outcome is not None:
         return record, ()
     warnings = record.warnings + event.warnings
     return replace(record, stage=Stage.QUEUED, lock=event.lock, warnings=warnings), (ScheduleQueue(),)
 
 
-def _waits(record: RunRecord, event: WaitReasonChanged, now: float) -> Decision:
+def _wait_reason_changed(record: RunRecord, event: WaitReasonChanged, now: float) -> Decision:
     waiting = Waiting(event.reason, event.position)
     if record.stage is not Stage.QUEUED or record.waiting == waiting:
         return record, ()
     return replace(record, waiting=waiting), ()
 
 
-def _admitted(record: RunRecord, event: RunAdmitted, now: float) -> Decision:
+def _run_admitted(record: RunRecord, event: RunAdmitted, now: float) -> Decision:
     if record.stage is not Stage.QUEUED:
         return record, ()
     count = record.spec.distribution.node_count
@@ -182,146 +185,7 @@ def _admitted(record: RunRecord, event: RunAdmitted, now: float) -> Decision:
     return replace(record, stage=Stage.PROVISIONING, waiting=None, nodes=nodes), (LaunchNodes(),)
 
 
-def _launched(record: RunRecord, event: NodesLaunched, now: float) -> Decision:
-    if record.handle == event.handle:
-        return record, ()
-    # A cancel may have come while the engine was starting the agents.
-    late = alive(record) if record.outcome is not None and record.stage is not Stage.ENDED else ()
-    return replace(record, handle=event.handle), (StopNodes(late),) if late else ()
-
-
-def _engine_reported(record: RunRecord, event: EngineReported, now: float) -> Decision:
-    if record.stage is not Stage.PROVISIONING or record.outcome is not None:
-        return record, ()
-    after = record
-    for node, host in zip(record.nodes, event.hosts):
-        if node.state is NodeState.LAUNCHED and host not in (None, node.host):
-            after = with_node(after, node.index, host=host)
-    reported = Waiting(event.reason, 0, event.estimated_start) if event.reason else None
-    if not _is_same_wait(record.waiting, reported):
-        after = replace(after, waiting=reported)
-    return after, ()
-
-
-def _is_same_wait(old: Optional[Waiting], new: Optional[Waiting]) -> bool:
-    """Whether two reports say the same. Schedulers move their estimates all the time: small steps are not news."""
-    if old is None or new is None or old.latest is None or new.latest is None:
-        return old == new
-    return old.reason == new.reason and abs(old.latest - new.latest) < _SAME_ESTIMATE_SECONDS
-
-
-def _joined(record: RunRecord, event: NodeJoined, now: float) -> Decision:
-    node = record.nodes[event.node]
-    if node.state is not NodeState.LAUNCHED:
-        return record, ()
-    after = with_node(
-        record, event.node, state=NodeState.JOINED, host=event.host, address=event.address, info=event.info
-    )
-    waits = any(other.state is NodeState.LAUNCHED for other in after.nodes)
-    return replace(after, waiting=record.waiting if waits else None), ()
-
-
-def _prepares(record: RunRecord, event: NodeProgressed, now: float) -> Decision:
-    node = record.nodes[event.node]
-    if node.state not in (NodeState.JOINED, NodeState.PREPARING, NodeState.PREPARED) or node.message == event.message:
-        return record, ()
-    state = NodeState.PREPARED if node.state is NodeState.PREPARED else NodeState.PREPARING
-    after = with_node(record, event.node, state=state, message=event.message)
-    return replace(after, stage=Stage.PREPARING), ()
-
-
-def _equipped(record: RunRecord, event: GpusAssigned, now: float) -> Decision:
-    if len(event.gpus) != len(record.nodes) or all(node.gpus is not None for node in record.nodes):
-        return record, ()
-    after = record
-    for node, gpus in enumerate(event.gpus):
-        after = with_node(after, node, gpus=gpus, message=None)
-    return after, ()
-
-
-def _prepared(record: RunRecord, event: NodePrepared, now: float) -> Decision:
-    node = record.nodes[event.node]
-    # An agent that was started again holds other ports than the one before it: right, as long as nobody was told.
-    again = node.state is NodeState.PREPARED and node.ports != event.ports and not is_ready(record)
-    if node.state not in (NodeState.JOINED, NodeState.PREPARING) and not again:
-        return record, ()
-    after = with_node(record, event.node, state=NodeState.PREPARED, ports=event.ports)
-    missing = ", ".join(str(n.index) for n in after.nodes if n.state in BEFORE_START)
-    words = f"ready, waits for node{'s' if ',' in missing else ''} {missing}" if missing else None
-    if words is None and not is_equipped(after):
-        return replace(after, stage=Stage.PREPARING), ()  # that it waits for GPUs has been said, and holds
-    for index in [n.index for n in after.nodes if n.state is NodeState.PREPARED]:
-        after = with_node(after, index, message=words)
-    return replace(after, stage=Stage.PREPARING), ()
-
-
-def _started(record: RunRecord, event: NodeStarted, now: float) -> Decision:
-    if record.nodes[event.node].state not in (NodeState.JOINED, NodeState.PREPARING, NodeState.PREPARED):
-        return record, ()
-    after = with_node(record, event.node, state=NodeState.RUNNING, message=None)
-    # A node may have ended already when the last one starts: the run has run nevertheless.
-    if all(n.state in (NodeState.RUNNING, NodeState.ATTENDING, *ENDED_NODES) for n in after.nodes):
-        return replace(after, stage=Stage.RUNNING, started=now), ()
-    return replace(after, stage=Stage.PREPARING), ()
-
-
-def _attends(record: RunRecord, event: NodeWorkersFinished, now: float) -> Decision:
-    if record.stage is Stage.ENDED or record.nodes[event.node].state in (NodeState.ATTENDING, *ENDED_NODES):
-        return record, ()
-    after = with_node(record, event.node, state=NodeState.ATTENDING, message="serves the others until they are done")
-    return complete_if_all_ended(after, now)
-
-
-def _exited(record: RunRecord, event: NodeExited, now: float) -> Decision:
-    if record.stage is Stage.ENDED or record.nodes[event.node].state in ENDED_NODES:
-        return record, ()
-    after = with_node(record, event.node, state=NodeState.EXITED, message="shipping what is left")
-    if event.cause is not None:
-        return decide_failure(after, event.cause, now)
-    return complete_if_all_ended(after, now)
-
-
-def _rank_failed(record: RunRecord, event: RankFailed, now: float) -> Decision:
-    if record.nodes[event.node].state in ENDED_NODES:
-        return record, ()
-    if record.outcome is not None and not failed_before(event.cause, record.outcome):
-        return record, ()
-    return decide_failure(record, event.cause, now)
-
-
-def _done(record: RunRecord, event: NodeFinished, now: float) -> Decision:
-    if record.stage is Stage.ENDED or record.nodes[event.node].state in OVER_NODES:
-        return record, ()
-    after = with_node(record, event.node, state=NodeState.DONE, message=None)
-    if after.outcome is None and all(n.state in OVER_NODES for n in after.nodes):
-        after = replace(after, outcome=Outcome("completed"))
-    return settle(after, now, ())
-
-
-def _lost(record: RunRecord, event: NodeLost, now: float) -> Decision:
-    if record.stage is Stage.ENDED or record.nodes[event.node].state in OVER_NODES:
-        return record, ()
-    after = with_node(record, event.node, state=NodeState.LOST, message=event.cause.message)
-    if after.outcome is not None and after.outcome.kind == "completed":
-        # Its ranks ended well, but what they made did not all arrive: that is not a completed run.
-        after = replace(after, outcome=None)
-    return decide(after, Outcome("failed", event.cause), now)
-
-
-def _vanished(record: RunRecord, event: NodeVanished, now: float) -> Decision:
-    running = record.nodes[event.node].state in (NodeState.RUNNING, NodeState.ATTENDING)
-    if record.stage is Stage.ENDED or not running or len(record.nodes) == 1:
-        return record, ()
-    known = record.outcome.cause if record.outcome is not None and record.outcome.kind == "failed" else None
-    if known is not None and known != event.cause and known.rank is not None and known.node != event.node:
-        if now - (known.time or now) > _SAME_MISHAP_SECONDS:
-            return record, ()
-        # Ranks fail because a node is gone, never a node because ranks failed: their word was only faster.
-        return replace(record, outcome=Outcome("failed", event.cause)), ()
-    return (record, ()) if record.outcome is not None else decide(record, Outcome("failed", event.cause), now)
-
-
-def _fails(record: RunRecord, event: RunFailed, now: float) -> Decision:
+def _run_failed(record: RunRecord, event: RunFailed, now: float) -> Decision:
     if record.outcome is not None:
         return record, ()
     after = record
@@ -334,20 +198,20 @@ def _fails(record: RunRecord, event: RunFailed, now: float) -> Decision:
     return decide(after, Outcome("failed", event.cause), now)
 
 
-def _cancel_asked(record: RunRecord, event: RunCancelRequested, now: float) -> Decision:
+def _cancel_requested(record: RunRecord, event: RunCancelRequested, now: float) -> Decision:
     if record.outcome is not None or record.stage is Stage.ENDED:
         return record, ()
     words = f"canceled by {event.by or 'the user'}" + (f": {event.reason}" if event.reason else "")
     return decide(record, Outcome("canceled", Cause("canceled", words)), now)
 
 
-def _completes(record: RunRecord, event: RunCompleted, now: float) -> Decision:
+def _run_completed(record: RunRecord, event: RunCompleted, now: float) -> Decision:
     if record.stage is Stage.ENDED:
         return record, ()
     return decide(record, Outcome("completed"), now)
 
 
-def _restarted(record: RunRecord, event: RunRestarted, now: float) -> Decision:
+def _run_restarted(record: RunRecord, event: RunRestarted, now: float) -> Decision:
     if event.attempt <= record.attempt:
         return record, ()  # it has been done
     if event.attempt > record.attempt + 1:
@@ -358,36 +222,55 @@ def _restarted(record: RunRecord, event: RunRestarted, now: float) -> Decision:
     refusal = why_not_again(record)
     if refusal is not None:
         raise InvalidTransition(*refusal)
-    return try_again(record, ())
+    if kind_of(record.spec).ended_by == "controller":
+        return group_transitions.begin_attempt(record, now)
+    return begin_attempt(record, (), now)
 
 
-def _warned(record: RunRecord, event: WarningAdded, now: float) -> Decision:
+def _wake_time_reached(record: RunRecord, event: WakeTimeReached, now: float) -> Decision:
+    if record.wake_at is None or record.wake_at != event.at:
+        return record, ()  # an earlier wish
+    return enter_queue(record)
+
+
+def _warning_added(record: RunRecord, event: WarningAdded, now: float) -> Decision:
     if event.message in record.warnings:
         return record, ()
     return replace(record, warnings=(*record.warnings, event.message)), ()
 
 
 _HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
-    RunSubmitted: _submitted,
-    EnvironmentLocked: _locked,
-    WaitReasonChanged: _waits,
-    RunAdmitted: _admitted,
-    NodesLaunched: _launched,
-    EngineReported: _engine_reported,
-    NodeJoined: _joined,
-    NodeProgressed: _prepares,
-    GpusAssigned: _equipped,
-    NodePrepared: _prepared,
-    NodeStarted: _started,
-    NodeWorkersFinished: _attends,
-    RankFailed: _rank_failed,
-    NodeExited: _exited,
-    NodeFinished: _done,
-    NodeLost: _lost,
-    NodeVanished: _vanished,
-    RunFailed: _fails,
-    RunCancelRequested: _cancel_asked,
-    RunCompleted: _completes,
-    RunRestarted: _restarted,
-    WarningAdded: _warned,
+    RunSubmitted: _run_submitted,
+    EnvironmentLocked: _environment_locked,
+    WaitReasonChanged: _wait_reason_changed,
+    RunAdmitted: _run_admitted,
+    NodesLaunched: node_transitions.launched,
+    EngineReported: node_transitions.engine_reported,
+    NodeJoined: node_transitions.joined,
+    NodeProgressed: node_transitions.progressed,
+    GpusAssigned: node_transitions.gpus_assigned,
+    NodePrepared: node_transitions.prepared,
+    NodeStarted: node_transitions.started,
+    NodeWorkersFinished: node_transitions.workers_finished,
+    RankFailed: node_transitions.rank_failed,
+    NodeExited: node_transitions.exited,
+    NodeFinished: node_transitions.finished,
+    NodeLost: node_transitions.lost,
+    NodeVanished: node_transitions.vanished,
+    AgentsMissing: node_transitions.agents_missing,
+    RunFailed: _run_failed,
+    RunCancelRequested: _cancel_requested,
+    RunCompleted: _run_completed,
+    RunRestarted: _run_restarted,
+    WakeTimeReached: _wake_time_reached,
+    WarningAdded: _warning_added,
+}
+
+_GROUP_HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
+    **_HANDLERS,
+    RunSubmitted: group_transitions.begin,
+    RunCompleted: group_transitions.closed,
+    WakeTimeReached: group_transitions.woken,
+    GroupDecided: group_transitions.decided,
+    ChildrenFinished: group_transitions.children_finished,
 }

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
-from footplate.domain.events import BeginAttempt, Effect, ForgetNodes, ResolveEnvironment, ScheduleQueue, StopNodes
+from footplate.domain import group_transitions
+from footplate.domain.events import Effect, ForgetNodes, ScheduleQueue, StopNodes
 from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunRecord, Stage
+from footplate.domain.restarts import Decision, backoff_seconds, begin_attempt, restarts_by_itself
 from footplate.domain.root_cause import blames_another
 from footplate.domain.run_kinds import kind_of
-from footplate.domain.run_status import ENDED_NODES, MPI_FAILED, NODE_LOST, OVER_NODES, status
-
-Decision = Tuple[RunRecord, Tuple[Effect, ...]]
-"""The record after an event, and what is to be done about it."""
+from footplate.domain.run_status import ENDED_NODES, MPI_FAILED, OVER_NODES
 
 
 def decide(record: RunRecord, outcome: Outcome, now: float) -> Decision:
     """Fix the outcome if it is still open, have the nodes that still run stopped, and end if none is left."""
     first = record.outcome is None
+    if first and kind_of(record.spec).ended_by == "controller":
+        return group_transitions.end(record, outcome)
     after = replace(record, outcome=outcome) if first else record
     working = tuple(n.index for n in after.nodes if n.state not in ENDED_NODES)
     effects: Tuple[Effect, ...] = (StopNodes(working),) if first and working else ()
@@ -27,9 +28,9 @@ def decide(record: RunRecord, outcome: Outcome, now: float) -> Decision:
 def settle(record: RunRecord, now: float, effects: Tuple[Effect, ...]) -> Decision:
     """Move on to FINALIZING when all ranks have ended, and to ENDED when all nodes are over."""
     if record.outcome is not None and all(n.state in OVER_NODES for n in record.nodes):
-        if _tries_by_itself(record, record.outcome):
-            return try_again(record, effects)
-        ended = replace(record, stage=Stage.ENDED, ended=now, waiting=None)
+        if restarts_by_itself(record, record.outcome):
+            return begin_attempt(record, effects, now, backoff_seconds(record, now))
+        ended = replace(record, stage=Stage.ENDED, ended=now, waiting=None, wake_at=None)
         return ended, (*effects, ForgetNodes(), *((ScheduleQueue(),) if kind_of(record.spec).has_nodes else ()))
     if record.outcome is not None and all(n.state in ENDED_NODES for n in record.nodes):
         return replace(record, stage=Stage.FINALIZING), effects
@@ -63,46 +64,22 @@ def failed_before(cause: Cause, outcome: Optional[Outcome]) -> bool:
     return known.time is None or cause.time < known.time
 
 
-# ── Another attempt ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def why_not_again(record: RunRecord) -> Optional[Tuple[str, str]]:
-    if record.stage is not Stage.ENDED or record.outcome is None:
-        return (
-            f"run {record.id} is {status(record)}, and only a run that has ended can be restarted",
-            f"wait for its end, or ask for it: footplate runs cancel {record.id}",
-        )
-    if record.outcome.kind == "completed":
-        return f"run {record.id} has completed: there is nothing to try again", "submit it again as a new run"
-    return None
-
-
-def _tries_by_itself(record: RunRecord, outcome: Outcome) -> bool:
-    """Whether nothing but the loss of a node ended this attempt, and the spec allows another one.
-
-    The node may be over in a good way by now: where an agent vanished, the next one has brought over what was there.
-    """
-    cause = outcome.cause if outcome.kind == "failed" else None
-    lost = cause is not None and cause.code == NODE_LOST and cause.node is not None  # a user's own code names no node
-    return lost and record.handle is not None and record.attempt < record.spec.max_attempts
-
-
-def try_again(record: RunRecord, effects: Tuple[Effect, ...]) -> Decision:
-    """The next attempt, from the queue on; what the server needs to know of the last one is in the story."""
-    stage = Stage.LOCKING if record.lock is None else Stage.QUEUED
-    after = replace(
-        record, attempt=record.attempt + 1, stage=stage, nodes=(), handle=None, outcome=None, waiting=None,
-        started=None, ended=None,
-    )  # fmt: skip
-    begin: Effect = ResolveEnvironment() if record.lock is None else ScheduleQueue()
-    return after, (*effects, BeginAttempt(record.handle), begin)
-
-
 # ── Records ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def alive(record: RunRecord) -> Tuple[int, ...]:
     return tuple(n.index for n in record.nodes if n.state not in OVER_NODES)
+
+
+def lose_nodes(record: RunRecord, causes: Dict[int, Cause], now: float) -> Decision:
+    """Give these nodes up. The run fails because of the first one, also when its ranks had all ended well."""
+    after = record
+    for index, cause in causes.items():
+        after = with_node(after, index, state=NodeState.LOST, message=cause.message)
+    if after.outcome is not None and after.outcome.kind == "completed":
+        # The ranks ended well, but some of their files did not arrive: the run has not completed.
+        after = replace(after, outcome=None)
+    return decide(after, Outcome("failed", next(iter(causes.values()))), now)
 
 
 def with_node(record: RunRecord, index: int, **changes: Any) -> RunRecord:

@@ -17,6 +17,7 @@ class Stage(enum.Enum):
     """How far a run has come. The status that people see is derived from this and from the outcome."""
 
     ACCEPTED = "accepted"
+    BACKOFF = "backoff"  # pauses before another attempt
     LOCKING = "locking"  # the server resolves the environment
     QUEUED = "queued"  # no nodes yet
     PROVISIONING = "provisioning"  # the engine starts the node agents
@@ -110,6 +111,9 @@ class RunRecord:
     outcome: Optional[Outcome] = None
     warnings: Tuple[str, ...] = ()
     nodes: Tuple[NodeRecord, ...] = ()
+    revivals: int = 0  # how often agents of this attempt were started again because they had died
+    wake_at: Optional[float] = None  # when the lifecycle wants a WakeTimeReached
+    group: Optional[Dict[str, Any]] = None  # of a group: `controllers.GroupState` as JSON
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ GROUP = "group"
 
 _ALWAYS = frozenset({"RunSubmitted", "RunFailed", "RunCancelRequested", "WarningAdded"})
 _NODES = frozenset({
-    "EnvironmentLocked", "WaitReasonChanged", "RunAdmitted", "NodesLaunched", "EngineReported", "NodeJoined",
-    "NodeProgressed", "GpusAssigned", "NodePrepared", "NodeStarted", "NodeWorkersFinished", "RankFailed", "NodeExited",
-    "NodeFinished", "NodeLost", "NodeVanished", "RunRestarted",
+    "EnvironmentLocked", "WaitReasonChanged", "RunAdmitted", "NodesLaunched", "EngineReported", "NodeJoined", "NodeProgressed",
+    "GpusAssigned", "NodePrepared", "NodeStarted", "NodeWorkersFinished", "RankFailed", "NodeExited", "NodeFinished",
+    "NodeLost", "NodeVanished", "AgentsMissing", "RunRestarted", "WakeTimeReached",
 })  # fmt: skip
 
 
@@ -46,7 +46,7 @@ _KINDS = (
         JOB,
         ended_by="nodes",
         admits=_ALWAYS | _NODES,
-        children=frozenset({JOB, INTERACTIVE}),
+        children=frozenset({JOB, INTERACTIVE, GROUP}),
         refusals={
             "RunCompleted": (
                 "the status of run {id} is managed by Footplate: it completes when its script ends",
@@ -58,13 +58,19 @@ _KINDS = (
         INTERACTIVE,
         ended_by="client",
         admits=_ALWAYS | {"RunCompleted"},
-        children=frozenset({JOB, INTERACTIVE}),
+        children=frozenset({JOB, INTERACTIVE, GROUP}),
         refusals={
             "RunRestarted": (
                 "run {id} is interactive: only its own process can run it",
                 "start a new one: start_logging()",
             )
         },
+    ),
+    RunKind(
+        GROUP,
+        ended_by="controller",
+        admits=_ALWAYS | {"RunCompleted", "RunRestarted", "WakeTimeReached", "GroupDecided", "ChildrenFinished"},
+        children=frozenset({JOB, GROUP}),  # no process runs on the server that an interactive child could be
     ),
 )
 _BY_NAME = {kind.name: kind for kind in _KINDS}

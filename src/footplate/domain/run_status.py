@@ -27,6 +27,7 @@ HOLDS_NODES = (Stage.PROVISIONING, Stage.PREPARING, Stage.RUNNING, Stage.FINALIZ
 
 _STATUS_OF_STAGE = {
     Stage.ACCEPTED: "Starting",
+    Stage.BACKOFF: "Queued",
     Stage.LOCKING: "Preparing",
     Stage.QUEUED: "Queued",
     Stage.PROVISIONING: "Provisioning",

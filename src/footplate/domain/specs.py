@@ -15,6 +15,7 @@ LOCAL = "local"
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,254}")
 _EXPERIMENT = re.compile(r"[a-zA-Z0-9][\w\-]{0,254}", re.ASCII)
+_CHILD_KEY = re.compile(r"[A-Za-z0-9_]{1,64}")
 _ENV_NAME = re.compile(r"[^=\0]+")
 
 
@@ -53,6 +54,33 @@ class GpuRequest:
     needed: bool = False
 
 
+RESTART_CAUSES: Dict[str, Tuple[str, ...]] = {
+    "node_lost": ("node_lost",),
+    "preempted": ("preempted",),
+    "exit_code": ("exit_code", "user_exception", "mpi_failed", "unknown_exit"),
+    "signal": ("signal",),
+    "out_of_memory": ("out_of_memory",),
+    "out_of_space": ("out_of_space",),
+    "time_limit": ("time_limit",),
+    "start_failed": ("start_failed", "data_failed", "launch_failed", "environment_failed"),
+}
+"""The causes that a restart policy can name, and the codes of failures (`Cause.code`) that each covers."""
+
+
+@dataclass(frozen=True)
+class RestartPolicy:
+    """When a run gets another attempt by itself, as long as its `max_attempts` allows it.
+
+    `when`: never, on_failure (a failure that `causes` covers) or always (every end except a cancel). The first pause
+    is `backoff_seconds`; each further one is twice as long, up to `max_backoff_seconds`.
+    """
+
+    when: str = "on_failure"
+    causes: Tuple[str, ...] = ("node_lost",)
+    backoff_seconds: float = 0.0
+    max_backoff_seconds: float = 300.0
+
+
 @dataclass(frozen=True)
 class EnvironmentSpec:
     """The interpreter that ranks run under.
@@ -72,10 +100,26 @@ class EnvironmentSpec:
 
 
 @dataclass(frozen=True)
+class ControllerSpec:
+    """The controller of a group: its kind, a row of `services.controllers`, and its input.
+
+    `children` are specs by key: children to submit, or templates of children. The server checks them with the group.
+    With `metric`, the controller is consulted whenever a child has logged that metric `interval` more times.
+    """
+
+    kind: str
+    options: Dict[str, Any] = field(default_factory=lambda: {})
+    children: Dict[str, RunSpec] = field(default_factory=lambda: {})
+    metric: Optional[str] = None
+    interval: int = 1
+
+
+@dataclass(frozen=True)
 class RunSpec:
     """Everything that `experiment.submit` or `experiment.start_logging` asks for.
 
-    `kind`: job (an engine starts it) or interactive (the client's own process is the run).
+    `kind`: job (an engine starts it), interactive (the client's own process is the run) or group (a controller on the
+    server starts its children); `domain.run_kinds` has the table.
     `definition` is the run as the client's own API words it; the core keeps it and never looks inside.
     """
 
@@ -91,7 +135,8 @@ class RunSpec:
     snapshot: Optional[str] = None
     lock: Optional[str] = None  # digest of a lock to run with, as it is; without one the environment is resolved
     max_seconds: Optional[float] = None
-    max_attempts: int = 1  # how often the run is started in all when a node is lost
+    max_attempts: Optional[int] = 1  # attempts in all, the first included; None: no limit
+    restart: RestartPolicy = RestartPolicy()
     priority: int = 0
     parent: Optional[str] = None
     name: Optional[str] = None
@@ -104,6 +149,7 @@ class RunSpec:
     definition: Dict[str, Any] = field(default_factory=lambda: {})
     inputs: Tuple[DataInput, ...] = ()
     outputs: Tuple[DataOutput, ...] = ()
+    controller: Optional[ControllerSpec] = None  # of a group
 
 
 def check_run_id(run_id: str) -> None:
@@ -136,12 +182,33 @@ def check_spec(spec: RunSpec) -> None:
     if spec.max_seconds is not None and not spec.max_seconds > 0:
         raise InvalidInput(f"max_seconds is {spec.max_seconds:g}", "give a positive number of seconds, or none at all")
     check_data(spec.inputs, spec.outputs)
-    if spec.max_attempts < 1:
+    if spec.max_attempts is not None and spec.max_attempts < 1:
         raise InvalidInput(f"max_attempts is {spec.max_attempts}", "give 1 for no retries, or more")
+    _check_restart(spec.restart)
     _check_gpus(spec.gpus)
+    _check_controller(spec)
     if kind.has_nodes:
         _check_program(spec.program)
         _check_distribution(spec.distribution)
+
+
+def _check_controller(spec: RunSpec) -> None:
+    kind, controller = kind_of(spec), spec.controller
+    if (kind.ended_by == "controller") != (controller is not None):
+        needs = "needs" if controller is None else "does not take"
+        raise InvalidInput(f"a run of the kind {spec.kind!r} {needs} a controller", "only a group has one")
+    if controller is None:
+        return
+    if controller.interval < 1:
+        raise InvalidInput(f"the controller's interval is {controller.interval}", "give at least 1")
+    for key, child in controller.children.items():
+        if not _CHILD_KEY.fullmatch(key):
+            raise InvalidInput(f"{key!r} is not a key of a child", "use letters, digits and '_', at most 64 in all")
+        if child.kind not in kind.children:
+            raise InvalidInput(
+                f"child {key!r} is of the kind {child.kind!r}", f"use {', '.join(sorted(kind.children))}"
+            )
+        check_spec(child)
 
 
 def _check_program(program: Optional[Program]) -> None:
@@ -162,6 +229,17 @@ def _leaves(path: str) -> bool:
 def _check_passable(what: str, text: str) -> None:
     if "\0" in text:
         raise InvalidInput(f"{what} has a NUL character in {text!r}", "remove it: no process can be given one")
+
+
+def _check_restart(policy: RestartPolicy) -> None:
+    if policy.when not in ("never", "on_failure", "always"):
+        raise InvalidInput(f"restart is {policy.when!r}", "use never, on_failure or always")
+    for cause in policy.causes:
+        if cause not in RESTART_CAUSES:
+            raise InvalidInput(f"restart cause {cause!r} is unknown", f"use some of {', '.join(RESTART_CAUSES)}")
+    for name, seconds in (("backoff", policy.backoff_seconds), ("max_backoff", policy.max_backoff_seconds)):
+        if not 0 <= seconds < float("inf"):
+            raise InvalidInput(f"restart {name}_seconds is {seconds:g}", "give 0 or a positive number of seconds")
 
 
 def _check_gpus(wanted: GpuRequest) -> None:

@@ -103,10 +103,16 @@ def extract_logins(spec: EnvironmentSpec) -> tuple[EnvironmentSpec, Logins]:
 def extract_run_logins(spec: RunSpec) -> tuple[RunSpec, Logins]:
     """Of all of a run's spec: the client's own words for the environment are in it as well."""
     environment, found = extract_logins(spec.environment)
-    if not found.known:
-        return spec, NO_LOGINS
-    definition = change_texts(spec.definition, found.with_bare_addresses)
-    return replace(spec, environment=environment, definition=definition), found
+    if found.known:
+        definition = change_texts(spec.definition, found.with_bare_addresses)
+        spec = replace(spec, environment=environment, definition=definition)
+    if spec.controller is not None and spec.controller.children:
+        extracted = {key: extract_run_logins(child) for key, child in spec.controller.children.items()}
+        children = {key: child for key, (child, _) in extracted.items()}
+        spec = replace(spec, controller=replace(spec.controller, children=children))
+        logins = [found, *(more for _, more in extracted.values())]
+        found = Logins({bare: full for more in logins for bare, full in more.known.items()})
+    return spec, found if found.known else NO_LOGINS
 
 
 def extract_definition_logins(definition: dict[str, Any]) -> tuple[dict[str, Any], Logins]:

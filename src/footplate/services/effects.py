@@ -72,7 +72,18 @@ class Effects:
             self._fail(record, effect, Cause("internal", message, "see: footplate server logs"))
 
     def launch(self, record: RunRecord, _: Effect) -> None:
-        """Have the engine start the agents; those that live already are left alone."""
+        """Have the engine start the agents; it leaves agents that live alone.
+
+        A launch that only revives dead agents and fails does not end the run: the watcher reports them missing again.
+        """
+        try:
+            self._launch(record)
+        except (FootplateError, OSError) as error:
+            if record.handle is None:
+                raise
+            log.warning("run %s: cannot start its agents again: %s", record.id, error)
+
+    def _launch(self, record: RunRecord) -> None:
         engine = self.engine(record)
         with _of_the_store():
             job = self._jobs.build(record)

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +23,9 @@ from footplate.domain.run_kinds import kind_of
 from footplate.errors import OutOfSpace, Unavailable
 from footplate.services import story
 from footplate.services.agent_jobs import AgentJobs
+from footplate.services.alarms import Alarms
 from footplate.services.effects import Effects, Handler
+from footplate.services.groups import Groups
 from footplate.services.queues import QueueReader
 from footplate.services.scheduler import Scheduler
 from footplate.services.watcher import AgentWatcher
@@ -62,6 +65,8 @@ class Orchestrator:
         self._effects = Effects(store, home, jobs, self.tell)
         self._scheduler = Scheduler(store, lines, self.tell)
         self._watcher = AgentWatcher(store, self._effects, self.tell, self._resume, self.active_runs, watch_seconds)
+        self._alarms = Alarms(self.tell)
+        self.groups = Groups(store, self.tell, self._in_pool, self._watcher.doubt)
         self._table: dict[type[Effect], EffectRow] = {
             events.ResolveEnvironment: EffectRow(self._effects.resolve_environment, True, "environment_failed"),
             events.LaunchNodes: EffectRow(self._effects.launch, True, "launch_failed"),
@@ -70,18 +75,25 @@ class Orchestrator:
             events.ReleaseGpus: EffectRow(self._release_gpus),
             events.BeginAttempt: EffectRow(self._watcher.begin_attempt),
             events.ForgetNodes: EffectRow(self._watcher.forget_nodes),
+            events.WakeRun: EffectRow(self._alarms.set),
+            events.ConsultController: EffectRow(self.groups.consult),
+            events.OrderChildren: EffectRow(self.groups.order_children),
+            events.EndChildren: EffectRow(self.groups.end_children),
+            events.NotifyParent: EffectRow(self.groups.notify_parent),
         }
 
     # ── Life of the orchestrator itself ───────────────────────────────────────────────────────────────────────────────
 
     def start(self) -> None:
-        for record in self._store.runs.active(with_nodes=True):
+        for record in [*self._store.runs.active(with_nodes=True), *self._store.runs.active_groups()]:
             self._resume(record)
         self._watcher.take_up_leftovers(self._home)
+        self._alarms.start()
         self._scheduler.start()
         self._watcher.start()
 
     def stop(self) -> None:
+        self._alarms.stop()
         self._scheduler.stop()
         self._watcher.stop()
         self._pool.shutdown(wait=True, cancel_futures=True)
@@ -148,9 +160,11 @@ class Orchestrator:
             raise
 
     def _track(self, record: RunRecord) -> None:
-        over = record.stage is Stage.ENDED or not kind_of(record.spec).has_nodes
+        expected = kind_of(record.spec).has_nodes or record.wake_at is not None  # something will happen to it
+        over = record.stage is Stage.ENDED or not expected
         with self._active_guard:
             (self._active.discard if over else self._active.add)(record.id)
+        self.groups.note(record)
         self._scheduler.note(record)
         self._watcher.note(record.id, over)
 
@@ -167,8 +181,11 @@ class Orchestrator:
             if not row.in_pool:
                 row.handler(record, effect)
                 continue
-            with contextlib.suppress(RuntimeError):  # the pool is shut: the next server resumes from the record
-                self._pool.submit(self._perform, record, effect, row)
+            self._in_pool(partial(self._perform, record, effect, row))
+
+    def _in_pool(self, work: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # the pool is shut: the next server resumes from the record
+            self._pool.submit(work)
 
     def _perform(self, record: RunRecord, effect: Effect, row: EffectRow) -> None:
         try:

@@ -14,6 +14,7 @@ from footplate.domain.run_kinds import kind_of
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
 from footplate.environments.url_credentials import extract_run_logins
 from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.services import controllers
 from footplate.services.capacity import refuse_if_too_large
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
@@ -46,7 +47,7 @@ class RunService:
         known = self._known(run, workspace, spec)
         if known is not None:
             return known
-        spec = self._checked(workspace, spec)
+        self._check(workspace, spec)
         self._store.logins.put(found.known)
         warnings, now = self._warnings(workspace, spec), time.time()
         record = RunRecord(run, workspace, spec, Stage.ACCEPTED, created=now, warnings=warnings)
@@ -69,7 +70,7 @@ class RunService:
             return view
         raise Conflict(f"there is a run {run!r} already, and it is another one", "choose another run id")
 
-    def _checked(self, workspace: str, spec: RunSpec) -> RunSpec:
+    def _check(self, workspace: str, spec: RunSpec) -> None:
         check_spec(spec)
         self._store.workspaces.get(workspace)
         if spec.snapshot is not None and not self._store.blobs.has(spec.snapshot):
@@ -80,7 +81,11 @@ class RunService:
         if kind_of(spec).has_nodes:
             _check_builder(spec.environment)
             self._check_lock(spec.lock)
-        return spec
+        if spec.controller is not None:
+            controllers.load(spec.controller.kind).check(spec.controller)
+            for child in spec.controller.children.values():
+                self._check(workspace, child)
+                self._warnings(workspace, child)
 
     def _warnings(self, workspace: str, spec: RunSpec) -> tuple[str, ...]:
         """What the target cannot give as asked; raises InvalidInput where that is too much."""
@@ -177,7 +182,10 @@ class RunService:
 def _check_parent(parent: RunView, workspace: str, spec: RunSpec) -> None:
     if parent.workspace != workspace:
         raise InvalidInput(f"parent run {parent.id!r} is in another workspace", "use a run of this workspace")
-    allowed = kind_of(parent).children
+    kind = kind_of(parent)
+    if kind.ended_by == "controller" and parent.outcome is not None:
+        raise Conflict(f"group {parent.id!r} is {parent.status} and takes no more children", "start a new group")
+    allowed = kind.children
     if spec.kind not in allowed:
         raise InvalidInput(
             f"a run of the kind {spec.kind!r} cannot be a child of {parent.id!r}, which is of the kind {parent.kind!r}",

@@ -1,4 +1,4 @@
-"""What the story of a run says of an event."""
+"""Lines of a run's story: one for each event, and one more for what the lifecycle did about it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,36 @@ from typing import Any
 from footplate.domain import events, run_status
 from footplate.domain.codec import to_json
 from footplate.domain.events import Event
+from footplate.domain.node_transitions import MAX_REVIVALS
 from footplate.domain.records import RunRecord, StoryLine
 
 
 def line(record: RunRecord, event: Event, now: float) -> StoryLine:
     data: dict[str, Any] = to_json(event)
-    return StoryLine(record.version, now, type(event).__name__, run_status.status(record), events.tell(event), data)
+    return StoryLine(record.version, now, type(event).__name__, run_status.status(record), _text(record, event), data)
+
+
+def _text(record: RunRecord, event: Event) -> str:
+    text = events.tell(event)
+    if isinstance(event, events.AgentsMissing) and record.revivals > event.launch:
+        text += f"; starting it again ({record.revivals} of {MAX_REVIVALS})"
+    return text
 
 
 def lines(before: RunRecord, after: RunRecord, event: Event, now: float) -> list[StoryLine]:
-    """What the story says of an event, and of the attempt that begins because of it."""
+    """Return the line of an event, and a line for the attempt that begins because of it."""
     told = [line(after, event, now)]
     if after.attempt > before.attempt:
-        words = f"attempt {after.attempt} begins" + (
-            "" if isinstance(event, events.RunRestarted) else f" by itself, of at most {after.spec.max_attempts}"
-        )
         data = {"attempt": after.attempt}
-        told.append(StoryLine(after.version, now, events.ATTEMPT_STARTED, run_status.status(after), words, data))
+        text = _attempt_text(after, by_itself=not isinstance(event, events.RunRestarted))
+        told.append(StoryLine(after.version, now, events.ATTEMPT_STARTED, run_status.status(after), text, data))
     return told
+
+
+def _attempt_text(record: RunRecord, by_itself: bool) -> str:
+    text, limit = f"attempt {record.attempt} begins", record.spec.max_attempts
+    if by_itself:
+        text += " by itself" + (f", of at most {limit}" if limit is not None else "")
+    if record.wake_at is not None and record.waiting is not None:
+        text += f"; {record.waiting.reason}"
+    return text

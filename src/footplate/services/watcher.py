@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from footplate.domain import events, outcomes, run_status
+from footplate.domain import events, restarts, run_status
 from footplate.domain.records import Cause, NodeState, RunRecord, Stage
 from footplate.engines.base import Observation
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
@@ -29,8 +29,6 @@ FORGET_SECONDS = 60.0
 KEEP_SECONDS = 7 * 24 * 3600.0
 """How long the folder of a lost node is kept for somebody who restarts the run: nobody else can bring over what it has.
 The server that starts after that has it removed."""
-
-MAX_REVIVALS = 3
 
 
 class AgentWatcher:
@@ -51,8 +49,7 @@ class AgentWatcher:
         self._resume = resume
         self._active_runs = active_runs
         self._seconds = seconds
-        self._revivals: defaultdict[str, int] = defaultdict(int)
-        self._missing_since: dict[str, float] = {}
+        self._missing_since: dict[str, float] = {}  # when the agents of a run were first found missing
         self._earlier: defaultdict[str, list[str]] = defaultdict(list)
         self._to_forget: dict[str, tuple[RunRecord, float]] = {}
         self._unsure: set[str] = set()
@@ -74,7 +71,7 @@ class AgentWatcher:
     def note(self, run: str, over: bool) -> None:
         """A run changed."""
         if over:
-            self._start_counting_anew(run)
+            self._missing_since.pop(run, None)
         else:
             self._wake.set()
 
@@ -85,7 +82,7 @@ class AgentWatcher:
 
     def begin_attempt(self, record: RunRecord, effect: events.BeginAttempt) -> None:
         """The agents of the next attempt save what those of the last one could not; so nothing is removed yet."""
-        self._start_counting_anew(record.id)
+        self._missing_since.pop(record.id, None)
         if effect.handle is not None:
             self._earlier[record.id].append(effect.handle)
 
@@ -104,10 +101,6 @@ class AgentWatcher:
                 record = self._store.runs.record(folder.name)
                 if record.stage is Stage.ENDED:
                     self.forget_nodes(record)
-
-    def _start_counting_anew(self, run: str) -> None:
-        self._revivals.pop(run, None)
-        self._missing_since.pop(run, None)
 
     # ── What it does ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -133,19 +126,17 @@ class AgentWatcher:
 
     def _watch_once(self) -> None:
         self._forget_ended()
+        self._resume_unsure()
         by_engine: defaultdict[str, list[RunRecord]] = defaultdict(list)
-        unsure = set(self._unsure)
-        active = self._store.runs.active(with_nodes=True)
-        self._unsure -= unsure
-        for record in active:
-            if record.id in unsure:
-                self._resume(record)
+        for record in self._store.runs.active(with_nodes=True):
             if record.handle is not None:
                 by_engine[capacity_of(self._store, record.workspace, record.spec.target).engine].append(record)
-        for records in by_engine.values():
-            engine = self._effects.engine(records[0])
-            handles = [r.handle for r in records if r.handle is not None]
-            seen = engine.poll(handles)
+        for name, records in by_engine.items():
+            try:
+                seen = self._effects.engine(records[0]).poll([r.handle for r in records if r.handle is not None])
+            except Unavailable as error:
+                log.warning("cannot ask engine %s about its agents: %s", name, error.message)
+                continue  # an agent that cannot be checked is not dead
             for record in records:
                 self._report(record, seen[record.handle or ""])
                 self._check(record, seen[record.handle or ""])
@@ -158,56 +149,49 @@ class AgentWatcher:
             with contextlib.suppress(Conflict):
                 self._tell(record.id, events.EngineReported(reason, seen.estimated_start, hosts), record.attempt)
 
+    def _resume_unsure(self) -> None:
+        for run in list(self._unsure):
+            with contextlib.suppress(NotFound):  # the database has not kept it
+                self._resume(self._store.runs.record(run))
+            self._unsure.discard(run)
+
     def _forget_ended(self) -> None:
         for handle, (record, deadline) in list(self._to_forget.items()):
             if self._effects.engine(record).forget(handle) or time.monotonic() > deadline:
                 del self._to_forget[handle]
 
     def _check(self, record: RunRecord, seen: Observation) -> None:
-        """Agents that are gone without having said Done are started again a few times, then given up as lost."""
-        over = (NodeState.DONE, NodeState.LOST)
-        unfinished = {n.index for n in record.nodes if n.state not in over}
-        gone = unfinished if seen.state in ("exited", "gone") else unfinished & set(seen.lost)
+        """Report agents that are gone although their nodes have not finished. Only positive evidence counts."""
+        unfinished = {n.index for n in record.nodes if n.state not in run_status.OVER_NODES}
+        gone = sorted(unfinished if seen.state in ("exited", "gone") else unfinished & set(seen.lost))
         if not gone:
             self._missing_since.pop(record.id, None)
             return
-        self._tell_of_vanished(record, gone, seen)
-        if record.outcome is not None and all(record.nodes[n].state is NodeState.LAUNCHED for n in gone):
-            self._give_up(record, gone, "its agent ended before it had begun")
-            return
-        # The agent's last word may still be on its way to us.
-        if time.monotonic() - self._missing_since.setdefault(record.id, time.monotonic()) < 2 * self._seconds:
-            return
-        self._missing_since.pop(record.id, None)
-        if self._revivals[record.id] < MAX_REVIVALS:
-            self._revivals[record.id] += 1
-            log.warning("run %s: agent of node %s is gone, starting it again", record.id, sorted(gone))
-            self._effects.launch(record, events.LaunchNodes())
-            return
-        self._give_up(record, gone, f"its agent died {MAX_REVIVALS + 1} times and was given up")
+        self._report_vanished(record, gone, seen)
+        confirmed = self._is_confirmed(record.id)
+        with contextlib.suppress(Conflict):
+            self._tell(record.id, events.AgentsMissing(tuple(gone), record.revivals, confirmed), record.attempt)
 
-    def _tell_of_vanished(self, record: RunRecord, gone: set[int], seen: Observation) -> None:
-        """An agent that died without a word takes its node out of the gang; the next one only cleans up there."""
-        running = (NodeState.RUNNING, NodeState.ATTENDING)
-        for node in sorted(gone):
-            died = node in seen.lost or (seen.state == "exited" and seen.codes.get(node) is None)
-            if len(record.nodes) == 1 or not died or record.nodes[node].state not in running:
-                continue
-            words = f"lost node {node} of {len(record.nodes)}: its agent died while the script ran there"
-            hint = "see whether somebody ended it or the machine ran out of memory; the other nodes were stopped"
-            with contextlib.suppress(Conflict):
-                self._tell(record.id, events.NodeVanished(node, Cause(run_status.NODE_LOST, words, hint, node=node)))
+    def _is_confirmed(self, run: str) -> bool:
+        """Whether the agents were missing two looks ago as well: their last report may still be on its way to us."""
+        if time.monotonic() - self._missing_since.setdefault(run, time.monotonic()) < 2 * self._seconds:
+            return False
+        del self._missing_since[run]
+        return True
 
-    def _give_up(self, record: RunRecord, nodes: set[int], why: str) -> None:
-        hint = "see system_logs of the run, and whether the machine runs out of memory"
-        for node in sorted(nodes):
-            with contextlib.suppress(Conflict):
-                cause = Cause(run_status.NODE_LOST, f"lost node {node}: {why}", hint, node=node)
-                self._tell(record.id, events.NodeLost(node, cause), record.attempt)
+    def _report_vanished(self, record: RunRecord, gone: list[int], seen: Observation) -> None:
+        """Report agents that died without an exit code: such a node is lost to the other nodes at once."""
+        for node in gone:
+            if node in seen.lost or (seen.state == "exited" and seen.codes.get(node) is None):
+                message = f"lost node {node} of {len(record.nodes)}: its agent died while the script ran there"
+                hint = "see whether somebody killed it or the machine ran out of memory; the other nodes were stopped"
+                cause = Cause(run_status.NODE_LOST, message, hint, node=node)
+                with contextlib.suppress(Conflict):
+                    self._tell(record.id, events.NodeVanished(node, cause), record.attempt)
 
 
 def _is_worth_keeping(record: RunRecord) -> bool:
     """Whether a node was lost with what its ranks had made, and the next attempt could save that."""
     lost = any(node.state is NodeState.LOST for node in record.nodes) and record.started is not None
     fresh = time.time() - (record.ended or 0.0) < KEEP_SECONDS
-    return lost and fresh and outcomes.why_not_again(record) is None
+    return lost and fresh and restarts.why_not_again(record) is None

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, false, func, insert, or_, select, union_all, update
+from sqlalchemy import Connection, Row, and_, false, func, insert, or_, select, union_all, update
 
 from footplate.domain import run_status
 from footplate.domain.codec import from_json, to_json
+from footplate.domain.controllers import Child, MetricSummary, child_key
 from footplate.domain.events import ATTEMPT_STARTED, RunAdmitted
 from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
-from footplate.domain.run_kinds import kinds_with_nodes
+from footplate.domain.run_kinds import GROUP, kinds_with_nodes
 from footplate.domain.scaling import Stay
 from footplate.domain.specs import RunSpec, check_run_id
 from footplate.errors import Conflict, InvalidInput
@@ -168,6 +169,23 @@ class Runs:
         """Return all runs that have not ended, oldest first; `with_nodes`: only those that an engine runs."""
         return self._records(runs.c.stage.in_(_ACTIVE), *([_HAS_NODES] if with_nodes else []))
 
+    def active_groups(self) -> builtins.list[RunRecord]:
+        """Return all groups that have not ended, oldest first."""
+        return self._records(runs.c.stage.in_(_ACTIVE), runs.c.kind == GROUP)
+
+    def children_of(self, group: str, metric: str | None = None) -> builtins.list[Child]:
+        """Return the children of a group as its controller sees them, oldest first, with the summary of a metric."""
+        c = runs.c
+        columns = [c.id, c.status, c.attempt, c.created, c.started, c.ended, c.outcome]
+        logged = [series.c.count.label("logged"), series.c.last, series.c.min, series.c.max]
+        with self._database.read() as connection:
+            key = self._keys.of(group, connection).key
+            workspace = select(c.workspace).where(c.key == key).scalar_subquery()
+            query = select(*columns, *logged).where(c.workspace == workspace, c.parent == key).order_by(c.key)
+            joined = and_(series.c.run == c.key, series.c.system == false(), series.c.name == metric)
+            rows = connection.execute(query.select_from(runs.outerjoin(series, joined))).all()
+        return [_child(group, row) for row in rows]
+
     def waiting(self, workspace: str, target: str) -> builtins.list[RunRecord]:
         """The queue of a compute target, oldest first."""
         c = runs.c
@@ -240,6 +258,7 @@ def _decided(record: RunRecord) -> dict[str, Any]:
         "attempt": record.attempt, "started": record.started, "ended": record.ended, "lock": record.lock,
         "handle": record.handle, "waiting": to_json(record.waiting), "outcome": to_json(record.outcome),
         "warnings": to_json(record.warnings), "nodes": to_json(record.nodes),
+        "revivals": record.revivals, "wake_at": record.wake_at, "group": record.group,
     }  # fmt: skip
 
 
@@ -255,7 +274,17 @@ def _shared(row: Row[Any]) -> dict[str, Any]:
 
 
 def _record(row: Row[Any]) -> RunRecord:
-    return RunRecord(spec=from_json(RunSpec, row.spec), handle=row.handle, **_shared(row))
+    controlled = {"revivals": row.revivals, "wake_at": row.wake_at, "group": row.group}
+    return RunRecord(spec=from_json(RunSpec, row.spec), handle=row.handle, **controlled, **_shared(row))
+
+
+def _child(group: str, row: Row[Any]) -> Child:
+    last = row.last if isinstance(row.last, (int, float)) else None
+    return Child(
+        child_key(group, row.id), row.id, row.status, row.attempt, row.created, row.started, row.ended,
+        from_json(Outcome, row.outcome) if row.outcome else None,
+        None if row.logged is None else MetricSummary(row.logged, last, row.min, row.max),
+    )  # fmt: skip
 
 
 def _view(row: Row[Any], labels: Found, spec: RunSpec | None) -> RunView:

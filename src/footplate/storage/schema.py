@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from footplate.storage.column_types import Json, Path, Words, key
 
-HEAD = "0008"
+HEAD = "0009"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL takes no index entry larger than a third of a page."""
@@ -99,6 +99,9 @@ runs = Table(
     Column("outcome", Json),
     Column("warnings", Json, nullable=False),
     Column("nodes", Json, nullable=False),
+    Column("revivals", Integer, nullable=False, server_default="0"),
+    Column("wake_at", Double),
+    Column("group", Json),
     UniqueConstraint("experiment", "number"),
     Index("runs_of_experiment", "experiment", "key"),
     Index("runs_of_experiment_by_parent", "experiment", "parent", "key"),

@@ -5,10 +5,10 @@ import typing
 import pytest
 
 from footplate.domain import events
-from footplate.domain.run_kinds import INTERACTIVE, JOB, kind_named, kinds_with_nodes
+from footplate.domain.run_kinds import GROUP, INTERACTIVE, JOB, kind_named, kinds_with_nodes
 from footplate.errors import InvalidInput
 
-KINDS = [kind_named(name) for name in (JOB, INTERACTIVE)]
+KINDS = [kind_named(name) for name in (JOB, INTERACTIVE, GROUP)]
 
 
 def test_admitted_events_exist_and_each_event_is_admitted_by_a_kind() -> None:
