@@ -109,7 +109,8 @@ def script_log(run: RunView) -> str:
 def phase_of(run: RunView) -> str:
     """What the run is doing, in words."""
     if run.status == "Queued" and run.waiting:
-        return f"Queued, position {run.waiting.position}: {run.waiting.reason}"
+        place = f", position {run.waiting.position}" if run.waiting.position else ""
+        return f"Queued{place}: {run.waiting.reason}"
     if run.status == "Provisioning" and run.waiting:
         return f"Provisioning: {run.waiting.reason}{_expected(run.waiting.latest)}"
     doing = next((node.message for node in run.nodes if node.message), None)

@@ -16,9 +16,9 @@ GROUP = "group"
 
 _ALWAYS = frozenset({"RunSubmitted", "RunFailed", "RunCancelRequested", "WarningAdded"})
 _NODES = frozenset({
-    "EnvironmentLocked", "WaitReasonChanged", "RunAdmitted", "NodesLaunched", "EngineReported", "NodeJoined", "NodeProgressed",
-    "GpusAssigned", "NodePrepared", "NodeStarted", "NodeWorkersFinished", "RankFailed", "NodeExited", "NodeFinished",
-    "NodeLost", "NodeVanished", "AgentsMissing", "RunRestarted", "WakeTimeReached",
+    "EnvironmentLocked", "WaitReasonChanged", "RunAdmitted", "NodesLaunched", "EngineReported", "NodeJoined",
+    "NodeProgressed", "GpusAssigned", "NodePrepared", "NodeStarted", "NodeWorkersFinished", "RankFailed", "NodeExited",
+    "NodeFinished", "NodeLost", "NodeVanished", "AgentsMissing", "RunRestarted", "WakeTimeReached",
 })  # fmt: skip
 
 

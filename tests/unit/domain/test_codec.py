@@ -41,6 +41,8 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
         return st.lists(values(args[0]), max_size=3).map(tuple)
     if origin is dict:
         return st.dictionaries(text, values(args[1]), max_size=3)
+    if hint is specs.RunSpec:  # inside a controller or a record: one level is enough
+        return st.builds(specs.RunSpec, experiment=text)
     if dataclasses.is_dataclass(hint):
         return built(hint)
     simple = {str: text, int: st.integers(), float: numbers, bool: st.booleans(), type(None): st.none()}

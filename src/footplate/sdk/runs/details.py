@@ -48,7 +48,8 @@ def detailed_status(view: RunView) -> Dict[str, Any]:
     """The status, and why it is what it is."""
     words: List[str] = []
     if view.waiting is not None:
-        words.append(f"position {view.waiting.position}: {view.waiting.reason}")
+        place = f"position {view.waiting.position}: " if view.waiting.position else ""
+        words.append(f"{place}{view.waiting.reason}")
     words += [f"node {node.index}: {node.message}" for node in view.nodes if node.message]
     if view.outcome is not None and view.outcome.cause is not None:
         words.append(view.outcome.cause.message)
