@@ -1,17 +1,17 @@
-"""Every error that Footplate raises on purpose.
+"""The errors that Footplate raises on purpose.
 
     FootplateError              code            HTTP
-    ├── InvalidInput            invalid         400   what was asked for cannot be
-    ├── NotAllowed              not_allowed     403   missing or wrong token, or out of its scope
-    ├── NotFound                not_found       404   no such thing
-    ├── Conflict                conflict        409   it exists, or it is in a state that forbids this
-    │   └── InvalidTransition   bad_transition  409   an event that the run's state does not admit
-    ├── Broken                  broken          500   stored content is not what it was, or a tool we call failed
-    ├── Unavailable             unavailable     503   cannot be known or done now; the same call may work later
+    ├── InvalidInput            invalid         400   the request cannot be fulfilled as it stands
+    ├── NotAllowed              not_allowed     403   the token is missing, wrong, or lacks the right
+    ├── NotFound                not_found       404   the object does not exist
+    ├── Conflict                conflict        409   the object exists, or its state forbids the request
+    │   └── InvalidTransition   bad_transition  409   the run's state does not admit the event
+    ├── Broken                  broken          500   stored content is damaged, or an external tool failed
+    ├── Unavailable             unavailable     503   temporary: the same call may work later
     └── OutOfSpace              out_of_space    507   the disk is full; nothing was changed
 
-An error says what failed and names the value; `hint` says what to do next. The same object crosses the HTTP API as
-`{"error": {"code", "message", "hint", "details"}}` and is raised again on the other side by `from_wire`.
+The message states what failed and names the value; `hint` states what to do next. An error crosses the HTTP API as
+`{"error": {"code", "message", "hint", "details"}}`, and `from_wire` raises it again on the other side.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Dict, Iterator, Optional, Type
 
 
 class FootplateError(Exception):
-    """Base of all. `str(error)` is the message followed by its hint, ready to be shown."""
+    """The base class. `str(error)` is the message followed by the hint."""
 
     code = "error"
     status = 500
@@ -77,9 +77,9 @@ def _tree(root: Type[FootplateError]) -> Iterator[Type[FootplateError]]:
 
 
 def from_wire(error: Dict[str, Any]) -> FootplateError:
-    """The error that `to_wire` described; a code that this version does not know becomes a plain FootplateError.
+    """Return the error that `to_wire` described; an unknown code becomes a plain FootplateError.
 
-    A class elsewhere that narrows one of these without a code of its own travels as that one.
+    A subclass defined elsewhere without a code of its own arrives as its base class.
     """
     kinds = {kind.code: kind for kind in _tree(FootplateError) if "code" in vars(kind)}
     kind = kinds.get(str(error.get("code")), FootplateError)

@@ -91,7 +91,7 @@ def test_models(footplate: Any) -> None:
     assert "'x' is not a version" in footplate("models", "show", "net:x", code=2).stderr
     assert footplate("models", "show", "nothing", code=1).stderr.startswith("error: ")
     missing = footplate("models", "register", "net", "nothing", code=1).stderr
-    assert missing.startswith("error: there is no file or folder 'nothing'") and "\nhint: a relative path" in missing
+    assert missing.startswith("error: there is no file or folder 'nothing'") and "\nhint: relative paths" in missing
     (footplate.folder / "taken").touch()
     blocked = footplate("models", "download", "net", "--to", "taken/below", code=1).stderr
     assert f"error: {footplate.folder}/taken/below: Not a directory\nhint: " in blocked

@@ -140,4 +140,5 @@ def test_what_cannot_be_run_again_is_refused(footplate: Any) -> None:
     footplate.write("train.py", "")
     footplate("run", "train.py", "-r", "requirements.txt", "--wait", code=1)
     said = footplate("runs", "rerun", "latest", code=1).stderr
-    assert "cannot be run again: it has no environment lock" in said and "hint: submit its configuration" in said
+    assert "cannot be rerun: it ended before its environment was locked" in said
+    assert "hint: submit its configuration" in said

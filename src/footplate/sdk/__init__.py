@@ -1,21 +1,23 @@
-"""The Python SDK: Azure ML SDK v1's classes on a Footplate server. Standard library only, Python 3.8:
-it runs inside jobs.
+"""The Python SDK: the classes of Azure ML SDK v1 on a Footplate server.
 
-workspace           Workspace: where everything below is kept
-runs/               Experiment, Run, submitting, logging, snapshots
-config/             ScriptRunConfig, RunConfiguration and the files they are read from
-environments/       Environment, CondaDependencies
-data/               Datastore, Dataset, inputs and outputs
-models/             Model
-compute/            ComputeTarget, AmlCompute
-estimators/         the older way to describe a training run
-keyvault            secrets of a workspace
-session             the connection to the server; its errors become Azure's exceptions here
-blob_transfer       uploads to and downloads from the server's content store
-exceptions          Azure's exceptions
-authentication, telemetry, unsupported, cloud_workspace     parts of Azure's surface that need nothing here
-widgets, progress   output for notebooks and terminals
-labels, timestamps  tags and times as Azure writes them
+    workspace           Workspace: the home of everything below
+    runs/               Experiment, Run: submitting, logging, waiting, snapshots
+    config/             ScriptRunConfig, RunConfiguration and the files they are read from
+    environments/       Environment, CondaDependencies
+    data/               Datastore, Dataset, inputs and outputs of runs
+    models/             Model
+    compute/            ComputeTarget, AmlCompute
+    estimators/         Estimator and its framework variants, the predecessors of ScriptRunConfig
+    keyvault            secrets of a workspace
+    session             the connection to the server; turns its errors into Azure's exceptions
+    blob_transfer       uploads to and downloads from the server's content store
+    exceptions          Azure's exceptions
+    unsupported         the parts of Azure's surface that Footplate does not have, and the errors they raise
+    authentication, telemetry       parts of Azure's surface that have nothing to do here
+    widgets, progress   output for notebooks and terminals
+    labels, timestamps  tags and times in Azure's form
+
+Standard library only, Python 3.8 syntax: jobs import it. `tests/e2e/test_sdk_*.py` cover what needs a server.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Azure's ways to log in: accepted wherever Azure code hands one over, and not looked at.
+"""Azure's authentication classes. They are accepted wherever Azure code passes one, and ignored.
 
-On one machine the server trusts whoever may open its socket; a team server reads FOOTPLATE_TOKEN.
+On one machine the server trusts every process that may open its socket; for a team server, set FOOTPLATE_TOKEN.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any, Dict
 
 class AbstractAuthentication:
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        """Takes whatever the class of Azure takes and keeps none of it: there may be secrets in it."""
+        """Accept any arguments and keep none of them: they may be secrets."""
 
     def get_authentication_header(self) -> Dict[str, str]:
-        """What a request to the team server carries; on one machine nothing."""
+        """Return the headers of a request to a team server; on one machine there are none."""
         token = os.environ.get("FOOTPLATE_TOKEN")
         return {"Authorization": f"Bearer {token}"} if token else {}
 

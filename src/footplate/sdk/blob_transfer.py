@@ -1,7 +1,7 @@
-"""Content on its way to the server's store and back.
+"""Transfers to and from the server's content store.
 
-On one machine the store is a folder, and files go straight into it. A store on another machine looks the same from here
-(`RemoteBlobs`): it is asked what it lacks and sent only that, several files at a time.
+On one machine the store is a folder, and files are copied straight into it. `RemoteBlobs` offers the same methods for a
+store on another machine: it sends only the blobs that the store lacks, several at a time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ASKED_AT_ONCE = 5000
 
 
 class RemoteBlobs:
-    """The store of a server on another machine, with the methods of `BlobFolder` that are needed here."""
+    """The content store of a server on another machine, with the methods of `BlobFolder` that the SDK uses."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -67,8 +67,10 @@ class RemoteBlobs:
         return digest
 
     def put_files(self, files: Sequence[Tuple[str, Optional[str]]]) -> List[Tuple[str, int]]:
-        """Send each file. The server refuses content that is not what its digest says, so a file that is written to
-        while it is sent is an error and never a wrong blob."""
+        """Send each file and return its digest and size.
+
+        The server checks the digest, so a file that changes while it is sent is an error and never a wrong blob.
+        """
         found = [hash_file(path) for path, _ in files]
         paths = {digest: path for (path, _), (digest, _) in zip(files, found)}
         in_parallel(lambda digest: self._send(digest, paths[digest]), sorted(self.missing(paths)))
@@ -95,7 +97,7 @@ def store_of(session: Session) -> Blobs:
 
 
 def put(session: Session, sources: Sequence[Tuple[str, Source]]) -> List[FileView]:
-    """Bring each source to the store; the files it now has, under their names, in the same order."""
+    """Store each source and return the stored files, under their names and in the same order."""
     store = store_of(session)
     views: Dict[int, FileView] = {}
     paths: Dict[int, str] = {}
@@ -112,7 +114,7 @@ def put(session: Session, sources: Sequence[Tuple[str, Source]]) -> List[FileVie
 
 
 def fetch(session: Session, digest: str, target: str) -> None:
-    """Write a blob to `target`, whole or not at all; folders above it are made."""
+    """Write a blob to `target`, whole or not at all; create missing folders."""
     with translating(), store_of(session).open(digest) as file:
         write_pieces(target, iter(lambda: file.read(_CHUNK), b""))
 
@@ -125,7 +127,7 @@ def write_pieces(target: str, pieces: Iterator[bytes]) -> None:
 
 
 def files_below(folder: str) -> List[Tuple[str, str]]:
-    """`(name with slashes, path)` of every file below `folder`, sorted. Links to folders are not followed."""
+    """Return `(name with slashes, path)` of every file below `folder`, sorted. Symlinks to folders are not followed."""
     found: List[Tuple[str, str]] = []
     for above, _, names in os.walk(folder):
         for name in names:
@@ -136,7 +138,7 @@ def files_below(folder: str) -> List[Tuple[str, str]]:
 
 
 def data_below(folder: str) -> List[Tuple[str, str]]:
-    """The same of a folder of data, where links to folders are followed, as they are in one that is a datastore."""
+    """Return the same for a folder of data, where symlinks to folders are followed, as in datastores."""
     found: List[Tuple[str, str]] = []
     _gather(folder, "", (), found)
     return sorted(found)
@@ -145,7 +147,7 @@ def data_below(folder: str) -> List[Tuple[str, str]]:
 def _gather(folder: str, prefix: str, above: Tuple[Tuple[int, int], ...], found: List[Tuple[str, str]]) -> None:
     info = os.stat(folder)
     this = (info.st_dev, info.st_ino)
-    if this in above:  # a link that leads up
+    if this in above:  # a symlink to a folder above
         return
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
@@ -156,13 +158,13 @@ def _gather(folder: str, prefix: str, above: Tuple[Tuple[int, int], ...], found:
 
 
 def in_parallel(work: Callable[[T], None], items: Sequence[T]) -> None:
-    """Do `work` for every item, a few at a time; the first error ends it."""
+    """Call `work` for every item, a few at a time; the first error stops it."""
     waiting = list(reversed(items))
     errors: List[BaseException] = []
 
     def labour() -> None:
         while waiting and not errors:
-            with suppress(IndexError):  # another thread was quicker
+            with suppress(IndexError):  # another thread took the last item
                 item = waiting.pop()
                 try:
                     work(item)

@@ -1,15 +1,15 @@
-"""The exceptions that Azure ML code catches, and the one place where the server's errors become them.
+"""Azure's exceptions, and the one place where the server's errors become them.
 
 AzureMLException                       .message .inner_exception .hint
-├── UserErrorException                 what was asked for cannot be
-│   └── AuthenticationException
-├── ServiceException                   .status_code; what the server refuses and no class below names
+├── UserErrorException                 the request cannot be fulfilled as it stands
+│   ├── AuthenticationException
+│   └── DatasetValidationError · DatasetExecutionError
+├── ServiceException                   .status_code; errors of the server that no other class names
 ├── WorkspaceException · ProjectSystemException · SnapshotException · RunEnvironmentException
 ├── ComputeTargetException · RunConfigurationException · TrainingException · ExperimentExecutionException
 ├── ActivityFailedException · ActivityCanceledException
 ├── WebserviceException                .status_code
 ├── ModelNotFoundException · ModelPathNotFoundException · DiscoveryUrlNotFoundException
-├── UserErrorException ← DatasetValidationError · DatasetExecutionError
 └── DatasetTimestampMissingError · ParallelRunException · AzureMLAggregatedException
 """
 
@@ -21,7 +21,7 @@ from footplate.errors import FootplateError
 
 
 class AzureMLException(Exception):
-    """Base of all. `str(error)` is the message followed by its hint, ready to be shown."""
+    """The base class. `str(error)` is the message followed by the hint."""
 
     def __init__(
         self,
@@ -52,11 +52,11 @@ class AuthenticationException(UserErrorException):
 
 
 class DatasetValidationError(UserErrorException):
-    """What a dataset names is not there, or cannot be read."""
+    """A file or table that a dataset names does not exist or cannot be read."""
 
 
 class DatasetExecutionError(UserErrorException):
-    """Reading a dataset failed half-way."""
+    """Reading a dataset failed halfway."""
 
 
 class _WithStatus(AzureMLException):
@@ -158,7 +158,7 @@ class AzureMLAggregatedException(AzureMLException):
 
 
 Kinds = Mapping[str, Type[AzureMLException]]
-"""For one sort of request: the class for each code of `footplate.errors`. What is not named falls to the default."""
+"""Maps codes of `footplate.errors` to exceptions, for one kind of request. `DEFAULT` covers the other codes."""
 
 DEFAULT: Kinds = {
     "error": ServiceException,
@@ -169,7 +169,7 @@ _NOTHING_SPECIAL: Kinds = {}
 
 
 def translate(error: FootplateError, kinds: Kinds = _NOTHING_SPECIAL) -> AzureMLException:
-    """The Azure exception for `error`, with its message and hint; the original is the `inner_exception`."""
+    """Return the Azure exception for `error`, with its message and hint; the original is its `inner_exception`."""
     codes = [kind.code for kind in type(error).__mro__ if issubclass(kind, FootplateError)]
     for table in (kinds, DEFAULT):
         for code in codes:

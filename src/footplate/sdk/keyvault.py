@@ -1,4 +1,4 @@
-"""The secrets of a workspace, by name. They are kept encrypted, and never shown in a list, a log or a run's record."""
+"""Secrets of a workspace. The server encrypts them, and never writes them to a list, a log or the record of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KINDS: Kinds = {"not_found": UserErrorException}
 
 
 class Keyvault:
-    """`workspace.get_default_keyvault()`"""
+    """The secrets of one workspace, as `workspace.get_default_keyvault()` returns them."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._session = workspace.session
@@ -25,19 +25,19 @@ class Keyvault:
     def set_secrets(self, secrets_batch: Mapping[str, str]) -> None:
         for name, value in secrets_batch.items():
             if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise UserErrorException(f"the value of secret {name!r} is no text", hint="use str(value)")
+                raise UserErrorException(f"the value of secret {name!r} is not a string", hint="use str(value)")
         for name, value in secrets_batch.items():
             self._session.put(f"{self._path}/{name}", {"value": value})
 
     def get_secret(self, name: str, version: Optional[str] = None) -> str:
-        """The value. UserErrorException when there is none of that name."""
+        """Return the value. Raise UserErrorException if there is no such secret."""
         return str(self._session.get(f"{self._path}/{name}", kinds=_KINDS)["value"])
 
     def get_secrets(self, secrets: Sequence[str]) -> Dict[str, str]:
         return {name: self.get_secret(name) for name in secrets}
 
     def list_secrets(self) -> List[Dict[str, str]]:
-        """`{"name": …}` of each; values are not told."""
+        """Return `{"name": …}` for each secret, without values."""
         return list(self._session.items(self._path))
 
     def delete_secret(self, name: str) -> None:

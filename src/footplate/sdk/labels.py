@@ -1,4 +1,4 @@
-"""Tags and properties as they are sent: texts under texts."""
+"""Tags and properties in the form that is sent: strings by string."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from footplate.sdk.exceptions import UserErrorException
 
 
 def texts(given: Any, what: str = "tags") -> Dict[str, Optional[str]]:
-    """Keys and values become texts, None stays None."""
+    """Return the mapping with keys and values as strings; None stays None."""
     if not isinstance(given, Mapping):
         raise UserErrorException(f"{what} is {given!r}", hint=f"give a dictionary: {what}={{'key': 'value'}}")
     pairs = cast("Mapping[Any, Any]", given).items()

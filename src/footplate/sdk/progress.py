@@ -1,4 +1,4 @@
-"""A line on the terminal that shows how far a transfer is; nothing where there is no terminal."""
+"""A progress bar for transfers, shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 @contextmanager
 def bar(title: str, show: bool = True) -> Generator[Optional[Callable[[Sequence[int]], None]], None, None]:
-    """What to tell the progress to, None when nobody would see it. What is said next begins on a line of its own."""
+    """Yield a function that takes progress reports, or None if nobody would see the bar."""
     drawn = Bar(title)
     try:
         yield drawn.report if show and sys.stderr.isatty() else None
@@ -26,12 +26,12 @@ class Bar:
     def __init__(self, title: str) -> None:
         self._title = title
         self._began = time.monotonic()
-        self._open = False  # whether the cursor is still on its line
+        self._open = False  # whether the cursor is still on the bar's line
         self._last: Sequence[int] = ()
 
     def report(self, progress: Sequence[int]) -> None:
         files, files_total, done, total = progress
-        if tuple(progress) == self._last:  # the end is told to who is only told now and then, and again to all
+        if tuple(progress) == self._last:  # the last report may arrive twice
             return
         self._last = tuple(progress)
         finished = files >= files_total

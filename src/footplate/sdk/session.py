@@ -1,4 +1,4 @@
-"""The SDK's one way to the server. What the server refuses becomes an Azure exception here and nowhere else."""
+"""The SDK's connection to a server. The server's errors become Azure exceptions here and nowhere else."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ T = TypeVar("T")
 Query = Mapping[str, Any]
 _NO_KINDS: Kinds = {}
 LONG_POLL = 30.0
-"""Seconds for which one request waits for something new; the server allows no more."""
+"""Seconds for which one request may wait for something new; the server allows no more."""
 
 
 class Session:
-    """A server as this process knows it. Threads may share one."""
+    """A connection to one server. Threads may share it."""
 
     def __init__(self, transport: Transport, server: Optional[str] = None) -> None:
         self._transport = transport
@@ -32,7 +32,7 @@ class Session:
         self.api = self.api_for(_NO_KINDS)
         """The server's API. Its errors are Azure exceptions."""
         self.server = server
-        """The address as the user gave it; None for the server of the home folder."""
+        """The address that the user gave; None for the server of the home folder."""
 
     @property
     def endpoint(self) -> str:
@@ -61,19 +61,19 @@ class Session:
 
     @property
     def blob_folder(self) -> Optional[str]:
-        """The server's store of blobs when it can be seen from here: on its machine, but not in a container there."""
+        """The folder of the server's content store if this process can see it: same machine, same container."""
         folder = self.info.blobs if self.is_local else None
         return folder if folder and os.path.isdir(folder) else None
 
     def api_for(self, kinds: Kinds) -> ApiClient:
-        """Return the API with other Azure exceptions for some codes of errors."""
+        """Return the API with other Azure exceptions for some error codes."""
         return ApiClient(_Translating(self._transport, kinds))
 
     def get(self, path: str, query: Optional[Query] = None, kinds: Kinds = _NO_KINDS) -> Any:
         return self._ask(lambda: self._transport.get(path, query), kinds)
 
     def items(self, path: str, query: Optional[Query] = None, kinds: Kinds = _NO_KINDS) -> Iterator[Any]:
-        """The items of a list, page after page, each page asked for when it is needed."""
+        """Yield the items of a list; each page is requested when it is needed."""
         cursor: Optional[str] = None
         while True:
             page = self.get(path, dict(query or {}, cursor=cursor), kinds)
@@ -108,7 +108,7 @@ class Session:
 
 
 class _Translating:
-    """A transport whose errors leave as Azure exceptions."""
+    """A transport that raises Azure exceptions."""
 
     def __init__(self, transport: Transport, kinds: Kinds) -> None:
         self._transport = transport
@@ -125,7 +125,7 @@ class _Translating:
 
 @contextmanager
 def translating(kinds: Kinds = _NO_KINDS) -> Generator[None, None, None]:
-    """For rooms below the SDK that raise FootplateError: what passes through leaves as an Azure exception."""
+    """Raise FootplateErrors from inside the block as Azure exceptions."""
     try:
         yield
     except FootplateError as error:
@@ -137,7 +137,10 @@ _guard = threading.Lock()
 
 
 def open_session(server: Optional[str] = None) -> Session:
-    """The session with `server`, or with the one that the environment and the home folder name. One per process."""
+    """Return the session with `server`, or else with the server that the environment or the home folder names.
+
+    There is one session per server and process.
+    """
     from footplate.client import connect  # 9 ms; a script that only logs never connects
 
     key = (server, *(os.environ.get(name) for name in ("FOOTPLATE_ENDPOINT", "FOOTPLATE_HOME", "FOOTPLATE_TOKEN")))
@@ -149,8 +152,8 @@ def open_session(server: Optional[str] = None) -> Session:
 
 
 def user_name() -> str:
-    """Who submits, for people to read."""
+    """Return the name of the submitting user, for display."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # no such user in this container
+    except (KeyError, OSError):  # a container may have no such user
         return ""

@@ -1,4 +1,4 @@
-"""Azure's telemetry switch. Footplate collects nothing, so there is nothing to switch."""
+"""Azure's telemetry switch. Footplate collects nothing, so it has no effect."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ from typing import Any, Optional
 def set_diagnostics_collection(
     send_diagnostics: bool = True, verbosity: Any = None, reason: str = "", path: Optional[str] = None
 ) -> None:
-    """Accepted; nothing is ever sent."""
+    """Accept the call; nothing is ever sent."""

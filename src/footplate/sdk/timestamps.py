@@ -1,4 +1,4 @@
-"""Times as the Azure API words them."""
+"""Times in the formats of Azure's API."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Optional
 
 
 def utc_text(seconds: Optional[float]) -> Optional[str]:
-    """`2024-05-06T07:08:09.123456Z`"""
+    """Return a time as `2024-05-06T07:08:09.123456Z`."""
     if seconds is None:
         return None
     return utc_time(seconds).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -18,7 +18,7 @@ def utc_time(seconds: float) -> datetime:
 
 
 def duration_text(seconds: float) -> str:
-    """`0.4 s`, `42 s`, `3 min 5 s`, `2 h 5 min`"""
+    """Return a duration as `0.4 s`, `42 s`, `3 min 5 s` or `2 h 5 min`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -1,37 +1,37 @@
-"""Parts of Azure's SDK that Footplate does not have: who imports one is told so, and what to do instead."""
+"""Parts of Azure's SDK that Footplate does not have. Importing one raises an error that names an alternative."""
 
 from __future__ import annotations
 
 from typing import NoReturn
 
-_SERVE = "fetch the model with model.download(), and serve it by other means"
+_SERVE = "download the model with model.download() and serve it with another tool"
 _TENSORBOARD = (
     "does not start TensorBoard",
-    "run.download_files('logs', 'tensorboard') fetches what the run wrote; then: tensorboard --logdir tensorboard",
+    "download the files with run.download_files('logs', 'tensorboard'), then run: tensorboard --logdir tensorboard",
 )
 PARTS = {
     "azureml.contrib.notebook": (
         "does not run notebooks",
-        "jupyter nbconvert --to script NOTEBOOK.ipynb, and submit the script with ScriptRunConfig",
+        "convert it with: jupyter nbconvert --to script NOTEBOOK.ipynb, and submit the script with ScriptRunConfig",
     ),
     "azureml.contrib.tensorboard": _TENSORBOARD,
-    "azureml.core.image": ("has no images of web services", _SERVE),
+    "azureml.core.image": ("has no web service images", _SERVE),
     "azureml.pipeline": (
         "has no pipelines",
-        "submit one run after the other; run.submit_child(config) makes them parts of one run",
+        "submit one run after another; run.submit_child(config) groups them under one run",
     ),
     "azureml.tensorboard": _TENSORBOARD,
     "azureml.train.automl": (
-        "does not choose models by itself",
-        "submit the training of your choice, a ScriptRunConfig",
+        "has no automated model selection",
+        "submit your own training script with ScriptRunConfig",
     ),
     "azureml.train.hyperdrive": (
-        "does not search for hyperparameters yet",
-        "submit a run for each choice: experiment.submit(config, tags=choice) in a loop, and compare run.get_metrics()",
+        "has no hyperparameter search yet",
+        "submit one run per choice in a loop: experiment.submit(config, tags=choice), and compare run.get_metrics()",
     ),
 }
 
 
 def absent(module: str) -> NoReturn:
     what, hint = PARTS[module]
-    raise ImportError(f"{module} is not there: Footplate {what}\nhint: {hint}", name=module)
+    raise ImportError(f"{module} is not available: Footplate {what}\nhint: {hint}", name=module)

@@ -1,4 +1,4 @@
-"""`RunDetails(run).show()`: a table of the run in a notebook, one line anywhere else."""
+"""`RunDetails(run).show()`: a table in a notebook, one line anywhere else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RunDetails:
             print(f"Run {self._run.id}: {self._run.status}; follow it with: footplate runs logs -f {self._run.id}")
 
     def get_widget_data(self, widget_settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
-        """What a widget would show: the details, the metrics, the address."""
+        """Return the data of Azure's widget: details, metrics and the address of the run."""
         return {
             "status": self._run.get_status(),
             "run_properties": self._run.get_details(),
@@ -29,7 +29,7 @@ class RunDetails:
 
 
 def _display(run: Run) -> bool:
-    """Show the run's table if a notebook runs this code. IPython is looked for and never imported: it may be absent."""
+    """Show the run's table if this code runs in a notebook. IPython is never imported: it may be absent."""
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is None or not hasattr(shell, "kernel"):
         return False

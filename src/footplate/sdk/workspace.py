@@ -1,4 +1,4 @@
-"""The workspace: the name under which experiments, models, computes and environments are kept."""
+"""A workspace: the namespace of experiments, runs, models, computes, environments and data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DEFAULT_COMPUTE = {"cpu": "cpu-cluster", "gpu": "gpu-cluster"}
 
 
 class _DefaultCluster:
-    """A class attribute whose value is made when it is used: the compute modules take 30 ms to import."""
+    """A class attribute whose value is created on first use: the compute modules take 30 ms to import."""
 
     def __init__(self, vm_size: str) -> None:
         self._vm_size = vm_size
@@ -40,7 +40,7 @@ class _DefaultCluster:
 
 
 class Workspace(CloudWorkspace):
-    """A workspace that exists: constructing it asks the server, and raises WorkspaceException when it does not."""
+    """An existing workspace. Constructing it queries the server and raises WorkspaceException if there is none."""
 
     DEFAULT_CPU_CLUSTER_CONFIGURATION = _DefaultCluster("STANDARD_DS2_V2")
     DEFAULT_GPU_CLUSTER_CONFIGURATION = _DefaultCluster("STANDARD_NC6")
@@ -73,10 +73,10 @@ class Workspace(CloudWorkspace):
     def from_config(
         path: Optional[str] = None, auth: Any = None, _logger: Any = None, _file_name: Optional[str] = None
     ) -> Workspace:
-        """The workspace that the nearest configuration file names, made on first use.
+        """Return the workspace that the nearest configuration file names; create it on first use.
 
-        A file downloaded from Azure works as it is: it names a workspace of this machine. Inside a job the file that
-        came with its snapshot may name a team server: that is the job's own, and the job has its own way to it.
+        A file downloaded from Azure works unchanged: it names a workspace of this machine. A job ignores the
+        team server in the file of its snapshot and uses the connection of its run.
         """
         wanted = config.workspace_file.read(config.workspace_file.find(path, _file_name))
         session = _connect(None if _in_a_job() else wanted.server)
@@ -126,10 +126,10 @@ class Workspace(CloudWorkspace):
         server: Optional[str] = None,
         **cloud_resources: Any,
     ) -> Workspace:
-        """Make a workspace. With `exist_ok` an existing one is returned; without it that is a WorkspaceException.
+        """Create a workspace. If it exists, return it with `exist_ok`, otherwise raise WorkspaceException.
 
-        `server` names a team server. Azure's resources (storage_account, key_vault, …) are accepted and not needed.
-        The default compute targets are made as the clusters cpu-cluster and gpu-cluster.
+        `server` is the address of a team server. Azure's resources (storage_account, key_vault, …) are accepted and
+        ignored. The default compute targets become the clusters cpu-cluster and gpu-cluster.
         """
         wanted = config.workspace_file.WorkspaceConfig(
             subscription_id or DEFAULT_SUBSCRIPTION, resource_group or DEFAULT_RESOURCE_GROUP, name, server
@@ -152,7 +152,7 @@ class Workspace(CloudWorkspace):
     def list(
         subscription_id: Optional[str] = None, auth: Any = None, resource_group: Optional[str] = None
     ) -> Dict[str, List[Workspace]]:
-        """All workspaces by name; one name may exist in several resource groups."""
+        """Return all workspaces by name; a name may exist in several resource groups."""
         session = _connect()
         found: Dict[str, List[Workspace]] = {}
         for view in _search(session, None, subscription_id, resource_group):
@@ -160,7 +160,7 @@ class Workspace(CloudWorkspace):
         return found
 
     def write_config(self, path: Optional[str] = None, file_name: Optional[str] = None) -> str:
-        """Write the file that `from_config` finds, and return where it is."""
+        """Write the file that `from_config` reads, and return its path."""
         return config.workspace_file.write(path, file_name, self._as_config())
 
     # ── identity ──
@@ -185,7 +185,7 @@ class Workspace(CloudWorkspace):
     def location(self) -> str:
         return self._view.location
 
-    # Private in Azure's class too, and still read by scripts that exist.
+    # Private in Azure's class too, but existing scripts read them.
     _workspace_name = name
     _subscription_id = subscription_id
     _resource_group = resource_group
@@ -240,7 +240,7 @@ class Workspace(CloudWorkspace):
 
     @property
     def models(self) -> Dict[str, Model]:
-        """The newest version of each model."""
+        """The latest version of each model."""
         return {each.name: each for each in models.model.Model.list(self, latest=True)}
 
     @property
@@ -253,7 +253,7 @@ class Workspace(CloudWorkspace):
 
     @property
     def datasets(self) -> Mapping[str, Any]:
-        """The newest version of each, looked up when it is asked for."""
+        """The latest version of each dataset, fetched on access."""
         return data.dataset.Dataset.get_all(self)
 
     def get_default_datastore(self) -> AbstractDatastore:
@@ -263,14 +263,14 @@ class Workspace(CloudWorkspace):
         data.datastore.Datastore.get(self, name).set_as_default()
 
     def get_run(self, run_id: str) -> Run:
-        """The run of this id, whichever experiment it is in, as an object of the right class."""
+        """Return the run with this id from any experiment, as an object of its own class."""
         return run_of_view(self, self.session.api.runs.get(run_id))
 
     def get_default_keyvault(self) -> Keyvault:
         return Keyvault(self)
 
     def get_default_compute_target(self, type: str) -> Optional[ComputeTarget]:
-        """The cluster named cpu-cluster or gpu-cluster, or None."""
+        """Return the cluster named cpu-cluster or gpu-cluster, or None."""
         if type not in _DEFAULT_COMPUTE:
             raise ValueError(f"type is {type!r}; use 'cpu' or 'gpu'")
         return self.compute_targets.get(_DEFAULT_COMPUTE[type])
@@ -283,7 +283,7 @@ class Workspace(CloudWorkspace):
 
 
 def open_workspace(session: Session, workspace_id: str) -> Workspace:
-    """The workspace of this id: what a job knows about where it belongs."""
+    """Return the workspace with this id, which is all that a job knows about its workspace."""
     view = session.api_for(_KINDS).workspaces.get(workspace_id)
     return Workspace._of(session, view)  # pyright: ignore[reportPrivateUsage]
 
@@ -293,7 +293,7 @@ def _in_a_job() -> bool:
 
 
 def _connect(server: Optional[str] = None) -> Session:
-    """The session; and on its first use in this process, what killed processes left behind is brought home."""
+    """Return the session; on its first use, ship the metrics that killed processes left behind."""
     session = open_session(server)
     if session not in _recovered and not _in_a_job():
         _recovered.add(session)
@@ -313,12 +313,12 @@ def _search(
 def _find(session: Session, name: str, subscription_id: Optional[str], resource_group: Optional[str]) -> WorkspaceView:
     found = _search(session, name, subscription_id, resource_group)
     if not found:
-        raise WorkspaceException(f"there is no workspace {name!r}", hint=f"make it with: footplate init {name}")
+        raise WorkspaceException(f"there is no workspace {name!r}", hint=f"create it with: footplate init {name}")
     if len(found) > 1:
         groups = ", ".join(sorted(view.resource_group for view in found))
         raise UserErrorException(
             f"there are {len(found)} workspaces {name!r}, in the resource groups {groups}",
-            hint="name the resource_group",
+            hint="pass resource_group",
         )
     return found[0]
 

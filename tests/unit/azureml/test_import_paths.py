@@ -118,7 +118,7 @@ def test_every_module_of_the_package_is_in_the_list():
     ],
 )
 def test_what_is_not_there_says_so_and_what_to_do(statement: str):
-    with pytest.raises(ImportError, match=r"is not there: Footplate .*\nhint: "):
+    with pytest.raises(ImportError, match=r"is not available: Footplate .*\nhint: "):
         exec(statement)
 
 
@@ -132,7 +132,7 @@ def test_web_services_can_be_named_and_are_refused_when_used():
         lambda: AciWebservice.deploy_configuration(cpu_cores=1),
         lambda: Webservice.deploy_from_model(None, "service", []),
     ):
-        with pytest.raises(WebserviceException, match="no web services yet\nhint: "):
+        with pytest.raises(WebserviceException, match="does not serve models yet\nhint: "):
             use()
     with pytest.raises(WebserviceException, match="WebserviceNotFound"):  # as scripts ask before they deploy
         Webservice(None, "service")

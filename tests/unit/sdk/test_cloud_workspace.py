@@ -23,7 +23,7 @@ from footplate.sdk.cloud_workspace import CloudWorkspace
 )
 def test_a_service_of_azure_is_refused_in_words(name: str):
     assert getattr(Workspace, name).__name__ == name
-    with pytest.raises(UserErrorException, match=f"no {name} of a workspace") as caught:
+    with pytest.raises(UserErrorException, match=f"Workspace.{name} is not available") as caught:
         getattr(CloudWorkspace(), name)(friendly_name="x")
     assert "hint:" in str(caught.value)
 
@@ -35,5 +35,5 @@ def test_what_nobody_could_make_is_an_empty_list():
 
 def test_models_are_neither_packaged_nor_measured():
     for refused in (lambda: Model.package(None, []), lambda: Model.profile(None, "p", [])):  # type: ignore[arg-type]
-        with pytest.raises(WebserviceException, match="no web services yet"):
+        with pytest.raises(WebserviceException, match="does not serve models yet"):
             refused()

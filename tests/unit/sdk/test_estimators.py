@@ -94,8 +94,8 @@ def test_every_way_to_distribute(kind: Any, given: dict[str, Any], expected: Dis
 @pytest.mark.parametrize(
     "kind, given, words",
     [
-        (Estimator, {"node_count": 2}, "nothing says how"),
-        (Estimator, {"process_count_per_node": 2}, "nothing says how"),
+        (Estimator, {"node_count": 2}, "but no distribution"),
+        (Estimator, {"process_count_per_node": 2}, "but no distribution"),
         (Estimator, {"node_count": 0}, "node_count is 0"),
         (Estimator, {"node_count": "2"}, "node_count is '2'"),
         (Estimator, {"node_count": True}, "node_count is True"),
@@ -103,7 +103,7 @@ def test_every_way_to_distribute(kind: Any, given: dict[str, Any], expected: Dis
         (Estimator, {"distributed_training": MpiConfiguration(node_count="2")}, "node_count is '2'"),  # type: ignore[arg-type]
         (TensorFlow, {"worker_count": 0, "distributed_backend": "ps"}, "worker_count is 0"),
         (TensorFlow, {"parameter_server_count": -1, "distributed_backend": "ps"}, "parameter_server_count is -1"),
-        (TensorFlow, {"worker_count": 2}, "worker_count is 2, but nothing says how"),
+        (TensorFlow, {"worker_count": 2}, "worker_count is 2, but no distribution"),
         (Estimator, {"entry_script": 3}, "entry_script is 3"),
         (Estimator, {"environment_variables": ["A=b"]}, "environment_variables is"),
         (Estimator, {"environment_definition": "mine"}, "environment_definition is 'mine'"),
@@ -122,10 +122,10 @@ def test_every_way_to_distribute(kind: Any, given: dict[str, Any], expected: Dis
         (Estimator, {"entry_script": "nb.ipynb"}, "notebook 'nb.ipynb'"),
         (TensorFlow, {"framework_version": "1.11"}, "framework_version is '1.11'"),
         (SKLearn, {"framework_version": "1.0"}, "framework_version is '1.0'"),
-        (Estimator, {"conda_dependencies_file": "a.yml", "conda_packages": ["x"]}, "conda_packages as well"),
+        (Estimator, {"conda_dependencies_file": "a.yml", "conda_packages": ["x"]}, "together with conda_packages"),
         (Estimator, {"conda_dependencies_file": "a", "conda_dependencies_file_path": "b"}, "both conda_dependencies"),
-        (Estimator, {"environment_definition": Environment("e"), "pip_packages": ["x"]}, "pip_packages as well"),
-        (Estimator, {"environment_definition": Environment("e"), "use_gpu": True}, "use_gpu as well"),
+        (Estimator, {"environment_definition": Environment("e"), "pip_packages": ["x"]}, "together with pip_packages"),
+        (Estimator, {"environment_definition": Environment("e"), "use_gpu": True}, "together with use_gpu"),
         (Estimator, {"environment_definition": Environment("e"), "custom_docker_image": "i"}, "custom_docker_image"),
     ],
 )
@@ -213,7 +213,7 @@ def test_a_version_is_spoken_of_only_where_it_counts(caplog: pytest.LogCaptureFi
     make(PyTorch, environment_definition=Environment("e"))
     assert not caplog.messages
     make(PyTorch)
-    assert caplog.messages == ["framework_version is not given: PyTorch 1.4"]
+    assert caplog.messages == ["framework_version is not set; using PyTorch 1.4"]
 
 
 # ── the warning ──

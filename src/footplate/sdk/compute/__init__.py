@@ -1,4 +1,11 @@
-"""Compute."""
+"""Compute targets.
+
+    targets     ComputeTarget, AmlCompute: clusters of a workspace
+    on_demand   runs that name a VM size instead of a cluster
+    cloud       compute classes that exist only on Azure
+
+`tests/e2e/test_sdk_compute.py` covers clusters on a server.
+"""
 
 from __future__ import annotations
 

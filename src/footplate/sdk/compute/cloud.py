@@ -1,4 +1,4 @@
-"""Compute targets that only Azure's cloud has. Scripts import them beside AmlCompute; only who uses one is refused."""
+"""Compute classes that exist only on Azure. Scripts may import them; using one raises an error."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from footplate.sdk.exceptions import ComputeTargetException
 
 
 class _CloudCompute(ComputeTarget):
-    """Asked for by its name, it is one that does not exist, unless a cluster is called so."""
+    """A compute class of Azure's. Its constructor finds a cluster by name, or raises ComputeTargetException."""
 
     @classmethod
     def attach_configuration(cls, *args: Any, **kwargs: Any) -> NoReturn:
         raise ComputeTargetException(
-            f"{cls.__name__} is a service of Azure's cloud, and Footplate's nodes are your own machines",
-            hint="make a cluster of them: AmlCompute.provisioning_configuration(max_nodes=4)",
+            f"{cls.__name__} exists only on Azure; Footplate runs on your own machines",
+            hint="create a cluster of your machines: AmlCompute.provisioning_configuration(max_nodes=4)",
         )
 
     provisioning_configuration = attach_configuration

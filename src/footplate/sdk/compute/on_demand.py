@@ -1,4 +1,4 @@
-"""A run that names a machine size and no cluster: it gets the cluster of that size, which is made for the first one."""
+"""Runs that name a VM size instead of a cluster. They share one cluster per size, created for the first of them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
 TARGET = "amlcompute"
-"""What the target of such a run is called in a run configuration."""
+"""The name that a run configuration uses as the target of such a run."""
 
 
 def place(workspace: Workspace, spec: RunSpec, config: RunConfiguration) -> RunSpec:
-    """The same run on a cluster of the size that `config.amlcompute` names."""
+    """Return the spec with the cluster for the size in `config.amlcompute` as its target."""
     size = config.amlcompute.vm_size
     if not size:
         raise RunConfigurationException(
-            f"the target is {TARGET!r} and no machine size is named",
-            hint="set run_config.amlcompute.vm_size, or name a cluster as the target",
+            f"the target is {TARGET!r}, but no VM size is set",
+            hint="set run_config.amlcompute.vm_size, or use the name of a cluster as the target",
         )
     name = "vm-" + re.sub(r"[^a-z0-9]+", "-", size.lower()).strip("-")
     nodes = spec.distribution.node_count

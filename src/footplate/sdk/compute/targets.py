@@ -1,4 +1,4 @@
-"""Compute targets. A cluster is a number of nodes that may run at once; Footplate's nodes are your own machines."""
+"""Compute targets. A cluster limits how many nodes run at once; the nodes are your own machines."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ class EngineConfiguration:
 
 
 class AmlComputeProvisioningConfiguration(EngineConfiguration):
-    """A cluster of the server's machine, made by `AmlCompute.provisioning_configuration`."""
+    """A cluster of the server's machine, as `AmlCompute.provisioning_configuration` describes it."""
 
     def __init__(self, min_nodes: int, max_nodes: int, idle_seconds: float, options: Dict[str, Any]) -> None:
         super().__init__(LOCAL, min_nodes, max_nodes, idle_seconds, options)
 
 
 class AbstractComputeTarget:
-    """Where a run may go: a cluster, or this machine."""
+    """A place where a run can go: a cluster or this machine."""
 
     name: Any
     type: Any
 
 
 class ComputeTarget(AbstractComputeTarget):
-    """`ComputeTarget(workspace, name)` is the target of that name, as an object of its own class.
+    """`ComputeTarget(workspace, name)` returns the target with that name as an object of its own class.
 
-    A target that does not exist is a ComputeTargetException: the usual way to find out whether to create it.
+    It raises ComputeTargetException if there is none, which is the usual test before creating one.
     """
 
     def __new__(cls, workspace: Workspace, name: str) -> ComputeTarget:
@@ -122,7 +122,7 @@ class ComputeTarget(AbstractComputeTarget):
         return None
 
     def delete(self) -> None:
-        """Remove the cluster. One that has runs is refused."""
+        """Delete the cluster. Raise ComputeTargetException if it still has runs."""
         self.workspace.session.delete(self._path, _KINDS)
 
     detach = delete
@@ -135,7 +135,7 @@ class ComputeTarget(AbstractComputeTarget):
         return f"/workspaces/{self.workspace.id}/computes/{self.name}"
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> ComputeTarget:
-        """A handle to something that is one: a run configuration that is copied still names the same target."""
+        """Return this object: a copied run configuration still names the same target."""
         return self
 
     def __repr__(self) -> str:
@@ -143,7 +143,7 @@ class ComputeTarget(AbstractComputeTarget):
 
 
 class AmlCompute(ComputeTarget):
-    """A cluster: at most `max_nodes` nodes run at once, and what does not fit waits in its queue."""
+    """A cluster. At most `max_nodes` nodes run at once; further runs wait in its queue."""
 
     @staticmethod
     def provisioning_configuration(
@@ -166,14 +166,14 @@ class AmlCompute(ComputeTarget):
         location: Optional[str] = None,
         enable_node_public_ip: bool = True,
     ) -> AmlComputeProvisioningConfiguration:
-        """Sizes of the cluster. What only a cloud has (machine sizes, networks, logins) is accepted."""
+        """Return the sizes of a cluster. Arguments for networks and logins are accepted and ignored."""
         if max_nodes is None:
-            raise ComputeTargetException("max_nodes is missing", hint="say how many nodes may run at once: max_nodes=4")
+            raise ComputeTargetException("max_nodes is missing", hint="set how many nodes may run at once: max_nodes=4")
         min_nodes, max_nodes = _whole("min_nodes", min_nodes), _whole("max_nodes", max_nodes)
         if not 0 <= min_nodes <= max_nodes or max_nodes < 1:
             raise ComputeTargetException(
-                f"min_nodes={min_nodes}, max_nodes={max_nodes} is not a size",
-                hint="give 0 ≤ min_nodes ≤ max_nodes, and max_nodes ≥ 1",
+                f"min_nodes={min_nodes}, max_nodes={max_nodes} is not a valid size",
+                hint="use 0 ≤ min_nodes ≤ max_nodes, and max_nodes ≥ 1",
             )
         if str(vm_priority).lower() not in PRIORITIES:
             raise ComputeTargetException(f"vm_priority is {vm_priority!r}", hint=f"use {' or '.join(PRIORITIES)}")
@@ -188,7 +188,7 @@ class AmlCompute(ComputeTarget):
         timeout_in_minutes: float = 25,
         is_delete_operation: bool = False,
     ) -> None:
-        """Return when the cluster can take runs, or is gone, which here is at once. How it stands is only printed."""
+        """Return at once: creating and deleting a cluster takes no time. `show_output` prints its state."""
         try:
             self.refresh_state()
             state = self.provisioning_state
@@ -220,7 +220,7 @@ class AmlCompute(ComputeTarget):
 
     @staticmethod
     def supported_vmsizes(workspace: Workspace, location: Optional[str] = None) -> List[Dict[str, Any]]:
-        """The sizes whose shape is known. Others are accepted, and ask for nothing."""
+        """Return the VM sizes with known resources. Other names are accepted and reserve nothing."""
         known = [(name, shapes.shape_of(name)) for name in shapes.names()]
         return [
             {"name": name, "vCPUs": shape.cpus, "gpus": shape.gpus, "memoryGB": shape.memory}
@@ -243,7 +243,7 @@ class AmlCompute(ComputeTarget):
         self._view = from_json(ComputeView, self.workspace.session.patch(self._path, body, _CREATING))
 
     def list_nodes(self) -> List[Dict[str, Any]]:
-        """One entry for each node: those at work, with their run, and those that are idle."""
+        """Return one entry per node: busy nodes with their run, then idle ones."""
         nodes: List[Dict[str, Any]] = []
         for view in self._active():
             for node in view.nodes:
@@ -255,7 +255,7 @@ class AmlCompute(ComputeTarget):
         return nodes
 
     def get_active_runs(self) -> Iterator[Run]:
-        """The runs that are at work on its nodes."""
+        """Yield the runs on its nodes."""
         return (self.workspace.get_run(view.id) for view in self._active())
 
     def _active(self) -> List[RunView]:
@@ -265,7 +265,7 @@ class AmlCompute(ComputeTarget):
 
 
 class ScaleSettings:
-    """How many nodes a cluster has at least and at most, and how long one may be idle."""
+    """The minimum and maximum number of nodes, and how long a node may stay idle."""
 
     def __init__(self, minimum_node_count: int, maximum_node_count: int, idle_seconds_before_scaledown: float) -> None:
         self.minimum_node_count = minimum_node_count
@@ -281,7 +281,7 @@ class ScaleSettings:
 
 
 class AmlComputeStatus:
-    """How a cluster is doing. The attributes have Python's names, `serialize()` Azure's."""
+    """The state of a cluster. Attributes have Python names; `serialize()` uses Azure's."""
 
     def __init__(self, view: ComputeView) -> None:
         self.current_node_count = view.current_nodes
@@ -327,7 +327,7 @@ class AmlComputeStatus:
 
 
 class LocalTarget(AbstractComputeTarget):
-    """The machine of the server itself. It is always there."""
+    """The server's own machine, which is always available."""
 
     name = LOCAL
     type = LOCAL
@@ -337,14 +337,14 @@ _CREATING: Kinds = dict(_KINDS, invalid=ComputeTargetException)
 
 
 def _whole(name: str, value: Any) -> int:
-    """Notebooks read sizes from variables of the environment, as text."""
+    """Return the value as an int. Notebooks read sizes from environment variables, so text is accepted."""
     try:
         count = int(value)
         exact = isinstance(value, str) or count == value
     except (TypeError, ValueError, OverflowError):
         exact, count = False, 0
     if not exact:
-        raise ComputeTargetException(f"{name} is {value!r}", hint=f"give a whole number: {name}=4")
+        raise ComputeTargetException(f"{name} is {value!r}", hint=f"use a whole number: {name}=4")
     return count
 
 
@@ -353,17 +353,17 @@ def _seconds(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         message = f"idle_seconds_before_scaledown is {value!r}"
-        raise ComputeTargetException(message, hint="give a number of seconds, such as 1800") from None
+        raise ComputeTargetException(message, hint="use a number of seconds, such as 1800") from None
 
 
 def _fetch(workspace: Workspace, name: str) -> ComputeView:
     if str(name).lower() == LOCAL:
         raise ComputeTargetException(
-            "ComputeTargetNotFound: 'local' is no cluster but this machine",
-            hint="hand the name 'local' to ScriptRunConfig(compute_target='local')",
+            "ComputeTargetNotFound: 'local' is this machine, not a cluster",
+            hint="pass the name itself: ScriptRunConfig(compute_target='local')",
         )
-    if not name or "/" in name:  # no such path in the API, so that the server would not name the compute
-        hint = "see those that exist with: footplate compute list"
+    if not name or "/" in name:  # not a path of the API, so the server's error would not name the compute target
+        hint = "list compute targets with: footplate compute list"
         raise ComputeTargetException(f"there is no compute target {name!r}", hint=hint)
     return from_json(ComputeView, workspace.session.get(f"/workspaces/{workspace.id}/computes/{name}", kinds=_KINDS))
 
@@ -374,7 +374,7 @@ def _put(workspace: Workspace, name: str, argument: str, wanted: Any, if_exists:
     if not isinstance(wanted, EngineConfiguration):
         raise ComputeTargetException(
             f"{argument} is {wanted!r}",
-            hint="make it with AmlCompute.provisioning_configuration or ComputeTarget.engine_configuration",
+            hint="use AmlCompute.provisioning_configuration or ComputeTarget.engine_configuration",
         )
     body = {
         "engine": wanted.engine,
@@ -389,7 +389,7 @@ def _put(workspace: Workspace, name: str, argument: str, wanted: Any, if_exists:
 
 
 def _of_view(workspace: Workspace, view: ComputeView) -> ComputeTarget:
-    # Python would call ComputeTarget.__new__ again, which asks the server: the object is made without it.
+    # Calling the class would run ComputeTarget.__new__, which queries the server again.
     made = cast("ComputeTarget", object.__new__(AmlCompute))
     made.workspace = workspace
     made._view = view  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,4 @@
-"""How an estimator distributes training: the backends' own classes, and what each becomes as a distributed job."""
+"""Distribution of an estimator: the backend classes and the distributed job that each becomes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from footplate.sdk.exceptions import TrainingException
 
 
 class Mpi(Checked):
-    """Processes started by `mpirun`, `process_count_per_node` on each node: Horovod, mpi4py."""
+    """Processes started by `mpirun`, `process_count_per_node` on each node, for Horovod and mpi4py."""
 
     def __init__(self, process_count_per_node: int = 1) -> None:
         self.process_count_per_node = process_count_per_node
@@ -24,7 +24,7 @@ class Mpi(Checked):
 
 
 class ParameterServer(Checked):
-    """TensorFlow's own: workers, and parameter servers that hold the variables."""
+    """TensorFlow's distribution: workers, and parameter servers that hold the variables."""
 
     def __init__(self, worker_count: int = 1, parameter_server_count: int = 1) -> None:
         self.worker_count = worker_count
@@ -48,7 +48,7 @@ class Nccl(Checked):
 
 BACKENDS: Dict[str, Type[Checked]] = {"mpi": Mpi, "ps": ParameterServer, "gloo": Gloo, "nccl": Nccl}
 EQUIVALENT: Dict[type, type] = {MpiConfiguration: Mpi, TensorflowConfiguration: ParameterServer}
-"""What `distributed_training` took in later versions, and the class of the same meaning."""
+"""The classes that later versions passed as `distributed_training`, and their equivalents here."""
 
 
 def distributed_job(
@@ -59,14 +59,14 @@ def distributed_job(
     processes: int,
     workers: Tuple[int, int] = (1, 1),
 ) -> Optional[DistributedJob]:
-    """The job for `distributed_training=given` or `distributed_backend=backend`; None when neither is set.
+    """Return the job for `distributed_training=given` or `distributed_backend=backend`; None if neither is set.
 
-    `processes` is process_count_per_node and `workers` worker_count and parameter_server_count, as the estimator was
-    given them: they count where the object does not say otherwise.
+    `processes` is process_count_per_node, `workers` is (worker_count, parameter_server_count). They apply where the
+    object itself does not set a number.
     """
     if given is not None and backend is not None:
         raise TrainingException(
-            "both distributed_training and distributed_backend were given", hint="give distributed_training alone"
+            "both distributed_training and distributed_backend were given", hint="pass only distributed_training"
         )
     kind = _kind(given, backend, allowed)
     if kind is None:
@@ -74,7 +74,7 @@ def distributed_job(
         several = [f"{name} is {count}" for name, count in counts.items() if count != 1]
         if several:
             raise TrainingException(
-                f"{' and '.join(several)}, but nothing says how the processes are to work together",
+                f"{' and '.join(several)}, but no distribution is set",
                 hint=f"set distributed_training, e.g. distributed_training={BACKENDS[allowed[0]].__name__}()",
             )
         return None
@@ -93,11 +93,11 @@ def distributed_job(
 def check_counts(least: int = 1, **counts: Any) -> None:
     for name, count in counts.items():
         if not isinstance(count, int) or isinstance(count, bool) or count < least:
-            raise TrainingException(f"{name} is {count!r}", hint=f"give a whole number of at least {least}")
+            raise TrainingException(f"{name} is {count!r}", hint=f"use a whole number of at least {least}")
 
 
 def _own(given: Any, name: str, otherwise: int) -> int:
-    """The object's own number, unless it was left at 1: then the one that the estimator was given."""
+    """Return the object's own number, or if that is 1, the estimator's."""
     own = getattr(given, name, 1)
     return own if own != 1 else otherwise
 

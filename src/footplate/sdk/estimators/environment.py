@@ -1,7 +1,7 @@
 """The environment that an estimator's parameters describe.
 
-A framework's packages come from its curated environment, which the server knows: they are put under the estimator's
-own when it is submitted.
+The packages of a framework come from its curated environment on the server. They are merged with the estimator's own
+when it is submitted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Packages:
     pip_file: Optional[str]
 
     def named(self) -> Dict[str, Any]:
-        """What was given, by the names of the estimator's parameters."""
+        """Return the parameters that were given, by name."""
         names = {
             "conda_packages": self.conda,
             "pip_packages": self.pip,
@@ -53,14 +53,14 @@ def make(
     shm_size: Optional[str] = None,
     variables: Optional[Mapping[str, Any]] = None,
 ) -> Environment:
-    """`folder` is the source folder, which the paths of conda and pip files begin at."""
+    """Return the environment; `folder` is the source folder, to which paths of conda and pip files are relative."""
     _check_types(definition, variables)
     given = dict(packages.named(), **_set(custom_docker_image=image, image_registry_details=registry))
     if definition is not None:
         clash = sorted(dict(given, **_set(use_gpu=use_gpu, user_managed=user_managed, shm_size=shm_size)))
         if clash:
             raise TrainingException(
-                f"environment_definition was given, and {', '.join(clash)} as well",
+                f"environment_definition was given together with {', '.join(clash)}",
                 hint="set everything on the environment, or leave environment_definition out",
             )
         made = copy.deepcopy(definition)
@@ -72,7 +72,7 @@ def make(
         else:
             made.python.conda_dependencies = _dependencies(folder, packages)
     if image is not None and use_docker:
-        # Azure ran everything in a container; here one is used when it is asked for by the name of an image.
+        # Azure ran everything in a container; here one is used only if an image is named.
         made.docker.enabled, made.docker.base_image = True, image
     if registry is not None:
         made.docker.base_image_registry = registry_from(registry)
@@ -83,7 +83,7 @@ def make(
 
 
 def on_top_of(workspace: Workspace, curated: str, own: Environment) -> Environment:
-    """The curated environment with what `own` adds to it. A package that both name is taken from `own`."""
+    """Return the curated environment with the additions of `own`, which wins for packages in both."""
     made = Environment.get(workspace, curated).clone(own.name)
     ours, theirs = own.python.conda_dependencies, made.python.conda_dependencies
     for package in ours.conda_packages:
@@ -96,7 +96,7 @@ def on_top_of(workspace: Workspace, curated: str, own: Environment) -> Environme
         theirs.set_pip_option(option)
     for channel in ours.conda_channels:
         theirs.add_channel(channel)
-    untouched = Environment(own.name).environment_variables  # every new environment has an example
+    untouched = Environment(own.name).environment_variables  # every new environment contains the example
     added = {name: value for name, value in own.environment_variables.items() if untouched.get(name) != value}
     made.environment_variables.update(added)
     if repr(own.docker) != repr(DockerSection()):
@@ -108,10 +108,10 @@ def _check_types(definition: Any, variables: Any) -> None:
     if definition is not None and not isinstance(definition, Environment):
         name = definition if isinstance(definition, str) else "NAME"
         raise TrainingException(
-            f"environment_definition is {definition!r}", hint=f"give the object: Environment.get(workspace, {name!r})"
+            f"environment_definition is {definition!r}", hint=f"pass the object: Environment.get(workspace, {name!r})"
         )
     if variables is not None and not isinstance(variables, Mapping):
-        raise TrainingException(f"environment_variables is {variables!r}", hint="give a dictionary: {'NAME': 'value'}")
+        raise TrainingException(f"environment_variables is {variables!r}", hint="pass a dictionary: {'NAME': 'value'}")
 
 
 def _set(**values: Any) -> Dict[str, Any]:
@@ -122,8 +122,8 @@ def _refuse_packages(packages: Packages) -> None:
     given = packages.named()
     if given:
         raise UserErrorException(
-            f"user_managed is True, and {', '.join(given)} is given",
-            hint="install the packages into the environment that you manage, or leave user_managed out",
+            f"user_managed is True, but {', '.join(given)} is set",
+            hint="install the packages into your own environment, or leave user_managed out",
         )
 
 
@@ -132,8 +132,8 @@ def _dependencies(folder: str, packages: Packages) -> CondaDependencies:
         others = sorted(set(packages.named()) - {"conda_dependencies_file"})
         if others:
             raise TrainingException(
-                f"conda_dependencies_file was given, and {', '.join(others)} as well",
-                hint="name all packages in the file",
+                f"conda_dependencies_file was given together with {', '.join(others)}",
+                hint="list all packages in the file",
             )
         return CondaDependencies(inside(folder, packages.conda_file))
     made = CondaDependencies()
@@ -148,5 +148,5 @@ def _dependencies(folder: str, packages: Packages) -> CondaDependencies:
 
 
 def inside(folder: str, path: str) -> str:
-    """A file named relative to the source folder, or by a path of its own."""
+    """Return the path of a file, given relative to the source folder or absolute."""
     return path if os.path.isabs(path) else os.path.join(folder, path)

@@ -1,4 +1,4 @@
-"""An estimator in the words of today: lines of Python that ask for the same with a ScriptRunConfig, to be pasted."""
+"""An estimator as Python code that creates the equivalent ScriptRunConfig, ready to paste."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def equivalent(estimator: Estimator, script_params: Mapping[str, Any]) -> str:
 
 
 def _names(lines: List[str]) -> Iterator[str]:
-    """What has to stand above the lines: the imports of the names that they use, and the workspace."""
+    """Return the lines above the code: imports of the names in it, and the workspace."""
     used = {node.id for node in ast.walk(ast.parse("\n".join(lines))) if isinstance(node, ast.Name)}
     used |= {"Workspace"} if "workspace" in used else set()
     for module, names in _MODULES.items():
@@ -73,7 +73,7 @@ def _environment(estimator: Estimator) -> Iterator[str]:
 def _known(given: Environment) -> str:
     if given.version is not None:
         return f"Environment.get(workspace, {given.name!r}, version={given.version!r})"
-    return "environment_definition  # the one that the estimator was given"
+    return "environment_definition  # the one that was passed to the estimator"
 
 
 def _packages(packages: CondaDependencies) -> Iterator[str]:
@@ -95,7 +95,7 @@ def _docker(plain: DockerSection, made: DockerSection) -> Iterator[str]:
         if getattr(made.base_image_registry, name) != getattr(plain.base_image_registry, name):
             yield f"environment.docker.base_image_registry.{name} = {getattr(made.base_image_registry, name)!r}"
     if made.base_image_registry.password != plain.base_image_registry.password:
-        yield "environment.docker.base_image_registry.password = PASSWORD  # yours, which is not shown here"
+        yield "environment.docker.base_image_registry.password = PASSWORD  # not shown here"
 
 
 # ── the run ──
@@ -131,7 +131,7 @@ def _arguments(script_params: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _settings(estimator: Estimator) -> Iterator[str]:
-    """What a ScriptRunConfig is not asked for, and its run configuration knows."""
+    """Return the lines for settings that only the run configuration has."""
     config, job = estimator.run_config, estimator.distributed_job
     for number, one in enumerate(estimator.inputs):
         told = _value(one, f"inputs[{number}]")
@@ -160,7 +160,7 @@ def _call(job: Checked) -> str:
 
 
 def _value(value: Any, otherwise: str) -> str:
-    """The value as Python; `otherwise` names it in the script that has made the estimator."""
+    """Return the value as Python code; `otherwise` is the name of the variable in the script."""
     if isinstance(value, AbstractDatastore):
         value = value.as_mount()
     if isinstance(value, DataReference):
@@ -184,7 +184,7 @@ def _datastore(name: Optional[str]) -> str:
 
 
 def _dataset(dataset: Any) -> Optional[str]:
-    """A registered one, looked up; None for one that nothing names."""
+    """Return the code that looks a registered dataset up; None for an unregistered one."""
     if isinstance(dataset, tuple):
         _, *words = cast("Tuple[Any, ...]", dataset)
         return f"Dataset.get_by_name({', '.join(['workspace', *map(repr, words)])})"

@@ -1,4 +1,4 @@
-"""What an estimator is asked for, and how it is submitted: as the ScriptRunConfig that it becomes."""
+"""Estimator: its parameters, and its submission as a ScriptRunConfig."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class Estimator:
-    """A training script, its parameters, packages and distribution. `run_config` stays editable until it is submitted.
+    """A training script with its parameters, packages and distribution. `run_config` can be edited until submission.
 
-    Everything after `source_directory` is given by name.
+    Parameters after `source_directory` are keyword-only.
     """
 
-    _backends: Tuple[str, ...] = ("mpi",)  # what distributed_backend may name
-    _distributions: Tuple[str, ...] = ("mpi", "ps", "gloo", "nccl")  # what distributed_training may be
+    _backends: Tuple[str, ...] = ("mpi",)  # values of distributed_backend
+    _distributions: Tuple[str, ...] = ("mpi", "ps", "gloo", "nccl")  # types of distributed_training
 
     def __init__(
         self,
@@ -114,16 +114,16 @@ class Estimator:
         _warn_deprecated(self, script_params or {})
 
     def _own_options(self, options: Dict[str, Any]) -> Tuple[int, int]:
-        """Take what only some of the classes know out of `options`; the answer is workers and parameter servers."""
+        """Check options that only some classes accept; return the numbers of workers and parameter servers."""
         if options:
             known = {name for kind in type(self).__mro__ for name in inspect.signature(kind.__init__).parameters}
             name = min(options)
             hint = nearest(name, known - {"self", "options", "parameters"}) or "see help(azureml.train.estimator)"
-            raise TypeError(f"{type(self).__name__} does not take {name}\nhint: {hint}")
+            raise TypeError(f"{type(self).__name__} does not accept {name}\nhint: {hint}")
         return 1, 1
 
     def _curated_name(self, use_gpu: bool) -> Optional[str]:
-        """The curated environment that the estimator's packages are put on top of."""
+        """Return the name of the curated environment that the estimator's packages are added to."""
         return None
 
     def _distribute(
@@ -135,18 +135,18 @@ class Estimator:
         if job is not None:
             distribute(self.run_config, job)
         if isinstance(job, TensorflowConfiguration):
-            # An estimator says on how many nodes its tasks are; without a word, each worker has one.
+            # An estimator states the number of nodes for its tasks; by default each worker has one.
             self.run_config.node_count = node_count if node_count > 1 else job.worker_count
 
     # ── what users read and edit ──
 
     @property
     def conda_dependencies(self) -> CondaDependencies:
-        """The packages, to be added to."""
+        """The packages. Add to them before submission."""
         return self.run_config.environment.python.conda_dependencies
 
     def whole_environment(self, workspace: Workspace) -> Environment:
-        """With the framework's packages, unless it was replaced by one of its own, or is the user's to manage."""
+        """Return the environment with the framework's packages, unless it was replaced or is managed by the user."""
         own = self.run_config.environment
         described = own is self._described and not own.python.user_managed_dependencies
         if self.curated_environment is None or not described:
@@ -165,7 +165,7 @@ def script_run_config(
     inputs: Optional[Sequence[Any]] = None,
     source_directory_data_store: Any = None,
 ) -> ScriptRunConfig:
-    """What the estimator is as a ScriptRunConfig. What is given here counts instead of its own, this one time."""
+    """Return the equivalent ScriptRunConfig. Arguments replace the estimator's own for this call."""
     brought = estimator.inputs if inputs is None else inputs
     config = copy.deepcopy(estimator.run_config)
     if script_params is not None:
@@ -184,7 +184,7 @@ def submit_estimator(
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise TrainingException(
-            f"submit does not know {', '.join(unknown)}", hint=f"an estimator takes {', '.join(known)}"
+            f"submit does not accept {', '.join(unknown)}", hint=f"an estimator accepts {', '.join(known)}"
         )
     return submit_script(experiment, script_run_config(experiment.workspace, config, **options), tags, parent)
 
@@ -193,19 +193,19 @@ SUBMITTERS[Estimator] = submit_estimator
 
 
 def _datastore_name(store: Any) -> Optional[str]:
-    """A datastore or its name: which, a run configuration does not want to know."""
+    """Return the name of a datastore, given the datastore or its name."""
     return getattr(store, "name", store)
 
 
 def _checked_script(script: Optional[str]) -> str:
     if script and not isinstance(script, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TrainingException(f"entry_script is {script!r}", hint="give a text: entry_script='train.py'")
+        raise TrainingException(f"entry_script is {script!r}", hint="pass a string: entry_script='train.py'")
     if not script:
         raise TrainingException("entry_script was not given", hint="entry_script='train.py'")
     if script.endswith(".ipynb"):
         raise TrainingException(
-            f"entry_script is the notebook {script!r}, which Footplate does not run",
-            hint=f"jupyter nbconvert --to script {script}, and give the script",
+            f"entry_script is the notebook {script!r}, which Footplate cannot run",
+            hint=f"convert it with: jupyter nbconvert --to script {script}, and use the script",
         )
     return script
 
@@ -214,7 +214,7 @@ def _checked_seconds(seconds: Any) -> float:
     if seconds is None:
         return DEFAULT_MAX_SECONDS
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or seconds <= 0:
-        raise TrainingException(f"max_run_duration_seconds is {seconds!r}", hint="give a positive number of seconds")
+        raise TrainingException(f"max_run_duration_seconds is {seconds!r}", hint="use a positive number of seconds")
     return seconds
 
 
@@ -223,19 +223,19 @@ def _target(compute_target: Any, vm_size: Optional[str], node_count: int) -> Any
         if vm_size is None:
             raise TrainingException(
                 "neither compute_target nor vm_size was given",
-                hint="give a compute target, or compute_target='local' for this machine",
+                hint="pass a compute target, or compute_target='local' for this machine",
             )
         return on_demand.TARGET
     if node_count > 1 and target_name(compute_target) == "local":
         raise TrainingException(
-            f"node_count is {node_count}, and 'local' is one machine",
-            hint="give a cluster made with AmlCompute.provisioning_configuration, or node_count=1",
+            f"node_count is {node_count}, but 'local' is one machine",
+            hint="use a cluster from AmlCompute.provisioning_configuration, or node_count=1",
         )
     return compute_target
 
 
 def _one_of(**names: Optional[str]) -> Optional[str]:
-    """The value of a parameter that has two names."""
+    """Return the value of a parameter that has two names."""
     given = {name: value for name, value in names.items() if value is not None}
     if len(given) > 1:
         raise TrainingException(f"both {' and '.join(given)} were given", hint=f"give {next(iter(names))} alone")
@@ -244,12 +244,12 @@ def _one_of(**names: Optional[str]) -> Optional[str]:
 
 def _warn_deprecated(estimator: Estimator, script_params: Mapping[str, Any]) -> None:
     asked = equivalent(estimator, script_params)
-    text = f"{type(estimator).__name__} is deprecated. What it asks for, as a ScriptRunConfig:\n\n{asked}"
+    text = f"{type(estimator).__name__} is deprecated. The equivalent ScriptRunConfig:\n\n{asked}"
     warnings.warn(text, DeprecationWarning, stacklevel=_first_outside())
 
 
 def _first_outside() -> int:
-    """How far up the caller is who made the estimator, through the constructors of its subclasses."""
+    """Return the stack level of the code that created the estimator, above the constructors of subclasses."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("footplate.sdk.estimators."):
         frame, level = frame.f_back, level + 1

@@ -1,4 +1,4 @@
-"""The estimators of the frameworks: each brings its framework's packages, in the version that it is asked for."""
+"""The framework estimators. Each brings the packages of its framework in the requested version."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _log = logging.getLogger(__name__)
 
 
 class _FrameworkEstimator(Estimator):
-    """Takes `framework_version`; without it, the default one, saying so."""
+    """An estimator with a `framework_version`; if it is missing, a default is used and logged."""
 
     _framework = ""
     _versions: Tuple[str, ...] = ()
     _default_version = ""
-    _by_device = True  # its curated environments are for a CPU or for a GPU
-    _workers = (1, 1)  # and parameter servers
+    _by_device = True  # whether its curated environments differ for CPU and GPU
+    _workers = (1, 1)  # whether it has parameter servers
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class _FrameworkEstimator(Estimator):
 
     @classmethod
     def get_supported_versions(cls) -> List[str]:
-        """What `framework_version` may be."""
+        """Return the values that `framework_version` accepts."""
         return list(cls._versions)
 
     def _own_options(self, options: Dict[str, Any]) -> Tuple[int, int]:
@@ -53,13 +53,13 @@ class _FrameworkEstimator(Estimator):
 
     def _curated_name(self, use_gpu: bool) -> Optional[str]:
         if not self._told_version:
-            _log.warning("framework_version is not given: %s %s", self._framework, self.framework_version)
+            _log.warning("framework_version is not set; using %s %s", self._framework, self.framework_version)
         device = f"-{'GPU' if use_gpu else 'CPU'}" if self._by_device else ""
         return f"AzureML-{self._framework}-{self.framework_version}{device}"
 
 
 class TensorFlow(_FrameworkEstimator):
-    """TensorFlow, on one node, over MPI with Horovod, or with workers and parameter servers."""
+    """TensorFlow on one node, over MPI with Horovod, or with workers and parameter servers."""
 
     _framework = "TensorFlow"
     _backends = _distributions = ("mpi", "ps")
@@ -80,7 +80,7 @@ class TensorFlow(_FrameworkEstimator):
 
 
 class PyTorch(_FrameworkEstimator):
-    """PyTorch, on one node, over MPI with Horovod, or with a process group over Gloo or NCCL."""
+    """PyTorch on one node, over MPI with Horovod, or with a process group over Gloo or NCCL."""
 
     _framework = "PyTorch"
     _backends = _distributions = ("mpi", "gloo", "nccl")
@@ -89,7 +89,7 @@ class PyTorch(_FrameworkEstimator):
 
 
 class Chainer(_FrameworkEstimator):
-    """Chainer, on one node or over MPI with ChainerMN."""
+    """Chainer on one node, or over MPI with ChainerMN."""
 
     _framework = "Chainer"
     _backends = _distributions = ("mpi",)
@@ -114,6 +114,6 @@ class SKLearn(_FrameworkEstimator):
         wrong = [name for name in self._NOT_TAKEN if name in parameters]
         if wrong:
             raise TypeError(
-                f"SKLearn does not take {', '.join(wrong)}\nhint: it runs one process; use Estimator for more"
+                f"SKLearn does not accept {', '.join(wrong)}\nhint: it runs one process; use Estimator for more"
             )
         super().__init__(source_directory, framework_version=framework_version, **parameters)

@@ -1,4 +1,4 @@
-"""The parameters of the frameworks' estimators, for type checkers and editors: those of `Estimator`, once."""
+"""The parameters shared by all estimators, for type checkers and editors."""
 
 from __future__ import annotations
 

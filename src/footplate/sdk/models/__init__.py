@@ -1,4 +1,13 @@
-"""Models."""
+"""Registered models.
+
+    model                   Model: finding, registering, downloading
+    registration            the body of a registration request
+    model_cache             models on this machine, where scoring scripts look for them
+    resource_configuration  ResourceConfiguration
+    web_services            Azure's serving classes, which raise an error
+
+`tests/e2e/test_sdk_models.py` covers them on a server.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registered models: files under a name and a version, with the run they came from."""
+"""Registered models: files under a name and a version, linked to the run that produced them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Filters = Optional[Sequence[Union[str, Sequence[str]]]]
 
 
 class Framework:
-    """The names of frameworks that a model may be registered with."""
+    """The names of frameworks that a model can be registered with."""
 
     CUSTOM = "Custom"
     TENSORFLOW = "TensorFlow"
@@ -53,7 +53,7 @@ class Framework:
 
 
 class Model:
-    """`Model(workspace, name)` is the newest version that matches; none is a WebserviceException ("ModelNotFound")."""
+    """`Model(workspace, name)` is the latest version that matches. If none does, it raises WebserviceException."""
 
     Framework = Framework
 
@@ -73,7 +73,7 @@ class Model:
             name, _, text = id.partition(":")
             version = int(text) if text.isdigit() else version
         if name is None and not (tags or properties or run_id or model_framework):
-            raise UserErrorException("nothing says which model is meant", hint="give a name, an id or a filter")
+            raise UserErrorException("no name, id or filter was given", hint="give a name, an id or a filter")
         found = _views(workspace, name, tags, properties, run_id, model_framework)
         matching = [view for view in found if version is None or view.version == int(version)]
         if not matching:
@@ -81,7 +81,7 @@ class Model:
             raise WebserviceException(
                 f"ModelNotFound: no model {wanted} matches in workspace {workspace.name}",
                 status_code=404,
-                hint="see those that exist with: footplate models list",
+                hint="list models with: footplate models list",
             )
         self.workspace = workspace
         self._view = max(matching, key=lambda view: (view.version if name else 0, view.created, view.version))
@@ -110,13 +110,13 @@ class Model:
         sample_output_dataset: Any = None,
         resource_configuration: Optional[ResourceConfiguration] = None,
     ) -> Model:
-        """Register a file or a folder of this machine under the next version of `model_name`."""
+        """Register a local file or folder as the next version of `model_name`."""
         behind = datasets_behind(workspace, datasets, sample_input_dataset, sample_output_dataset)
         path = os.path.abspath(os.fspath(model_path))
         if not os.path.exists(path):
             raise FileNotFoundError(
                 f"there is no file or folder {model_path!r} to register as model {model_name!r}\n"
-                f"hint: a relative path begins at {os.getcwd()}; of a run's outputs, use run.register_model"
+                f"hint: relative paths start at {os.getcwd()}; for the outputs of a run, use run.register_model"
             )
         print(f"Registering model {model_name}")
         files = blob_transfer.put(workspace.session, local_files(path, child_paths))
@@ -139,7 +139,7 @@ class Model:
         page_count: int = 255,
         model_framework: Optional[str] = None,
     ) -> List[Model]:
-        """Newest first. `tags` and `properties`: a list of 'key' or ['key', 'value']."""
+        """Return models, newest first. `tags` and `properties` are lists of 'key' or ['key', 'value']."""
         views = _views(workspace, name, tags, properties, run_id, model_framework, latest)
         if dataset_id is not None:
             views = [view for view in views if any(use.dataset == dataset_id for use in view.datasets)]
@@ -147,7 +147,7 @@ class Model:
 
     @staticmethod
     def deploy(workspace: Workspace, name: str, models: Sequence[Model], *args: Any, **kwargs: Any) -> NoReturn:
-        """Always a WebserviceException: Footplate keeps models, and does not serve them yet."""
+        """Raise WebserviceException: Footplate does not serve models yet."""
         refuse(f"{name!r} cannot be deployed")
 
     @staticmethod
@@ -156,13 +156,13 @@ class Model:
 
     @staticmethod
     def profile(workspace: Workspace, profile_name: str, *args: Any, **kwargs: Any) -> NoReturn:
-        refuse(f"{profile_name!r} cannot be measured")
+        refuse(f"{profile_name!r} cannot be profiled")
 
     @staticmethod
     def get_model_path(model_name: str, version: Optional[int] = None, _workspace: Optional[Workspace] = None) -> str:
-        """Where the model's file or folder is on this machine; downloaded first inside a run or with a workspace."""
+        """Return the local path of the model's file or folder. Inside a run or given a workspace, download it."""
         if version is not None and (not isinstance(version, int) or isinstance(version, bool)):  # pyright: ignore
-            raise UserErrorException(f"version is {version!r}", hint="give a whole number")
+            raise UserErrorException(f"version is {version!r}", hint="use a whole number")
         cache = model_cache.folder_of(model_name)
         workspace = _workspace or _workspace_of_job()
         if workspace is None or model_cache.ROOT in os.environ or version is not None:
@@ -178,7 +178,7 @@ class Model:
         wanted = model_name if version is None else f"{model_name}:{version}"
         raise ModelNotFoundException(
             f"ModelNotFound: {wanted!r} is neither in {cache} nor in the current folder {os.getcwd()}",
-            hint="outside a run, hand over the workspace: Model(workspace, name).download()",
+            hint="outside a run, use the workspace: Model(workspace, name).download()",
         )
 
     # ── identity ──
@@ -233,12 +233,12 @@ class Model:
 
     @property
     def run(self) -> Optional[Run]:
-        """The run that made it, fetched."""
+        """The run that produced it, fetched on access."""
         return self.workspace.get_run(self._view.run) if self._view.run else None
 
     @property
     def datasets(self) -> Dict[str, List[Any]]:
-        """The datasets behind it, by what they were used for: those it was given, and those that its run has read."""
+        """The datasets of the model by purpose: those it was registered with, and those that its run read."""
         found: Dict[str, List[Any]] = {}
         for use in self._view.datasets:
             if use.purpose not in (SAMPLE_INPUT, SAMPLE_OUTPUT):
@@ -264,7 +264,7 @@ class Model:
     # ── using and changing ──
 
     def download(self, target_dir: str = ".", exist_ok: bool = False, exists_ok: Optional[bool] = None) -> str:
-        """Write the model under `target_dir` and return the path of its file or folder there."""
+        """Download the model into `target_dir` and return the path of its file or folder."""
         root = os.path.join(target_dir, self._view.root)
         targets = [(file, os.path.join(target_dir, file.path)) for file in self._view.files]
         overwrite = exist_ok if exists_ok is None else exists_ok
@@ -272,7 +272,7 @@ class Model:
             if os.path.exists(target) and not overwrite:
                 raise WebserviceException(
                     f"{target} exists already",
-                    hint="overwrite it with exist_ok=True, or --overwrite, or choose another folder",
+                    hint="overwrite it with exist_ok=True (in the CLI: --overwrite), or choose another folder",
                 )
         for file, target in targets:
             blob_transfer.fetch(self.workspace.session, str(file.digest), target)
@@ -285,11 +285,11 @@ class Model:
         self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
 
     def add_properties(self, properties: Mapping[str, Any]) -> None:
-        """Properties are written once: another value for a known one is a WebserviceException."""
+        """Add properties. They are written once: another value for an existing one raises WebserviceException."""
         self._change(properties=texts(properties))
 
     def update(self, tags: Optional[Mapping[str, Any]] = None, description: Optional[str] = None) -> None:
-        """Replace the tags, or the description, or both."""
+        """Replace the tags, the description, or both."""
         change: Dict[str, Any] = {}
         if tags is not None:
             change.update(tags=texts(tags), remove_tags=[key for key in self._view.tags if key not in tags])
@@ -344,7 +344,7 @@ def register_from_run(
     datasets: Tuple[Any, Any, Any],
     resource_configuration: Optional[ResourceConfiguration],
 ) -> Model:
-    """Register files that a run has kept; a path that it has not is a ModelPathNotFoundException."""
+    """Register files of a run; raise ModelPathNotFoundException if the run has no such path."""
     behind = datasets_behind(workspace, *datasets)
     body = registration(model_name, tags, properties, description, *framework, resource_configuration)
     body.update(datasets=behind, run=run_id, run_path=os.path.normpath(model_path or model_name).replace(os.sep, "/"))

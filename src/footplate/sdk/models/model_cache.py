@@ -1,4 +1,4 @@
-"""Models on this machine's disk, where scoring scripts look for them: `azureml-models/<name>/<version>/<one entry>`."""
+"""Models on this machine, in the layout that scoring scripts expect: `azureml-models/<name>/<version>/<one entry>`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 from typing import Callable, Optional
 
 ROOT = "AML_APP_ROOT"
-"""Set where a model is served: the folder above `azureml-models`."""
+"""The variable that names the folder above `azureml-models` on a machine that serves models."""
 
 
 def folder_of(model_name: str) -> str:
@@ -15,7 +15,7 @@ def folder_of(model_name: str) -> str:
 
 
 def cached(folder: str, version: Optional[int]) -> Optional[str]:
-    """The single entry of the wanted (or highest) version below `folder`, None when it is not there."""
+    """Return the single entry of the given (or highest) version below `folder`, or None if it is not cached."""
     if not os.path.isdir(folder):
         return None
     versions = sorted((int(entry) for entry in os.listdir(folder) if entry.isdigit()), reverse=True)
@@ -28,13 +28,13 @@ def cached(folder: str, version: Optional[int]) -> Optional[str]:
 
 
 def keep(folder: str, version: int, download: Callable[[str], object]) -> str:
-    """Download into the cache. It appears there whole or not at all: the other ranks of a run look for it as well."""
+    """Download into the cache, whole or not at all: other ranks of the run read it too."""
     aside = os.path.join(folder, f".{version}.{os.urandom(4).hex()}")
     try:
         download(aside)
         os.rename(aside, os.path.join(folder, str(version)))
     except OSError:
-        if cached(folder, version) is None:  # otherwise another process was quicker
+        if cached(folder, version) is None:  # otherwise another process was faster
             raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)

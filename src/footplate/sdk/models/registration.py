@@ -1,4 +1,4 @@
-"""What a model is registered with: its files on this machine, the datasets behind it, and its description."""
+"""The request that registers a model: its files, its datasets and its description."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def registration(
 ) -> Dict[str, Any]:
     if framework_version and not framework:
         raise WebserviceException(
-            f"model_framework_version is {framework_version!r} and model_framework is missing", hint="give both"
+            f"model_framework_version is {framework_version!r}, but model_framework is missing", hint="give both"
         )
     return {
         "key": uuid.uuid4().hex,
@@ -43,7 +43,7 @@ def registration(
 
 
 def local_files(path: str, child_paths: Optional[Sequence[str]]) -> List[Tuple[str, str]]:
-    """`(name in the model, which begins with its root, and path on disk)` of every file to register."""
+    """Return `(name in the model, path on disk)` of every file to register; names start with the model's root."""
     if os.path.isfile(path):
         return [(os.path.basename(path), path)]
     found = blob_transfer.files_below(path)
@@ -51,13 +51,13 @@ def local_files(path: str, child_paths: Optional[Sequence[str]]) -> List[Tuple[s
         wanted = [os.path.normpath(child).replace(os.sep, "/") for child in child_paths]
         found = [(name, file) for name, file in found if any(name == w or name.startswith(w + "/") for w in wanted)]
     if not found:
-        raise WebserviceException(f"{path} holds no files", hint="a model has at least one file")
+        raise WebserviceException(f"{path} contains no files", hint="a model has at least one file")
     root = os.path.basename(path)
     return [(f"{root}/{name}", file) for name, file in found]
 
 
 def datasets_behind(workspace: Workspace, given: Any, sample_input: Any, sample_output: Any) -> List[Tuple[str, str]]:
-    """(purpose, id) of each: `datasets` is a list of (purpose, dataset)."""
+    """Return (purpose, id) of each dataset; `given` is a list of (purpose, dataset)."""
     named: List[Tuple[str, Any]] = [(str(purpose), dataset) for purpose, dataset in given or ()]
     named += [(SAMPLE_INPUT, sample_input)] if sample_input is not None else []
     named += [(SAMPLE_OUTPUT, sample_output)] if sample_output is not None else []

@@ -1,4 +1,4 @@
-"""What a model needs of a machine when it is served."""
+"""The resources that a model needs when it is served."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ResourceConfiguration:
     ) -> None:
         for name, value in (("cpu", cpu), ("memory_in_gb", memory_in_gb), ("gpu", gpu)):
             if value is not None and value < 0:
-                raise UserErrorException(f"{name} is {value!r}", hint="give 0 or more")
+                raise UserErrorException(f"{name} is {value!r}", hint="use 0 or more")
         self.cpu = cpu
         self.memory_in_gb = memory_in_gb
         self.gpu = gpu

@@ -1,4 +1,4 @@
-"""Web services, which Footplate does not have yet. Scripts import them beside Model; only who uses one is refused."""
+"""Azure's web services, which Footplate does not have yet. Scripts may import them; using one raises an error."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from footplate.sdk.exceptions import WebserviceException
 
 def refuse(what: str) -> NoReturn:
     raise WebserviceException(
-        f"{what}: Footplate has no web services yet",
-        hint="fetch the model with model.download(), or footplate models download, and serve it by other means",
+        f"{what}: Footplate does not serve models yet",
+        hint="download the model with model.download() or footplate models download, and serve it with another tool",
     )
 
 
 class Webservice:
-    """Asked for by its name, it is one that does not exist: scripts look whether they have one to delete first."""
+    """A web service. None exists, so looking one up raises an error; scripts do so before they delete one."""
 
     def __init__(self, workspace: Any, name: str) -> None:
         refuse(f"WebserviceNotFound: there is no {name!r}")

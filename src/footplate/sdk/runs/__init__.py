@@ -1,23 +1,25 @@
-"""Experiments and their runs.
+"""Experiments and runs.
 
-experiment      Experiment: a name that groups runs; submits and lists them
-submission      `experiment.submit` and `run.rerun`
-interactive     `experiment.start_logging` and child runs: runs that are this process
-run             Run and ScriptRun: the user's handle on one run
-handle          the part of a run every handle has: identity, state, tags, properties
-logging_run     the `log_*` methods
-context         `Run.get_context()`: the run that this process belongs to
-metrics         values that can be logged, and the shapes that `get_metrics` returns
-recorder        the journal of a run that this process logs to
-shipping        sends journals and logs to the server, also those that a killed process left behind
-output_capture  copies stdout and stderr into `./logs` during `with run:`
-files           uploads and downloads of a run's files
-snapshots       copies of the source folder
-streaming       `wait_for_completion`, silent or with the output
-details         dictionaries, tables and errors that describe a run
-stacks          stack traces of a running job
-filters         tags, properties and statuses as a query
-status          the names of a run's states
+    experiment      Experiment: groups runs, submits and lists them
+    submission      `experiment.submit` and `run.rerun`
+    interactive     `experiment.start_logging` and child runs, which are executed by this process
+    run             Run and ScriptRun: the user's handle on a run
+    handle          RunHandle, its base: identity, status, tags, properties
+    logging_run     LoggingRun, its other base: the `log_*` methods
+    context         `Run.get_context()`: the run that this process belongs to
+    metrics         values that can be logged, and the shapes that `get_metrics` returns
+    recorder        the journal of a run that this process logs to
+    shipping        sends journals and logs to the server, also those that a killed process left behind
+    output_capture  copies stdout and stderr into `./logs` during `with run:`
+    files           uploads and downloads of a run's files
+    snapshots       copies of the source folder
+    streaming       `wait_for_completion`, silent or with the output
+    details         dictionaries, tables and errors that describe a run
+    stacks          stack traces of a running job
+    filters         tags, properties and statuses as a query
+    status          the names of a run's states
+
+`tests/e2e/test_sdk_*.py` cover experiment, submission, run, handle, files, snapshots, details and stacks on a server.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The run that this process belongs to, as its environment variables tell."""
+"""The run that this process belongs to, according to its environment variables."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ NEEDED = (
 )
 OUTPUTS = "outputs"
 _PLAIN = frozenset((float, int, str, bool, type(None)))
-"""What the journal takes as it is."""
+"""Types that the journal writes without conversion."""
 
 _log = logging.getLogger(__name__)
 
 
 class _SubmittedRun(Run):
-    """A run seen from inside: the node agent, not the script, says how it ends."""
+    """A run seen from inside its job. The node agent, not the script, ends it."""
 
     def __init__(self, run_id: str) -> None:
-        # No request and no session: a script that only logs never talks to the server.
+        # No request and no session: a script that only logs never contacts the server.
         self._id = run_id
         self._known = None
-        self._outputs = None  # they are the agent's to keep
+        self._outputs = None  # the node agent keeps them
         self._folder = os.getcwd()
         self._capture = None
         self._found: Optional[Experiment] = None
@@ -70,8 +70,8 @@ class _SubmittedRun(Run):
 
     @property
     def input_datasets(self) -> Dict[str, Any]:
-        """The datasets handed to the run, by name: a path where one was mounted or downloaded, else the dataset."""
-        from footplate.domain import azure_variables  # 30 ms that a script without data need not wait
+        """The datasets passed to the run, by name: the path if it was mounted or downloaded, otherwise the dataset."""
+        from footplate.domain import azure_variables  # 30 ms that a script without data saves
 
         listed = os.environ.get(azure_variables.INPUTS, "").split(",")
         named = [entry.partition(":") for entry in listed if entry]
@@ -91,11 +91,11 @@ class _SubmittedRun(Run):
         return {name: os.environ[azure_variables.OUTPUT + name] for name in names}
 
     def flush(self, timeout_seconds: float = 300) -> None:
-        """Return when everything logged so far is with the server, to which the node agent would bring it soon."""
+        """Send everything logged so far to the server now, instead of waiting for the node agent to do so."""
         runs.shipping.ship_own(self._session, self._id, self._own_journal.folder)
 
     def complete(self, _set_status: bool = True) -> None:
-        """Send metrics and outputs now. The run goes on: it completes when its script ends."""
+        """Send metrics and outputs now. The run continues: it completes when its script ends."""
         self.flush()
         outputs = runs.files.Tracked(os.path.join(self._folder, OUTPUTS), OUTPUTS)
         runs.files.upload_tracked(self._session, self._id, outputs)
@@ -106,15 +106,13 @@ class _SubmittedRun(Run):
         error_code: Optional[str] = None,
         _set_status: bool = True,
     ) -> None:
-        """Keep the error with the run. The run goes on: it fails when its script does."""
+        """Record the error as a warning. The run continues: it fails when its script does."""
         cause = runs.details.failure_cause(error_details, error_code)
         self.flush()
         self._session.api.runs.warn(self._id, f"{cause.code}: {cause.message}")
 
     def cancel(self) -> None:
-        _log.warning(
-            "a run cannot cancel itself from within; end the script, or use: footplate runs cancel %s", self._id
-        )
+        _log.warning("a run cannot cancel itself; end the script, or use: footplate runs cancel %s", self._id)
 
     def __enter__(self) -> Run:
         return self
@@ -124,10 +122,10 @@ class _SubmittedRun(Run):
 
 
 def _quick_log(journal: Journal, careful: Callable[..., None]) -> Callable[..., None]:
-    """`log` for a training loop: a plain value goes straight into the journal, a float in less than a microsecond."""
+    """Return a fast `log` for training loops: plain values go straight to the journal, in under a microsecond."""
 
     def log(name: str, value: Any, description: str = "", step: Optional[float] = None) -> None:
-        """One value of a series: a number, a string, a bool or None."""
+        """Log one value of a series: a number, a string, a bool or None."""
         if type(value) in _PLAIN:
             return journal.log(name, value, step, description)
         return careful(name, value, description, step)
@@ -140,11 +138,11 @@ _guard = threading.Lock()
 
 
 def current_run(allow_offline: bool = True) -> Run:
-    """The same object whenever this process asks again. Outside a run an OfflineRun, which has fewer methods."""
+    """Return this process's run, always the same object; outside a run an OfflineRun, which has fewer methods."""
     missing = missing_variables()
     if missing:
         if allow_offline:
-            from footplate.job.offline import OfflineRun  # 2 ms that no job has to wait for
+            from footplate.job.offline import OfflineRun  # 2 ms that a job saves
 
             return cast(Run, OfflineRun())
         raise RunEnvironmentException(

@@ -1,4 +1,4 @@
-"""A run's record in Azure's words: `get_details`, its error, its table in a notebook."""
+"""Descriptions of a run in Azure's format: `get_details`, its error, its table in a notebook."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def details(session: Session, view: RunView) -> Dict[str, Any]:
 
 
 def details_with_logs(session: Session, view: RunView) -> Dict[str, Any]:
-    """The same with the logs' contents in place of their addresses."""
+    """Return the details with the contents of the logs instead of their addresses."""
     found = _base(view)
     found["logFiles"] = {name: log_text(session, view.id, name) for name in log_names(session, view.id)}
     return found
@@ -45,7 +45,7 @@ def log_text(session: Session, run_id: str, name: str) -> str:
 
 
 def detailed_status(view: RunView) -> Dict[str, Any]:
-    """The status, and why it is what it is."""
+    """Return the status and the reason for it."""
     words: List[str] = []
     if view.waiting is not None:
         place = f"position {view.waiting.position}: " if view.waiting.position else ""
@@ -57,7 +57,7 @@ def detailed_status(view: RunView) -> Dict[str, Any]:
 
 
 def failure(view: RunView, found: Dict[str, Any]) -> ActivityFailedException:
-    """What waiting for a failed run raises: one sentence, then the error as JSON."""
+    """Return the exception that waiting for a failed run raises: one sentence, then the error as JSON."""
     cause = view.outcome.cause if view.outcome else None
     sentence = cause.message if cause else "the run failed"
     error = found.get("error")
@@ -68,7 +68,7 @@ def failure(view: RunView, found: Dict[str, Any]) -> ActivityFailedException:
 
 def failure_cause(error: Union[str, BaseException, None], code: Optional[str]) -> Cause:
     if error is None:
-        return Cause(code or "UserError", "marked as failed by its user")
+        return Cause(code or "UserError", "marked as failed by the user")
     if isinstance(error, str):
         return Cause(code or "UserError", error)
     if isinstance(error, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -77,7 +77,7 @@ def failure_cause(error: Union[str, BaseException, None], code: Optional[str]) -
 
 
 def _cause_of(error: BaseException, code: Optional[str]) -> Cause:
-    """An exception of this process as the cause of a run's failure."""
+    """Describe an exception of this process as the cause of a failure."""
     kind = type(error).__name__
     lines = traceback.format_exception(type(error), error, error.__traceback__)
     return Cause(
@@ -90,7 +90,7 @@ def _cause_of(error: BaseException, code: Optional[str]) -> Cause:
 
 
 def html_table(columns: Mapping[str, str], link: Optional[str] = None) -> str:
-    """Return a table with one row, for a notebook; `link` adds a column that leads to the run's page."""
+    """Return an HTML table with one row, for notebooks; `link` adds a column with the run's address."""
     head = "".join(f"<th>{name}</th>" for name in columns)
     row = "".join(f"<td>{html.escape(cell)}</td>" for cell in columns.values())
     if link is not None:
@@ -129,7 +129,7 @@ def _input(each: DataInput) -> Dict[str, Any]:
 
 
 def _written(session: Session, view: RunView) -> List[Dict[str, Any]]:
-    """What outputs became when the run had ended; asked for only where there are any."""
+    """Return the datasets that a run with registered outputs wrote."""
     if view.spec is None or not any(each.register for each in view.spec.outputs):
         return []
     found = session.items(f"/runs/{view.id}/datasets")
@@ -145,7 +145,7 @@ def _written(session: Session, view: RunView) -> List[Dict[str, Any]]:
 
 
 def _error(cause: Cause) -> Dict[str, Any]:
-    """What is not known is left out."""
+    """Return the error without fields that are unknown."""
     entries: Dict[str, Any] = {
         "code": cause.code,
         "message": cause.message,

@@ -1,4 +1,4 @@
-"""An experiment: a name under which runs are kept together."""
+"""An experiment: a named group of runs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ARCHIVED = {"ActiveOnly": False, "ArchivedOnly": True, "All": None}
 
 
 class Experiment:
-    """`Experiment(workspace, name)` is the experiment of that name, made if there is none."""
+    """`Experiment(workspace, name)` is the experiment with that name; it is created if it does not exist."""
 
     def __init__(self, workspace: Workspace, name: str, **kwargs: Any) -> None:
         if not hasattr(workspace, "session"):
             raise UserErrorException(
-                f"workspace is {workspace!r}", hint="give the object: Experiment(Workspace.from_config(), 'name')"
+                f"workspace is {workspace!r}", hint="pass the object: Experiment(Workspace.from_config(), 'name')"
             )
         self.workspace = workspace
         self._view = workspace.session.api.experiments.ensure(workspace.id, _checked(name))
@@ -39,8 +39,8 @@ class Experiment:
 
     @classmethod
     def _of_run(cls, workspace: Workspace, view: RunView) -> Experiment:
-        """Return the experiment of a run, as far as the run's view describes it: no further request."""
-        from footplate.domain.records import ExperimentView  # 30 ms, loaded anyway once there is a view
+        """Return the experiment of a run without a request, with the fields that the run's view has."""
+        from footplate.domain.records import ExperimentView  # 30 ms; already imported if there is a view
 
         known = ExperimentView(view.experiment_id, view.workspace, view.experiment, view.created)
         return cls._of(workspace, known)
@@ -48,7 +48,7 @@ class Experiment:
     # ── runs ──
 
     def submit(self, config: Any, tags: Optional[Mapping[str, Any]] = None, **kwargs: Any) -> Run:
-        """Hand the work to the server and return at once. The run outlives this process."""
+        """Submit the run and return at once. The run outlives this process."""
         return self._submit(config, tags, None, kwargs)
 
     def _submit(
@@ -71,7 +71,7 @@ class Experiment:
         tags: Optional[Mapping[str, Any]] = None,
         **kwargs: Any,
     ) -> Run:
-        """A run that this process itself is: log to it, then `complete()` it, or use it in `with`."""
+        """Start a run that this process executes: log to it, then call `complete()`, or use it in `with`."""
         return runs.interactive.start_logging(self, name, run_id, outputs, snapshot_directory, display_name, tags or {})
 
     def get_runs(
@@ -82,7 +82,7 @@ class Experiment:
         include_children: bool = False,
         status: Union[str, Sequence[str], None] = None,
     ) -> Iterator[Run]:
-        """Newest first, top level unless `include_children`. A generator: pages are fetched as they are needed."""
+        """Yield runs, newest first; child runs only with `include_children`. Pages are requested as needed."""
         query = dict(filters(type, tags, properties, status), parent="any" if include_children else None)
         return runs_of(self, dict(query, experiment=self.name))
 
@@ -121,7 +121,9 @@ class Experiment:
 
     def reactivate(self, new_name: Optional[str] = None) -> None:
         if new_name is not None:
-            raise UserErrorException(f"new_name is {new_name!r}", hint="an experiment keeps its name; leave it out")
+            raise UserErrorException(
+                f"new_name is {new_name!r}", hint="an experiment cannot be renamed; leave new_name out"
+            )
         self._change(archived=False)
 
     def tag(self, key: str, value: Any = None) -> None:
@@ -150,7 +152,7 @@ class Experiment:
 
     @staticmethod
     def delete(workspace: Workspace, experiment_id: str) -> None:
-        """Remove an experiment that has no runs."""
+        """Delete an experiment that has no runs."""
         workspace.session.api.experiments.delete(experiment_id)
 
     def __repr__(self) -> str:
@@ -161,12 +163,12 @@ class Experiment:
 
 
 def run_of_view(workspace: Workspace, view: RunView) -> Run:
-    """The run with an experiment made from what the view knows: no further request."""
+    """Return the run of this view, without another request."""
     return make_run(Experiment._of_run(workspace, view), view)  # pyright: ignore[reportPrivateUsage]
 
 
 def find_experiment(workspace: Workspace, name: str) -> Experiment:
-    """One that exists, without making it: what a job's token allows."""
+    """Return an existing experiment. Unlike the constructor, this never creates one, so a job's token suffices."""
     found = _listed(workspace, {"name": name})
     if not found:
         raise UserErrorException(f"there is no experiment {name!r} in workspace {workspace.name}")
@@ -181,7 +183,7 @@ def _checked(name: Any) -> str:
     if not isinstance(name, str) or "/" in name or name in ("", ".", ".."):
         raise UserErrorException(
             f"{name!r} is not an experiment name",
-            hint="use letters, digits, '_' and '-', starting with a letter or digit, at most 255 in all",
+            hint="use letters, digits, '_' and '-', starting with a letter or digit, at most 255 characters",
         )
     return name
 

@@ -1,4 +1,4 @@
-"""Files of a run: names given to blobs, and logs. Names are `/`-separated paths inside the run."""
+"""Files of a run: artifacts (blobs with a name) and logs. Names are `/`-separated paths inside the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _drawn: Set[str] = set()
 
 
 class Tracked(NamedTuple):
-    """A folder whose files become the run's when it ends. The path is absolute: scripts change their folder."""
+    """A folder whose files are uploaded when the run ends. The path is absolute: scripts change directory."""
 
     path: str
     prefix: str
@@ -45,7 +45,7 @@ class Artifact:
 
 
 def clean_name(name: str) -> str:
-    """`./outputs//x` → `outputs/x`; a name that leads out of the run is refused."""
+    """Normalize a name: `./outputs//x` becomes `outputs/x`. Raise an error if it leads out of the run."""
     made = posixpath.normpath(str(name).replace(os.sep, "/"))
     if made in (".", "..") or made.startswith(("/", "../")):
         raise UserErrorException(
@@ -60,7 +60,7 @@ def clean_name(name: str) -> str:
 def upload(
     session: Session, run_id: str, sources: Sequence[Tuple[str, blob_transfer.Source]], automatic: bool = False
 ) -> None:
-    """Keep these files. A name that exists is an error; one that is uploaded automatically is then left as it is."""
+    """Upload files. An existing name is an error, or skipped if the upload is `automatic`."""
     if not sources:
         return
     stored = blob_transfer.put(session, [(clean_name(name), source) for name, source in sources])
@@ -84,20 +84,20 @@ def tracked(folder: str) -> Tracked:
 
 
 def upload_tracked(session: Session, run_id: str, outputs: Tracked) -> None:
-    """The outputs of a run. Where the user uploaded a file by hand under the same name, that one stays."""
+    """Upload the tracked outputs of a run. A file that the user uploaded under the same name is kept."""
     if os.path.isdir(outputs.path):
         sources = [(f"{outputs.prefix}/{below}", file) for below, file in blob_transfer.files_below(outputs.path)]
         upload(session, run_id, sources, automatic=True)
 
 
 def image(name: str, path: Optional[str], plot: Any) -> Tuple[str, blob_transfer.Source]:
-    """The name and the content of a picture that is logged."""
+    """Return the file name and the content of a logged image."""
     if path is not None:
         path = os.fspath(path)
         _check_image(path)
         return _name_inside(path), path
     if not hasattr(plot, "savefig"):
-        raise AzureMLException(f"plot {plot!r} has no savefig", hint="give a matplotlib figure or pyplot itself")
+        raise AzureMLException(f"plot {plot!r} has no savefig", hint="pass a matplotlib figure or pyplot itself")
     picture = io.BytesIO()
     plot.savefig(picture, format="png")
     picture.seek(0)
@@ -105,7 +105,7 @@ def image(name: str, path: Optional[str], plot: Any) -> Tuple[str, blob_transfer
 
 
 def _name_inside(path: str) -> str:
-    """A picture keeps its path as its name; of a path that leads out of the folder, what is left inside a run."""
+    """Return the path as a name inside the run, without leading `../` and `/`."""
     name = posixpath.normpath(path.replace(os.sep, "/"))
     while name.startswith("../"):
         name = name[len("../") :]
@@ -113,7 +113,7 @@ def _name_inside(path: str) -> str:
 
 
 def _new_name(stem: str) -> str:
-    """Two pictures of one name in the same second are two files."""
+    """Return a file name that this process has not used: two images in the same second are two files."""
     made, count = f"{stem}.png", 1
     while made in _drawn:
         count += 1
@@ -129,7 +129,7 @@ def _check_image(path: str) -> None:
     except OSError as error:
         raise AzureMLException(f"image {path!r} cannot be read: {error.strerror}", error) from error
     if not beginning.startswith(_IMAGE_BEGINNINGS) and not path.lower().endswith(".svg"):
-        raise AzureMLException(f"{path!r} is not an image", hint="give a PNG, JPEG, GIF, BMP, TIFF, WebP or SVG file")
+        raise AzureMLException(f"{path!r} is not an image", hint="use a PNG, JPEG, GIF, BMP, TIFF, WebP or SVG file")
 
 
 # ── down ──
@@ -145,7 +145,7 @@ def names(session: Session, run_id: str) -> List[str]:
 
 
 def download(session: Session, run_id: str, name: str, target: Optional[str]) -> None:
-    """To `target`, or into it when it is a folder; by default here, under the last part of its name."""
+    """Download a file to `target`, or into it if it is a folder; by default into the current directory."""
     wanted = clean_name(name)
     found = [file for file in listing(session, run_id, wanted) if file.path == wanted]
     if not found:
@@ -169,7 +169,7 @@ def download_many(
     if paths is not None:
         if len(paths) != len(found):
             raise UserErrorException(
-                f"{len(paths)} output_paths were given for {len(found)} files", hint="give one path for each file"
+                f"{len(paths)} output_paths were given for {len(found)} files", hint="pass one path for each file"
             )
         targets = list(paths)
     else:
@@ -189,7 +189,7 @@ def download_logs(session: Session, run_id: str, folder: str) -> List[str]:
 
 
 def populated(session: Session, run_id: str, values: Mapping[str, Any]) -> Dict[str, Any]:
-    """The same metrics with `Artifact`s where there were addresses of artifacts."""
+    """Return the metrics with `Artifact` objects instead of artifact URIs."""
     start = artifact_uri(run_id, "")
 
     def swap(value: Any) -> Any:
@@ -203,13 +203,13 @@ def populated(session: Session, run_id: str, values: Mapping[str, Any]) -> Dict[
 
 
 def _with_prefix(session: Session, run_id: str, prefix: Optional[str]) -> Tuple[List[FileView], str]:
-    """The files below a folder, or else those whose names begin so; and the part of their names above them."""
+    """Return the files below a folder, or else those whose names start with `prefix`, and their common parent."""
     if not prefix:
         return listing(session, run_id), ""
     wanted = clean_name(prefix)
     found = listing(session, run_id, wanted)
     if not found:
-        raise _not_there(session, run_id, f"file that begins with {prefix!r}")
+        raise _not_there(session, run_id, f"file that starts with {prefix!r}")
     below = [file for file in found if file.path.startswith(wanted + "/")]
     return (below, wanted) if below else (found, posixpath.dirname(wanted))
 
@@ -218,7 +218,7 @@ def _not_there(session: Session, run_id: str, what: str) -> UserErrorException:
     have = names(session, run_id)
     more = f", and {len(have) - _SHOWN} more" if len(have) > _SHOWN else ""
     shown = f"{', '.join(have[:_SHOWN]) or 'no files yet'}{more}"
-    hint = "files that the script writes to ./outputs are kept when the run ends; see run.get_file_names()"
+    hint = "files in ./outputs are uploaded when the run ends; list them with run.get_file_names()"
     return UserErrorException(f"run {run_id} has no {what}; it has: {shown}", hint=hint)
 
 

@@ -1,4 +1,4 @@
-"""Which runs are meant: `tags` and `properties` as users give them, as a query of the API."""
+"""Filters on tags, properties and statuses, as a query of the API."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from footplate.domain.tag_filters import label_filter
 from footplate.sdk.exceptions import UserErrorException
 
 Filter = Union[None, str, Mapping[str, Any]]
-"""A string asks for the key, a dictionary for keys with these values."""
+"""A string matches the key, a dictionary matches keys and values."""
 
 
 def filters(
     type: Optional[str], tags: Filter, properties: Filter, status: Union[str, Sequence[str], None]
 ) -> Dict[str, Any]:
-    """The query for a list of runs. A string asks for the key, a dictionary for key and value."""
+    """Return the query for a list of runs."""
     return {
         "type": type,
         "tag": _filter("tags", tags),
@@ -30,4 +30,4 @@ def _filter(what: str, wanted: Filter) -> List[str]:
         return [label_filter(wanted)]
     if isinstance(wanted, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         return [label_filter(str(key), value) for key, value in wanted.items()]
-    raise UserErrorException(f"{what} is {wanted!r}", hint="give a key as a string, or a dictionary")
+    raise UserErrorException(f"{what} is {wanted!r}", hint="pass a key as a string, or a dictionary")

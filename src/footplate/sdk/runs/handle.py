@@ -1,4 +1,4 @@
-"""What every object of a run has: its identity, its state, its tags and properties."""
+"""The base of all run objects: identity, status, tags and properties."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RunHandle:
         if self._view.experiment != experiment.name:
             raise UserErrorException(
                 f"run {run_id} is in experiment {self._view.experiment!r}, not in {experiment.name!r}",
-                hint="find it wherever it is with workspace.get_run(run_id)",
+                hint="find it with workspace.get_run(run_id)",
             )
 
     @classmethod
@@ -104,11 +104,11 @@ class RunHandle:
 
     @property
     def attempt(self) -> int:
-        """1, and one more for each time that the run was restarted."""
+        """The number of the current attempt: 1, plus one for each restart."""
         return self._view.attempt
 
     def get_status(self) -> str:
-        """Fresh from the server, until the run is over for good: one that failed may be restarted."""
+        """Return the current status. It is requested until it is final; a failed run may be restarted."""
         known = self._known
         if (
             known is None
@@ -122,7 +122,7 @@ class RunHandle:
         return runs.details.portal_url(self._session, self._id)
 
     def story(self) -> List[StoryLine]:
-        """Everything that happened to the run, in order, each with its time and a sentence."""
+        """Return everything that happened to the run, in order, each line with its time."""
         return list(self._session.api.runs.story(self._id))
 
     def __str__(self) -> str:
@@ -157,14 +157,14 @@ class RunHandle:
         self.set_tags({key: value})
 
     def set_tags(self, tags: Mapping[str, Any]) -> None:
-        """Add to the tags there are. Values become strings, None stays None."""
+        """Add tags. Values become strings; None stays None."""
         self._change(tags=texts(tags))
 
     def remove_tags(self, tags: Union[str, Sequence[str]]) -> None:
         self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
 
     def add_properties(self, properties: Mapping[str, Any]) -> None:
-        """Properties are written once: another value for one that exists is an error."""
+        """Add properties. They are written once: another value for an existing one is an error."""
         self._change(properties={str(key): str(value) for key, value in properties.items()})
 
     def _change(self, **change: Any) -> None:

@@ -1,4 +1,4 @@
-"""Runs that are this process itself: `experiment.start_logging()` and the children of a run."""
+"""Runs that this process executes: `experiment.start_logging()` and child runs."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def child_tags(
     if (count is None) == (tag_key is None) or (tag_key is None) != (tag_values is None):
         raise UserErrorException(
             f"count={count!r}, tag_key={tag_key!r}, tag_values={tag_values!r}",
-            hint="give either count, or both tag_key and tag_values",
+            hint="pass either count, or both tag_key and tag_values",
         )
     if isinstance(tag_values, str):
-        raise UserErrorException(f"tag_values is {tag_values!r}", hint=f"give a list: tag_values=[{tag_values!r}]")
+        raise UserErrorException(f"tag_values is {tag_values!r}", hint=f"pass a list: tag_values=[{tag_values!r}]")
     wanted = len(tag_values) if tag_values is not None else count
     if not isinstance(wanted, int) or not 1 <= wanted <= MOST_CHILDREN:
         raise UserErrorException(

@@ -1,4 +1,4 @@
-"""What a run can be told while it trains: values, rows, tables, pictures and the documents of Azure's charts."""
+"""The logging methods of a run: values, lists, rows, tables, images and Azure's chart documents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LoggingRun(RunHandle):
         return runs.recorder.open_recorder(self._session, self._id).journal
 
     def log(self, name: str, value: Any, description: str = "", step: Optional[float] = None) -> None:
-        """One value of a series: a number, a string, a bool or None."""
+        """Log one value of a series: a number, a string, a bool or None."""
         self._journal.log(name, metrics.scalar(value, name), step, description or "")
 
     def log_list(self, name: str, value: Iterable[Any], description: str = "") -> None:
@@ -36,9 +36,9 @@ class LoggingRun(RunHandle):
         self._journal.log_table(name, metrics.table(value, name), description or "")
 
     def log_image(self, name: str, path: Optional[str] = None, plot: Any = None, description: str = "") -> None:
-        """A picture: a file (`path`), or anything with `savefig` (`plot`), matplotlib.pyplot itself included."""
+        """Log an image: a file (`path`), or anything with `savefig` (`plot`), including matplotlib.pyplot itself."""
         if (path is None) == (plot is None):
-            raise AzureMLException(f"image {name!r} needs either path or plot", hint="give exactly one of the two")
+            raise AzureMLException(f"image {name!r} needs either path or plot", hint="pass exactly one of the two")
         artifact, content = runs.files.image(name, path, plot)
         self._log_artifact(name, artifact, content, "image", description)
 
@@ -63,5 +63,5 @@ class LoggingRun(RunHandle):
         self._journal.log_artifact(name, runs.files.clean_name(artifact), kind, description or "")
 
     def flush(self, timeout_seconds: float = 300) -> None:
-        """Return when everything logged so far is with the server."""
+        """Return when the server has everything logged so far."""
         runs.recorder.flush_recorder(self._session, self._id)

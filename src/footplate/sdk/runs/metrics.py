@@ -1,4 +1,4 @@
-"""What may be logged, and the shapes in which `get_metrics` gives it back."""
+"""Values that can be logged, and the shapes that `get_metrics` returns."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ _log = logging.getLogger(__name__)
 
 
 def scalar(value: Any, name: str) -> Scalar:
-    """`value` as a plain scalar. Numbers of other libraries become plain numbers; any other object its repr."""
+    """Return `value` as a plain scalar. Numbers of other libraries are converted; any other object becomes its repr."""
     plain = _plain(value)
     if plain is not _NOT_PLAIN:
         return plain
     if isinstance(value, (list, range)) or hasattr(value, "__next__"):
         raise UserErrorException(
-            f"metric {name!r} is {_kind_of(value)}, and log takes one value", hint="log several values with log_list"
+            f"metric {name!r} is {_kind_of(value)}, but log takes a single value",
+            hint="log several values with log_list",
         )
     _log.warning("metric %r is %s; its repr is logged", name, _kind_of(value))
     return repr(value)
 
 
 def scalars(values: Any, name: str) -> List[Scalar]:
-    """The elements of any iterable, each of which must be a scalar."""
+    """Return the elements of an iterable, each of which must be a scalar."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise AzureMLException(f"metric {name!r} is {_kind_of(values)}", hint="log_list takes a list")
     return [_cell(value, name) for value in cast("Iterable[Any]", values)]
@@ -43,7 +44,7 @@ def row(columns: Mapping[str, Any], name: str) -> Dict[str, Scalar]:
 
 
 def table(columns: Any, name: str) -> Dict[str, List[Scalar]]:
-    """A dictionary of lists of one length; a bare scalar counts as a list of one."""
+    """Return a dictionary of lists of equal length; a bare scalar counts as a list of one."""
     if not isinstance(columns, Mapping):
         raise AzureMLException(f"table {name!r} is {_kind_of(columns)}", hint="log_table takes a dict of lists")
     made: Dict[str, List[Scalar]] = {}
@@ -52,12 +53,14 @@ def table(columns: Any, name: str) -> Dict[str, List[Scalar]]:
         made[str(key)] = scalars(value, f"{name}.{key}") if plain is _NOT_PLAIN else [cast("Scalar", plain)]
     lengths = {key: len(values) for key, values in made.items()}
     if len(set(lengths.values())) > 1:
-        raise AzureMLException(f"the columns of table {name!r} differ in length: {lengths}", hint="make them equal")
+        raise AzureMLException(
+            f"the columns of table {name!r} differ in length: {lengths}", hint="make all columns equally long"
+        )
     return made
 
 
 def json_document(value: Any, name: str) -> str:
-    """The text of a JSON metric, given as a dict or as JSON text already."""
+    """Return a JSON metric as text; `value` is a dict or JSON text."""
     if isinstance(value, str):
         try:
             json.loads(value)
@@ -75,7 +78,7 @@ _NOT_PLAIN: Any = object()
 
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (float, int, str)):
-        # Subclasses (numpy's float64 is a float) are cut down to the plain type, so that nothing odd is written.
+        # Subclasses are reduced to the plain type: numpy's float64 is a float.
         for kind in (bool, int, float, str):
             if isinstance(value, kind):
                 return kind(value)
@@ -89,12 +92,12 @@ def _plain(value: Any) -> Any:
         return int(value)
     if isinstance(value, numbers.Real) or type(value).__name__ == "Decimal":
         return float(value)
-    as_array = getattr(value, "numpy", None)  # a tensor of TensorFlow has no `item`
+    as_array = getattr(value, "numpy", None)  # TensorFlow's tensors have no `item`
     return _plain(as_array()) if callable(as_array) and item is None else _NOT_PLAIN
 
 
 def _elements(value: Any) -> Optional[int]:
-    """How many elements a number, an array or a tensor holds: numpy says `size`, torch `numel()`."""
+    """Return the number of elements of a number, array or tensor: numpy has `size`, torch `numel()`."""
     count = getattr(value, "numel", None)
     if callable(count):
         return int(count())  # pyright: ignore[reportArgumentType]
@@ -131,7 +134,7 @@ def artifact_uri(run_id: str, path: str) -> str:
 
 
 def shapes(series: Sequence[Mapping[str, Any]], run_id: str) -> Dict[str, Any]:
-    """`{name: value}` from what the server answers: once logged, a bare value; more often, a list."""
+    """Return `{name: value}`: a bare value if it was logged once, otherwise a list."""
     for one in series:
         if one.get("dropped"):
             _log.warning(

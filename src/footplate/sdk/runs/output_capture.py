@@ -1,4 +1,4 @@
-"""`with experiment.start_logging() as run:` keeps what is printed: stdout and stderr also go to ./logs/user_log.txt."""
+"""Captures the output of a `with run:` block: stdout and stderr also go to ./logs/user_log.txt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOG_NAME = "user_log.txt"
 
 
 class Capture:
-    """From now until `end`, what is printed is kept, and whatever grows in ./logs is shipped with the run."""
+    """An active capture. Until `end`, output is copied to the log, and growing files in ./logs are shipped."""
 
     def __init__(self, recorder: Recorder) -> None:
         os.makedirs(LOG_FOLDER, exist_ok=True)
@@ -27,7 +27,7 @@ class Capture:
         sys.stdout, sys.stderr = self._tees  # type: ignore[assignment]
 
     def end(self) -> None:
-        # Somebody who exchanged the streams meanwhile keeps theirs.
+        # Streams that were replaced in the meantime are left alone.
         if sys.stdout is self._tees[0]:
             sys.stdout = self._before[0]
         if sys.stderr is self._tees[1]:
@@ -36,7 +36,7 @@ class Capture:
 
 
 class _Tee:
-    """A text stream that writes to two; everything else it is asked, it asks the first."""
+    """A text stream that writes to two; every other call goes to the first."""
 
     def __init__(self, first: TextIO, second: TextIO, guard: threading.Lock) -> None:
         self._first = first

@@ -1,4 +1,4 @@
-"""A run as its user holds it in the hand: look at it, log to it, give it files, wait for it, end it."""
+"""A run: inspect it, log to it, exchange files with it, wait for it, end it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
 SCRIPT_RUN = "azureml.scriptrun"
-"""The type of a submitted script, as Azure names it."""
+"""Azure's name for the type of a submitted script."""
 
 
 class Run(LoggingRun):
-    """`Run(experiment, run_id)` is the run of that id, fetched."""
+    """`Run(experiment, run_id)` fetches the run with that id."""
 
     @staticmethod
     def get(workspace: Workspace, run_id: str) -> Run:
@@ -44,14 +44,14 @@ class Run(LoggingRun):
         status: Union[str, Sequence[str], None] = None,
         include_children: bool = False,
     ) -> Iterator[Run]:
-        """The runs of an experiment, newest first, fetched page by page as they are asked for."""
+        """Yield the runs of an experiment, newest first. Pages are requested as needed."""
         query = dict(filters(type, tags, properties, status), parent="any" if include_children else None)
         return runs_of(experiment, dict(query, experiment=experiment.name))
 
     @staticmethod
     def get_context(allow_offline: bool = True, used_for_context_manager: bool = False, **kwargs: Any) -> Run:
-        """The run that this process belongs to; outside of any run an offline stand-in that only prints."""
-        from footplate.sdk.runs.context import current_run  # lazy: it derives the job's own class of run from this one
+        """Return the run that this process belongs to; outside a run, an offline stand-in that only prints."""
+        from footplate.sdk.runs.context import current_run  # circular: context defines the job's subclass of Run
 
         return current_run(allow_offline)
 
@@ -68,9 +68,9 @@ class Run(LoggingRun):
         run_type: Optional[str] = None,
         populate: bool = False,
     ) -> Dict[str, Any]:
-        """What was logged: a bare value when once, a list when more often.
+        """Return the logged metrics: a bare value if it was logged once, otherwise a list.
 
-        `recursive`: `{run id: {name: value}}` for this run and those below it, or those of them that are a `run_type`.
+        `recursive` returns `{run id: {name: value}}` for this run and its descendants; `run_type` selects among them.
         """
         self.flush()
         if recursive:
@@ -89,7 +89,7 @@ class Run(LoggingRun):
     # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def get_secret(self, name: str) -> str:
-        """A secret of the workspace; it is not written to the run's record."""
+        """Return a secret of the workspace. It is never written to the run's record."""
         return self.experiment.workspace.get_default_keyvault().get_secret(name)
 
     def get_secrets(self, secrets: Sequence[str]) -> Dict[str, str]:
@@ -98,7 +98,7 @@ class Run(LoggingRun):
     # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def upload_file(self, name: str, path_or_stream: Source, datastore_name: Optional[str] = None) -> None:
-        """Keep a file under `name`. A name that exists is an error."""
+        """Upload a file as `name`. An existing name is an error."""
         runs.files.upload(self._session, self._id, [(name, path_or_stream)])
 
     def upload_files(
@@ -117,7 +117,7 @@ class Run(LoggingRun):
         runs.files.upload_folder(self._session, self._id, name, path)
 
     def get_file_names(self) -> List[str]:
-        """Artifacts and logs."""
+        """Return the names of artifacts and logs."""
         return runs.files.names(self._session, self._id)
 
     def download_file(
@@ -151,7 +151,7 @@ class Run(LoggingRun):
         resource_configuration: Optional[ResourceConfiguration] = None,
         **kwargs: Any,
     ) -> Model:
-        """Register files that the run has kept: `model_path` is a file or a folder in the run."""
+        """Register files of the run as a model: `model_path` is a file or folder of the run."""
         return models.model.register_from_run(
             self.experiment.workspace, self._id, model_name, model_path, tags, properties, description,
             (model_framework, model_framework_version), (datasets, sample_input_dataset, sample_output_dataset),
@@ -184,10 +184,10 @@ class Run(LoggingRun):
     def wait_for_completion(
         self, show_output: bool = False, wait_post_processing: bool = False, raise_on_error: bool = True
     ) -> Dict[str, Any]:
-        """Wait until the run is over and return its details.
+        """Wait until the run ends and return its details.
 
-        A failed run raises ActivityFailedException, a canceled one never raises. Waiting ends only when everything is
-        stored (`wait_post_processing` makes no difference), so that metrics and outputs are there for whoever waited.
+        A failed run raises ActivityFailedException; a canceled run does not raise. When this returns, metrics and
+        outputs are stored, so `wait_post_processing` makes no difference.
         """
         self._known = runs.streaming.wait(self._session, self._id, show_output)
         found = runs.details.details(self._session, self._known)
@@ -198,7 +198,7 @@ class Run(LoggingRun):
     # ── snapshots ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def take_snapshot(self, path: str) -> str:
-        """Keep a copy of the folder with the run; once only."""
+        """Store a copy of the folder with the run. A run has one snapshot."""
         if self._refresh().snapshot:
             raise SnapshotException(f"run {self._id} has a snapshot already: {self._view.snapshot}")
         taken = runs.snapshots.take(self._session, os.fspath(path))
@@ -219,14 +219,14 @@ class Run(LoggingRun):
     # ── children ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def child_run(self, name: Optional[str] = None, run_id: Optional[str] = None, outputs: Optional[str] = None) -> Run:
-        """A started run below this one; whoever makes it completes it, or uses it in `with`."""
+        """Start a child run; the caller completes it, or uses it in `with`."""
         full = ">".join(part for part in (self.name, name) if part) or None
         return runs.interactive.start_child(self, full, run_id, outputs)
 
     def create_children(
         self, count: Optional[int] = None, tag_key: Optional[str] = None, tag_values: Optional[Sequence[Any]] = None
     ) -> List[Run]:
-        """Several started runs at once, either `count` of them or one for each of `tag_values`."""
+        """Start several child runs: `count` of them, or one for each of `tag_values`."""
         tagged = runs.interactive.child_tags(count, tag_key, tag_values)
         return [runs.interactive.start_child(self, self.name, tags=tags) for tags in tagged]
 
@@ -239,7 +239,7 @@ class Run(LoggingRun):
         status: Union[str, Sequence[str], None] = None,
         _rehydrate_runs: bool = True,
     ) -> Iterator[Run]:
-        """The runs below this one, newest first; `recursive` goes down to their children as well."""
+        """Yield child runs, newest first; `recursive` includes their descendants."""
         below = {"ancestor": self._id, "parent": "any"} if recursive else {"parent": self._id}
         return runs_of(self.experiment, dict(filters(type, tags, properties, status), **below))
 
@@ -252,17 +252,17 @@ class Run(LoggingRun):
         tags: Optional[Mapping[str, Any]] = None,
         run_id: Optional[str] = None,
     ) -> Run:
-        """Run it once more: the same source folder, the same environment to the very lock, the same settings.
+        """Run it again with the same source folder, locked environment and settings.
 
-        Nothing is resolved anew, so it does not matter what the indexes have by now. `arguments` replace the script's
-        own. The new run has the property `footplate.rerun_of`.
+        Nothing is resolved again, so new package releases make no difference. `arguments` replace the script's own. The
+        new run has the property `footplate.rerun_of`.
         """
         return self.experiment._rerun(self, arguments, tags, run_id)  # pyright: ignore[reportPrivateUsage]
 
     # ── its end ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def start(self) -> None:
-        """Nothing to do: a run starts when it is made or when its turn comes."""
+        """Do nothing: a run starts when it is created or when its turn in the queue comes."""
 
     def complete(self, _set_status: bool = True) -> None:
         """Send the last metrics and the tracked outputs, and end the run as Completed."""
@@ -275,7 +275,7 @@ class Run(LoggingRun):
         error_code: Optional[str] = None,
         _set_status: bool = True,
     ) -> None:
-        """Send what there is, and end the run as Failed with this error."""
+        """Send the last metrics and outputs, and end the run as Failed with this error."""
         cause = runs.details.failure_cause(error_details, error_code)
         self._hand_in()
         self._known = self._session.api.runs.fail(self._id, cause)
@@ -284,16 +284,16 @@ class Run(LoggingRun):
         self._known = self._session.api.runs.cancel(self._id, user_name())
 
     def restart(self, reason: str = "") -> None:
-        """Try a run again that failed or was canceled: same id; metrics and logs go on, `./outputs` is there again."""
+        """Retry a failed or canceled run under the same id. Metrics and logs continue, and `./outputs` is restored."""
         attempt = self._refresh().attempt + 1
         self._known = self._session.api.runs.restart(self._id, attempt, user_name(), reason)
 
     def get_stacks(self, timeout_seconds: float = 30) -> List[ProcessStacks]:
-        """Where the processes of the run are now, thread by thread, the innermost call last; also when they hang."""
+        """Return the current stack traces of the run's processes, innermost call last, even if they hang."""
         return runs.stacks.ask(self._session, self._id, timeout_seconds)
 
     def clean(self) -> None:
-        """Nothing to do: the working folder of a run that has ended is removed by its node."""
+        """Do nothing: the node removes the working directory of a run that has ended."""
 
     def _hand_in(self) -> None:
         if self._outputs is not None:
@@ -310,7 +310,7 @@ class Run(LoggingRun):
             self._capture.end()
             self._capture = None
         ended_well = isinstance(error, SystemExit) and error.code in (None, 0)
-        # How a job ends is not for the block to decide.
+        # The block does not decide how a job ends.
         if self._refresh().status in TERMINAL or kind_of(self._view).has_nodes:
             runs.recorder.close_recorder(self._session, self._id)
         elif error is None or ended_well:
@@ -325,13 +325,13 @@ class ScriptRun(Run):
 
 
 def make_run(experiment: Experiment, view: RunView) -> Run:
-    """An object of the class that belongs to the run's type."""
+    """Return an object of the class for the run's type."""
     kind = ScriptRun if view.type == SCRIPT_RUN else Run
     return kind._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
 
 
 def get_run(experiment: Experiment, run_id: str, rehydrate: bool = True, clean_up: bool = True) -> Run:
-    """The run of this id as an object of its own class."""
+    """Return the run with this id as an object of its own class."""
     return experiment.workspace.get_run(run_id)
 
 

@@ -1,4 +1,4 @@
-"""The source folder of a run: taken into the store, with where it stood in git, and given back as a zip."""
+"""Snapshots of the source folder: taken with the state of its git repository, restored as a zip."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MLFLOW = {"repository_uri": "repoURL", "branch": "branch", "commit": "commit"}
 
 @dataclass(frozen=True)
 class Taken:
-    """`properties` are those that Azure sets by itself; `diff` is what was not committed, empty when nothing was."""
+    """A stored snapshot. `properties` are the git properties that Azure sets; `diff` holds uncommitted changes."""
 
     id: str
     properties: Dict[str, str]
@@ -30,7 +30,7 @@ class Taken:
 
 
 def take(session: Session, folder: str) -> Taken:
-    """Bring the folder to the store; unchanged files are not read again. Git is asked meanwhile."""
+    """Store the folder and read git's state meanwhile. Unchanged files are not read again."""
     asked: List[git.Provenance] = []
     asking = threading.Thread(target=lambda: asked.append(git.provenance(folder)), daemon=True)
     asking.start()
@@ -44,13 +44,13 @@ def take(session: Session, folder: str) -> Taken:
 
 
 def keep_diff(session: Session, run_id: str, diff: bytes) -> None:
-    """What was not committed becomes a file of the run."""
+    """Store uncommitted changes as a file of the run."""
     if diff:
         files.upload_bytes(session, run_id, DIFF, diff)
 
 
 def restore(session: Session, snapshot: str, path: Optional[str]) -> str:
-    """Write the snapshot as a zip to `path`, or into it when it is a folder."""
+    """Write the snapshot as a zip to `path`, or into it if it is a folder."""
     target = os.fspath(path or ".")
     if os.path.isdir(target) or not target.endswith(".zip"):
         os.makedirs(target, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Asking a run where its processes are."""
+"""Stack traces of a running job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 def ask(session: Session, run_id: str, timeout: float) -> List[ProcessStacks]:
-    """The answers of all nodes; after `timeout` seconds those that came, and an error when there are none."""
+    """Return the answers of all nodes, or after `timeout` those that arrived; raise if there are none."""
     key, deadline = os.urandom(8).hex(), time.monotonic() + timeout
     while True:
         wait = max(0.0, min(_WAIT, deadline - time.monotonic()))
@@ -29,8 +29,8 @@ def ask(session: Session, run_id: str, timeout: float) -> List[ProcessStacks]:
     nodes = ", ".join(str(node) for node in found.missing)
     if not found.processes:
         raise AzureMLException(
-            f"no node of run {run_id} has answered within {timeout:g} seconds (asked: {nodes})",
-            hint="a node that is swapping may take longer: give a larger timeout_seconds",
+            f"no node of run {run_id} answered within {timeout:g} seconds (nodes: {nodes})",
+            hint="a swapping node may need longer: increase timeout_seconds",
         )
-    _log.warning("nodes %s of run %s have not answered within %g seconds", nodes, run_id, timeout)
+    _log.warning("nodes %s of run %s did not answer within %g seconds", nodes, run_id, timeout)
     return list(found.processes)

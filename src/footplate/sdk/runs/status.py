@@ -1,4 +1,4 @@
-"""The words for a run's state, in the order of Azure's transitions."""
+"""The states of a run, in the order of Azure's transitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for a run, silently or with everything it says. Long polls: news comes when it happens."""
+"""Waits for a run, silently or with its output. Long polls deliver news as it happens."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _WAITS = ("waiting", "ready, waits")
 
 
 def wait(session: Session, run_id: str, show_output: bool) -> RunView:
-    """The run when it is over. Ctrl-C ends the waiting and leaves the run running."""
+    """Return the run when it has ended. Ctrl-C stops waiting and leaves the run running."""
     try:
         return _Follower(session, run_id).follow() if show_output else _wait(session, run_id)
     except KeyboardInterrupt as interrupt:
         raise ExperimentExecutionException(
-            f"Waiting was interrupted. Run {run_id} goes on.",
+            f"Waiting was interrupted. Run {run_id} continues.",
             interrupt,
             hint=f"cancel it with: footplate runs cancel {run_id}",
         ) from None
@@ -41,7 +41,7 @@ def _wait(session: Session, run_id: str) -> RunView:
 
 
 class _Follower:
-    """Prints the phases as they come, the first rank's output as it grows, and a summary."""
+    """Prints the phases of a run, the output of its first rank, and a summary."""
 
     def __init__(self, session: Session, run_id: str) -> None:
         self._session = session
@@ -68,9 +68,9 @@ class _Follower:
                 return view
 
     def _show(self, view: RunView, news: Dict[str, Any], quiet: bool) -> None:
-        """What a script wrote came before the phase that follows it; what a build wrote belongs to its phase.
+        """Print news. A script's output belongs before the phase that follows; a build's output belongs to its phase.
 
-        A script's last lines may arrive after the news that it has ended. That is held back until nothing more comes.
+        The last lines of a script may arrive after the news of its end, which is held back until nothing more arrives.
         """
         if view.status == "Finalizing" and not quiet:
             self._held = view
@@ -87,7 +87,7 @@ class _Follower:
         return self._session.get(f"/runs/{self._run}/follow", query)
 
     def _script_begins(self, view: RunView) -> bool:
-        """Whether it is time to leave the log of the environment build for the script's own."""
+        """Whether to switch from the log of the environment build to that of the script."""
         if view.started is None or view.spec is None or not kind_of(view).has_nodes:
             return False
         log = first_log(view.spec.distribution)
@@ -111,14 +111,14 @@ class _Follower:
             self._offset = int(news["offset"])
 
     def _show_phase(self, view: RunView) -> None:
-        if view.status in TERMINAL:  # the summary tells
+        if view.status in TERMINAL:  # printed in the summary
             return
         words = view.status
         if view.waiting is not None:
             words = f"{view.status} (position {view.waiting.position}): {view.waiting.reason}"
         doing = [node.message for node in view.nodes if node.message]
         if doing and view.status == "Preparing":
-            # Of several nodes those that wait do so for one that is at work.
+            # Waiting nodes wait for the one that is working.
             words = f"{view.status}: {min(doing, key=lambda message: message.startswith(_WAITS))}"
         if words != self._last_phase:
             self._end_line()
@@ -150,7 +150,7 @@ class _Follower:
             self._say("\n")
 
     def _say(self, text: str) -> None:
-        # Looked up each time: a notebook exchanges it from cell to cell.
+        # Looked up each time: notebooks replace it from cell to cell.
         sys.stdout.write(text)
         sys.stdout.flush()
         self._at_line_start = text.endswith("\n")

@@ -1,7 +1,7 @@
-"""`experiment.submit`: which function takes which configuration, and what the one for scripts does.
+"""`experiment.submit`: chooses the submitter for a configuration, and submits scripts.
 
-A warm submission is one request: the run itself. The source folder goes into the store first, which on one machine is
-no request at all; what was asked of the server before is remembered.
+If nothing has changed, a submission is a single request. On one machine the source folder reaches the store without
+a request, and answers of the server are cached.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Submitter = Callable[..., Run]
 RERUN_OF = "footplate.rerun_of"
-"""The property by which a run that was run again is known."""
+"""The property that links a rerun to the original run."""
 
 _KINDS: Kinds = {"not_found": ExperimentExecutionException}
 
@@ -43,10 +43,11 @@ def submit(
     kinds = ", ".join(sorted(known.__name__ for known in SUBMITTERS))
     if isinstance(config, type):
         raise AzureMLException(
-            f"the class {config.__name__} cannot be submitted", hint=f"make an object of it: {config.__name__}(…)"
+            f"the class {config.__name__} cannot be submitted", hint=f"create an object: {config.__name__}(…)"
         )
     raise AzureMLException(
-        f"{config!r:.100}, of the type {type(config).__name__}, cannot be submitted", hint=f"submit one of {kinds}"
+        f"{config!r:.100} has the type {type(config).__name__}, which cannot be submitted",
+        hint=f"submit one of {kinds}",
     )
 
 
@@ -60,12 +61,12 @@ def submit_script(
 ) -> ScriptRun:
     if unknown:
         raise UserErrorException(
-            f"submit does not know {', '.join(sorted(unknown))}", hint="a ScriptRunConfig takes run_id= and tags="
+            f"submit does not accept {', '.join(sorted(unknown))}", hint="a ScriptRunConfig takes run_id= and tags="
         )
     if not os.path.isdir(config.source_directory):
         raise ExperimentExecutionException(
             f"there is no source directory {os.path.abspath(config.source_directory)}",
-            hint=f"a relative path begins at the current folder, which is {os.getcwd()}",
+            hint=f"relative paths start at the current directory, {os.getcwd()}",
         )
     workspace = experiment.workspace
     data = ConfiguredData(workspace)
@@ -89,14 +90,14 @@ def submit_script(
 
 
 def rerun(run: Run, arguments: Optional[Sequence[Any]], tags: Mapping[str, Any], run_id: Optional[str]) -> Run:
-    """The same source, environment, to the very lock, and settings, as a new run of the same experiment."""
+    """Submit the run again with its source, locked environment and settings, as a new run of the same experiment."""
     experiment = run.experiment
     workspace = experiment.workspace
     before = from_json(RunView, workspace.session.get(f"/runs/{run.id}"))
     has_nodes = kind_of(before).has_nodes
     if before.spec is None or not has_nodes or before.lock is None:
-        why = "has no environment lock: it ended before that" if has_nodes else "ran in its own process"
-        raise UserErrorException(f"run {run.id} cannot be run again: it {why}", hint="submit its configuration instead")
+        why = "ended before its environment was locked" if has_nodes else "was executed by its own process"
+        raise UserErrorException(f"run {run.id} cannot be rerun: it {why}", hint="submit its configuration instead")
     spec = replace(
         before.spec,
         lock=before.lock,
@@ -123,9 +124,9 @@ def _with_arguments(spec: RunSpec, arguments: Sequence[Any]) -> RunSpec:
 
 
 def new_run_id(experiment: str) -> str:
-    """`<experiment>_<unix seconds>_<8 hex>`"""
+    """Return `<experiment>_<unix seconds>_<8 hex digits>`."""
     return f"{experiment}_{int(time.time())}_{os.urandom(4).hex()}"
 
 
 SUBMITTERS: Dict[type, Submitter] = {ScriptRunConfig: submit_script}
-"""Further kinds of configuration add themselves here. A subclass is taken by its parent's function."""
+"""The function that submits each type of configuration and its subclasses. Other modules add theirs."""

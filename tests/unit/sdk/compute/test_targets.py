@@ -26,7 +26,7 @@ def test_sizes_that_come_from_the_environment_are_text() -> None:
         ({"max_nodes": 2.5}, "max_nodes is 2.5"),
         ({"max_nodes": float("inf")}, "max_nodes is inf"),
         ({"max_nodes": 4, "min_nodes": None}, "min_nodes is None"),
-        ({"max_nodes": 2, "min_nodes": 3}, "min_nodes=3, max_nodes=2 is not a size"),
+        ({"max_nodes": 2, "min_nodes": 3}, "min_nodes=3, max_nodes=2 is not a valid size"),
         ({"max_nodes": 2, "idle_seconds_before_scaledown": "soon"}, "idle_seconds_before_scaledown is 'soon'"),
         ({"max_nodes": 2, "vm_priority": "spot"}, "vm_priority is 'spot'"),
     ],
