@@ -19,10 +19,11 @@ from bench.stamps import SCRIPT, Stamps
 from footplate import Dataset, Datastore, Experiment, ScriptRunConfig, Workspace
 from footplate.content.blobs import BlobFolder
 from footplate.content.listing import Listing, write_listing
-from footplate.data import DataCache, mount_folder, mount_listing
+from footplate.data.cache import DataCache
+from footplate.data.mounts.mount import mount_folder, mount_listing
 from footplate.data.mounts.syscalls import is_mounted
 from footplate.data.mounts.views import make_view_of_cached
-from footplate.data.stores.registry import open_later
+from footplate.data.stores.registry import open_lazily
 from footplate.domain.data import Item, StoreSpec
 from footplate.testing.web_server import WebServer
 
@@ -88,7 +89,7 @@ def _read_over_fuse(report: Report, folder: Path, data: Path, cache: DataCache, 
     items = list[Item]()
     for path in sorted(data.iterdir()):
         items.append(Item(path.name, path.stat().st_size, "etag"))
-        key = cache.key(open_later(spec), items[-1].entry())
+        key = cache.key(open_lazily(spec), items[-1].entry())
         if not cache.has(key):
             cache.keep_bytes(key, path.read_bytes(), sync=False)
     items.append(Item("0-not-here", 1, "etag"))  # or the next mount would be in place
@@ -139,7 +140,7 @@ class Site:
         shutil.copy(SCRIPT, self.source)
         self.home = self.folder / "home"
         self.cache = DataCache(self.home / "cache" / "data")
-        self.store = open_later(StoreSpec("http", {"url": self.url}))
+        self.store = open_lazily(StoreSpec("http", {"url": self.url}))
 
     def pin(self, name: str, items: list[Item]) -> tuple[Any, str]:
         """A version of a dataset that pins these items, and where its listing is."""

@@ -16,7 +16,8 @@ import s3fs
 
 from bench.harness import Options, Report, Row, Target
 from bench.machine import temporary_folder
-from footplate.data import download, find, local_files, open_store, upload
+from footplate.data.stores.registry import find, open_store
+from footplate.data.transfer.batch import download, local_files, upload
 from footplate.domain.data import StoreSpec, place
 from footplate.testing.servers import AZURITE_ACCOUNT, AZURITE_KEY, Azurite, RcloneS3, find_azurite, find_rclone
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from footplate.data import open_store, upload
-from footplate.data.transfer.multipart import PART, Parts, parts_of, put_parts
+from footplate.data.stores.registry import open_store
+from footplate.data.transfer.batch import upload
+from footplate.data.transfer.multipart import PART, Parts, multipart_for, upload_parts
 from footplate.domain.codec import to_json
 from footplate.domain.data import StoreSpec
 from footplate.errors import Conflict, NotFound, Unavailable
@@ -25,7 +26,7 @@ SIZE = 4 * PART + 7
 
 KILLED = """
 import json, os, pathlib, signal, sys
-from footplate.data import open_store
+from footplate.data.stores.registry import open_store
 from footplate.domain.codec import from_json
 from footplate.domain.data import StoreSpec
 spec, source, notes, enough = sys.argv[1:]
@@ -121,7 +122,7 @@ class Tired:
 
     def __init__(self, parts: Parts) -> None:
         self._parts, self._sent, self._turn = parts, 0, threading.Lock()
-        self.begin, self.check, self.finish, self.give_up = parts.begin, parts.check, parts.finish, parts.give_up
+        self.begin, self.check, self.finish, self.abort = parts.begin, parts.check, parts.finish, parts.abort
 
     def send(self, path: str, upload: str, number: int, data: bytes) -> str:
         with self._turn:
@@ -133,10 +134,10 @@ class Tired:
 
 
 def test_only_what_is_missing_goes_after_a_failure(line: Line, source: Path, tmp_path: Path) -> None:
-    parts, notes = parts_of(line.spec), str(tmp_path / "notes")
+    parts, notes = multipart_for(line.spec), str(tmp_path / "notes")
     assert parts is not None
     with pytest.raises(Unavailable):
-        put_parts(Tired(parts), "x", source, lambda _: None, notes)
+        upload_parts(Tired(parts), "x", source, lambda _: None, notes)
     line.proxy.sent = 0
     counted = list[int]()
     open_store(line.spec).put("x", source, count=counted.append, notes=notes)
@@ -154,7 +155,7 @@ def test_a_source_that_was_changed_meanwhile_goes_anew(line: Line, source: Path,
 
 
 def test_a_source_that_changes_on_the_way_is_refused_and_nothing_is_there(line: Line, source: Path) -> None:
-    with pytest.raises(Conflict, match="was changed while it was sent"):
+    with pytest.raises(Conflict, match="changed during the upload"):
         open_store(line.spec).put("deep/x y", source, count=lambda _: os.utime(source, (5, 5)))
     with pytest.raises(NotFound):
         open_store(line.near).stat("deep/x y")

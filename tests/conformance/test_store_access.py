@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from footplate.data import FileStore, open_store
-from footplate.data.stores.base import SMALL
+from footplate.data.stores.base import SMALL, FileStore
+from footplate.data.stores.registry import open_store
 from footplate.domain.codec import to_json
 from footplate.domain.data import StoreSpec
 from footplate.errors import FootplateError, InvalidInput, NotAllowed, NotFound
@@ -105,7 +105,7 @@ def test_credentials_of_s3_that_do_not_fit(moto: MotoS3, large: Path) -> None:
 
 PUT = """
 import json, pathlib, sys
-from footplate.data import open_store
+from footplate.data.stores.registry import open_store
 from footplate.domain.codec import from_json
 from footplate.domain.codec import to_json
 from footplate.domain.data import StoreSpec
@@ -167,7 +167,7 @@ def test_a_prefix_as_people_write_it(spec: StoreSpec, large: Path, prefix: str) 
 def test_names_that_would_be_in_the_way_of_every_listing_are_refused(spec: StoreSpec, large: Path, name: str) -> None:
     store = open_store(spec)
     for source in (b"small", large):
-        with pytest.raises(InvalidInput, match="which object stores do not take"):
+        with pytest.raises(InvalidInput, match="which object stores reject"):
             store.put(f"deep/{name}", source)
     assert list(store.list()) == []
 
@@ -175,7 +175,7 @@ def test_names_that_would_be_in_the_way_of_every_listing_are_refused(spec: Store
 def test_a_name_that_others_left_and_that_cannot_be_listed_is_told(azurite: Azurite) -> None:
     spec = azurite.new_store()
     put_blob(azurite.endpoint, AZURITE_ACCOUNT, AZURITE_KEY, spec.location["container"], 'a\t"b', b"x")
-    with pytest.raises(InvalidInput, match=r'a name that is not allowed: "a\\t\\"b"'):
+    with pytest.raises(InvalidInput, match=r'an invalid name: "a\\t\\"b"'):
         list(open_store(spec).list())
 
 

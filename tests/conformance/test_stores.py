@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from footplate.data import FileStore, download, open_store
-from footplate.data.stores.base import SMALL
+from footplate.data.stores.base import SMALL, FileStore
+from footplate.data.stores.registry import open_store
+from footplate.data.transfer.batch import download
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Conflict, InvalidInput, NotAllowed, Unavailable
 from footplate.testing.azure_requests import put_blob

@@ -59,7 +59,7 @@ def who_holds(name: str, home: Path) -> list[int]:
 
 def keepers(home: Path) -> list[int]:
     """The keeper, and then its child that serves: each has the keeper's lock open."""
-    return sorted(who_holds("/keeper.lock", home), key=lambda pid: Path(f"/proc/{pid}/stat").stat().st_ctime)
+    return sorted(who_holds("/supervisor.lock", home), key=lambda pid: Path(f"/proc/{pid}/stat").stat().st_ctime)
 
 
 def agent_of(run: str, home: Path) -> int:

@@ -15,7 +15,7 @@ import pytest
 from azureml.core import Dataset, Datastore, Environment, Experiment, Run, ScriptRunConfig, Workspace
 from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import UserErrorException
-from footplate.data import open_store
+from footplate.data.stores.registry import open_store
 from footplate.domain.data import StoreSpec
 from footplate.testing.servers import Azurite, find_azurite
 from footplate.testing.waiting import wait_until

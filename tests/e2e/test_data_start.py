@@ -13,8 +13,8 @@ from azureml.core import Dataset, Datastore, Environment, Experiment, ScriptRunC
 from azureml.exceptions import ActivityFailedException
 from footplate.content.blobs import BlobFolder
 from footplate.content.listing import write_listing
-from footplate.data import open_store
 from footplate.data.mounts import mount
+from footplate.data.stores.registry import open_store
 from footplate.domain.data import Item, StoreSpec, place
 from footplate.testing.web_server import WebServer
 

@@ -16,7 +16,7 @@ from azureml.core import Dataset, Datastore, Environment, Experiment, Run, Scrip
 from azureml.core.runconfig import PyTorchConfiguration
 from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import UserErrorException
-from footplate.data import open_store
+from footplate.data.stores.registry import open_store
 from footplate.domain.data import StoreSpec
 from footplate.testing.waiting import wait_until
 

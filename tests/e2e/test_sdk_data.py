@@ -110,9 +110,9 @@ def test_a_download_counts_the_files_that_came(workspace: Workspace, folder: Pat
 
 def test_a_web_site_is_read_by_the_path_of_files_and_not_written(workspace: Workspace, folder: Path) -> None:
     site = Datastore.register_web(workspace, "site", "http://127.0.0.1:9/data")
-    with pytest.raises(UserErrorException, match="does not tell which files it has"):
+    with pytest.raises(UserErrorException, match="cannot list its files"):
         site.download("to")
-    with pytest.raises(UserErrorException, match="can only be read"):
+    with pytest.raises(UserErrorException, match="is read-only"):
         site.upload(str(folder))
     with pytest.raises(UserErrorException, match="given with a user, a password or a query") as caught:
         Datastore.register_web(workspace, "other", "https://me:hush-hush@host/data")

@@ -17,8 +17,8 @@ import pytest
 from azureml.core import Dataset, Environment, Experiment, ScriptRunConfig, Workspace
 from azureml.data import OutputFileDatasetConfig
 from footplate.client.transport import Transport
-from footplate.data import find, open_store
 from footplate.data.stores.base import SMALL
+from footplate.data.stores.registry import find, open_store
 from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import through_server
 from footplate.errors import NotAllowed, Unavailable
@@ -182,7 +182,7 @@ def test_a_killed_upload_leaves_what_came_to_the_next_one(team: Workspace, serve
     try:
         script = """
 import sys, os, signal, pathlib
-from footplate.data import open_store
+from footplate.data.stores.registry import open_store
 from footplate.domain.datasets import through_server
 url, token, workspace = sys.argv[1:]
 sent = 0

@@ -1,31 +1,22 @@
-"""How bytes move: stores of all kinds, transfers that can be cut off, a cache, mounts.
+"""Data access: stores of all kinds, transfers that can be resumed, a cache, mounts, tables.
 
-    open_store(StoreSpec) → Store          list · children · stat · read · stream · put · delete   (stores, base)
-    find(store, "images/**/*.png")         the files that a path of a user means                   (stores)
-    upload(files, store), download(items, {"": store}, folder)                                     (transfer)
-    write_listing(items, path) → Summary, Listing(path)      a folder as one file, its own index   (content.listing)
-    DataCache(folder, limit)               remote files by content, least recently used out first  (cache)
-    mount_listing(…), mount_folder(…) → Mount, closed however its owner ends                       (mount, keeper)
-    OutputUploader(…)                      what a run writes, sent while it goes on               (outputs)
+    stores/       one `FileStore` per kind: list · children · stat · read · stream · put · delete; `open_store`, `find`
+    transfer/     upload and download of many files; large files by blocks and parts
+    cache         remote files by content, least recently used evicted first; `cache_limit` reads its size from settings
+    mounts/       data as a folder of this machine, unmounted however its owner ends
+    resolve       a dataset's definition → its current files; `partitions` reads columns from paths
+    changes       a pinned listing compared with the present files
+    inputs        a dataset as a file or folder for a script
+    outputs       files that a run writes, uploaded while it runs
+    tabular/      tables on Arrow
+    worker        the operations above for the SDK: in its own process, or inside a job as a child process
 
-Runs on the machine of a client, a node or the server, on Python ≥ 3.10. Folders of this machine and HTTP(S) need the
-standard library alone; object stores and FUSE need the extra `data`, which is loaded when one is opened. The names
-below are loaded when they are first used, because the keeper of a mount must start fast.
+Runs on clients, nodes and servers, on Python ≥ 3.10. Local folders and HTTP(S) need only the standard library; object
+stores, FUSE and tables need the extra `data`, which is imported on first use. Nothing is imported here, because a
+mount's supervisor must start fast.
+
+Tests without a file of their own name: `tests/unit/data/mounts/test_mount.py` covers all of mounts/ and inputs,
+`tests/conformance/test_stores.py` runs `testing.store_suite` over every store, `test_cut_uploads.py` and
+`test_store_access.py` there cover multipart, signing and object_errors, `tests/unit/data/transfer/test_batch.py` covers
+fetch and partial, and `tests/e2e/test_sdk_data.py` covers worker and changes.
 """
-
-from footplate.lazy import lazy_names
-
-_HOMES = {
-    "footplate.content.listing": ("Listing", "ListingSummary", "write_listing"),
-    "footplate.data.stores.base": ("Children", "FileStore", "Progress", "Report"),
-    "footplate.data.cache": ("DataCache", "Usage"),
-    "footplate.data.mounts.mount": ("Mount", "adopt", "mount_folder", "mount_listing", "sweep"),
-    "footplate.data.outputs": ("OutputUploader",),
-    "footplate.data.stores.registry": ("find", "open_store"),
-    "footplate.data.transfer.batch": ("Overwrite", "Uploaded", "download", "local_files", "upload"),
-}
-_NAMES = {name: module for module, names in _HOMES.items() for name in names}
-
-__all__ = sorted(_NAMES)  # noqa: PLE0605  # pyright: ignore[reportUnsupportedDunderAll]
-
-__getattr__, __dir__ = lazy_names(__name__, _NAMES)

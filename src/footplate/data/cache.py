@@ -1,13 +1,13 @@
-"""Remote files on this machine, by content: shared by runs and processes, the least recently used out first.
+"""Local copies of remote files, by content: shared by runs and processes, least recently used evicted first.
 
-    objects/ab/<sha256>     whole files, mode 0444; the time of change is that of the last use
-    keys/ab/<key>           link to the object that a file of a store is: key = store, path, etag, size
-    coming/<key>.*          what is still coming in (`partial`), or being fetched (`.lock`)
+    objects/ab/<sha256>     whole files, mode 0444; mtime is the last use
+    keys/ab/<key>           symlink from a store's file to its object: key = store, path, etag, size
+    coming/<key>.*          downloads in progress (`partial`) and their locks (`.lock`)
     views/<name>/           the folder of a listing, as hard links to objects (`views`)
 
-A file is fetched once, however many ask for it at the same time: the others wait. What has a name is whole and was
-checked. An object that somebody reads is held by a shared flock of its own, which dies with the reader; whoever makes
-room takes only what nobody holds. So a crash leaves nothing to repair, and all of it may be removed at any time.
+A file is fetched once, however many readers request it at the same time: the others wait. A file with a name is whole
+and was verified. A reader holds a shared flock on its object, which dies with the reader; eviction takes only objects
+that nobody holds. So a crash leaves nothing to repair, and the whole cache may be removed at any time.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from concurrent.futures import Executor
 from typing import NamedTuple
 
 from footplate.data.cache_limit import DEFAULT_LIMIT, limit_of
-from footplate.data.stores.base import SMALL, Count, FileStore
+from footplate.data.stores.base import SMALL, Count, FileStore, fingerprint, uncounted
 from footplate.data.transfer import fetch
 from footplate.data.transfer.partial import Partial
 from footplate.disk import atomic_symlink, space, temporary_file, write_all
 from footplate.domain.data import StoreEntry
 from footplate.errors import Broken, Unavailable
 
-_PLACE = os.path.join("cache", "data")  # in a home
-_ROOM = 0.9  # how full it is after room was made
-_USE_SECONDS = 60.0  # the last use is noted no more often than this
-_ROOM_SECONDS = 3600.0
-_FORGOTTEN_SECONDS = 7 * 24 * 3600.0
+_IN_HOME = os.path.join("cache", "data")  # inside a home
+_EVICT_TO = 0.9  # the fill level that eviction aims for
+_USE_SECONDS = 60.0  # the last use is recorded no more often than this
+_EVICT_SECONDS = 3600.0
+_LEFTOVER_SECONDS = 7 * 24 * 3600.0
 
 
 class Usage(NamedTuple):
-    """What a cache holds. `held` is what is in use now, and cannot be removed."""
+    """Size of a cache. `held` bytes are in use and cannot be removed."""
 
     files: int
     bytes: int
@@ -47,63 +47,63 @@ class Usage(NamedTuple):
 
 
 def cache_of(home: str) -> DataCache:
-    """The cache of this home, as large as its settings allow now."""
-    return DataCache(os.path.join(home, _PLACE), limit_of(home))
+    """Return the cache of this home, with the limit of its settings."""
+    return DataCache(os.path.join(home, _IN_HOME), limit_of(home))
 
 
 def cache_at(folder: str) -> DataCache:
-    """The cache in this folder, which is most often that of a home."""
+    """Return the cache in this directory, which usually is that of a home."""
     folder = os.path.abspath(folder)
-    return cache_of(folder[: -len(_PLACE) - 1]) if folder.endswith(os.sep + _PLACE) else DataCache(folder)
+    return cache_of(folder[: -len(_IN_HOME) - 1]) if folder.endswith(os.sep + _IN_HOME) else DataCache(folder)
 
 
 class DataCache:
     def __init__(self, folder: str | os.PathLike[str], limit: int = DEFAULT_LIMIT) -> None:
         self.folder, self.limit = os.path.abspath(folder), limit
-        self._added, self._room_made = 0, 0.0  # so that the first addition of each process looks at the whole
+        self._added, self._evicted_at = 0, 0.0  # makes the first addition of each process check the total size
         for name in ("objects", "keys", "coming", "views"):
             os.makedirs(f"{self.folder}/{name}", exist_ok=True)
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def key(self, store: FileStore, entry: StoreEntry) -> str:
-        """What a file is known by here. One that nothing is known of has a new key each time."""
+        """Return the key of a file. One without ETag, digest and date gets a new key each time."""
         known = [entry.etag, entry.digest, f"{entry.modified}" if entry.modified else ""]
-        told = [store.spec.identity(), entry.path, str(entry.size), *(known if any(known) else [os.urandom(16).hex()])]
-        return hashlib.sha256("\0".join(told).encode("utf-8", "surrogateescape")).hexdigest()
+        parts = [store.spec.identity(), entry.path, str(entry.size), *(known if any(known) else [os.urandom(16).hex()])]
+        return fingerprint(*parts)
 
     def find(self, key: str, size: int = -1) -> int | None:
-        """The file with this key, open and held until it is closed; None when it is not here."""
+        """Open the file with this key, and hold it until it is closed. Return None if it is not cached."""
         try:
-            file = os.open(self._link(key), os.O_RDONLY | os.O_CLOEXEC)
+            file = os.open(self._key_path(key), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         fcntl.flock(file, fcntl.LOCK_SH)
         info = os.fstat(file)
-        if not info.st_nlink or size not in (-1, info.st_size):  # removed just now, or damaged by a crash of the disk
+        if not info.st_nlink or size not in (-1, info.st_size):  # removed just now, or damaged by a disk crash
             os.close(file)
             return None
         if time.time() - info.st_mtime > _USE_SECONDS:
-            with contextlib.suppress(PermissionError):  # of another user
+            with contextlib.suppress(PermissionError):  # it belongs to another user
                 os.utime(file)
         return file
 
     def has(self, key: str) -> bool:
-        return os.path.exists(self._link(key))
+        return os.path.exists(self._key_path(key))
 
-    def open(self, store: FileStore, entry: StoreEntry, pool: Executor, count: Count = lambda _: None) -> int:
-        """The whole file, fetched if it is not here: open, and held until it is closed."""
+    def open(self, store: FileStore, entry: StoreEntry, pool: Executor, count: Count = uncounted) -> int:
+        """Open the whole file, and hold it until it is closed. Fetch it if it is not cached."""
         key = self.key(store, entry)
         while True:
             file = self.find(key, entry.size)
             if file is not None:
                 return file
-            with self._turn(key):
+            with self._fetch_lock(key):
                 if (file := self.find(key, entry.size)) is not None:
                     return file
                 self._fetch(store, entry, key, pool, count)
-                file = self.find(key, entry.size)  # held before room is made: it may be larger than the whole limit
-            self.make_room_if_due()
+                file = self.find(key, entry.size)  # held before eviction, since it may be larger than the whole limit
+            self.evict_if_due()
             if file is not None:
                 return file
 
@@ -114,7 +114,7 @@ class DataCache:
             data = fetch.read_whole(store, entry)
             self.keep_bytes(key, data)
             count(len(data))
-        elif entry.size < 0 or not fetch.answers_ranges(store, entry):
+        elif entry.size < 0 or not fetch.supports_ranges(store, entry):
             coming = f"{self.folder}/coming/{key}.stream"
             fetch.fetch_large(store, entry, coming, 0o444, pool, count)
             self._keep_file(key, coming)
@@ -124,11 +124,11 @@ class DataCache:
                 self.keep_partial(key, entry, partial)
 
     def partial(self, key: str, entry: StoreEntry) -> Partial:
-        """The file while it comes in by blocks. Whoever wrote the last one hands it to `keep_partial`."""
+        """Open the partial file of a download by blocks. Its last writer passes it to `keep_partial`."""
         return Partial(f"{self.folder}/coming/{key}.blocks", entry.size)
 
     def keep_partial(self, key: str, entry: StoreEntry, partial: Partial) -> None:
-        """Check a file that is whole, and keep it; one that is not what was listed is Broken, and gone."""
+        """Verify a complete file, and keep it. Remove one that differs from its listing, and raise Broken."""
         try:
             fetch.check_digest(entry, partial.chunks())
         except Broken:
@@ -138,81 +138,84 @@ class DataCache:
             partial.finish(0o444)
             self._keep_file(key, partial.path)
         except (Unavailable, FileNotFoundError):  # another process was first
-            if not os.path.exists(self._link(key)):
+            if not os.path.exists(self._key_path(key)):
                 raise
 
     def keep_bytes(self, key: str, data: bytes, sync: bool = True) -> None:
-        """Keep what a file of a store holds."""
+        """Keep the content of a store's file."""
         digest = hashlib.sha256(data).hexdigest()
-        if not _has_size(self._object(digest), len(data)):
+        if not _has_size(self._object_path(digest), len(data)):
             aside = f"{self.folder}/coming/{os.getpid()}-{os.urandom(6).hex()}.aside"
             with space(self.folder), temporary_file(aside, 0o444) as out:
                 write_all(out, data)
                 if sync:
                     os.fsync(out)
-            self._name(digest, aside)
-        self._point(key, digest)
+            self._add_object(digest, aside)
+        self._link_key(key, digest)
 
     def _keep_file(self, key: str, path: str) -> None:
         with open(path, "rb", buffering=0) as file:
             digest = _hash(file.fileno())
-        self._name(digest, path)
-        self._point(key, digest)
+        self._add_object(digest, path)
+        self._link_key(key, digest)
 
-    def _name(self, digest: str, path: str) -> None:
-        os.makedirs(os.path.dirname(self._object(digest)), exist_ok=True)
-        self._added += os.stat(path).st_size  # before it has its name: then another process may remove it
-        os.replace(path, self._object(digest))
+    def _add_object(self, digest: str, path: str) -> None:
+        os.makedirs(os.path.dirname(self._object_path(digest)), exist_ok=True)
+        self._added += os.stat(path).st_size  # before it has its name, because another process may then remove it
+        os.replace(path, self._object_path(digest))
 
-    def _point(self, key: str, digest: str) -> None:
+    def _link_key(self, key: str, digest: str) -> None:
         aside = f"{self.folder}/coming/{os.getpid()}-{os.urandom(6).hex()}.link"
         with space(self.folder):
-            os.makedirs(os.path.dirname(self._link(key)), exist_ok=True)
-            atomic_symlink(f"../../objects/{digest[:2]}/{digest}", self._link(key), aside)
+            os.makedirs(os.path.dirname(self._key_path(key)), exist_ok=True)
+            atomic_symlink(f"../../objects/{digest[:2]}/{digest}", self._key_path(key), aside)
 
-    def _object(self, digest: str) -> str:
+    def _object_path(self, digest: str) -> str:
         return f"{self.folder}/objects/{digest[:2]}/{digest}"
 
-    def object_of(self, key: str) -> str:
-        """Where the object with this key is. FileNotFoundError when it is not known."""
-        return os.path.normpath(os.path.join(os.path.dirname(self._link(key)), os.readlink(self._link(key))))
+    def object_path(self, key: str) -> str:
+        """Return the path of the object with this key. Raise FileNotFoundError if it is unknown."""
+        return os.path.normpath(os.path.join(os.path.dirname(self._key_path(key)), os.readlink(self._key_path(key))))
 
-    def _link(self, key: str) -> str:
+    def _key_path(self, key: str) -> str:
         return f"{self.folder}/keys/{key[:2]}/{key}"
 
-    def _turn(self, key: str) -> contextlib.AbstractContextManager[int]:
+    def _fetch_lock(self, key: str) -> contextlib.AbstractContextManager[int]:
         return held_lock(f"{self.folder}/coming/{key}.lock")
 
     # ── making room ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def usage(self) -> Usage:
         found = list(self._objects())
-        held = sum(one.size for one in found if _is_in_use(one.path))
+        held = sum(one.size for one in found if _is_held(one.path))
         return Usage(len(found), sum(one.size for one in found), held, self.limit)
 
-    def make_room_if_due(self) -> None:
-        """For who has added something, and holds what must stay."""
-        if self._added > self.limit // 20 or time.time() - self._room_made > _ROOM_SECONDS:
-            self.make_room()
+    def evict_if_due(self) -> None:
+        """Evict if enough was added. The caller holds the files that it needs."""
+        if self._added > self.limit // 20 or time.time() - self._evicted_at > _EVICT_SECONDS:
+            self.evict()
 
-    def make_room(self, limit: int | None = None) -> int:
-        """Remove what was used longest ago until there is room; how many bytes that freed. 0 as `limit` removes all."""
+    def evict(self, limit: int | None = None) -> int:
+        """Remove the least recently used files until the cache fits.
+
+        Return the bytes freed. A `limit` of 0 removes all.
+        """
         limit, freed = self.limit if limit is None else limit, 0
         with held_lock(f"{self.folder}/room.lock"):
-            self._added, self._room_made = 0, time.time()
-            found = sorted(self._objects(), key=lambda one: one.used)
+            self._added, self._evicted_at = 0, time.time()
+            found = sorted(self._objects(), key=lambda one: one.used_at)
             excess = sum(one.size for one in found) - limit
             if excess <= 0 and limit:
                 return 0
-            wanted = excess + int(limit * (1 - _ROOM))
+            wanted = excess + int(limit * (1 - _EVICT_TO))
             freed = self._remove_objects(found, wanted)
-            for view in self._views():  # which free nothing by themselves: what only they have named goes next
+            for view in self._views():  # they free nothing themselves, but objects that only they link to can go next
                 if freed >= wanted and limit:
                     break
                 if self.remove_view(view):
-                    left = sorted(self._objects(), key=lambda one: one.used)
+                    left = sorted(self._objects(), key=lambda one: one.used_at)
                     freed += self._remove_objects(left, wanted - freed)
-            self._forget()
+            self._remove_leftovers()
         return freed
 
     def _remove_objects(self, found: Iterable[_Object], wanted: int) -> int:
@@ -225,7 +228,7 @@ class DataCache:
         return freed
 
     def _views(self) -> list[str]:
-        """Their names, the one that was used longest ago first."""
+        """Return the names of all views, least recently used first."""
         used = dict[str, float]()
         for entry in os.scandir(f"{self.folder}/views"):
             name, is_lock = entry.name.removesuffix(".lock"), entry.name.endswith(".lock")
@@ -233,7 +236,7 @@ class DataCache:
         return sorted((name for name in used if os.path.isdir(f"{self.folder}/views/{name}")), key=lambda n: used[n])
 
     def remove_view(self, name: str) -> bool:
-        """Whether it is gone: one that is in use stays."""
+        """Remove the view unless it is in use. Return whether it is gone."""
         held = os.open(f"{self.folder}/views/{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -242,25 +245,25 @@ class DataCache:
             return False
         gone = f"{self.folder}/coming/{os.urandom(6).hex()}.gone"
         with contextlib.suppress(FileNotFoundError):
-            os.chmod(f"{self.folder}/views/{name}", 0o700)  # who may not write to a folder may not move it
+            os.chmod(f"{self.folder}/views/{name}", 0o700)  # moving a directory needs write permission on it
             os.rename(f"{self.folder}/views/{name}", gone)
             remove_tree(gone)
         os.close(held)
         return True
 
-    def _forget(self) -> None:
-        """Links to objects that are gone, and what killed processes have left."""
+    def _remove_leftovers(self) -> None:
+        """Remove links to objects that are gone, and leftovers of killed processes."""
         for folder in os.scandir(f"{self.folder}/keys"):
             for link in os.scandir(folder.path):
                 if not os.path.exists(link.path):
                     os.unlink(link.path)
         for left in os.scandir(f"{self.folder}/coming"):
             with contextlib.suppress(FileNotFoundError):
-                if left.stat(follow_symlinks=False).st_mtime < time.time() - _FORGOTTEN_SECONDS:
+                if left.stat(follow_symlinks=False).st_mtime < time.time() - _LEFTOVER_SECONDS:
                     remove_tree(left.path) if left.is_dir(follow_symlinks=False) else os.unlink(left.path)
 
     def verify(self) -> list[str]:
-        """Read every object; those that are not what their name says are removed, and named."""
+        """Read every object. Remove those whose content does not match their name, and return their paths."""
         damaged = list[str]()
         for one in self._objects():
             with contextlib.suppress(FileNotFoundError), open(one.path, "rb") as file:
@@ -280,12 +283,12 @@ class DataCache:
 class _Object(NamedTuple):
     path: str
     size: int
-    used: float
+    used_at: float
     names: int
 
 
 def _has_size(path: str, size: int) -> bool:
-    """Whether the file is there, and not one that a crash of the disk has cut short."""
+    """Return whether the file exists with this size. A disk crash may have truncated it."""
     try:
         return os.stat(path).st_size == size
     except FileNotFoundError:
@@ -299,40 +302,41 @@ def _hash(file: int) -> str:
     return digest.hexdigest()
 
 
-def _is_in_use(path: str) -> bool:
-    """Asked with an exclusive lock: who uses an object holds it together with all others who do."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(file)
+def _is_held(path: str) -> bool:
+    with _open_exclusively(path) as file:
+        return file is None and os.path.exists(path)
 
 
 def _remove_if_free(path: str) -> bool:
+    with contextlib.suppress(FileNotFoundError), _open_exclusively(path) as file:
+        if file is not None and os.fstat(file).st_nlink:  # otherwise the name belongs to another object by now
+            os.unlink(path)
+            return True
+    return False
+
+
+@contextlib.contextmanager
+def _open_exclusively(path: str) -> Generator[int | None, None, None]:
+    """Open an object and lock it exclusively. Yield None if it is gone, or somebody holds its shared lock."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return False
+        yield None
+        return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not os.fstat(file).st_nlink:  # it is another's name by now
-            return False
-        os.unlink(path)
-        return True
-    except (BlockingIOError, FileNotFoundError):
-        return False
+    except BlockingIOError:
+        os.close(file)
+        yield None
+        return
+    try:
+        yield file
     finally:
         os.close(file)
 
 
 def remove_tree(folder: str) -> None:
-    """Also of folders that nobody may write to, as those of views."""
+    """Remove a directory tree, including read-only directories such as those of views."""
     for each, _, _ in os.walk(folder):
         os.chmod(each, 0o700)
     shutil.rmtree(folder, ignore_errors=True)
@@ -340,14 +344,14 @@ def remove_tree(folder: str) -> None:
 
 @contextlib.contextmanager
 def held_lock(path: str) -> Generator[int, None, None]:
-    """A lock that dies with its owner, and whose file is gone when nobody wants it any more."""
+    """Hold a lock that dies with its owner, and remove its file when nobody waits for it."""
     while True:
         held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(held, fcntl.LOCK_EX)
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.stat(path), os.fstat(held)):
                 break
-        os.close(held)  # whoever had it has removed the file
+        os.close(held)  # the previous holder has removed the file
     try:
         yield held
     finally:

@@ -1,4 +1,4 @@
-"""How large the cache of a home folder may become: `[data] cache = 200 GB` in its `settings.ini`."""
+"""Size limit of a home's data cache: `[data] cache = 200 GB` in its `settings.ini`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def limit_of(home: str) -> int:
     path = os.path.join(home, "settings.ini")
     if not os.path.exists(path):
         return DEFAULT_LIMIT
-    import configparser  # not loaded by the start of every run, for most have no settings
+    import configparser  # configparser costs every run's start some milliseconds, and most homes have no settings
 
     parser = configparser.ConfigParser(interpolation=None)
     try:
@@ -27,10 +27,12 @@ def limit_of(home: str) -> int:
 
 
 def read_limit(path: str, section: Mapping[str, str]) -> int:
-    """Bytes, as the section `[data]` of the file says."""
+    """Return the limit in bytes that the section `[data]` of the file sets."""
     for name in section:
         if name != NAME:
-            raise InvalidInput(f"{path} has a setting [{SECTION}] {name}, which is unknown", f"known is: {NAME}")
+            raise InvalidInput(
+                f"{path} has a setting [{SECTION}] {name}, which is unknown", f"the only setting is: {NAME}"
+            )
     text = section.get(NAME)
     if text is None:
         return DEFAULT_LIMIT
@@ -41,5 +43,8 @@ def read_limit(path: str, section: Mapping[str, str]) -> int:
     except (KeyError, ValueError):
         found = 0
     if found <= 0:
-        raise InvalidInput(f"{path} says {NAME} = {text}", "write a number with its unit: cache = 200 GB, or 1.5 TiB")
+        raise InvalidInput(
+            f"{path} has {NAME} = {text}, which is not a size",
+            "write a number with its unit: cache = 200 GB, or 1.5 TiB",
+        )
     return found

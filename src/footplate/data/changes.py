@@ -1,4 +1,4 @@
-"""What became of the files that a version of a dataset pinned."""
+"""Comparison of the files that a dataset version pinned with the present ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from footplate.domain.data import UNKNOWN_SIZE, Item
 
 
 def compare(pinned: Iterable[Item], present: Iterable[Item]) -> dict[str, list[str]]:
-    """Names that were added, removed, and changed since. A file without ETag and digest is known by its size alone."""
+    """Return the names added, removed and changed. Without an ETag and a digest, a file is compared by size alone."""
     before, now = {item.name: item for item in pinned}, {item.name: item for item in present}
     return {
         "added": sorted(now.keys() - before.keys()),

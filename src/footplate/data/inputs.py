@@ -1,6 +1,6 @@
-"""A dataset, or a path of a datastore, made visible as a file or folder of this machine: what inputs of runs become.
+"""Inputs of runs: a dataset, or a path of a datastore, made visible as a file or folder of this machine.
 
-One file is shown as the file itself, everything else as a folder. What lies on this machine is shown where it is.
+A single file appears as the file itself, everything else as a folder. Local data appears without being copied.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Any, NamedTuple
 
 from footplate.content.listing import Listing, write_listing
 from footplate.data.cache import DataCache
-from footplate.data.mounts.mount import Mount, lend_listing, mount_folder, mount_listing
-from footplate.data.resolve import WEB, resolve, web_store
+from footplate.data.mounts.mount import Mount, mount_folder, mount_listing, mount_writable
+from footplate.data.resolve import resolve, stores_or_web
 from footplate.data.stores.base import Report
-from footplate.data.stores.registry import open_later, open_store
+from footplate.data.stores.registry import open_lazily, open_store
 from footplate.data.transfer import batch
 from footplate.domain import store_names
 from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import sources_of
 
 
-class Wanted(NamedTuple):
-    """What is to be shown: a definition, its stores by name, and file and digest of the listing when it pins one."""
+class InputData(NamedTuple):
+    """The data to show: a definition, its stores by name, and the file and digest of its pinned listing, if any."""
 
     definition: Mapping[str, Any]
     stores: Mapping[str, StoreSpec]
@@ -32,23 +32,23 @@ class Wanted(NamedTuple):
     digest: str | None = None
 
 
-class Shown:
-    """`path` is what a script is given: of a dataset of one file, the file. `root` is what was mounted, linked or made.
+class VisibleInput:
+    """Visible data. `path` goes to the script: for a dataset of one file, that file. `root` is the mount, link or copy.
 
     `close` may be called more than once.
     """
 
     def __init__(self, path: Path, mount: Mount, point: str | None = None, made: str | None = None) -> None:
-        """`point` is a folder that was there before, `made` one that was not: both are to be as they were."""
+        """`point` is a folder that existed before, `made` one that did not: `close` restores both states."""
         self.path, self.root, self.record, self.is_link = path, mount.path, mount.record, mount.is_link
         self._mount, self._point, self._made = mount, point, made
 
     def guard(self, pids: Iterable[int]) -> None:
-        """These processes read here, too: the mount stays until they have ended, should its owner die before."""
+        """Keep the mount until these processes have ended, even if its owner dies first."""
         self._mount.guard(pids)
 
     def problems(self) -> list[str]:
-        """What could not be read, in words: whoever read has seen no more than a number."""
+        """Return the causes of failed reads, for a script that has only seen an errno."""
         return self._mount.problems()
 
     def close(self) -> None:
@@ -60,45 +60,51 @@ class Shown:
                 os.rmdir(self._made)
 
 
-def show(wanted: Wanted, at: str, scratch: str, cache: DataCache, report: Report | None = None) -> Shown:
-    """The data at the path `at`, read as it is needed, until it is closed. `scratch` is a folder that lives as long."""
+def mount_input(
+    wanted: InputData, at: str, scratch: str, cache: DataCache, report: Report | None = None
+) -> VisibleInput:
+    """Show the data at the path `at` until it is closed, fetching files as they are read.
+
+    `scratch` is a directory that lives at least as long.
+    """
     point = at if os.path.isdir(at) else None
-    place = _whole_source(wanted)
+    place = _single_local_source(wanted)
     if place is not None:
         spec, path = place
-        # A file keeps its name, which scripts read the format from.
+        # A file keeps its name, because scripts derive the format from it.
         is_file = _is_file(spec, path)
         where = os.path.join(at, os.path.basename(path)) if is_file else at
         mount = mount_folder(spec, path, where, cache)
-        return Shown(mount.path, mount, point, at if is_file and point is None else None)
-    listing, digest = listed(wanted, scratch)
-    mount = mount_listing(listing, digest, wanted.stores or {WEB: web_store()}, at, cache, report=report)
-    return Shown(_shown(wanted.definition, listing, mount.path), mount, point)
+        return VisibleInput(mount.path, mount, point, at if is_file and point is None else None)
+    listing, digest = ensure_listing(wanted, scratch)
+    mount = mount_listing(listing, digest, stores_or_web(wanted.stores), at, cache, report=report)
+    return VisibleInput(_path_for_script(wanted.definition, listing, mount.path), mount, point)
 
 
-def bring(
-    wanted: Wanted, at: str, scratch: str, cache: DataCache | None, overwrite: bool, report: Report | None = None
-) -> Shown:
-    """The data in the folder `at`, all of it, and to be changed as one likes.
+def download_input(
+    wanted: InputData, at: str, scratch: str, cache: DataCache | None, overwrite: bool, report: Report | None = None
+) -> VisibleInput:
+    """Put all of the data into the folder `at`, where the script may change it.
 
-    With a cache it comes from there where it can, and then lasts until it is closed; `scratch` has to live as long.
+    With a cache, the data comes from there if possible; it then lasts until it is closed, and `scratch` must live as
+    long.
     """
-    listing, digest = listed(wanted, scratch)
-    specs = wanted.stores or {WEB: web_store()}
+    listing, digest = ensure_listing(wanted, scratch)
+    specs = stores_or_web(wanted.stores)
     if cache is not None:
         changes = os.path.join(scratch, f"changes-{os.urandom(4).hex()}")
-        mount = lend_listing(listing, digest, specs, at, changes, cache, report)
+        mount = mount_writable(listing, digest, specs, at, changes, cache, report)
         if mount is not None:
-            return Shown(_shown(wanted.definition, listing, mount.path), mount)
+            return VisibleInput(_path_for_script(wanted.definition, listing, mount.path), mount)
     with Listing(listing) as files:
         rule: batch.Overwrite = "replace" if overwrite else "skip"
         stores = {name: open_store(spec) for name, spec in specs.items()}
         batch.download(files, stores, at, overwrite=rule, report=report)
-    return Shown(_shown(wanted.definition, listing, Path(at)), Mount(at, "copied"))
+    return VisibleInput(_path_for_script(wanted.definition, listing, Path(at)), Mount(at, "copied"))
 
 
-def listed(wanted: Wanted, scratch: str) -> tuple[str, str]:
-    """The file and digest of the pinned listing, else of one that is made now, in the folder `scratch`."""
+def ensure_listing(wanted: InputData, scratch: str) -> tuple[str, str]:
+    """Return file and digest of the pinned listing, or of one written now to the directory `scratch`."""
     if wanted.listing is not None and wanted.digest is not None:
         return wanted.listing, wanted.digest
     os.makedirs(scratch, exist_ok=True)
@@ -106,27 +112,27 @@ def listed(wanted: Wanted, scratch: str) -> tuple[str, str]:
     return path, write_listing(resolve(wanted.definition, wanted.stores), path).digest
 
 
-def _whole_source(wanted: Wanted) -> tuple[StoreSpec, str] | None:
-    """The one file or folder on this machine that all of the data is, if it is one."""
+def _single_local_source(wanted: InputData) -> tuple[StoreSpec, str] | None:
+    """Return the store and path if the data is exactly one file or folder of this machine."""
     sources = list(sources_of(wanted.definition))
     if len(sources) != 1 or wanted.definition.get("steps") or "datastore" not in sources[0]:
         return None
     path, spec = str(sources[0]["path"]), wanted.stores[str(sources[0]["datastore"])]
-    return None if store_names.is_pattern(path) or open_later(spec).folder is None else (spec, path)
+    return None if store_names.is_pattern(path) or open_lazily(spec).folder is None else (spec, path)
 
 
 def _is_file(spec: StoreSpec, path: str) -> bool:
-    folder = open_later(spec).folder
+    folder = open_lazily(spec).folder
     return folder is not None and (folder / store_names.clean_folder(path)).is_file()
 
 
-def _shown(definition: Mapping[str, Any], listing: str, folder: Path) -> Path:
-    name = the_file(definition, listing)
+def _path_for_script(definition: Mapping[str, Any], listing: str, folder: Path) -> Path:
+    name = _single_file_name(definition, listing)
     return folder if name is None else folder / name
 
 
-def the_file(definition: Mapping[str, Any], listing: str) -> str | None:
-    """The name of the file when the dataset was made of exactly one: then a script gets its path, not its folder's."""
+def _single_file_name(definition: Mapping[str, Any], listing: str) -> str | None:
+    """Return the file's name if the dataset was made of exactly one: a script then gets its path, not its folder's."""
     sources = list(sources_of(definition))
     if len(sources) != 1 and not definition.get("is_file"):
         return None

@@ -1,7 +1,7 @@
-"""What a run writes, on its way to a store that is not on this machine.
+"""Upload of a run's outputs to a store that is not on this machine.
 
-The script writes to a folder of this machine; an `OutputUploader` sends its files to the store: during the run, as they
-are done, or all of them at the end. What was sent is written down, so whoever takes the courier's place goes on there.
+The script writes to a local folder; an `OutputUploader` sends its files to the store, either during the run as each is
+finished, or all at the end. It records the files that it has sent, so a successor can resume.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from footplate.errors import FootplateError
 
 _LOOK_SECONDS = 1.0
 QUIET_SECONDS = 1.0
-"""A file that was not written to for so long, and that nobody has open for writing, counts as done."""
+"""A file counts as finished if it was not written to for this long and no process has it open for writing."""
 
 _BATCH = 64
-"""So many files are sent before they are written down as sent."""
+"""Number of files sent before they are recorded as sent."""
 
 Stamp = tuple[int, int]
-"""Size and time of the last change, in nanoseconds."""
+"""Size and time of the last change in nanoseconds."""
 
 Inodes = frozenset[tuple[int, int]]
 """Files by device and inode."""
@@ -42,13 +42,14 @@ class _Due(NamedTuple):
 
 
 class OutputUploader:
-    """Sends the files of a folder; `start` has it do so by itself as they are done, and `finish` sends what is left.
+    """Sends the files of a folder. `start` sends each file once it is finished; `finish` sends the rest.
 
-    A file is sent again when it changed since: the store ends up with the last state of each. What cannot be sent now
-    is tried again; only `finish` says so, and can be called again.
+    A file that has changed is sent again: the store ends up with the last version of each. Failed uploads are retried;
+    only `finish` raises, and it may be called again.
 
-    `notes`: the file in which it writes down what was sent. `chosen`: which names go. `replaces`: whether a file of
-    somebody else at the same place gives way; else it stays (`kept`). `being_written`: files that somebody has open.
+    `notes`: the file that records sent files. `chosen`: selects the names to send. `replaces`: whether to overwrite
+    files that somebody else wrote; otherwise they stay (`kept`). `being_written`: returns the files that are open for
+    writing.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class OutputUploader:
         return self
 
     def finish(self, report: Report | None = None) -> None:
-        """Send all that is left, whoever has it open. The folder need not exist: then nothing was written."""
+        """Send everything that is left, open or not. A missing folder means that nothing was written."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -82,7 +83,7 @@ class OutputUploader:
 
     @property
     def kept(self) -> list[str]:
-        """Names in the folder that the store had before, from somebody else, and that stayed as they were."""
+        """Names in the folder that existed in the store before, written by somebody else, and were not overwritten."""
         return sorted(self._kept)
 
     def _work(self) -> None:
@@ -91,7 +92,7 @@ class OutputUploader:
                 self.send(time.time() - QUIET_SECONDS)
 
     def send(self, until: float, report: Report | None = None) -> None:
-        """Send what changed since it was last sent, and was written to no later than `until`."""
+        """Send files that have changed since they were sent, and that were last written to no later than `until`."""
         with self._turn:
             due = list(self._due(until))
             for batch in (due[at : at + _BATCH] for at in range(0, len(due), _BATCH)):
@@ -104,7 +105,7 @@ class OutputUploader:
             return
         busy = self._being_written() if until != math.inf else Inodes()
         for path, name in local_files(self._source):
-            with contextlib.suppress(FileNotFoundError):  # removed while we look
+            with contextlib.suppress(FileNotFoundError):  # removed during the scan
                 info = os.stat(path)
                 stamp = (info.st_size, info.st_mtime_ns)
                 done = info.st_mtime <= until and (info.st_dev, info.st_ino) not in busy
@@ -112,7 +113,7 @@ class OutputUploader:
                     yield _Due(path, name, stamp)
 
     def _send(self, batch: Sequence[_Due], report: Report | None) -> None:
-        """What we have sent before is ours to replace; what is new, by the rule."""
+        """Replace files that this uploader sent before; treat new ones as `replaces` says."""
         ours = [due for due in batch if self._replaces or due.name in self._sent]
         new = [due for due in batch if not (self._replaces or due.name in self._sent)]
         stayed = {*self._upload(ours, "replace", report), *self._upload(new, "skip", report)}
@@ -132,7 +133,7 @@ class OutputUploader:
 
 
 def _read(notes: Path) -> dict[str, Stamp]:
-    """What an earlier courier has sent; a line that its death cut short says nothing."""
+    """Read the notes of an earlier uploader. A line that its death cut short is ignored."""
     sent = dict[str, Stamp]()
     with contextlib.suppress(FileNotFoundError), notes.open(encoding="ascii") as file:
         for line in file:

@@ -1,4 +1,4 @@
-"""Columns that are written in paths: `{country}/{day:yyyy/MM/dd}/part.csv` says where."""
+"""Columns encoded in paths, described by a format such as `{country}/{day:yyyy/MM/dd}/part.csv`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TIMES = (
 
 
 class Partition:
-    """A partition format. It describes the end of a path, from the part of it with the first column on."""
+    """A partition format. It describes the end of a path, from the segment with the first column on."""
 
     def __init__(self, form: str) -> None:
         self.form = form
@@ -29,12 +29,12 @@ class Partition:
         self.times: set[str] = set()
         start = form.find("{")
         if start < 0 or not _FIELD.search(form):
-            raise InvalidInput(f"partition_format is {form!r}, which names no column", "write e.g. '{year}/data.csv'")
-        begin = form.rfind("/", 0, start) + 1  # `year={year}`: what is written before the column is not of it
+            raise InvalidInput(f"partition_format is {form!r}, which has no column", "write e.g. '{year}/data.csv'")
+        begin = form.rfind("/", 0, start) + 1  # `year={year}`: the text before the column is not part of it
         self._pattern = re.compile(r"(?:.*/)?" + self._translate(form[begin:]), re.DOTALL)
 
     def values(self, path: str) -> dict[str, Any]:
-        """The columns of this path; none when it has another form. Times are seconds since the epoch."""
+        """Return the columns of this path, or none if it does not match. Times are seconds since the epoch."""
         found = self._pattern.fullmatch(path)
         if found is None:
             return {}
@@ -49,7 +49,10 @@ class Partition:
 
     def _column(self, name: str, form: str | None) -> str:
         if not _NAME.fullmatch(name) or name in self.columns:
-            raise InvalidInput(f"partition_format {self.form!r} has no good column {name!r}", "give each its own name")
+            raise InvalidInput(
+                f"partition_format {self.form!r} has an invalid or repeated column {name!r}",
+                "give each column its own name",
+            )
         self.columns.append(name)
         if form is None:
             return rf"(?P<c_{name}>[^/]+)"
@@ -61,7 +64,7 @@ class Partition:
 
 
 def _literal(text: str) -> str:
-    """`*` stands for any part of a path, as in the paths of datasets."""
+    """Translate literal text. `*` matches any part of a path segment, as in the paths of datasets."""
     return r"[^/]*".join(re.escape(piece) for piece in text.split("*"))
 
 

@@ -1,10 +1,10 @@
-"""From a dataset's definition to the files that it means now: sources looked up, then the steps carried out.
+"""Resolution of a dataset's definition to its current files: look up the sources, then apply the steps.
 
-How files are named, which is what a script sees below the mount point:
-- a file of the web: its host and path;
-- one source: a folder's files by their path inside it, a pattern's by their path inside the folder that it begins with;
-- several: by their path inside the folder that all of them have in common; of several datastores, below its name;
-- by their whole path in the datastore when the definition says `full_names`.
+Names of files, as a script sees them below the mount point:
+- a web file: its host and path;
+- one source: for a folder, the path inside it; for a pattern, the path inside its fixed leading folder;
+- several sources: the path inside their common folder, below the datastore's name if there are several datastores;
+- `full_names` in the definition: the whole path in the datastore.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from footplate.domain.expressions import is_true
 from footplate.errors import InvalidInput, NotFound
 
 WEB = ""
-"""The label of the store of web addresses, where the path of an item is the whole address."""
+"""The label of the web store, in which an item's path is its whole URL."""
 
-Opener = Callable[[StoreSpec], FileStore]
 Namer = Callable[[Mapping[str, Any], StoreEntry], str]
 
 
@@ -35,33 +34,37 @@ def web_store() -> StoreSpec:
     return StoreSpec(HTTP)
 
 
+def stores_or_web(stores: Mapping[str, StoreSpec]) -> Mapping[str, StoreSpec]:
+    """Return the stores; without any, the web store, since all sources then are URLs."""
+    return stores or {WEB: web_store()}
+
+
 def resolve(
     definition: Mapping[str, Any],
     stores: Mapping[str, StoreSpec],
-    opener: Opener = open_store,
     *,
     if_nothing: Literal["refuse", "pass"] = "refuse",
 ) -> Iterator[Item]:
-    """The files of a dataset. `stores` are its datastores, by name.
+    """Yield the files of a dataset. `stores` are its datastores, by name.
 
-    A source that finds nothing is NotFound, unless `if_nothing` lets it pass.
+    A source that finds nothing raises NotFound, unless `if_nothing` is "pass".
     """
     sources = list(sources_of(definition))
-    name_of = _whole_path if definition.get("full_names") else _namer(sources)
-    found = _look_up(sources, name_of, stores, opener, if_nothing == "pass")
+    name_of = _full_name if definition.get("full_names") else _namer(sources)
+    found = _look_up(sources, name_of, stores, if_nothing == "pass")
     steps: Sequence[Mapping[str, Any]] = definition.get("steps") or ()
     if not steps:
         return found
-    # Stores list in no order, and "the first ten" must mean the same ten to everybody.
+    # Stores list in no particular order, but "the first ten" must mean the same ten to everybody.
     ordered: Iterable[Item] = sorted(found, key=lambda item: names_key(item.name))
     partition = Partition(definition["partition_format"]) if definition.get("partition_format") else None
     for step in steps:
-        ordered = _carry_out(step, ordered, partition)
+        ordered = _apply_step(step, ordered, partition)
     return iter(ordered)
 
 
 def names_key(name: str) -> str:
-    """Sorts as a listing does: what is in a folder stands together."""
+    """Return the sort key of a name in a listing, which keeps the files of a folder together."""
     return name.replace("/", "\0")
 
 
@@ -72,7 +75,6 @@ def _look_up(
     sources: Sequence[Mapping[str, Any]],
     name_of: Namer,
     stores: Mapping[str, StoreSpec],
-    opener: Opener,
     may_be_gone: bool,
 ) -> Iterator[Item]:
     opened: dict[str, FileStore] = {}
@@ -80,7 +82,7 @@ def _look_up(
     for source in sources:
         label = str(source.get("datastore", WEB))
         if label not in opened:
-            opened[label] = opener(_spec(label, stores))
+            opened[label] = open_store(_spec(label, stores))
         for entry in _entries(opened[label], source, may_be_gone):
             if len(sources) > 1:
                 if (label, entry.path) in seen:
@@ -93,7 +95,7 @@ def _spec(label: str, stores: Mapping[str, StoreSpec]) -> StoreSpec:
     if label == WEB:
         return web_store()
     if label not in stores:
-        raise NotFound(f"the datastore {label!r} is not there", "register it again, or make the dataset anew")
+        raise NotFound(f"the datastore {label!r} does not exist", "register it again, or create the dataset again")
     return stores[label]
 
 
@@ -106,39 +108,39 @@ def _entries(store: FileStore, source: Mapping[str, Any], may_be_gone: bool) -> 
         if "url" in source:
             raise
         name = str(source["datastore"])
-        # The store does not know what it is called; its hint leaves room for that.
+        # The store does not know its own name; its hint has a placeholder for it.
         raise NotFound(f"datastore {name!r}: {error.message}", (error.hint or "").replace("NAME", name)) from None
 
 
-def _whole_path(source: Mapping[str, Any], entry: StoreEntry) -> str:
+def _full_name(source: Mapping[str, Any], entry: StoreEntry) -> str:
     return entry.path
 
 
 def _namer(sources: Sequence[Mapping[str, Any]]) -> Namer:
     labels = {str(source["datastore"]) for source in sources if "datastore" in source}
-    bases = [_above(str(source["path"])) for source in sources if "datastore" in source]
+    bases = [_folder_above(str(source["path"])) for source in sources if "datastore" in source]
     common = posixpath.commonpath(bases) if bases and all(bases) else ""
 
     def name(source: Mapping[str, Any], entry: StoreEntry) -> str:
         if "url" in source:
             return store_names.url_name(str(source["url"]))
         if len(sources) == 1:
-            return _inside(str(source["path"]), entry.path)
+            return _name_in_source(str(source["path"]), entry.path)
         below = _relative(entry.path, common)
         return store_names.join(str(source["datastore"]), below) if len(labels) > 1 else below
 
     return name
 
 
-def _above(path: str) -> str:
-    """The folder around what a path names: of several sources, what tells them apart has to stay."""
+def _folder_above(path: str) -> str:
+    """Return the folder above a path: several sources are told apart by the last part of their paths."""
     if store_names.is_pattern(path):
         return store_names.clean_folder(store_names.fixed_folder(path.strip("/")))
     return store_names.clean_folder(path).rpartition("/")[0]
 
 
-def _inside(path: str, entry: str) -> str:
-    """The name of an entry that a single source found."""
+def _name_in_source(path: str, entry: str) -> str:
+    """Return the name of an entry found by a single source."""
     if store_names.is_pattern(path):
         return _relative(entry, store_names.clean_folder(store_names.fixed_folder(path.strip("/"))))
     folder = store_names.clean_folder(path)
@@ -152,29 +154,34 @@ def _relative(path: str, folder: str) -> str:
 # ── Steps ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _carry_out(step: Mapping[str, Any], items: Iterable[Item], partition: Partition | None) -> Iterable[Item]:
-    what = step.get("do")
-    if what == "skip":
+def _apply_step(step: Mapping[str, Any], items: Iterable[Item], partition: Partition | None) -> Iterable[Item]:
+    kind = step.get("do")
+    if kind == "skip":
         return islice(items, int(step["count"]), None)
-    if what == "take":
+    if kind == "take":
         return islice(items, int(step["count"]))
-    if what == "sample":
-        return _drawn(items, float(step["probability"]), int(step["seed"]), True)
-    if what == "split":
-        return _drawn(items, float(step["percentage"]), int(step["seed"]), bool(step["first"]))
-    if what == "filter":
-        return (item for item in items if is_true(step["expression"], _facts(item, partition)))
-    raise InvalidInput(f"a file dataset has no step {what!r}", "make the dataset anew with this version of Footplate")
+    if kind == "sample":
+        return _draw(items, float(step["probability"]), int(step["seed"]), True)
+    if kind == "split":
+        return _draw(items, float(step["percentage"]), int(step["seed"]), bool(step["first"]))
+    if kind == "filter":
+        return (item for item in items if is_true(step["expression"], _filter_fields(item, partition)))
+    raise InvalidInput(
+        f"a file dataset has no step {kind!r}", "create the dataset again with this version of Footplate"
+    )
 
 
-def _drawn(items: Iterable[Item], share: float, seed: int, kept: bool) -> Iterator[Item]:
-    """Each with this probability; the same seed draws the same, and `kept` false gives exactly the others."""
+def _draw(items: Iterable[Item], share: float, seed: int, kept: bool) -> Iterator[Item]:
+    """Draw each item with this probability.
+
+    The same seed draws the same items; `kept=False` yields exactly the others.
+    """
     draw = random.Random(seed)
     return (item for item in items if (draw.random() < share) is kept)
 
 
-def _facts(item: Item, partition: Partition | None) -> dict[str, Any]:
-    """What a filter may ask of a file: Azure's names for its metadata, and the columns of its partition."""
+def _filter_fields(item: Item, partition: Partition | None) -> dict[str, Any]:
+    """Return the fields that a filter may use: Azure's names for file metadata, and the columns of the partition."""
     facts: dict[str, Any] = {
         "Size": item.size,
         "LastModifiedTime": item.modified,

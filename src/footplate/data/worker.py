@@ -1,9 +1,9 @@
-"""The verbs of this room for callers that cannot or should not import it: plain data in, plain data out.
+"""Data operations for callers that cannot or should not import this package: plain data in, plain data out.
 
-The SDK calls them in its own process. Inside a job, whose interpreter may be old and has nothing installed, it starts
-`python -m footplate.data.worker` with the agent's interpreter and speaks JSON over pipes: one request
-`{"verb", "arguments"}` as the first line of stdin; on stdout lines of `{"progress": […]}`, at the end `{"result": …}`
-or `{"error": …}`. Credentials come with the request, so they are in no argument list and no environment.
+The SDK calls them in its own process. Inside a job, whose interpreter may be old and has nothing installed, the SDK
+starts `python -m footplate.data.worker` with the agent's interpreter and exchanges JSON over pipes: one request
+`{"verb", "arguments"}` as the first line of stdin; on stdout lines of `{"progress": […]}`, then `{"result": …}` or
+`{"error": …}`. Credentials are part of the request, so no argument list and no environment variable holds them.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from typing import Any, NamedTuple
 from footplate.content.listing import Listing, write_listing
 from footplate.data import changes, inputs
 from footplate.data.cache import cache_at
-from footplate.data.resolve import WEB, resolve, web_store
-from footplate.data.stores.base import Children, FileStore, Progress, Report
-from footplate.data.stores.registry import find_beginning, open_store
+from footplate.data.resolve import resolve, stores_or_web
+from footplate.data.stores.base import Children, FileStore, Progress, Report, exists
+from footplate.data.stores.registry import find_by_prefix, open_store, specs_from_json
 from footplate.data.transfer import batch
 from footplate.domain.codec import from_json
-from footplate.domain.data import Item, StoreSpec, place
+from footplate.domain.data import StoreSpec, place
 from footplate.domain.store_names import clean_folder, join
 from footplate.errors import Broken, FootplateError, InvalidInput, NotFound
 
-GOING = "going"
-"""The folder of the cache where it is noted how far large uploads are."""
+UPLOAD_NOTES = "going"
+"""The cache directory that records the progress of large uploads."""
 
 Specs = Mapping[str, Any]
 """Stores by name, each a StoreSpec as JSON."""
 
 
 def check(store: Mapping[str, Any]) -> None:
-    """Whether the store lets us in; an error says why not."""
+    """Raise an error unless the store accepts our credentials."""
     next(iter(_open(store).list()), None)
 
 
 def children(store: Mapping[str, Any], folder: str) -> dict[str, Any]:
-    """What lies in a folder, or the file of that name; NotFound when there is neither."""
+    """Return the contents of a folder, or the file of that name. Raise NotFound if neither exists."""
     opened, name = _open(store), clean_folder(folder)
     found = opened.children(name)
     if name and not any(found) and not (opened.folder and (opened.folder / name).is_dir()):
@@ -50,29 +50,29 @@ def children(store: Mapping[str, Any], folder: str) -> dict[str, Any]:
 
 
 def peek(definition: Mapping[str, Any], stores: Specs) -> str:
-    """The name of one file of the dataset; an error when there is none."""
-    for item in resolve(definition, _specs(stores)):
+    """Return the name of one file of the dataset. Raise NotFound if it has none."""
+    for item in resolve(definition, specs_from_json(stores)):
         return item.name
-    raise NotFound("the dataset holds no files", "look at its paths and steps")
+    raise NotFound("the dataset has no files", "check its paths and steps")
 
 
 def enumerate_files(definition: Mapping[str, Any], stores: Specs, target: str) -> dict[str, Any]:
-    """Write the listing of what the definition means now to the file `target`."""
-    made = write_listing(resolve(definition, _specs(stores)), target)
+    """Write the listing of the definition's current files to the file `target`."""
+    made = write_listing(resolve(definition, specs_from_json(stores)), target)
     return {"digest": made.digest, "count": made.count, "size": made.size}
 
 
 def select(store: Mapping[str, Any], label: str, prefix: str, target: str) -> dict[str, Any]:
-    """Write the listing of what lies below `prefix`, under its whole path, to the file `target`."""
-    found = find_beginning(_open(store), prefix)
+    """Write the listing of the files below `prefix`, named by their whole path, to the file `target`."""
+    found = find_by_prefix(_open(store), prefix)
     made = write_listing((place(entry, entry.path, label) for entry in found), target)
     return {"count": made.count, "size": made.size}
 
 
 def compare(listing: str, definition: Mapping[str, Any], stores: Specs) -> dict[str, list[str]]:
-    """What differs now from what the listing pinned, and be it that nothing is left of it."""
+    """Compare the pinned listing with the current files, which may all be gone."""
     with Listing(listing) as pinned:
-        return changes.compare(pinned, resolve(definition, _specs(stores), if_nothing="pass"))
+        return changes.compare(pinned, resolve(definition, specs_from_json(stores), if_nothing="pass"))
 
 
 def upload(
@@ -83,9 +83,9 @@ def upload(
     cache: str | None = None,
     report: Report | None = None,
 ) -> dict[str, int]:
-    """Local files to the folder of a store, each under its name there."""
+    """Upload local files to a folder of the store, each under its given name."""
     named = [(Path(path), join(clean_folder(folder), name)) for path, name in files]
-    rule, notes = "replace" if overwrite else "skip", os.path.join(cache, GOING) if cache else None
+    rule, notes = "replace" if overwrite else "skip", os.path.join(cache, UPLOAD_NOTES) if cache else None
     done = batch.upload(named, _open(store), overwrite=rule, report=report, notes=notes)
     return {"stored": len(done.stored), "skipped": len(done.skipped)}
 
@@ -98,26 +98,18 @@ def download(
     ignore_not_found: bool = False,
     report: Report | None = None,
 ) -> list[str]:
-    """The files of a listing below `target`; where each that came is."""
+    """Download the files of a listing below `target`, and return the local paths."""
     opened = _open_all(stores)
     with Listing(listing) as wanted:
-        items = [item for item in wanted if not ignore_not_found or _exists(item, opened)]
+        items = [item for item in wanted if not ignore_not_found or exists(opened[item.store], item.source)]
     if overwrite == "skip":
         items = [item for item in items if not os.path.lexists(f"{target}/{item.name}")]
     rule: Any = overwrite
     return [str(path) for path in batch.download(items, opened, target, overwrite=rule, report=report)]
 
 
-def _exists(item: Item, stores: Mapping[str, FileStore]) -> bool:
-    try:
-        stores[item.store].stat(item.source)
-    except NotFound:
-        return False
-    return True
-
-
-class Holding(NamedTuple):
-    """What lasts until `close`."""
+class LastingResult(NamedTuple):
+    """The result of an operation whose effect lasts until `close` is called."""
 
     result: Any
     close: Callable[[], None]
@@ -131,11 +123,11 @@ def mount(
     target: str,
     scratch: str,
     cache: str,
-) -> Holding:
-    """The data as a file or folder at `target`."""
-    wanted = inputs.Wanted(definition, _specs(stores), listing, digest)
-    shown = inputs.show(wanted, target, scratch, cache_at(cache))
-    return Holding(str(shown.path), shown.close)
+) -> LastingResult:
+    """Show the data as a file or folder at `target`."""
+    wanted = inputs.InputData(definition, specs_from_json(stores), listing, digest)
+    shown = inputs.mount_input(wanted, target, scratch, cache_at(cache))
+    return LastingResult(str(shown.path), shown.close)
 
 
 def cache_usage(cache: str) -> dict[str, int]:
@@ -144,8 +136,8 @@ def cache_usage(cache: str) -> dict[str, int]:
 
 
 def clear_cache(cache: str, keep: int) -> int:
-    """Remove what was not used for longest until at most `keep` bytes are left; how many bytes that made free."""
-    return cache_at(cache).make_room(keep)
+    """Remove the least recently used files until at most `keep` bytes are left. Return the number of bytes freed."""
+    return cache_at(cache).evict(keep)
 
 
 VERBS: dict[str, Callable[..., Any]] = {
@@ -161,12 +153,8 @@ VERBS: dict[str, Callable[..., Any]] = {
     "clear_cache": clear_cache,
 }
 TABLE = "table."
-LASTING: dict[str, Callable[..., Holding]] = {"mount": mount}
+LASTING: dict[str, Callable[..., LastingResult]] = {"mount": mount}
 REPORTING = frozenset(("upload", "download"))
-
-
-def _specs(stores: Specs) -> dict[str, StoreSpec]:
-    return {name: from_json(StoreSpec, spec) for name, spec in stores.items()}
 
 
 def _open(spec: Mapping[str, Any]) -> FileStore:
@@ -174,11 +162,11 @@ def _open(spec: Mapping[str, Any]) -> FileStore:
 
 
 def _open_all(stores: Specs) -> dict[str, FileStore]:
-    return {name: open_store(spec) for name, spec in (_specs(stores) or {WEB: web_store()}).items()}
+    return {name: open_store(spec) for name, spec in stores_or_web(specs_from_json(stores)).items()}
 
 
 def perform(verb: str, arguments: Mapping[str, Any], report: Report | None = None) -> Any:
-    """Carry out one verb. Those of tables, `table.…`, are in a room of their own."""
+    """Run one operation. Those of tables (`table.…`) are in `tabular.operations`."""
     if verb.startswith(TABLE):
         return tables().VERBS[verb[len(TABLE) :]](**arguments)
     more = {"report": report} if verb in REPORTING else {}
@@ -186,18 +174,18 @@ def perform(verb: str, arguments: Mapping[str, Any], report: Report | None = Non
 
 
 def tables() -> Any:
-    """The room of tables, which needs Arrow."""
+    """Return the module of table operations, which needs Arrow."""
     try:
         return importlib.import_module("footplate.data.tabular.operations")
     except ImportError as error:
         raise InvalidInput(
-            f"tables need a library that is not installed beside Footplate ({error.name})",
+            f"tables need a library that is not installed alongside Footplate ({error.name})",
             "install it with: pip install 'footplate[data]'",
         ) from None
 
 
-def hold(verb: str, arguments: Mapping[str, Any]) -> Holding:
-    """Carry out a verb whose effect lasts."""
+def hold(verb: str, arguments: Mapping[str, Any]) -> LastingResult:
+    """Run an operation whose effect lasts."""
     return LASTING[verb](**arguments)
 
 
@@ -205,7 +193,7 @@ def hold(verb: str, arguments: Mapping[str, Any]) -> Holding:
 
 
 def main() -> int:
-    """One request; the answer is the last line. Nothing else may write to the pipe, so stdout is taken away."""
+    """Answer one request from stdin. stdout is redirected, because nothing else may write to the pipe."""
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
 
@@ -222,7 +210,7 @@ def main() -> int:
             held = hold(request["verb"], request["arguments"])
             try:
                 say(result=held.result)
-                sys.stdin.read()  # until whoever asked closes the pipe, or is no more
+                sys.stdin.read()  # until the caller closes the pipe or dies
             finally:
                 held.close()
         else:
@@ -230,7 +218,7 @@ def main() -> int:
     except FootplateError as error:
         say(error=error.to_wire())
     except OSError as error:
-        say(error=Broken(f"the data could not be moved: {error}", "see the error").to_wire())
+        say(error=Broken(f"the transfer failed: {error}", "see the error").to_wire())
     return 0
 
 

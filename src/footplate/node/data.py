@@ -21,7 +21,7 @@ from footplate.content.blobs import BlobFolder
 from footplate.content.listing import write_listing
 from footplate.data import inputs
 from footplate.data.cache import cache_of
-from footplate.data.inputs import Shown, Wanted
+from footplate.data.inputs import InputData, VisibleInput
 from footplate.data.mounts.mount import Mount, adopt
 from footplate.data.outputs import OutputUploader
 from footplate.data.resolve import resolve
@@ -68,7 +68,7 @@ class NodeData:
         self._scratch = os.path.join(folder.data, ".listings")
         self._records = os.path.join(folder.data, ".mounts")
         self._links = os.path.join(folder.data, ".links")
-        self._shown: list[Shown] = []
+        self._shown: list[VisibleInput] = []
         self._mounted: dict[str, str] = {}  # which input is mounted where
         self._couriers: dict[str, OutputUploader] = {}
         self._warned: set[str] = set()
@@ -99,9 +99,9 @@ class NodeData:
         if wanted.mode == "download":
             # Only a folder of our own is sure not to be another node's, too.
             cache = self._cache if wanted.path_on_compute is None else None
-            shown = inputs.bring(about, at, self._scratch, cache, wanted.overwrite, report)
+            shown = inputs.download_input(about, at, self._scratch, cache, wanted.overwrite, report)
         else:
-            shown = inputs.show(about, at, self._scratch, self._cache, report)
+            shown = inputs.mount_input(about, at, self._scratch, self._cache, report)
             self._mounted[str(shown.root)] = wanted.name
         self._shown.append(shown)
         self._remember(shown)
@@ -113,7 +113,7 @@ class NodeData:
             if at.startswith(os.path.join(place, "")):
                 raise Conflict(f"{at} is inside input {name!r}", "choose a path_on_compute that is in no other input")
 
-    def _remember(self, shown: Shown) -> None:
+    def _remember(self, shown: VisibleInput) -> None:
         """Write down what is mounted or linked, for an agent that takes our place."""
         if shown.record is not None:
             with open(self._records, "a", encoding="utf-8") as file:
@@ -126,12 +126,12 @@ class NodeData:
         with open(self._links, "a", encoding="ascii") as file:
             file.write(json.dumps(place) + "\n")
 
-    def _wanted(self, wanted: DataInput) -> Wanted:
+    def _wanted(self, wanted: DataInput) -> InputData:
         if wanted.dataset is None:
             definition = {"sources": [{"datastore": wanted.datastore, "path": wanted.path}]}
-            return Wanted(definition, {str(wanted.datastore): self._known.stores[str(wanted.datastore)]})
+            return InputData(definition, {str(wanted.datastore): self._known.stores[str(wanted.datastore)]})
         dataset = self._known.datasets[wanted.dataset]
-        return Wanted(dataset.definition, self._stores_of(dataset), self._listing(dataset), dataset.listing)
+        return InputData(dataset.definition, self._stores_of(dataset), self._listing(dataset), dataset.listing)
 
     def _stores_of(self, dataset: DatasetView) -> dict[str, Any]:
         named = {source.get("datastore") for source in dataset.definition["sources"]}
@@ -322,7 +322,7 @@ class NodeData:
             return [json.loads(line) for line in file if line.endswith("\n")]
         return []
 
-    def _explain(self, shown: Shown) -> None:
+    def _explain(self, shown: VisibleInput) -> None:
         """Say what could not be read: the script has seen "Input/output error", and perhaps died of it."""
         found = list(dict.fromkeys(shown.problems()))
         more = [f"… and {len(found) - _PROBLEMS_TOLD} more"] if len(found) > _PROBLEMS_TOLD else []

@@ -60,7 +60,7 @@ def own_variables(folder: NodeFolder, options: AgentOptions) -> dict[str, str]:
         "AZ_BATCHAI_JOB_TEMP": folder.tmp,
         "AZ_BATCHAI_SHARED_JOB_TEMP": folder.shared or folder.tmp,
         "AZ_BATCHAI_JOB_WORK_DIR": folder.wd,
-        "FOOTPLATE_PORTER": json.dumps(host_info.own_python()),
+        "FOOTPLATE_DATA_WORKER": json.dumps(host_info.own_python()),
         "FOOTPLATE_CACHE": os.path.join(folder.home, "cache"),
     }
     if options.token:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from footplate.data.stores.base import Children
 from footplate.data.stores.folder import FolderStore
-from footplate.data.transfer.partial import boot
+from footplate.data.transfer.partial import boot_id
 from footplate.domain.data import StoreEntry
 from footplate.domain.store_names import check_name
 from footplate.errors import InvalidInput, NotFound
@@ -102,7 +102,7 @@ class StoreFileService:
 
 def _key(path: str, upload: str, size: int) -> str:
     """Of this boot of the machine: what a power cut left of pieces is anybody's guess."""
-    told = "\0".join((path, upload, str(size))).encode("utf-8", "surrogateescape") + boot()
+    told = "\0".join((path, upload, str(size))).encode("utf-8", "surrogateescape") + boot_id()
     return hashlib.sha256(told).hexdigest()
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from footplate.content.listing import Listing, write_listing
-from footplate.data import DataCache, FileStore, open_store
-from footplate.data.cache import cache_at, cache_of
+from footplate.data.cache import DataCache, cache_at, cache_of
 from footplate.data.cache_limit import DEFAULT_LIMIT
 from footplate.data.mounts.cached_files import BlockFile, CachedFile, open_remote
 from footplate.data.mounts.views import View, make_view
-from footplate.data.stores.base import SMALL
+from footplate.data.stores.base import SMALL, FileStore
+from footplate.data.stores.registry import open_store
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Broken, FootplateError, InvalidInput
 from footplate.services.settings import read_settings
@@ -79,7 +79,7 @@ def test_the_same_content_is_kept_once(
     assert cache.usage()[:2] == (1, 8)
 
 
-def test_a_file_that_changed_is_another(
+def test_a_changed_file_gets_a_new_key(
     web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:
     cache = DataCache(tmp_path)
@@ -89,7 +89,7 @@ def test_a_file_that_changed_is_another(
 
 
 @pytest.mark.parametrize("size", [1000, SMALL + 5])
-def test_many_who_ask_at_once_make_one_fetch(
+def test_parallel_threads_fetch_a_file_once(
     web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor, size: int
 ) -> None:
     data = os.urandom(size)
@@ -111,7 +111,8 @@ def test_many_who_ask_at_once_make_one_fetch(
 FETCH = """
 import os, sys
 from concurrent.futures import ThreadPoolExecutor
-from footplate.data import DataCache, open_store
+from footplate.data.cache import DataCache
+from footplate.data.stores.registry import open_store
 from footplate.domain.data import StoreSpec
 store = open_store(StoreSpec("http", {"url": sys.argv[1]}))
 with ThreadPoolExecutor(2) as pool:
@@ -124,16 +125,14 @@ def start_fetch(web: WebServer, folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", FETCH, web.address, str(folder)], stdout=subprocess.PIPE)
 
 
-def test_processes_that_ask_at_once_make_one_fetch(web: WebServer, tmp_path: Path) -> None:
+def test_parallel_processes_fetch_a_file_once(web: WebServer, tmp_path: Path) -> None:
     web.serve("x", os.urandom(1000), pause=0.3)
     fetches = [start_fetch(web, tmp_path) for _ in range(3)]
     assert [fetch.communicate()[0] for fetch in fetches] == [b"1000\n"] * 3
     assert len(web.asked("x")) == 1
 
 
-def test_a_fetch_that_was_killed_is_gone_on_with(
-    web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
-) -> None:
+def test_a_killed_fetch_is_resumed(web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor) -> None:
     data = os.urandom(3 * SMALL)
     web.serve("x", data, pause=0.02, chunk=256 * 1024)
     fetch = start_fetch(web, tmp_path)
@@ -146,12 +145,12 @@ def test_a_fetch_that_was_killed_is_gone_on_with(
     web.manners["x"].pause = 0
     web.seen.clear()
     assert content(cache, store, "x", pool) == data
-    assert len([one for one in web.asked("x") if one.headers["Range"] != "bytes=0-0"]) < blocks.count, "it began anew"
+    assert len([one for one in web.asked("x") if one.headers["Range"] != "bytes=0-0"]) < blocks.count, "it started over"
 
 
 @pytest.mark.parametrize("size", [1000, SMALL + 5])
 @pytest.mark.parametrize("lie", ["length", "digest"])
-def test_what_is_not_as_listed_leaves_nothing(
+def test_a_file_that_differs_from_its_listing_leaves_nothing(
     web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor, size: int, lie: str
 ) -> None:
     web.serve("x", os.urandom(size))
@@ -164,7 +163,7 @@ def test_what_is_not_as_listed_leaves_nothing(
     assert not files_below(f"{cache.folder}/keys")
 
 
-def test_the_least_recently_used_goes_first_and_what_is_held_stays(
+def test_eviction_is_lru_and_spares_files_in_use(
     web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:
     cache = DataCache(tmp_path, limit=10_000)
@@ -177,18 +176,18 @@ def test_the_least_recently_used_goes_first_and_what_is_held_stays(
             os.close(held)
         else:
             first = held
-    assert cache.usage() == (4, 8000, 2000, 10_000), "room is made to nine tenths of the limit"
+    assert cache.usage() == (4, 8000, 2000, 10_000), "eviction goes down to nine tenths of the limit"
     here = [is_here(cache, store, f"f{number}") for number in range(6)]
-    assert here[0], "one that was in use was removed"
-    assert here[3:] == [True, True, True], "one that was used lately was removed"
-    assert here[1:3] == [False, False], "one that was used longest ago stayed"
+    assert here[0], "a file in use was evicted"
+    assert here[3:] == [True, True, True], "a recently used file was evicted"
+    assert here[1:3] == [False, False], "the least recently used file stayed"
     os.close(first)
-    assert cache.make_room(0) > 0
+    assert cache.evict(0) > 0
     assert cache.usage()[:3] == (0, 0, 0)
 
 
 @pytest.mark.parametrize("size", [2000, 2 * SMALL + 5])
-def test_a_file_larger_than_the_limit_is_fetched_once_and_stays_while_it_is_read(
+def test_a_file_larger_than_the_limit_stays_while_it_is_read(
     web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor, size: int
 ) -> None:
     cache, data = DataCache(tmp_path, limit=1000), os.urandom(size)
@@ -196,15 +195,15 @@ def test_a_file_larger_than_the_limit_is_fetched_once_and_stays_while_it_is_read
     file = cache.open(store, store.stat("x"), pool)
     assert os.pread(file, size, 0) == data
     again = cache.open(store, store.stat("x"), pool)
-    assert os.path.samestat(os.fstat(file), os.fstat(again)), "it was removed while it was held"
+    assert os.path.samestat(os.fstat(file), os.fstat(again)), "it was evicted while it was held"
     os.close(file)
     os.close(again)
     web.serve("y", os.urandom(900))
     assert len(content(cache, store, "y", pool)) == 900
-    assert not is_here(cache, store, "x"), "it stayed when nobody read it any more"
+    assert not is_here(cache, store, "x"), "it stayed after its last reader"
 
 
-def test_views_go_by_their_last_use_and_one_that_is_in_use_stays(
+def test_views_are_evicted_by_last_use_unless_in_use(
     web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:
     cache = DataCache(tmp_path, limit=10_000)
@@ -218,18 +217,16 @@ def test_views_go_by_their_last_use_and_one_that_is_in_use_stays(
     in_use, oldest, newest = made
     made[oldest].close()
     made[newest].close()
-    assert cache.make_room(7000) == 3000
+    assert cache.evict(7000) == 3000
     assert [os.path.isdir(f"{cache.folder}/views/{digest}") for digest in made] == [True, False, True]
     assert is_here(cache, store, "f0") and not is_here(cache, store, "f1") and is_here(cache, store, "f2")
-    assert cache.make_room(0) == 3000
+    assert cache.evict(0) == 3000
     assert (Path(made[in_use].path) / "file").read_bytes() == web.files["f0"]
     made[in_use].close()
-    assert cache.make_room(0) == 3000
+    assert cache.evict(0) == 3000
 
 
-def test_readers_keep_what_they_read_while_room_is_made_all_the_time(
-    web: WebServer, store: FileStore, tmp_path: Path
-) -> None:
+def test_readers_keep_their_files_during_constant_eviction(web: WebServer, store: FileStore, tmp_path: Path) -> None:
     files = {f"f{number}": os.urandom(2000) for number in range(12)}
     for name, data in files.items():
         web.serve(name, data)
@@ -238,14 +235,14 @@ def test_readers_keep_what_they_read_while_room_is_made_all_the_time(
 
     def clear() -> None:
         while not done.is_set():
-            DataCache(tmp_path, limit=4000).make_room(0)
+            DataCache(tmp_path, limit=4000).evict(0)
 
     def read(number: int) -> None:
         cache, name = DataCache(tmp_path, limit=4000), f"f{number % 12}"
         with ThreadPoolExecutor(1) as pool:
             for _ in range(10):
                 with os.fdopen(cache.open(store, entries[name], pool), "rb") as file:
-                    assert os.fstat(file.fileno()).st_nlink == 1, "it was removed while it was held"
+                    assert os.fstat(file.fileno()).st_nlink == 1, "it was evicted while it was held"
                     assert file.read() == files[name]
 
     with ThreadPoolExecutor(7) as threads:
@@ -260,7 +257,7 @@ def test_readers_keep_what_they_read_while_room_is_made_all_the_time(
 @pytest.mark.parametrize(
     ("text", "limit"), [("200 GB", 200 * 10**9), ("1.5TiB", 3 * 2**39), (" 10 mb ", 10**7), (None, DEFAULT_LIMIT)]
 )
-def test_the_settings_of_a_home_limit_its_cache(tmp_path: Path, text: str | None, limit: int) -> None:
+def test_settings_limit_the_cache_of_a_home(tmp_path: Path, text: str | None, limit: int) -> None:
     if text is not None:
         (tmp_path / "settings.ini").write_text(f"[environments]\nconda = map\n[data]\ncache = {text}\n")
     assert cache_of(str(tmp_path)).usage() == (0, 0, 0, limit)
@@ -272,7 +269,7 @@ def test_the_settings_of_a_home_limit_its_cache(tmp_path: Path, text: str | None
 @pytest.mark.parametrize(
     "line", ["cache = 200", "cache = GB", "cache = -1 GB", "cache = 0 GB", "cache = 1.2.3 MB", "size = 1 GB"]
 )
-def test_a_limit_that_is_none_is_refused(tmp_path: Path, line: str) -> None:
+def test_an_invalid_limit_is_rejected(tmp_path: Path, line: str) -> None:
     (tmp_path / "settings.ini").write_text(f"[data]\n{line}\n")
     for read in (lambda: cache_of(str(tmp_path)), lambda: read_settings(tmp_path)):
         with pytest.raises(InvalidInput, match=line.split(" = ")[0]) as refused:
@@ -280,7 +277,7 @@ def test_a_limit_that_is_none_is_refused(tmp_path: Path, line: str) -> None:
         assert refused.value.hint
 
 
-def test_damage_is_found_and_fetched_again(
+def test_a_damaged_object_is_found_and_fetched_again(
     web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:
     cache = DataCache(tmp_path)
@@ -292,12 +289,12 @@ def test_damage_is_found_and_fetched_again(
     assert cache.verify() == [str(damaged)]
     assert content(cache, store, "x", pool) == b"content"
     damaged.chmod(0o644)
-    damaged.write_bytes(b"")  # as after a power cut
+    damaged.write_bytes(b"")  # as after a power failure
     assert content(cache, store, "x", pool) == b"content"
 
 
 def read(file: CachedFile | BlockFile, start: int, length: int) -> bytes:
-    file.bring(start, length)
+    file.fetch_range(start, length)
     return os.pread(file.file, length, start)
 
 
@@ -311,14 +308,14 @@ def test_a_large_file_is_read_by_blocks(
     assert read(file, 3 * SMALL - 5, 10) == data[3 * SMALL - 5 : 3 * SMALL + 5]
     assert read(file, len(data) - 2, 100) == data[-2:]
     assert read(file, len(data), 10) == b""
-    assert len(web.asked("x")) < 9, "more was fetched than was asked for"
+    assert len(web.asked("x")) < 9, "more was fetched than requested"
     assert b"".join(read(file, at, 65536) for at in range(0, len(data), 65536)) == data
     file.close()
     assert is_here(cache, store, "x")
     assert content(cache, store, "x", pool) == data
 
 
-def test_a_block_that_fails_is_asked_for_again(
+def test_a_failed_block_is_requested_again(
     web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:
     data = os.urandom(SMALL + 3)
@@ -333,7 +330,7 @@ def test_a_block_that_fails_is_asked_for_again(
     file.close()
 
 
-def test_content_that_is_wrong_when_it_is_whole_is_never_kept(
+def test_complete_files_with_wrong_content_are_never_kept(
     web: WebServer, store: FileStore, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:
     web.serve("x", os.urandom(SMALL + 3))

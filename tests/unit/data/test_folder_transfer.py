@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from footplate.data import download, find, local_files, open_store, upload
+from footplate.data.stores.registry import find, open_store
+from footplate.data.transfer.batch import download, local_files, upload
 from footplate.domain.data import Item, StoreSpec, place
 from footplate.errors import Broken, Conflict, NotFound
 
@@ -25,7 +26,7 @@ def read_tree(root: Path) -> dict[str, bytes]:
     return {name: path.read_bytes() for path, name in local_files(root)}
 
 
-def test_up_and_down_again_is_the_same_tree(tmp_path: Path) -> None:
+def test_upload_and_download_round_trip(tmp_path: Path) -> None:
     files = make_tree(tmp_path / "here")
     store = folder_store(tmp_path / "store")
     done = upload(((path, f"data/{name}") for path, name in local_files(tmp_path / "here")), store)
@@ -37,31 +38,31 @@ def test_up_and_down_again_is_the_same_tree(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "back").iterdir()) == ["a.txt", "deep", "empty"]
 
 
-def test_what_is_there_is_skipped_replaced_or_refused(tmp_path: Path) -> None:
+def test_existing_files_are_skipped_replaced_or_refused(tmp_path: Path) -> None:
     (tmp_path / "new").write_bytes(b"new")
     store = folder_store(tmp_path / "store")
     store.put("x", b"old")
     job = [(tmp_path / "new", "x")]
     assert upload(job, store).skipped == ["x"]
     assert store.read("x") == b"old"
-    with pytest.raises(Conflict, match="'x' exists"):
+    with pytest.raises(Conflict, match="'x' already exists"):
         upload(job, store, overwrite="refuse")
     assert upload(job, store, overwrite="replace").stored[0].size == 3
     assert store.read("x") == b"new"
 
 
-def test_another_length_than_listed_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_length_other_than_listed_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
     store = folder_store(tmp_path / "store")
     store.put("x", b"four")
-    with pytest.raises(Broken, match="4 bytes where 5"):
+    with pytest.raises(Broken, match="4 bytes, but 5"):
         download([Item("x", 5)], {"": store}, tmp_path / "back")
     assert list((tmp_path / "back").iterdir()) == []
 
 
-def test_a_pattern_finds_and_nothing_found_is_an_error(tmp_path: Path) -> None:
+def test_a_pattern_without_matches_is_an_error(tmp_path: Path) -> None:
     make_tree(tmp_path)
     store = folder_store(tmp_path)
     assert [entry.path for entry in find(store, "**/*.csv")] == ["deep/c.csv"]
     assert [entry.path for entry in find(store, "deep/c.csv")] == ["deep/c.csv"]
-    with pytest.raises(NotFound, match="nothing at"):
+    with pytest.raises(NotFound, match="no files found at"):
         list(find(store, "*.png"))

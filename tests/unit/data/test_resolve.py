@@ -27,7 +27,7 @@ def names(stores: dict[str, StoreSpec], *paths: str, **more: Any) -> list[str]:
     return sorted(item.name for item in resolve({"sources": sources, **more}, stores))
 
 
-def test_one_source_is_named_by_what_is_inside_it(stores: dict[str, StoreSpec]) -> None:
+def test_files_of_one_source_are_named_by_their_path_inside_it(stores: dict[str, StoreSpec]) -> None:
     assert names(stores, "s:a") == ["1.txt", "2.txt", "deep/3.csv"]
     assert names(stores, "s:a/2.txt") == ["2.txt"]
     assert names(stores, "s:a/*.txt") == ["1.txt", "2.txt"]
@@ -35,7 +35,7 @@ def test_one_source_is_named_by_what_is_inside_it(stores: dict[str, StoreSpec]) 
     assert names(stores, "s:a", full_names=True) == ["a/1.txt", "a/2.txt", "a/deep/3.csv"]
 
 
-def test_several_keep_what_tells_them_apart(stores: dict[str, StoreSpec]) -> None:
+def test_files_of_several_sources_keep_distinct_names(stores: dict[str, StoreSpec]) -> None:
     assert names(stores, "s:a/1.txt", "s:b") == ["a/1.txt", "b/1.txt"]
     assert names(stores, "s:a/1.txt", "s:a/deep") == ["1.txt", "deep/3.csv"]
     assert names(stores, "s:a/1.txt", "s:a/1.txt", "s:a/*.txt") == ["1.txt", "2.txt"]
@@ -43,12 +43,12 @@ def test_several_keep_what_tells_them_apart(stores: dict[str, StoreSpec]) -> Non
 
 
 @pytest.mark.parametrize("path", ["s:nowhere", "s:a/*.png", "gone:a"])
-def test_nothing_found_is_an_error_that_names_it(stores: dict[str, StoreSpec], path: str) -> None:
+def test_an_empty_source_is_an_error_that_names_it(stores: dict[str, StoreSpec], path: str) -> None:
     with pytest.raises(NotFound):
         names(stores, path)
 
 
-def test_nothing_found_may_pass(stores: dict[str, StoreSpec]) -> None:
+def test_an_empty_source_may_pass(stores: dict[str, StoreSpec]) -> None:
     sources = [{"datastore": "s", "path": path} for path in ("nowhere", "b/1.txt", "a/*.png")]
     assert [item.name for item in resolve({"sources": sources}, stores, if_nothing="pass")] == ["b/1.txt"]
     with pytest.raises(NotFound):
@@ -56,12 +56,12 @@ def test_nothing_found_may_pass(stores: dict[str, StoreSpec]) -> None:
 
 
 @pytest.mark.parametrize("path", ["s:../x", "s:a/../../x", "s:C:/x", "s:a\0"])
-def test_paths_that_leave_are_refused(stores: dict[str, StoreSpec], path: str) -> None:
+def test_paths_outside_the_store_are_refused(stores: dict[str, StoreSpec], path: str) -> None:
     with pytest.raises((InvalidInput, NotFound)):
         names(stores, path)
 
 
-def test_steps_mean_the_same_files_to_everybody(stores: dict[str, StoreSpec]) -> None:
+def test_steps_are_deterministic(stores: dict[str, StoreSpec]) -> None:
     assert names(stores, "s:a", steps=[{"do": "skip", "count": 1}, {"do": "take", "count": 1}]) == ["2.txt"]
     split = {"do": "split", "percentage": 0.5, "seed": 3}
     first, second = (names(stores, "s:", steps=[dict(split, first=which)]) for which in (True, False))
@@ -72,7 +72,7 @@ def test_steps_mean_the_same_files_to_everybody(stores: dict[str, StoreSpec]) ->
         names(stores, "s:", steps=[{"do": "shuffle"}])
 
 
-def test_a_filter_asks_for_size_and_partition(stores: dict[str, StoreSpec]) -> None:
+def test_filters_can_use_size_and_partition(stores: dict[str, StoreSpec]) -> None:
     large = {"op": ">=", "args": [{"field": "Size"}, {"value": 2}]}
     assert names(stores, "s:", steps=[{"do": "filter", "expression": large}]) == ["a/2.txt", "a/deep/3.csv"]
     in_b = {"op": "==", "args": [{"field": "folder"}, {"value": "b"}]}
@@ -80,7 +80,7 @@ def test_a_filter_asks_for_size_and_partition(stores: dict[str, StoreSpec]) -> N
     assert names(stores, "s:", steps=[{"do": "filter", "expression": in_b}], **form) == ["b/1.txt"]
 
 
-def test_partitions_of_times_and_names() -> None:
+def test_partition_columns_of_times_and_text() -> None:
     partition = Partition("/{country}/{day:yyyy/MM/dd}/part-*.csv")
     assert partition.values("root/de/2024/05/06/part-7.csv") == {"country": "de", "day": 1714953600.0}
     assert partition.values("root/de/2024/05/part-7.csv") == {}
@@ -108,12 +108,12 @@ def test_expressions(expression: dict[str, Any], true: bool) -> None:
     assert is_true(expression, {"n": 2, "word": "x"}) is true
 
 
-def test_an_operator_that_is_none() -> None:
+def test_an_unknown_operator_is_an_error() -> None:
     with pytest.raises(InvalidInput, match="'xor'"):
         is_true({"op": "xor", "args": []}, {})
 
 
-def test_changes_are_known_by_digest_then_etag_then_size() -> None:
+def test_changes_are_detected_by_digest_then_etag_then_size() -> None:
     before = [
         Item("same", 1, "e"),
         Item("etag", 1, "e"),

@@ -1,6 +1,6 @@
-"""A tree as a FUSE file system, read-only, whose files come through the cache as they are read.
+"""A read-only FUSE file system over a tree of remote files, which are fetched through the cache as they are read.
 
-What is mounted never changes, so the kernel is told to remember everything that it has been told.
+Mounted data never changes, so the kernel may cache attributes and names for as long as it likes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from footplate.errors import FootplateError
 
 
 def _load() -> Any:
-    """mfusepy, told which library to take: left to itself it starts ldconfig and a compiler to look for one."""
+    """Import mfusepy with the library's path: otherwise it starts ldconfig and a compiler to search for one."""
     os.environ.setdefault("FUSE_LIBRARY_PATH", fuse_library() or "")
     return importlib.import_module("mfusepy")
 
@@ -38,7 +38,7 @@ _REMEMBER_SECONDS = 24 * 3600
 
 
 class FuseFiles(mfusepy.Operations):
-    """The operations that libfuse calls, from threads of its own."""
+    """The operations that libfuse calls from its own threads."""
 
     use_ns = True
 
@@ -60,13 +60,13 @@ class FuseFiles(mfusepy.Operations):
         item = self._find(path)
         if item is None:
             return {"st_mode": stat.S_IFDIR | 0o555, "st_nlink": 2, **self._owner}
-        changed, size = int(item.modified * 1e9), self._told(path, lambda: self._size(item))
+        changed, size = int(item.modified * 1e9), self._logging_errors(path, lambda: self._size(item))
         times = {"st_mtime": changed, "st_ctime": changed, "st_atime": changed}
         return {"st_mode": stat.S_IFREG | 0o444, "st_nlink": 1, "st_size": size, **times, **self._owner}
 
     def readdir(self, path: str, fh: int) -> Any:
         yield from (".", "..")
-        for name, item in self._told(path, lambda: self._tree.folder(path.strip("/"))).items():
+        for name, item in self._logging_errors(path, lambda: self._tree.folder(path.strip("/"))).items():
             yield name, {"st_mode": stat.S_IFDIR if item is None else stat.S_IFREG}, 0
 
     def open(self, path: str, flags: int) -> int:
@@ -75,7 +75,7 @@ class FuseFiles(mfusepy.Operations):
         item = self._find(path)
         if item is None:
             raise mfusepy.FuseOSError(errno.EISDIR)
-        file = self._told(
+        file = self._logging_errors(
             path, lambda: open_remote(store_of(item, self._stores), item.entry(), self._cache, self._pool)
         )
         with self._lock:
@@ -84,13 +84,13 @@ class FuseFiles(mfusepy.Operations):
         return handle
 
     def read(self, path: str, size: int, offset: int, fh: int) -> bytes:
-        """That it is here tells mfusepy that we read; `_Session` asks `read_into`."""
+        """Unused, but its presence enables reading in mfusepy; `_Session` calls `read_into`."""
         return os.pread(self._open[fh].file, size, offset)
 
     def read_into(self, path: str, buffer: Any, offset: int, fh: int) -> int:
-        """How many bytes of the file are in the buffer now."""
+        """Read into the buffer, and return the number of bytes."""
         file = self._open[fh]
-        self._told(path, lambda: file.bring(offset, len(buffer)))
+        self._logging_errors(path, lambda: file.fetch_range(offset, len(buffer)))
         return os.preadv(file.file, [buffer], offset)
 
     def release(self, path: str, fh: int) -> int:
@@ -101,12 +101,12 @@ class FuseFiles(mfusepy.Operations):
 
     def _find(self, path: str) -> Item | None:
         try:
-            return self._told(path, lambda: self._tree.find(path.strip("/")))
+            return self._logging_errors(path, lambda: self._tree.find(path.strip("/")))
         except KeyError:
             raise mfusepy.FuseOSError(errno.ENOENT) from None
 
     def _size(self, item: Item) -> int:
-        """One whose server does not tell its length has to be fetched before it can be shown."""
+        """Return the size. A file whose server does not report one must be fetched first."""
         if item.size >= 0:
             return item.size
         if item.name not in self._sizes:
@@ -115,19 +115,19 @@ class FuseFiles(mfusepy.Operations):
             os.close(file)
         return self._sizes[item.name]
 
-    def _told(self, path: str, act: Callable[[], Any]) -> Any:
-        """A program that reads learns no more than a number; what it was about goes to the log of the mount."""
+    def _logging_errors(self, path: str, act: Callable[[], Any]) -> Any:
+        """Run `act`. The reading program only gets an errno, so the error itself goes to the mount's log."""
         try:
             return act()
         except FootplateError as error:
-            words = str(error).replace("\n", "; ")  # one line for one problem
-            sys.stderr.write(f"{path}: {words}\n")
+            message = str(error).replace("\n", "; ")  # one line per problem
+            sys.stderr.write(f"{path}: {message}\n")
             sys.stderr.flush()
             raise mfusepy.FuseOSError(errno.EIO) from None
 
 
 class _Session(mfusepy.FUSE):
-    """Reads into the buffer that libfuse gives: bytes on their way would be copied once more."""
+    """Reads into libfuse's own buffer, which saves one copy of the bytes."""
 
     def read(self, path: bytes, buf: Any, size: int, offset: int, fip: Any) -> int:
         buffer = (ctypes.c_char * size).from_address(ctypes.cast(buf, ctypes.c_void_p).value or 0)
@@ -137,9 +137,9 @@ class _Session(mfusepy.FUSE):
 def serve(
     tree: MountTree, stores: Mapping[str, FileStore], cache: DataCache, at: str, ready: Callable[[], None]
 ) -> None:
-    """Mount at `at`, or serve what is mounted if that is a device (`/dev/fd/…`), and return when it is unmounted.
+    """Mount at `at`, or serve an existing mount if that is a device (`/dev/fd/…`). Return when it is unmounted.
 
-    `ready` is called when the first who look are about to be answered.
+    `ready` is called just before the first request is answered.
     """
     remember = {f"{what}_timeout": _REMEMBER_SECONDS for what in ("attr", "entry", "negative", "ac_attr")}
     options = {"foreground": True, "ro": True, "fsname": "footplate", "kernel_cache": True}

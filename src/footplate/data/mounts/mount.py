@@ -1,12 +1,12 @@
-"""Data as a folder of this machine, for a script that only knows paths.
+"""Data as a folder of this machine, for scripts that only know paths.
 
-    data on this machine    in place: shown read-only by the kernel where that is allowed (root), else a link to it
-    a listing of remote     the view that an earlier run has left: in place, too, without any work per file
-    files                   FUSE: files come as they are read; what was read whole stays for the next run
-                            no FUSE: everything is fetched, and then in place
-                            to write to (`lend_listing`): everything is fetched, and changes are kept apart
+    data on this machine    in place: a read-only bind mount where that is allowed (root), otherwise a symlink
+    a listing of remote     a view that an earlier run has left: in place as well, without any work per file
+    files                   FUSE: files are fetched as they are read; complete files stay for the next run
+                            no FUSE: everything is fetched, and then shown in place
+                            writable (`mount_writable`): everything is fetched, and changes are kept apart
 
-Each mount has a keeper (`keeper`), a process that unmounts when the owner is gone, however it went.
+Each mount has a supervisor process (`supervisor`), which unmounts once the owner is gone, for whatever reason.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from footplate.data.cache import DataCache
 from footplate.data.mounts import supervisor, syscalls
 from footplate.data.mounts.views import View, check_links, find_view, make_view, view_name
 from footplate.data.stores.base import Report
-from footplate.data.stores.registry import open_later, open_store
+from footplate.data.stores.registry import open_lazily, open_store
 from footplate.domain.codec import to_json
 from footplate.domain.data import FOLDER, StoreSpec
 from footplate.domain.store_names import clean_folder
 from footplate.errors import Conflict, NotFound, Unavailable
 
 How = Literal["auto", "fuse", "fetch"]
-"""`auto` takes FUSE where it is; `fuse` insists on it; `fetch` has everything here before it returns."""
+"""`auto` uses FUSE if available; `fuse` requires it; `fetch` downloads everything before it returns."""
 
 _READY_SECONDS = 60.0
 _BOOT = "import sys; sys.path[:] = {path!r}; from footplate.data.mounts.supervisor import main; main()"
 
 
 class Mount:
-    """`path` is what a script is given; `how` says in words what it is. `close` may be called more than once.
+    """A mount. `path` goes to the script; `how` describes the kind of mount. `close` may be called more than once.
 
-    `record` names the mount for `adopt`, by a process that takes the place of an owner that was killed. `is_link` says
-    that nothing is mounted: there is a link of ours to where the data is.
+    `record` identifies the mount for `adopt`, by a process that replaces a killed owner. `is_link` means that nothing
+    is mounted: `path` is a symlink to the data.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class Mount:
         self.close()
 
     def guard(self, pids: Iterable[int]) -> None:
-        """These processes read here, too: should the owner die, the mount stays until they have ended."""
+        """Keep the mount until these processes have ended, even if the owner dies first."""
         if self._record is not None:
             with open(f"{self._record.path}/guards", "a", encoding="ascii") as file:
-                file.writelines(f"{pid} {supervisor.started_of(pid)}\n" for pid in pids)
+                file.writelines(f"{pid} {supervisor.start_time_of(pid)}\n" for pid in pids)
 
     def problems(self) -> list[str]:
-        """What could not be read, in words, for a script that has only seen "Input/output error"."""
+        """Return the causes of failed reads, for a script that has only seen "Input/output error"."""
         lines = self._record.log().splitlines() if self._record is not None else []
         return [line for line in lines if line.startswith("/")]  # the others are libfuse's own
 
@@ -93,17 +93,20 @@ class Mount:
 
 
 def mount_folder(spec: StoreSpec, folder: str, at: Path | str, cache: DataCache) -> Mount:
-    """A folder (or, on this machine, a file) of a store at the path `at`. Remote ones are shown as they are now."""
+    """Show a store's folder (or, on this machine, a file) at the path `at`.
+
+    Remote folders are shown as they are now.
+    """
     sweep(cache)
-    store, top = open_later(spec), clean_folder(folder)
+    store, top = open_lazily(spec), clean_folder(folder)
     if store.folder is not None:
         source = os.path.realpath(store.folder / top)
         if not os.path.exists(source):
-            raise NotFound(f"there is no {source}", "look at the path on the datastore")
-        return _show(source, str(at), cache, None)
+            raise NotFound(f"{source} does not exist", "check the path on the datastore")
+        return _show_in_place(source, str(at), cache, None)
     if not has_fuse():
-        raise Unavailable("remote folders are mounted over FUSE, which this machine does not have", _NO_FUSE)
-    return _serve(str(at), cache, {"": spec}, {"listing": None, "folder": top})
+        raise Unavailable("remote folders are mounted with FUSE, which this machine lacks", _NO_FUSE)
+    return _serve_fuse(str(at), cache, {"": spec}, {"listing": None, "folder": top})
 
 
 def mount_listing(
@@ -116,10 +119,10 @@ def mount_listing(
     how: How = "auto",
     report: Report | None = None,
 ) -> Mount:
-    """The files of the listing in the file `listing` at the path `at`, which is free or an empty folder.
+    """Show the files of the listing in the file `listing` at the path `at`, which is free or an empty folder.
 
-    `digest` is the listing's, as it was pinned. `report` is told of what is fetched before this returns, which is
-    nothing where there is FUSE or an earlier run has left all of it.
+    `digest` is that of the pinned listing. `report` receives the progress of files fetched before this returns: none
+    with FUSE, or if an earlier run has left all of them.
     """
     sweep(cache)
     name = view_name(digest, stores)
@@ -127,21 +130,21 @@ def mount_listing(
     if view is None:
         if how != "fetch" and has_fuse() and not all(spec.kind == FOLDER for spec in stores.values()):
             with contextlib.suppress(*([_NotServed] if how == "auto" else [])):
-                return _serve(str(at), cache, stores, {"listing": os.path.abspath(listing), "name": name})
+                return _serve_fuse(str(at), cache, stores, {"listing": os.path.abspath(listing), "name": name})
         elif how == "fuse":
             raise Unavailable("this machine has no FUSE", _NO_FUSE)
         with Listing(listing) as items:
             view = make_view(cache, name, items, {label: open_store(spec) for label, spec in stores.items()}, report)
     try:
-        if any(open_later(spec).folder for spec in stores.values()):
+        if any(open_lazily(spec).folder for spec in stores.values()):
             check_links(view.path)
-        return _show(view.path, str(at), cache, view)
+        return _show_in_place(view.path, str(at), cache, view)
     except BaseException:
         view.close()
         raise
 
 
-def lend_listing(
+def mount_writable(
     listing: str,
     digest: str,
     stores: Mapping[str, StoreSpec],
@@ -150,30 +153,30 @@ def lend_listing(
     cache: DataCache,
     report: Report | None = None,
 ) -> Mount | None:
-    """The files of the listing at `at`, to change as one likes: no copies, yet what is written goes to `changes` alone.
+    """Show the files of the listing at `at`, writable but without copies: changes go to `changes` alone.
 
-    None where that cannot be: `at` is not free, some of the data lies on this machine, or we may not mount.
+    Return None if that is impossible: `at` is not free, some of the data is on this machine, or we may not mount.
     """
-    if os.geteuid() != 0 or os.path.lexists(at) or any(open_later(spec).folder for spec in stores.values()):
+    if os.geteuid() != 0 or os.path.lexists(at) or any(open_lazily(spec).folder for spec in stores.values()):
         return None
     sweep(cache)
     name = view_name(digest, stores)
     view = find_view(cache, name)
     if view is None:
-        if not syscalls.may_overlay(os.path.dirname(changes)):  # before all of it is fetched in vain
+        if not syscalls.can_overlay(os.path.dirname(changes)):  # checked before everything is fetched in vain
             return None
         with Listing(listing) as items:
             view = make_view(cache, name, items, {label: open_store(spec) for label, spec in stores.items()}, report)
     try:
-        point = _free_point(str(at))
+        point = _make_mount_point(str(at))
         record = _Record.new(cache, point)
         try:
             syscalls.overlay(view.path, changes, point)
-        except OSError:  # this kernel, or the file system of the folders, does not have it
+        except OSError:  # unsupported by this kernel or file system
             record.close(point)
             view.close()
             return None
-        record.start_keeper({"view": f"{view.path}.lock"})
+        record.start_supervisor({"view": f"{view.path}.lock"})
         return Mount(point, "in place, changes apart", record, view)
     except BaseException:
         view.close()
@@ -188,15 +191,15 @@ class _NotServed(Unavailable):
 
 
 def has_fuse() -> bool:
-    """Whether it looks so; all that is in Python is loaded by the process that serves."""
+    """Return whether FUSE seems to be available. Its Python part is imported by the serving process only."""
     if not os.access("/dev/fuse", os.R_OK | os.W_OK) or syscalls.fuse_library() is None:
         return False
     return importlib.util.find_spec("mfusepy") is not None
 
 
-def _show(source: str, at: str, cache: DataCache, view: View | None) -> Mount:
-    """In place, and read-only where the kernel lets us say so."""
-    point = _free_point(at, is_file=os.path.isfile(source))
+def _show_in_place(source: str, at: str, cache: DataCache, view: View | None) -> Mount:
+    """Show local data in place, read-only if the kernel permits that."""
+    point = _make_mount_point(at, is_file=os.path.isfile(source))
     record = _Record.new(cache, point)
     try:
         syscalls.bind_read_only(source, point)
@@ -204,20 +207,20 @@ def _show(source: str, at: str, cache: DataCache, view: View | None) -> Mount:
         record.close(point)
         os.symlink(source, point)
         return Mount(point, "in place", view=view, is_link=True)
-    record.start_keeper({"view": f"{view.path}.lock" if view else None})
+    record.start_supervisor({"view": f"{view.path}.lock" if view else None})
     return Mount(point, "in place, read-only", record, view)
 
 
-def _serve(at: str, cache: DataCache, stores: Mapping[str, StoreSpec], task: dict[str, Any]) -> Mount:
-    """Over FUSE. Where we may mount, nobody waits for the process that serves: a script is started beside it."""
+def _serve_fuse(at: str, cache: DataCache, stores: Mapping[str, StoreSpec], task: dict[str, Any]) -> Mount:
+    """Serve over FUSE. As root the mount exists at once, and the script starts while the serving process does."""
     specs = {label: to_json(spec.check()) for label, spec in stores.items()}
     if task["listing"]:
-        Listing(task["listing"]).close()  # a damaged one is an error here, and not in the script
-    point = _free_point(at)
+        Listing(task["listing"]).close()  # a damaged listing is an error here, not in the script
+    point = _make_mount_point(at)
     record = _Record.new(cache, point)
     try:
         device = _mount_fuse(point)
-        record.start_keeper(
+        record.start_supervisor(
             {"serve": True, "view": None, "stores": specs, "cache": cache.folder, "limit": cache.limit, **task}, device
         )
         if device is None:
@@ -232,17 +235,17 @@ def _serve(at: str, cache: DataCache, stores: Mapping[str, StoreSpec], task: dic
 def _mount_fuse(point: str) -> int | None:
     try:
         return syscalls.mount_fuse(point)
-    except OSError:  # not root: libfuse asks its helper, once it is loaded
+    except OSError:  # not root: libfuse uses its setuid helper once it is loaded
         return None
 
 
-def _free_point(at: str, is_file: bool = False) -> str:
-    """The path, where there is now an empty folder (or file) to mount on."""
+def _make_mount_point(at: str, is_file: bool = False) -> str:
+    """Return the path, which now is an empty folder (or file) to mount on."""
     point = os.path.abspath(at)
     with contextlib.suppress(FileNotFoundError):
         if os.path.islink(point) or not os.path.isdir(point) or os.listdir(point):
             os.lstat(point)
-            raise Conflict(f"{point} is there, and not an empty folder", "choose another place to mount at")
+            raise Conflict(f"{point} exists and is not an empty folder", "choose another mount point")
         os.rmdir(point)
     os.makedirs(os.path.dirname(point), exist_ok=True)
     if is_file:
@@ -256,12 +259,12 @@ def _free_point(at: str, is_file: bool = False) -> str:
 
 
 class _Record:
-    """The owner's side of what `keeper` describes."""
+    """The owner's side of the record that `supervisor` describes."""
 
     def __init__(self, path: str, lock: int) -> None:
         self.path, self._lock = path, lock
         self._log: int | None = None
-        self._keeper: subprocess.Popen[bytes] | None = None
+        self._supervisor: subprocess.Popen[bytes] | None = None
 
     @staticmethod
     def new(cache: DataCache, point: str) -> _Record:
@@ -269,43 +272,43 @@ class _Record:
         os.makedirs(folder, exist_ok=True)
         aside = tempfile.mkdtemp(prefix=".", dir=folder)
         lock = os.open(f"{aside}/owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)  # before it has a name: a record that nobody holds is swept
+        fcntl.flock(lock, fcntl.LOCK_EX)  # before it has its name, because a record without a lock is swept
         with open(f"{aside}/mount.json", "w", encoding="utf-8") as file:
             json.dump({"at": point}, file)
         path = f"{folder}/{os.path.basename(aside)[1:]}"
         os.rename(aside, path)
         return _Record(path, lock)
 
-    def start_keeper(self, task: dict[str, Any], device: int | None = None) -> None:
-        """`device` is that of a FUSE mount, and the keeper's from here on."""
+    def start_supervisor(self, task: dict[str, Any], device: int | None = None) -> None:
+        """Start the supervisor. It takes over `device`, the one of a FUSE mount."""
         self._log = os.memfd_create("mount", os.MFD_CLOEXEC)
         code = _BOOT.format(path=[os.path.abspath(folder) for folder in sys.path])
         with open(f"{self.path}/mount.json", encoding="utf-8") as file:
             line = json.dumps({"record": self.path, **json.load(file), "device": device, **task})
         try:
-            self._keeper = subprocess.Popen(
+            self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", code],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._log,
-                start_new_session=True,  # a Ctrl-C is not for it
+                start_new_session=True,  # so that Ctrl-C does not reach it
                 cwd="/",
                 pass_fds=[] if device is None else [device],
             )
         finally:
             if device is not None:
                 os.close(device)
-        assert self._keeper.stdin is not None
-        with self._keeper.stdin as stdin:  # on stdin: there may be credentials in it
+        assert self._supervisor.stdin is not None
+        with self._supervisor.stdin as stdin:  # on stdin, because it may contain credentials
             stdin.write(line.encode() + b"\n")
-        threading.Thread(target=self._keeper.wait, daemon=True).start()  # no zombie, whenever it ends
+        threading.Thread(target=self._supervisor.wait, daemon=True).start()  # reaps the process, whenever it ends
 
     def wait_until_ready(self) -> None:
-        assert self._keeper is not None and self._keeper.stdout is not None
-        ready, _, _ = select.select([self._keeper.stdout], [], [], _READY_SECONDS)
-        if not ready or self._keeper.stdout.readline() != b"ready\n":
-            words = self.log().strip().rpartition("\n")[2] or "it said nothing"
-            raise _NotServed(f"FUSE could not mount the data: {words}", _NO_FUSE)
+        assert self._supervisor is not None and self._supervisor.stdout is not None
+        ready, _, _ = select.select([self._supervisor.stdout], [], [], _READY_SECONDS)
+        if not ready or self._supervisor.stdout.readline() != b"ready\n":
+            message = self.log().strip().rpartition("\n")[2] or "it printed no message"
+            raise _NotServed(f"FUSE could not mount the data: {message}", _NO_FUSE)
 
     def log(self) -> str:
         if self._log is None:
@@ -313,17 +316,17 @@ class _Record:
         return os.pread(self._log, os.fstat(self._log).st_size, 0).decode(errors="replace")
 
     def close(self, point: str) -> None:
-        """The keeper sees that the lock is free, and ends."""
+        """Remove the record. The supervisor sees the free lock, and exits."""
         supervisor.remove(self.path, point)
         os.close(self._lock)
         if self._log is not None:
             os.close(self._log)
-        if self._keeper is not None and self._keeper.stdout is not None:
-            self._keeper.stdout.close()
+        if self._supervisor is not None and self._supervisor.stdout is not None:
+            self._supervisor.stdout.close()
 
 
 def adopt(record: str) -> Mount | None:
-    """The mount of an owner that was killed, for whoever takes its place; None when it is gone already."""
+    """Return the mount of a killed owner to its successor, or None if it is already gone."""
     try:
         lock = os.open(f"{record}/owner.lock", os.O_RDWR | os.O_CLOEXEC)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -335,7 +338,7 @@ def adopt(record: str) -> Mount | None:
 
 
 def sweep(cache: DataCache) -> list[str]:
-    """Unmount what is left of owners and keepers that were killed together, and say what that was."""
+    """Unmount what owners and supervisors that were killed together have left. Return the mount points."""
     with contextlib.suppress(FileNotFoundError):
         return [
             point for name in os.listdir(f"{cache.folder}/mounts") if (point := _sweep(f"{cache.folder}/mounts/{name}"))
@@ -346,7 +349,7 @@ def sweep(cache: DataCache) -> list[str]:
 def _sweep(record: str) -> str | None:
     held = list[int]()
     try:
-        for name in ("owner.lock", "keeper.lock"):
+        for name in ("owner.lock", "supervisor.lock"):
             held.append(os.open(f"{record}/{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
         with open(f"{record}/mount.json", encoding="utf-8") as file:

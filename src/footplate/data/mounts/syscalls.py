@@ -1,4 +1,4 @@
-"""mount(2) and umount(2), which the os module does not have."""
+"""mount(2) and umount(2), which the os module lacks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import tempfile
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND = 1, 2, 4, 32, 4096
 _MNT_DETACH = 2
 READ_AHEAD = 1024 * 1024
-"""How much of a remote file the kernel asks for at once: as much as one request of FUSE can carry."""
+"""Read-ahead of the kernel for remote files: the most that one FUSE request can carry."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def bind_read_only(source: str, at: str) -> None:
-    """Show the folder `source` at `at`, where nothing can be changed. OSError where that is not allowed."""
+    """Show the folder `source` read-only at `at`. Raise OSError where that is not allowed."""
     _mount(source, at, _MS_BIND)
     try:
         _mount(source, at, _MS_BIND | _MS_REMOUNT | _MS_RDONLY | _MS_NOSUID | _MS_NODEV)
@@ -28,19 +28,22 @@ def bind_read_only(source: str, at: str) -> None:
 
 
 def overlay(below: str, changes: str, at: str) -> None:
-    """Show the folder `below` at `at`; what is written goes to the new folder `changes`. OSError where it cannot be."""
+    """Show the folder `below` at `at`; writes go to the new folder `changes`.
+
+    Raise OSError where that is not possible.
+    """
     above, work = f"{changes}/above", f"{changes}/work"
     for folder in (above, work):
         os.makedirs(folder)
-    if any(mark in path for path in (below, changes) for mark in ",:\\"):  # which mean something among the options
+    if any(mark in path for path in (below, changes) for mark in ",:\\"):  # special characters in mount options
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), below)
-    # Without redirects a script could not rename a folder that it has not made itself.
+    # Without redirects a script could not rename a folder of the lower layer.
     options = f"lowerdir={below},upperdir={above},workdir={work},redirect_dir=on,index=off,metacopy=off"
     _mount("footplate", at, _MS_NOSUID | _MS_NODEV, "overlay", options)
 
 
-def may_overlay(folder: str) -> bool:
-    """Whether changes can be kept in this folder, found out by doing it."""
+def can_overlay(folder: str) -> bool:
+    """Return whether this folder can hold an overlay's changes, by trying it."""
     os.makedirs(folder, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as trial:
         below, at = f"{trial}/below", f"{trial}/at"
@@ -55,9 +58,11 @@ def may_overlay(folder: str) -> bool:
 
 
 def mount_fuse(at: str) -> int:
-    """Mount a FUSE file system that nobody serves yet; the device to serve it by. OSError where that is not allowed.
+    """Mount a FUSE file system that no process serves yet, and return its device.
 
-    Whoever looks there waits until somebody serves; once the device is closed everywhere, they are told so.
+    Raise OSError where that is not allowed.
+
+    Readers wait until a process serves the device, and get an error once it is closed everywhere.
     """
     device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
     options = f"fd={device},rootmode=40000,user_id={os.geteuid()},group_id={os.getegid()}"
@@ -66,8 +71,8 @@ def mount_fuse(at: str) -> int:
     except OSError:
         os.close(device)
         raise
-    with contextlib.suppress(OSError, StopIteration):  # slower reads are no reason not to mount
-        number = next(line.split(b" ", 3)[2] for line in _mounted() if _point_of(line) == os.fsencode(at))
+    with contextlib.suppress(OSError, StopIteration):  # slow reads are better than no mount
+        number = next(line.split(b" ", 3)[2] for line in _mounted() if _mount_point_of(line) == os.fsencode(at))
         with open(f"/sys/class/bdi/{number.decode()}/read_ahead_kb", "w", encoding="ascii") as file:
             file.write(str(READ_AHEAD // 1024))
     return device
@@ -75,7 +80,7 @@ def mount_fuse(at: str) -> int:
 
 @functools.lru_cache(maxsize=1)
 def fuse_library() -> str | None:
-    """The name of libfuse on this machine, None where there is none."""
+    """Return the name of libfuse on this machine, or None."""
     for name in ("libfuse3.so.3", "libfuse3.so.4"):
         with contextlib.suppress(OSError):
             ctypes.CDLL(name)
@@ -84,25 +89,25 @@ def fuse_library() -> str | None:
 
 
 def _mount(source: str, at: str, flags: int, kind: str | None = None, options: str | None = None) -> None:
-    named = [None if text is None else os.fsencode(text) for text in (source, at, kind, options)]
-    if _libc.mount(*named[:3], ctypes.c_ulong(flags), named[3]) != 0:
+    encoded = [None if text is None else os.fsencode(text) for text in (source, at, kind, options)]
+    if _libc.mount(*encoded[:3], ctypes.c_ulong(flags), encoded[3]) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), at)
 
 
 def unmount(at: str) -> None:
-    """Take away what is mounted at `at`, also while somebody reads there. Nothing mounted is no error."""
+    """Unmount `at`, even while it is being read. It is not an error if nothing is mounted."""
     while is_mounted(at):
         if _libc.umount2(os.fsencode(at), _MNT_DETACH) == 0:
             continue
-        if _run("fusermount3", "-u", "-z", at) != 0:  # a user who is not root may only ask the helper of FUSE
+        if _run("fusermount3", "-u", "-z", at) != 0:  # only the setuid helper of FUSE may unmount for ordinary users
             return
 
 
 def is_mounted(at: str) -> bool:
-    """Also of a file system whose process is dead, where looking at the path itself would fail."""
+    """Return whether something is mounted. Works for a dead FUSE process too, where a stat of the path would fail."""
     wanted = os.fsencode(at)
-    return any(_point_of(line) == wanted for line in _mounted())
+    return any(_mount_point_of(line) == wanted for line in _mounted())
 
 
 def _mounted() -> list[bytes]:
@@ -110,7 +115,7 @@ def _mounted() -> list[bytes]:
         return file.readlines()
 
 
-def _point_of(line: bytes) -> bytes:
+def _mount_point_of(line: bytes) -> bytes:
     path = line.split(b" ", 5)[4]
     for code, character in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\")):
         path = path.replace(code, character)

@@ -1,4 +1,4 @@
-"""What a mounted folder shows: a listing, or a folder of a store, looked at as far as somebody asks."""
+"""Contents of a mounted folder: a listing, or a store's folder that is listed on demand."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from footplate.domain.store_names import check_name, join
 
 _FOLDERS_KEPT = 64
 Names = dict[str, Item | None]
-"""What is in a folder: files with their item, folders with None."""
+"""Contents of a folder: files with their item, folders with None."""
 
 
 class MountTree(Protocol):
     def find(self, path: str) -> Item | None:
-        """The file at `path`, None for a folder; KeyError when there is nothing."""
+        """Return the file at `path`, or None for a folder. Raise KeyError if nothing is there."""
         ...
 
     def folder(self, path: str) -> Names: ...
 
 
 class ListingTree:
-    """A listing. A folder is read when it is listed; a file is found without reading the folder that it is in."""
+    """A listing. A folder is read when it is listed; a file is found without reading its folder."""
 
     def __init__(self, listing: Listing) -> None:
         self._listing, self._lock = listing, threading.Lock()
@@ -58,7 +58,7 @@ class ListingTree:
 
 
 class StoreTree:
-    """A folder of a store: what was seen of it once, stays as it was seen."""
+    """A store's folder. Once listed, a folder stays as it was."""
 
     def __init__(self, store: FileStore, top: str) -> None:
         self._store, self._top, self._lock = store, top, threading.Lock()

@@ -1,8 +1,8 @@
-"""The folder of a listing, made once, of files that are on this machine: hard links to the cache, links to local data.
+"""The folder of a listing, built once from local files: hard links to the cache, symlinks to local data.
 
-A view is whole when it has its name: it is built aside and renamed. Later runs on the same listing use it as it is, at
-the speed of the disk and without any work per file. So its folders are not to be written to: where the kernel does not
-show it read-only, a script that left a file among its data, or took one away, would do so for all runs after it.
+A view with a name is complete: it is built aside and renamed. Later runs on the same listing use it as it is, at disk
+speed and without any work per file. Its folders are read-only: without a read-only mount, a script that added or
+removed files would otherwise change the data of all later runs.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from concurrent.futures import Executor
 from footplate.content.listing import Listing
 from footplate.data.cache import DataCache, held_lock, remove_tree
 from footplate.data.stores.base import FileStore, Report
-from footplate.data.transfer.batch import Meter, in_parallel, pool_of, store_of
+from footplate.data.transfer.batch import ProgressMeter, in_parallel, store_of, thread_pool
 from footplate.disk import space
 from footplate.domain.data import Item, StoreSpec
 from footplate.errors import NotFound, Unavailable
 
 
 class View:
-    """A view in use: `lock` holds it, and dies with this process; `close` lets the cache remove it."""
+    """A view in use. `lock` holds it, and dies with this process; `close` allows the cache to remove it."""
 
     def __init__(self, path: str, lock: int) -> None:
         self.path, self.lock = path, lock
@@ -35,8 +35,10 @@ class View:
 
 
 def view_name(digest: str, stores: Mapping[str, StoreSpec]) -> str:
-    """What the view of a listing is called: the listing knows its stores by label, and a label may come to mean
-    another place."""
+    """Return the name of a listing's view.
+
+    It depends on the stores too, because a label may come to mean another place.
+    """
     places = sorted((label, spec.identity()) for label, spec in stores.items())
     return hashlib.sha256(json.dumps([digest, places]).encode()).hexdigest()
 
@@ -56,9 +58,9 @@ def find_view(cache: DataCache, name: str) -> View | None:
 
 
 def check_links(folder: str) -> None:
-    """NotFound for the first link to data of this machine that leads nowhere: a script could not say what is missing.
+    """Raise NotFound for the first dangling symlink to local data: a script could not tell which file is missing.
 
-    Only for views that have such links: it looks at every file.
+    Only for views that have such links, because it checks every file.
     """
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -66,14 +68,14 @@ def check_links(folder: str) -> None:
                 check_links(entry.path)
             elif entry.is_symlink() and not entry.is_file():
                 raise NotFound(
-                    f"there is no {os.readlink(entry.path)}", "bring the file back, or make the dataset anew"
+                    f"there is no {os.readlink(entry.path)}", "restore the file, or create the dataset again"
                 )
 
 
 def make_view(
     cache: DataCache, name: str, listing: Listing, stores: Mapping[str, FileStore], report: Report | None = None
 ) -> View:
-    """The view of a listing, with everything fetched that is not here yet."""
+    """Return the view of a listing, after fetching every missing file."""
     while True:
         found = find_view(cache, name)
         if found is not None:
@@ -84,10 +86,10 @@ def make_view(
 
 
 def make_view_of_cached(cache: DataCache, name: str, listing: Listing, stores: Mapping[str, FileStore]) -> bool:
-    """Make the view if nothing has to be fetched for it; whether it is there."""
+    """Make the view if nothing has to be fetched for it. Return whether it exists."""
     with contextlib.suppress(_NotCached), held_lock(f"{cache.folder}/coming/{name}.view.lock"):
         if not os.path.isdir(f"{cache.folder}/views/{name}"):
-            _place_all(cache, name, lambda root: _link_cached(root, cache, listing, stores))
+            _build_aside(cache, name, lambda root: _link_cached(root, cache, listing, stores))
         return True
     return False
 
@@ -99,8 +101,8 @@ class _NotCached(Exception):
 def _build(
     cache: DataCache, name: str, listing: Listing, stores: Mapping[str, FileStore], report: Report | None
 ) -> None:
-    meter = Meter(report, len(listing), listing.size)
-    with pool_of(16) as files, pool_of(8) as blocks:
+    meter = ProgressMeter(report, len(listing), listing.size)
+    with thread_pool(16) as files, thread_pool(8) as blocks:
 
         def fill(root: str) -> None:
             def add(item: Item) -> None:
@@ -109,11 +111,11 @@ def _build(
             for _ in in_parallel(files, add, listing):
                 meter.add(files=1)
 
-        _place_all(cache, name, fill)
+        _build_aside(cache, name, fill)
     meter.finish()
 
 
-def _place_all(cache: DataCache, name: str, fill: Callable[[str], None]) -> None:
+def _build_aside(cache: DataCache, name: str, fill: Callable[[str], None]) -> None:
     aside = f"{cache.folder}/coming/{name}.{os.getpid()}-{os.urandom(4).hex()}.view"
     os.mkdir(aside)
     try:
@@ -123,33 +125,38 @@ def _place_all(cache: DataCache, name: str, fill: Callable[[str], None]) -> None
                 for each in inside:
                     os.chmod(f"{folder}/{each}", 0o555)
             os.rename(aside, f"{cache.folder}/views/{name}")
-            os.chmod(f"{cache.folder}/views/{name}", 0o555)  # last: who may not write to a folder may not move it
+            os.chmod(
+                f"{cache.folder}/views/{name}", 0o555
+            )  # last, because moving a directory needs write permission on it
     except BaseException:
         remove_tree(aside)
         raise
 
 
-def _add(root: str, item: Item, cache: DataCache, store: FileStore, pool: Executor, meter: Meter) -> None:
+def _add(root: str, item: Item, cache: DataCache, store: FileStore, pool: Executor, meter: ProgressMeter) -> None:
     path = f"{root}/{item.name}"
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if store.folder is not None:
-        store.stat(item.source)  # a link that leads nowhere would be found by the script only
+        store.stat(item.source)  # detects a missing file here instead of in the script
         os.symlink(store.folder / item.source, path)
         return
-    for _ in range(3):  # it may be removed between being fetched and being linked, if the cache is far too small
+    for _ in range(3):  # a cache that is far too small may evict it between fetch and link
         file = cache.open(store, item.entry(), pool, lambda more: meter.add(bytes=more))
         try:
-            os.link(cache.object_of(cache.key(store, item.entry())), path)
+            os.link(cache.object_path(cache.key(store, item.entry())), path)
             return
         except FileNotFoundError:
             continue
         finally:
             os.close(file)
-    raise Unavailable(f"the cache {cache.folder} is too small for {item.name!r}", "raise its limit")
+    raise Unavailable(
+        f"the cache {cache.folder} is too small for {item.name!r}",
+        "raise its limit in settings.ini: [data] cache = 200 GB",
+    )
 
 
 def _link_cached(root: str, cache: DataCache, listing: Listing, stores: Mapping[str, FileStore]) -> None:
-    for item in listing:  # first, because a hundred thousand links that have to go again are a lot of work
+    for item in listing:  # checked first, because removing a hundred thousand links again is slow
         store = store_of(item, stores)
         if store.folder is None and not cache.has(cache.key(store, item.entry())):
             raise _NotCached
@@ -165,6 +172,6 @@ def _link_cached(root: str, cache: DataCache, listing: Listing, stores: Mapping[
             if store.folder is not None:
                 os.symlink(store.folder / item.source, path)
             else:
-                os.link(cache.object_of(cache.key(store, item.entry())), path)
+                os.link(cache.object_path(cache.key(store, item.entry())), path)
         except FileNotFoundError:
             raise _NotCached from None

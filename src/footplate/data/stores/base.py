@@ -1,26 +1,28 @@
-"""The store protocol: list, look, read, write. Everything else in this room is built on these."""
+"""The store protocol: list, stat, read, write. Everything else in this package builds on it."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from footplate.domain.data import StoreEntry, StoreSpec
+from footplate.errors import Conflict, NotFound
 
 SMALL = 8 * 1024 * 1024
-"""Up to here a file is one request and fits into memory; from here on it goes in parts."""
+"""Files up to this size are one request and fit into memory; larger ones are transferred in parts."""
 
 
 class Children(NamedTuple):
-    """What lies directly in a folder of a store: names of folders, and files."""
+    """Direct contents of a store's folder: names of folders, and files."""
 
     folders: list[str]
     files: list[StoreEntry]
 
 
 class Progress(NamedTuple):
-    """How far a transfer is. Totals grow while names still come in."""
+    """Progress of a transfer. Totals grow while names are still being listed."""
 
     files: int
     files_total: int
@@ -29,62 +31,77 @@ class Progress(NamedTuple):
 
 
 Report = Callable[[Progress], None]
-"""Is told the progress from time to time, at most about ten times a second, by whichever thread moves bytes."""
+"""Receives the progress, at most about ten times a second, from whichever thread moves bytes."""
 
 
 Count = Callable[[int], None]
-"""Is told how many more bytes have gone or come."""
+"""Receives the number of bytes transferred since the last call."""
+
+
+def uncounted(_: int) -> None:
+    """Ignore the number of bytes."""
 
 
 class FileStore(Protocol):
-    """Any number of threads may call at once. Paths are relative names (`domain.names`), checked here too.
+    """A store of files, safe for concurrent calls. Paths are relative names (`domain.store_names`), checked here too.
 
-    Raises NotFound for a path that is not there, NotAllowed for credentials that do not let one in, InvalidInput for a
-    name that is not one, Conflict when the file is no longer the one that was named, Unavailable when the store cannot
-    be reached, after tries of its own. No error, `repr` or log line ever shows a credential.
+    Raises NotFound for a missing path, NotAllowed for rejected credentials, InvalidInput for an invalid name, Conflict
+    if the file has changed since it was listed, and Unavailable if the store cannot be reached, after its own retries.
+    No error, `repr` or log line ever shows a credential.
     """
 
     spec: StoreSpec
     writable: bool
     folder: Path | None
-    """Where the files lie on this machine, for those that do."""
+    """The directory of the files, for stores on this machine."""
     ranges: bool | None
-    """Whether a part of a file costs a part of it, or, with some servers, all of it. None until that was seen."""
+    """Whether a range of a file costs only that range; some servers send the whole file. None until it is known."""
 
     def list(self, prefix: str = "") -> Iterator[list[StoreEntry]]:
-        """All files below the folder `prefix`, page by page in no order. A folder that is not there has none."""
+        """Yield all files below the folder `prefix`, in pages, in no order. A missing folder has none."""
         ...
 
     def children(self, folder: str = "") -> Children:
-        """What lies directly in `folder`."""
+        """Return the direct contents of `folder`."""
         ...
 
     def stat(self, path: str) -> StoreEntry: ...
 
     def read(self, path: str, start: int = 0, length: int | None = None, etag: str = "") -> bytes:
-        """Bytes of a file, to its end without `length`. With `etag`: Conflict when the file has another one now."""
+        """Read bytes of a file, to its end without `length`. With `etag`: raise Conflict if the file's differs now."""
         ...
 
     def stream(self, path: str, start: int = 0, etag: str = "") -> Iterator[bytes]:
-        """The file from `start` to its end in one request, in chunks."""
+        """Yield the file from `start` to its end in chunks, with one request."""
         ...
 
     def put(
-        self,
-        path: str,
-        source: bytes | Path,
-        *,
-        if_absent: bool = False,
-        count: Count | None = None,
-        notes: str | None = None,
+        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = uncounted, notes: str = ""
     ) -> StoreEntry:
-        """Write a file; it is there whole or not at all. With `if_absent`: Conflict when the name is taken.
+        """Write a file, whole or not at all. With `if_absent`: raise Conflict if the name exists.
 
-        `notes`: a file for this source and target, where a store that needs to writes down how far a large one is, so
-        that the next attempt goes on there. It is gone when the file is whole.
+        `notes`: a file for this source and target, in which a store may record the progress of a large upload, so that
+        the next attempt can resume. It is removed when the upload is complete.
         """
         ...
 
     def delete(self, path: str) -> None:
-        """Remove a file; one that is not there is no error."""
+        """Remove a file. A missing one is not an error."""
         ...
+
+
+def exists(store: FileStore, path: str) -> bool:
+    try:
+        store.stat(path)
+    except NotFound:
+        return False
+    return True
+
+
+def fingerprint(*parts: str) -> str:
+    """Return a name for what these texts identify together."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def changed_during_upload(source: Path) -> Conflict:
+    return Conflict(f"{source} changed during the upload", "send it again when no process writes to it")

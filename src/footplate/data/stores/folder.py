@@ -1,4 +1,4 @@
-"""A folder of this machine as a store, and a file share of Azure where somebody has mounted it."""
+"""Folders of this machine as stores, and Azure file shares that are mounted."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from collections.abc import Generator, Iterator
 from io import FileIO
 from pathlib import Path
 
-from footplate.data.stores.base import Children, Count
+from footplate.data.stores.base import Children, Count, uncounted
 from footplate.disk import atomic_file, copy, place, space, write_all
 from footplate.domain.data import StoreEntry, StoreSpec
 from footplate.domain.store_names import check_name, clean_folder, join
 from footplate.errors import Conflict, InvalidInput, NotAllowed, NotFound
 
 ASIDE = ".footplate-aside-"
-"""How the name of a file begins that is still being written. Such files are in no listing."""
+"""Prefix of the names of files that are still being written. No listing shows them."""
 
 _PAGE = 1000
 _CHUNK = 4 * 1024 * 1024
 
 
 class FolderStore:
-    """Links are followed, as any program that reads the folder would; a loop of links is not walked twice."""
+    """A folder. Symlinks are followed, as any program reading the folder would; cycles are not walked twice."""
 
     writable = True
     ranges: bool | None = True
@@ -33,7 +33,9 @@ class FolderStore:
     def __init__(self, spec: StoreSpec) -> None:
         root = os.path.expanduser(spec.location["path"])
         if not os.path.isabs(root):
-            raise InvalidInput(f"the folder {root!r} is not absolute", f"give its whole path: {os.path.abspath(root)}")
+            raise InvalidInput(
+                f"the folder {root!r} is not absolute", f"give its absolute path: {os.path.abspath(root)}"
+            )
         self.spec = spec
         self.folder: Path | None = Path(root)
         self._root = root
@@ -59,7 +61,7 @@ class FolderStore:
         except FileNotFoundError:
             return
         this = (info.st_dev, info.st_ino)
-        if this in above:  # a link that leads up
+        if this in above:  # a symlink to an ancestor
             return
         children = self._scan(folder)
         yield from children.files
@@ -82,7 +84,7 @@ class FolderStore:
         with _translated(path):
             info = os.stat(self._local(check_name(path)))
         if not stat.S_ISREG(info.st_mode):
-            raise NotFound(f"{path!r} is no file in {self._root}", "list what is below it instead")
+            raise NotFound(f"{path!r} is not a file in {self._root}", "list the folder instead")
         return _entry(path, info)
 
     def read(self, path: str, start: int = 0, length: int | None = None, etag: str = "") -> bytes:
@@ -98,13 +100,13 @@ class FolderStore:
                 yield chunk
 
     def open(self, path: str) -> tuple[StoreEntry, FileIO]:
-        """The file as it is now, open for reading, whatever becomes of its name."""
+        """Open the file for reading, and return its entry as of now."""
         with _translated(path):
             file = FileIO(self._local(check_name(path)))
         info = os.fstat(file.fileno())
         if not stat.S_ISREG(info.st_mode):
             file.close()
-            raise NotFound(f"{path!r} is no file in {self._root}", "list what is below it instead")
+            raise NotFound(f"{path!r} is not a file in {self._root}", "list the folder instead")
         return _entry(path, info), file
 
     @contextlib.contextmanager
@@ -113,7 +115,7 @@ class FolderStore:
             file = os.open(self._local(check_name(path)), os.O_RDONLY | os.O_CLOEXEC)
         try:
             if etag and _entry(path, os.fstat(file)).etag != etag:
-                raise Conflict(f"{path!r} in {self._root} was changed", "make a new version of the dataset")
+                raise Conflict(f"{path!r} in {self._root} has changed", "create a new version of the dataset")
             with _translated(path):
                 yield file
         finally:
@@ -122,38 +124,31 @@ class FolderStore:
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def put(
-        self,
-        path: str,
-        source: bytes | Path,
-        *,
-        if_absent: bool = False,
-        count: Count | None = None,
-        notes: str | None = None,
+        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = uncounted, notes: str = ""
     ) -> StoreEntry:
         target = self._local(check_name(path))
         with _translated(path):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             aside = os.path.join(os.path.dirname(target), f"{ASIDE}{uuid.uuid4().hex}")
             with (
-                _conflict_if_it_exists(target),
+                _conflict_if_exists(target),
                 space(os.path.dirname(target)),
                 atomic_file(target, durable=True, temporary=aside, overwrite=not if_absent) as out,
             ):
                 _fill(out, source)
         entry = self.stat(path)
-        if count is not None:
-            count(entry.size)
+        count(entry.size)
         return entry
 
     def take(self, path: str, aside: Path, *, if_absent: bool = False) -> StoreEntry:
-        """Give a whole file, which lies on the same disk, its name here."""
+        """Rename a complete file on the same disk to `path`."""
         target = self._local(check_name(path))
         with _translated(path):
             with open(aside, "rb") as file:
                 os.fchmod(file.fileno(), 0o644)
                 os.fsync(file.fileno())
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            with _conflict_if_it_exists(target):
+            with _conflict_if_exists(target):
                 place(aside, target, overwrite=not if_absent)
         return self.stat(path)
 
@@ -166,9 +161,9 @@ class FolderStore:
 
 
 class MountedShare(FolderStore):
-    """An Azure file share. It speaks SMB and NFS, which the kernel does better than any library: it has to be mounted.
+    """An Azure file share. The kernel speaks SMB and NFS better than any library, so the share must be mounted.
 
-    `location["path"]` says where it is mounted on this machine.
+    `location["path"]` is its mount point on this machine.
     """
 
     def __init__(self, spec: StoreSpec) -> None:
@@ -188,10 +183,10 @@ def _sort_in(found: Children, folder: str, entry: os.DirEntry[str]) -> None:
             found.folders.append(entry.name)
         elif entry.is_file():
             found.files.append(_entry(join(folder, entry.name), entry.stat()))
-    except FileNotFoundError:  # removed while we look
+    except FileNotFoundError:  # removed during the scan
         pass
     except OSError as error:
-        if error.errno != errno.ELOOP:  # a link to itself leads to nothing, as one to nowhere does
+        if error.errno != errno.ELOOP:  # a symlink to itself is as dangling as one to nowhere
             raise
 
 
@@ -219,11 +214,11 @@ def _fill(out: int, source: bytes | Path) -> None:
 
 
 @contextlib.contextmanager
-def _conflict_if_it_exists(target: str) -> Generator[None, None, None]:
+def _conflict_if_exists(target: str) -> Generator[None, None, None]:
     try:
         yield
     except FileExistsError:
-        raise Conflict(f"{target} exists", "choose another name, or overwrite it") from None
+        raise Conflict(f"{target} already exists", "choose another name, or overwrite it") from None
 
 
 @contextlib.contextmanager
@@ -231,9 +226,11 @@ def _translated(path: str) -> Generator[None, None, None]:
     try:
         yield
     except FileNotFoundError:
-        raise NotFound(f"there is no {path!r}", "list what is there: names are case-sensitive") from None
+        raise NotFound(f"{path!r} does not exist", "list the folder: names are case-sensitive") from None
     except PermissionError as error:
-        raise NotAllowed(f"{error.filename or path} cannot be used: {error.strerror}", "look at its mode") from None
+        raise NotAllowed(
+            f"{error.filename or path} cannot be accessed: {error.strerror}", "check its permissions"
+        ) from None
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.EISDIR):
             raise Conflict(f"{path!r} cannot be both a file and a folder", "choose another name") from None

@@ -1,7 +1,7 @@
-"""Files of web servers: read-only, and as robust as their servers are not.
+"""Files of web servers: read-only, with resumption.
 
-A connection that is cut is taken up again where it was (`Range` with `If-Range`), as often as it takes while there is
-progress. What came counts only when it is as long as the server said, and as its digest says, where it tells one.
+A cut connection is resumed where it stopped (`Range` with `If-Range`), for as long as there is progress. The result
+must have the length that the server announced, and match the digest, if the server sends one.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from pathlib import Path
 from typing import NoReturn
 
 from footplate.backoff import Backoff
-from footplate.data.stores.base import Children, Count
-from footplate.data.stores.web_client import Web, WebResponse, check_url, shown
+from footplate.data.stores.base import Children, Count, uncounted
+from footplate.data.stores.web_client import Web, WebResponse, check_url, printable
 from footplate.domain.data import UNKNOWN_SIZE, StoreEntry, StoreSpec
 from footplate.domain.store_names import check_name
 from footplate.errors import Broken, Conflict, InvalidInput, NotAllowed, NotFound, Unavailable
 
 PATIENCE_SECONDS = 60.0
-"""How long a server may say nothing."""
+"""Seconds that a server may stay silent."""
 
 _CHUNK = 256 * 1024
 _ATTEMPTS_WITHOUT_PROGRESS = 5
 _PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
-_DATE = "date:"  # how an etag begins that is made of Last-Modified, for a server that sends no other
+_DATE = "date:"  # prefix of an etag derived from Last-Modified, for servers that send no ETag
 
 
 class HttpStore:
-    """Paths are relative to `location["url"]`, or whole addresses where there is none. `limit`: no file is larger."""
+    """A web server. Paths are relative to `location["url"]`, or whole URLs if there is none."""
 
     writable = False
     folder: Path | None = None
 
-    def __init__(self, spec: StoreSpec, limit: int | None = None, patience: float = PATIENCE_SECONDS) -> None:
-        self.spec, self._limit = spec, limit
+    def __init__(self, spec: StoreSpec, patience: float = PATIENCE_SECONDS) -> None:
+        self.spec = spec
         self.ranges: bool | None = None
         self._base = check_url(spec.location["url"]).rstrip("/") if spec.location.get("url") else ""
         self._web = Web(_authorization(spec.credentials), patience)
 
     def __repr__(self) -> str:
-        return f"HttpStore({shown(self._base) if self._base else ''!r})"
+        return f"HttpStore({printable(self._base) if self._base else ''!r})"
 
     # ── what can be asked ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -58,14 +58,14 @@ class HttpStore:
         raise self._no_list()
 
     def _no_list(self) -> InvalidInput:
-        return InvalidInput(f"the files of {self!r} cannot be listed", "name each of them: a web server lists nothing")
+        return InvalidInput(f"{self!r} cannot list its files", "name each file: web servers have no listing")
 
     def stat(self, path: str) -> StoreEntry:
-        answer = self._ask("HEAD", path, {})
-        if answer.status in (403, 405, 501):  # some servers only know GET
+        answer = self._request("HEAD", path, {})
+        if answer.status in (403, 405, 501):  # some servers only support GET
             answer.done()
-            answer = self._ask("GET", path, {"Range": "bytes=0-0"})
-        with giving_back(answer):
+            answer = self._request("GET", path, {"Range": "bytes=0-0"})
+        with releasing(answer):
             self._check_status(answer, path)
             return _entry(path, answer)
 
@@ -77,31 +77,25 @@ class HttpStore:
         return self._pull(path, start, None, etag)
 
     def put(
-        self,
-        path: str,
-        source: bytes | Path,
-        *,
-        if_absent: bool = False,
-        count: Count | None = None,
-        notes: str | None = None,
+        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = uncounted, notes: str = ""
     ) -> StoreEntry:
-        self._refuse()
+        self._raise_read_only()
 
     def delete(self, path: str) -> None:
-        self._refuse()
+        self._raise_read_only()
 
-    def _refuse(self) -> NoReturn:
-        raise NotAllowed(f"{self!r} can only be read", "write to a datastore that is a folder or an object store")
+    def _raise_read_only(self) -> NoReturn:
+        raise NotAllowed(f"{self!r} is read-only", "write to a datastore that is a folder or an object store")
 
     # ── how ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _pull(self, path: str, at: int, end: int | None, etag: str) -> Iterator[bytes]:
-        """The bytes from `at` to `end`, over as many connections as it takes while each brings something."""
+        """Yield the bytes from `at` to `end`, over as many connections as it takes while each makes progress."""
         attempts, backoff = 0, Backoff(_PAUSE, _LONGEST_PAUSE)
         while end is None or at < end:
             begun, cut = at, ""
             try:
-                with giving_back(self._get(path, at, end, etag)) as answer:
+                with releasing(self._get(path, at, end, etag)) as answer:
                     etag = etag or _etag(answer)
                     for chunk in self._body(answer, path, at, end):
                         yield chunk
@@ -121,8 +115,8 @@ class HttpStore:
     def _check_resumable(self, path: str, at: int, etag: str, cut: str, attempts: int) -> None:
         if attempts < _ATTEMPTS_WITHOUT_PROGRESS and (etag or not at):
             return
-        why = "" if etag else "; it tells nothing by which the rest could be known to be of the same file"
-        raise Unavailable(f"{self._shown(path)} was cut off after {at} bytes ({cut}){why}", "try again later")
+        why = "" if etag else "; without an ETag or a date it cannot be resumed safely"
+        raise Unavailable(f"{self._printable(path)} was cut off after {at} bytes ({cut}){why}", "try again later")
 
     def _get(self, path: str, at: int, end: int | None, etag: str) -> WebResponse:
         headers = dict[str, str]()
@@ -130,18 +124,21 @@ class HttpStore:
             headers["Range"] = f"bytes={at}-" if end is None else f"bytes={at}-{end - 1}"
             if etag and not etag.startswith("W/"):
                 headers["If-Range"] = etag[len(_DATE) :] if etag.startswith(_DATE) else f'"{etag}"'
-        answer = self._ask("GET", path, headers)
+        answer = self._request("GET", path, headers)
         try:
             self._check_status(answer, path, at)
             if etag and _etag(answer) not in ("", etag):
-                raise Conflict(f"{self._shown(path)} was changed", "make a new version of the dataset")
+                raise Conflict(f"{self._printable(path)} has changed", "create a new version of the dataset")
         except BaseException:
             answer.done()
             raise
         return answer
 
     def _body(self, answer: WebResponse, path: str, at: int, end: int | None) -> Iterator[bytes]:
-        """What of the body was asked for. A server that ignores `Range` sends all of it, and the rest is dropped."""
+        """Yield the requested part of the body.
+
+        A server that ignores `Range` sends all of it, and the rest is dropped.
+        """
         if answer.status == 416:
             return
         skip, left = 0, None if end is None else end - at
@@ -154,54 +151,49 @@ class HttpStore:
         came = 0
         while left != 0 and (chunk := answer.response.read1(_CHUNK)):
             came += len(chunk)
-            self._check_limit(path, at - skip + came)
             chunk, skip = chunk[skip:], max(0, skip - len(chunk))
             chunk = chunk if left is None else chunk[:left]
             left = None if left is None else left - len(chunk)
             if chunk:
                 yield chunk
-        if expected.isdigit() and came < int(expected) and left != 0:  # read1 does not say so by itself
+        if expected.isdigit() and came < int(expected) and left != 0:  # read1 does not raise by itself
             raise http.client.IncompleteRead(b"", int(expected) - came)
 
-    def _check_limit(self, path: str, size: int) -> None:
-        if self._limit is not None and size > self._limit:
-            raise InvalidInput(f"{self._shown(path)} is larger than {self._limit} bytes", "raise the limit")
-
     def _check_range(self, answer: WebResponse, path: str, at: int) -> None:
-        told = _RANGE.match(answer.header("Content-Range"))
-        if told is None or int(told.group(1)) != at:
+        matched = _RANGE.match(answer.header("Content-Range"))
+        if matched is None or int(matched.group(1)) != at:
             raise Broken(
-                f"{self._shown(path)} answered with another part of the file than was asked for",
-                "download it with another tool: this server cannot be trusted with parts",
+                f"{self._printable(path)} returned a different range than requested",
+                "download it with another tool: this server does not handle ranges correctly",
             )
 
-    def _ask(self, method: str, path: str, headers: dict[str, str]) -> WebResponse:
+    def _request(self, method: str, path: str, headers: dict[str, str]) -> WebResponse:
         return self._web.request(method, self._url(path), headers)
 
     def _check_status(self, answer: WebResponse, path: str, at: int = 0) -> None:
         status = answer.status
         if status in (200, 206) or (status == 416 and at):
             return
-        where = self._shown(path)
+        where = self._printable(path)
         if status in (404, 410):
-            raise NotFound(f"there is no {where} (status {status})", "look at the address in a browser")
+            raise NotFound(f"{where} does not exist (status {status})", "check the URL in a browser")
         if status in (401, 403):
-            raise NotAllowed(f"{where} may not be read (status {status})", "look at the credentials of the datastore")
+            raise NotAllowed(f"{where} denies access (status {status})", "check the datastore's credentials")
         if status in (408, 425, 429) or status >= 500:
-            raise Unavailable(f"{where} cannot be had now (status {status})", "try again later")
-        raise InvalidInput(f"{where} answered with status {status}", "look at the address in a browser")
+            raise Unavailable(f"{where} is unavailable (status {status})", "try again later")
+        raise InvalidInput(f"{where} answered with status {status}", "check the URL in a browser")
 
     def _url(self, path: str) -> str:
         if not self._base:
             return check_url(path)
         return f"{self._base}/{urllib.parse.quote(check_name(path), errors='surrogateescape')}"
 
-    def _shown(self, path: str) -> str:
-        return shown(self._url(path))
+    def _printable(self, path: str) -> str:
+        return printable(self._url(path))
 
 
 @contextmanager
-def giving_back(answer: WebResponse) -> Generator[WebResponse, None, None]:
+def releasing(answer: WebResponse) -> Generator[WebResponse, None, None]:
     try:
         yield answer
     finally:
@@ -218,9 +210,9 @@ def _authorization(credentials: dict[str, str]) -> str | None:
 
 
 def _entry(path: str, answer: WebResponse) -> StoreEntry:
-    length, told = answer.header("Content-Length"), _RANGE.match(answer.header("Content-Range"))
-    if told is not None:
-        length = told.group(3)
+    length, matched = answer.header("Content-Length"), _RANGE.match(answer.header("Content-Range"))
+    if matched is not None:
+        length = matched.group(3)
     size = int(length) if length.isdigit() else UNKNOWN_SIZE
     return StoreEntry(path, size, _etag(answer), _date(answer.header("Last-Modified")), _digest(answer))
 
@@ -238,8 +230,8 @@ def _date(text: str) -> float:
 
 
 def _digest(answer: WebResponse) -> str:
-    """Of the whole file, where the server tells it: RFC 9530's, the older Digest, or Content-MD5."""
-    if answer.status == 206:  # Content-MD5 would be that of the part
+    """Return the digest of the whole file if the server sends one: RFC 9530's, the older Digest, or Content-MD5."""
+    if answer.status == 206:  # Content-MD5 would be that of the range
         return ""
     found = re.search(r"sha-256=:?([A-Za-z0-9+/]{43}=)", answer.header("Repr-Digest") or answer.header("Digest"), re.I)
     for kind, text in (("sha256", found.group(1) if found else ""), ("md5", answer.header("Content-MD5"))):

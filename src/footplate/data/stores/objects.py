@@ -1,7 +1,7 @@
-"""Object stores (Azure Blob, ADLS Gen2, S3 and what speaks like it, Google Cloud Storage) through obstore.
+"""Object stores (Azure Blob, ADLS Gen2, S3 and compatible ones, Google Cloud Storage) through obstore.
 
-obstore signs, retries and moves the bytes outside of Python. What it says when something fails holds addresses, which
-may hold signatures: its words are never passed on, only the status and the store's own code (`_explain`).
+obstore signs, retries and moves the bytes outside of Python. Its error messages contain URLs, which may contain
+signatures: they are never passed on, only the status and the store's own code (`_explain`).
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ import obstore as _obstore
 from obstore import exceptions
 from obstore import store as backends
 
-from footplate.data.stores.base import SMALL, Children, Count
-from footplate.data.stores.object_errors import named, refusal
-from footplate.data.transfer.multipart import parts_of, put_parts
+from footplate.data.stores.base import SMALL, Children, Count, changed_during_upload, exists, uncounted
+from footplate.data.stores.object_errors import display_name, error_for
+from footplate.data.transfer.multipart import multipart_for, upload_parts
 from footplate.domain.data import StoreEntry, StoreSpec
 from footplate.domain.store_names import check_name, clean_folder
 from footplate.errors import Conflict, InvalidInput, NotFound, Unavailable
 
 T = TypeVar("T")
-obstore: Any = _obstore  # its own types need a library that we do not
+obstore: Any = _obstore  # its own types need a library that we do not use
 _PAGE = 1000
 _PART = SMALL
-_MOST_PARTS = 9_000  # S3 admits 10,000
-_PARTS_AT_A_TIME = 8
+_MAX_PARTS = 9_000  # S3 permits 10,000
+_PARALLEL_PARTS = 8
 _ATTEMPTS = 3
 _CHUNK = 4 * 1024 * 1024
 _RETRY: Any = {
@@ -38,7 +38,7 @@ _RETRY: Any = {
     "retry_timeout": timedelta(seconds=90),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=10), "base": 2},
 }
-_TOLD = (
+_ERROR_DETAILS = (
     re.compile(r"status code: (\d{3})"),
     re.compile(r"<Code>(\w{1,60})</Code>"),
     re.compile(r"(?i)(connection \w+|timed out|dns error|certificate|error decoding \w+ body|broken pipe)"),
@@ -49,7 +49,7 @@ _NOT_PARTIAL = "non-partial response"
 
 
 class ObjectStore:
-    """One bucket or container. Subclasses say how it is opened."""
+    """One bucket or container. Subclasses define how to open it."""
 
     writable = True
     folder: Path | None = None
@@ -58,7 +58,7 @@ class ObjectStore:
         self.spec = spec
         self.ranges: bool | None = None
         self._backend = _build(spec, self._open)
-        self._parts = parts_of(spec)
+        self._parts = multipart_for(spec)
 
     def _open(self, location: dict[str, str], credentials: dict[str, str], options: dict[str, Any]) -> Any:
         raise NotImplementedError
@@ -70,24 +70,24 @@ class ObjectStore:
 
     def list(self, prefix: str = "") -> Iterator[list[StoreEntry]]:
         folder = _check_folder(prefix)
-        pages = self._ask(folder, lambda: iter(obstore.list(self._backend, folder or None, chunk_size=_PAGE)))
-        while (page := self._ask(folder, lambda: next(pages, None))) is not None:
+        pages = self._call(folder, lambda: iter(obstore.list(self._backend, folder or None, chunk_size=_PAGE)))
+        while (page := self._call(folder, lambda: next(pages, None))) is not None:
             yield _entries(page)
 
     def children(self, folder: str = "") -> Children:
         name = _check_folder(folder)
-        found = self._ask(name, lambda: obstore.list_with_delimiter(self._backend, name or None))
+        found = self._call(name, lambda: obstore.list_with_delimiter(self._backend, name or None))
         folders = [check_name(path.rstrip("/")).rpartition("/")[2] for path in found["common_prefixes"]]
         return Children(folders, _entries(found["objects"]))
 
     def stat(self, path: str) -> StoreEntry:
-        return _entry(self._ask(path, lambda: obstore.head(self._backend, _check(path))))
+        return _entry(self._call(path, lambda: obstore.head(self._backend, _check(path))))
 
     def read(self, path: str, start: int = 0, length: int | None = None, etag: str = "") -> bytes:
         if length == 0:
             return b""
         if self.ranges is False and (start or length is not None):
-            return self._read_past(path, start, length, etag)
+            return self._read_by_streaming(path, start, length, etag)
         options: Any = {}
         if length is not None:
             options["range"] = (start, start + length)
@@ -95,19 +95,19 @@ class ObjectStore:
             options["range"] = {"offset": start}
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                data = self._ask(path, lambda: self._get(path, options, etag).bytes().to_bytes())
+                data = self._call(path, lambda: self._get(path, options, etag).bytes().to_bytes())
                 self.ranges = True if options else self.ranges
                 return data
             except _NoRanges:
                 self.ranges = False
                 break
-            except Unavailable:  # obstore asks again for an answer, but not for the rest of one that was cut
+            except Unavailable:  # obstore retries requests, but not the rest of a body that was cut
                 if attempt == _ATTEMPTS:
                     raise
-        return self._read_past(path, start, length, etag)
+        return self._read_by_streaming(path, start, length, etag)
 
-    def _read_past(self, path: str, start: int, length: int | None, etag: str) -> bytes:
-        """A part of a file of a server that only ever sends all of it."""
+    def _read_by_streaming(self, path: str, start: int, length: int | None, etag: str) -> bytes:
+        """Read a range from a server that always sends the whole file."""
         end = None if length is None else start + length
         kept, at = list[bytes](), 0
         for chunk in self.stream(path, 0, etag):
@@ -121,8 +121,8 @@ class ObjectStore:
         if start and self.ranges is not False:
             yield from self._stream_rest(path, start, etag)
             return
-        chunks = self._ask(path, lambda: self._get(path, {}, etag).stream(min_chunk_size=_CHUNK))
-        while (chunk := self._ask(path, lambda: next(chunks, None))) is not None:
+        chunks = self._call(path, lambda: self._get(path, {}, etag).stream(min_chunk_size=_CHUNK))
+        while (chunk := self._call(path, lambda: next(chunks, None))) is not None:
             if start >= len(chunk):
                 start -= len(chunk)
                 continue
@@ -140,68 +140,54 @@ class ObjectStore:
         if etag and not etag.startswith("W/"):  # a weak one never matches
             options = {**options, "if_match": f'"{etag}"'}
         answer = obstore.get(self._backend, _check(path), options=options or None)
-        if etag and _plain_etag(answer.meta["e_tag"]) != etag:  # some servers do not look at if_match
+        if etag and _plain_etag(answer.meta["e_tag"]) != etag:  # some servers ignore if_match
             raise _changed(path)
         return answer
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def put(
-        self,
-        path: str,
-        source: bytes | Path,
-        *,
-        if_absent: bool = False,
-        count: Count | None = None,
-        notes: str | None = None,
+        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = uncounted, notes: str = ""
     ) -> StoreEntry:
         _check(path)
         if isinstance(source, Path) and os.stat(source).st_size <= SMALL:
             source = source.read_bytes()
         if isinstance(source, Path):
-            return self._put_parts(path, source, if_absent, count or (lambda _: None), notes)
+            return self._put_large(path, source, if_absent, count, notes)
         data, mode = source, "create" if if_absent else "overwrite"
-        done = self._ask(path, lambda: obstore.put(self._backend, path, data, mode=mode, use_multipart=False))
-        if count is not None:
-            count(len(data))
+        done = self._call(path, lambda: obstore.put(self._backend, path, data, mode=mode, use_multipart=False))
+        count(len(data))
         return StoreEntry(path, len(data), _plain_etag(done["e_tag"]), time.time())
 
-    def _put_parts(self, path: str, source: Path, if_absent: bool, count: Count, notes: str | None) -> StoreEntry:
-        """In parts, several at a time; the store shows the file when the last part has come."""
+    def _put_large(self, path: str, source: Path, if_absent: bool, count: Count, notes: str) -> StoreEntry:
+        """Upload in parallel parts; the store shows the file once the last part has arrived."""
         size = os.stat(source).st_size
-        if if_absent and self._exists(path):
-            raise Conflict(f"{path!r} exists in the store already", "overwrite it, or choose another name")
+        if if_absent and exists(self, path):
+            raise Conflict(f"{path!r} already exists in the store", "overwrite it, or choose another name")
         if self._parts is not None:
-            put_parts(self._parts, path, source, count, notes)
+            upload_parts(self._parts, path, source, count, notes)
             return self.stat(path)
-        return self._put_anew(path, source, size, count)
+        return self._put_with_obstore(path, source, size, count)
 
-    def _put_anew(self, path: str, source: Path, size: int, count: Count) -> StoreEntry:
-        """Through obstore, which cannot go on with what another process began."""
-        part = max(_PART, -(-size // _MOST_PARTS))
-        options: Any = {"use_multipart": True, "chunk_size": part, "max_concurrency": _PARTS_AT_A_TIME}
-        self._ask(path, lambda: obstore.put(self._backend, path, _parts(source, part, count), **options))
+    def _put_with_obstore(self, path: str, source: Path, size: int, count: Count) -> StoreEntry:
+        """Upload through obstore, which cannot resume what another process began."""
+        part = max(_PART, -(-size // _MAX_PARTS))
+        options: Any = {"use_multipart": True, "chunk_size": part, "max_concurrency": _PARALLEL_PARTS}
+        self._call(path, lambda: obstore.put(self._backend, path, _parts(source, part, count), **options))
         entry = self.stat(path)
         if entry.size != size:
             self.delete(path)
-            raise Conflict(f"{source} was changed while it was sent", "send it again when nobody writes to it")
+            raise changed_during_upload(source)
         return entry
-
-    def _exists(self, path: str) -> bool:
-        try:
-            self.stat(path)
-        except NotFound:
-            return False
-        return True
 
     def delete(self, path: str) -> None:
         try:
-            self._ask(path, lambda: obstore.delete(self._backend, _check(path)))
+            self._call(path, lambda: obstore.delete(self._backend, _check(path)))
         except NotFound:
             pass
 
-    def _ask(self, path: str, act: Callable[[], T]) -> T:
-        """What `act` returns. Errors of obstore become ours here, and do not even stay behind as their context."""
+    def _call(self, path: str, act: Callable[[], T]) -> T:
+        """Call `act`. Errors of obstore become ours here, without the original as their context."""
         try:
             return act()
         except (FileNotFoundError, exceptions.BaseError) as error:
@@ -221,7 +207,7 @@ class AzureBlobStore(ObjectStore):
 class S3Store(ObjectStore):
     def _open(self, location: dict[str, str], credentials: dict[str, str], options: dict[str, Any]) -> Any:
         region = location.get("region") or "us-east-1"
-        # Buckets as a part of the path are what servers other than Amazon's all understand.
+        # All servers other than Amazon's understand buckets in the path.
         style = "endpoint" not in location
         return backends.S3Store(
             location["bucket"], region=region, virtual_hosted_style_request=style, **credentials, **options
@@ -249,17 +235,17 @@ def _build(spec: StoreSpec, open_backend: Callable[..., Any]) -> Any:
     problem = ""
     try:
         return open_backend(location, secrets, options)
-    except Exception as error:  # whatever it is, its words may hold the key that was not understood
+    except Exception as error:  # whatever the error, its message may contain the malformed key
         problem = type(error).__name__
     raise InvalidInput(
         f"the {spec.kind} store {spec.location} cannot be opened ({problem})",
-        "look at its location and at the form of its credentials",
+        "check its location and the format of its credentials",
     )
 
 
 def _client(endpoint: str) -> dict[str, Any]:
     return {
-        "allow_http": endpoint.startswith("http://"),  # only where a person has written so
+        "allow_http": endpoint.startswith("http://"),  # only if a person wrote it that way
         "connect_timeout": timedelta(seconds=10),
         "timeout": timedelta(minutes=15),
         "read_timeout": timedelta(seconds=60),
@@ -268,11 +254,11 @@ def _client(endpoint: str) -> dict[str, Any]:
 
 
 def _check(path: str) -> str:
-    """The path, when object stores take it: a file under another one would be in the way of every later listing."""
+    """Return the path if object stores accept it: one file with a bad name would break every later listing."""
     check_name(path)
     if _NOT_IN_OBJECTS.search(path):
         raise InvalidInput(
-            f"the name {path!r:.300} has a control character, or is not UTF-8, which object stores do not take",
+            f"the name {path!r:.300} has a control character or is not UTF-8, which object stores reject",
             "rename the file",
         )
     return path
@@ -291,7 +277,7 @@ def _parts(source: Path, size: int, count: Count) -> Iterator[bytes]:
 
 
 def _entries(page: Any) -> list[StoreEntry]:
-    # Names that end with a slash are what some tools make to show an empty folder: no files.
+    # Some tools create empty objects with a trailing slash to show empty folders: these are not files.
     return [_entry(meta) for meta in page if not (meta["size"] == 0 and meta["path"].endswith("/"))]
 
 
@@ -301,7 +287,7 @@ def _entry(meta: Any) -> StoreEntry:
 
 
 def _plain_etag(etag: str | None) -> str:
-    """Without its quotes, which the same server sends here and leaves out there."""
+    """Return the ETag without its quotes, which the same server sends in some responses and omits in others."""
     return (etag or "").replace('"', "")
 
 
@@ -309,28 +295,30 @@ def _plain_etag(etag: str | None) -> str:
 
 
 class _NoRanges(Exception):
-    """The server sent the whole file where a part was asked for."""
+    """The server sent the whole file although a range was requested."""
 
 
 def _changed(path: str) -> Conflict:
-    return Conflict(f"{path!r} was changed in its store", "make a new version of the dataset, which takes it as it is")
+    return Conflict(
+        f"{path!r} has changed in its store", "create a new version of the dataset to use the present files"
+    )
 
 
 def _explain(store: ObjectStore, path: str, error: Exception) -> Exception:
     text = str(error)
-    status, code, cause = (found.group(1) if found else "" for found in (p.search(text) for p in _TOLD))
+    status, code, cause = (found.group(1) if found else "" for found in (p.search(text) for p in _ERROR_DETAILS))
     if isinstance(error, exceptions.PreconditionError):
         return _changed(path)
     if isinstance(error, exceptions.AlreadyExistsError):
-        return Conflict(f"{named(store.spec, path)} exists", "overwrite it, or choose another name")
+        return Conflict(f"{display_name(store.spec, path)} already exists", "overwrite it, or choose another name")
     if isinstance(error, exceptions.InvalidPathError):
         found = _BAD_PATH.search(text)
-        words = f"{named(store.spec)} holds a file with a name that is not allowed"
-        return InvalidInput(f"{words}: {found.group(1)}" if found else words, "rename it in its store")
+        message = f"{display_name(store.spec)} contains a file with an invalid name"
+        return InvalidInput(f"{message}: {found.group(1)}" if found else message, "rename it in its store")
     if _NOT_PARTIAL in text:
         return _NoRanges()
     if isinstance(error, FileNotFoundError):
-        return refusal(store.spec, path, 404, code)
+        return error_for(store.spec, path, 404, code)
     if isinstance(error, (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)):
-        return refusal(store.spec, path, int(status or 403), code)
-    return refusal(store.spec, path, int(status) if status else None, code, cause)
+        return error_for(store.spec, path, int(status or 403), code)
+    return error_for(store.spec, path, int(status) if status else None, code, cause)

@@ -1,13 +1,14 @@
-"""Stores by kind, loaded when first asked for, and what is found in them."""
+"""Stores by kind, imported on first use, and lookup of paths in them."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from footplate.data.stores.base import FileStore
 from footplate.domain import store_names
+from footplate.domain.codec import from_json
 from footplate.domain.data import (
     ADLS_GEN2,
     AZURE_BLOB,
@@ -41,11 +42,15 @@ _REGISTRY = {
 }
 
 
+def specs_from_json(stores: Mapping[str, Any]) -> dict[str, StoreSpec]:
+    return {name: from_json(StoreSpec, spec) for name, spec in stores.items()}
+
+
 def open_store(spec: StoreSpec) -> FileStore:
-    """The store that `spec` describes. Nothing is asked of its server yet."""
+    """Return the store that `spec` describes, without a request to its server."""
     row = _REGISTRY.get(spec.check().kind)
     if row is None:
-        raise InvalidInput("a database holds rows and no files", "read it with Dataset.Tabular.from_sql_query")
+        raise InvalidInput("a database has rows, not files", "read it with Dataset.Tabular.from_sql_query")
     try:
         module = importlib.import_module(row.module)
     except ImportError as error:
@@ -58,12 +63,12 @@ def open_store(spec: StoreSpec) -> FileStore:
     return getattr(module, row.attribute)(spec)
 
 
-def open_later(spec: StoreSpec) -> FileStore:
-    """A store that is opened when something is asked of it: what a cache has, is had without loading its library."""
-    return open_store(spec) if spec.kind in (FOLDER, AZURE_FILE) else cast(FileStore, _LaterStore(spec.check()))
+def open_lazily(spec: StoreSpec) -> FileStore:
+    """Return a store that is opened on first use: cached files are read without importing its library."""
+    return open_store(spec) if spec.kind in (FOLDER, AZURE_FILE) else cast(FileStore, _LazyStore(spec.check()))
 
 
-class _LaterStore:
+class _LazyStore:
     folder = None
 
     def __init__(self, spec: StoreSpec) -> None:
@@ -80,22 +85,22 @@ class _LaterStore:
 
 
 def find(store: FileStore, path: str = "") -> Iterator[StoreEntry]:
-    """The files that a path of a user means: the file itself, all of a folder, or what a pattern matches.
+    """Yield the files that a user's path means: the file itself, all of a folder, or the matches of a pattern.
 
-    Nothing found is NotFound, raised once the listing is through. A web server lists nothing: there it is a file.
+    Raise NotFound at the end if there are none. On web servers, which cannot list, a path is always a file.
     """
     empty = True
-    for entry in _meant(store, path):
+    for entry in _matching(store, path):
         empty = False
         yield entry
     if empty:
-        raise NotFound(f"there is nothing at {path!r}", "look at what is there with: footplate datastore ls NAME")
+        raise NotFound(f"no files found at {path!r}", "list the folder with: footplate datastore ls NAME")
 
 
-def find_beginning(store: FileStore, prefix: str) -> Iterator[StoreEntry]:
-    """As `find`; where nothing is called so, the files whose path begins with `prefix`, which may be none."""
+def find_by_prefix(store: FileStore, prefix: str) -> Iterator[StoreEntry]:
+    """Like `find`, but if nothing has that name, yield the files whose path begins with `prefix`, possibly none."""
     empty = True
-    for entry in _meant(store, prefix):
+    for entry in _matching(store, prefix):
         empty = False
         yield entry
     beginning = prefix.lstrip("/")
@@ -104,10 +109,10 @@ def find_beginning(store: FileStore, prefix: str) -> Iterator[StoreEntry]:
             yield from (entry for entry in page if entry.path.startswith(beginning))
 
 
-def _meant(store: FileStore, path: str) -> Iterator[StoreEntry]:
+def _matching(store: FileStore, path: str) -> Iterator[StoreEntry]:
     if store.spec.kind == HTTP:
         if not path.strip("/"):
-            raise InvalidInput(f"{store!r} does not tell which files it has", "give the path of a file")
+            raise InvalidInput(f"{store!r} cannot list its files", "give the path of a file")
         return iter([store.stat(path)])
     if store_names.is_pattern(path):
         return _match(store, path.strip("/"))

@@ -1,13 +1,12 @@
-"""A built-in datastore of a server on another machine: its files over the server's own API.
+"""A built-in datastore of a server on another machine, through the server's own API.
 
-A small file is one request. A large one goes by pieces, each at its offset: the server says how much of it has come,
-so an upload that was cut, by whatever, goes on there and needs no notes of its own.
+A small file is one request. A large one is sent in pieces, each at its offset: the server reports how much it has, so
+an interrupted upload resumes there without notes of its own.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import http.client
 import json
 import os
@@ -20,8 +19,8 @@ from typing import Any, TypeVar
 from footplate.api import PREFIX
 from footplate.api.store_files import StoredPart, StoreFilesApi
 from footplate.backoff import Backoff, retry
-from footplate.data.stores.base import SMALL, Children, Count
-from footplate.data.stores.http import PATIENCE_SECONDS, HttpStore, giving_back
+from footplate.data.stores.base import SMALL, Children, Count, changed_during_upload, fingerprint, uncounted
+from footplate.data.stores.http import PATIENCE_SECONDS, HttpStore, releasing
 from footplate.data.stores.web_client import Web, WebResponse
 from footplate.domain.data import StoreEntry, StoreSpec
 from footplate.domain.store_names import check_name, clean_folder
@@ -37,12 +36,12 @@ class ServerStore(HttpStore):
 
     writable = True
 
-    def __init__(self, spec: StoreSpec, limit: int | None = None, patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, spec: StoreSpec, patience: float = PATIENCE_SECONDS) -> None:
         place = spec.location
         self._workspace, self._name = place["workspace"], place["datastore"]
         server = place["url"].rstrip("/")
         files = server + StoreFilesApi.url(self._workspace, self._name)
-        super().__init__(StoreSpec("http", {"url": files}, spec.credentials), limit, patience)
+        super().__init__(StoreSpec("http", {"url": files}, spec.credentials), patience)
         self.spec = spec
         self._web = Web(f"Bearer {spec.credentials.get('token', '')}", patience, direct=True)
         self._files = StoreFilesApi(_WebTransport(self._web, server + PREFIX))
@@ -50,7 +49,7 @@ class ServerStore(HttpStore):
     def __repr__(self) -> str:
         return f"ServerStore({self.spec.location['url']!r}, {self._name!r})"
 
-    # ── looking ───────────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def list(self, prefix: str = "") -> Iterator[list[StoreEntry]]:
         """Yield the pages of one response: the server walks a directory of a million files once."""
@@ -65,29 +64,22 @@ class ServerStore(HttpStore):
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def put(
-        self,
-        path: str,
-        source: bytes | Path,
-        *,
-        if_absent: bool = False,
-        count: Count | None = None,
-        notes: str | None = None,
+        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = uncounted, notes: str = ""
     ) -> StoreEntry:
-        count, path = count or (lambda _: None), check_name(path)
+        path = check_name(path)
         if isinstance(source, Path):
             info = os.stat(source)
             if info.st_size > _PIECE:
                 return self._put_pieces(path, source, info, if_absent, count)
             source = source.read_bytes()
         data = source
-        entry = _insist(lambda: self._files.put(self._workspace, self._name, path, data, if_absent=if_absent))
+        entry = _with_retries(lambda: self._files.put(self._workspace, self._name, path, data, if_absent=if_absent))
         count(len(data))
         return entry
 
     def _put_pieces(self, path: str, source: Path, info: os.stat_result, if_absent: bool, count: Count) -> StoreEntry:
         """Send the pieces that the server lacks. The last piece of a file that changed meanwhile is never sent."""
-        known = "\0".join((str(source.absolute()), path, str(info.st_size), str(info.st_mtime_ns)))
-        upload = hashlib.sha256(known.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+        upload = fingerprint(str(source.absolute()), path, str(info.st_size), str(info.st_mtime_ns))[:32]
 
         def send(piece: bytes, offset: int) -> StoredPart:
             return self._files.append(
@@ -95,21 +87,21 @@ class ServerStore(HttpStore):
                 upload=upload, offset=offset, size=info.st_size, if_absent=if_absent,
             )  # fmt: skip
 
-        sent = _insist(lambda: send(b"", 0))
+        sent = _with_retries(lambda: send(b"", 0))
         count(sent.size)
         with open(source, "rb", buffering=0) as file:
             while sent.entry is None:  # it is set at once when this very file was uploaded before
                 piece = os.pread(file.fileno(), min(_PIECE, info.st_size - sent.size), sent.size)
                 now = os.stat(source)
                 if not piece or (now.st_size, now.st_mtime_ns) != (info.st_size, info.st_mtime_ns):
-                    raise Conflict(f"{source} was changed while it was sent", "send it again when nobody writes to it")
+                    raise changed_during_upload(source)
                 before = sent
-                sent = _insist(functools.partial(_send_piece, send, piece, before.size))
+                sent = _with_retries(functools.partial(_send_piece, send, piece, before.size))
                 count(sent.size - before.size)
         return sent.entry
 
     def delete(self, path: str) -> None:
-        _insist(lambda: self._files.delete(self._workspace, self._name, check_name(path)))
+        _with_retries(lambda: self._files.delete(self._workspace, self._name, check_name(path)))
 
 
 def _send_piece(send: Callable[[bytes, int], StoredPart], piece: bytes, offset: int) -> StoredPart:
@@ -122,8 +114,8 @@ def _send_piece(send: Callable[[bytes, int], StoredPart], piece: bytes, offset: 
         return StoredPart(error.details["size"], None)
 
 
-def _insist(call: Callable[[], T]) -> T:
-    """Repeat a request that was cut off: every request may be repeated."""
+def _with_retries(call: Callable[[], T]) -> T:
+    """Retry a request that was cut off: every request is idempotent."""
     return retry(call, _ATTEMPTS_WITHOUT_PROGRESS, Backoff(0.2, 1.0), Unavailable)
 
 
@@ -136,7 +128,7 @@ class _WebReply:
 
 
 class _WebTransport:
-    """Requests of the API over the connections from which files are read, too."""
+    """Requests of the API over the same connections as the files."""
 
     def __init__(self, web: Web, base: str) -> None:
         self._web = web
@@ -152,11 +144,11 @@ class _WebTransport:
         body: Any = None,
         timeout: float | None = None,
     ) -> _WebReply:
-        with giving_back(self._call(method, path, query, body)) as answer:
-            return _WebReply(_whole(answer))
+        with releasing(self._call(method, path, query, body)) as answer:
+            return _WebReply(_read_body(answer))
 
     def stream(self, path: str, query: Mapping[str, Any] | None = None) -> Iterator[bytes]:
-        with giving_back(self._call("GET", path, query)) as answer:
+        with releasing(self._call("GET", path, query)) as answer:
             while piece := _next_line(answer):
                 yield piece
 
@@ -169,36 +161,36 @@ class _WebTransport:
             if value is not None
         }
         target = urllib.parse.quote(path, errors="surrogateescape")
-        asked = urllib.parse.urlencode(given, errors="surrogateescape")
-        answer = self._web.request(method, f"{self._base}{target}?{asked}", {}, body)
+        query_text = urllib.parse.urlencode(given, errors="surrogateescape")
+        answer = self._web.request(method, f"{self._base}{target}?{query_text}", {}, body)
         if answer.status >= 300:
-            with giving_back(answer):
-                raise self._refusal(answer)
+            with releasing(answer):
+                raise self._error_of(answer)
         return answer
 
-    def _refusal(self, answer: WebResponse) -> FootplateError:
+    def _error_of(self, answer: WebResponse) -> FootplateError:
         try:
-            return from_wire(json.loads(_whole(answer))["error"])
+            return from_wire(json.loads(_read_body(answer))["error"])
         except (ValueError, KeyError, TypeError):
-            words = f"{self._base} answered with status {answer.status}, which is not how a Footplate server answers"
-            return Unavailable(words, "check the server's address and any proxy in front of it")
+            message = f"{self._base} answered with status {answer.status}, which is not how a Footplate server answers"
+            return Unavailable(message, "check the server's address and any proxy in front of it")
 
 
 def _next_line(answer: WebResponse) -> bytes:
-    with _complete():
+    with _translating_cuts():
         return answer.response.readline()
 
 
-def _whole(answer: WebResponse) -> bytes:
-    with _complete():
+def _read_body(answer: WebResponse) -> bytes:
+    with _translating_cuts():
         return answer.response.read()
 
 
 @contextmanager
-def _complete() -> Generator[None, None, None]:
-    """A body that breaks off is the network's doing, and worth another try."""
+def _translating_cuts() -> Generator[None, None, None]:
+    """Treat a truncated body as a network error, which is worth a retry."""
     try:
         yield
     except (OSError, http.client.HTTPException) as error:
-        words = f"the server's answer was cut off ({error or type(error).__name__})"
-        raise Unavailable(words, "look at the network; try again") from None
+        message = f"the server's response was cut off ({error or type(error).__name__})"
+        raise Unavailable(message, "check the network, then try again") from None

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 from footplate.errors import InvalidInput, NotAllowed, Unavailable
 
-_MOST_REDIRECTS = 10
+_MAX_REDIRECTS = 10
 _REDIRECTS = (301, 302, 303, 307, 308)
 _PORTS = {"http": 80, "https": 443}
 
 
 class WebResponse(NamedTuple):
-    """The response to a request, not yet read. `done` gives its connection back; one with unread bytes is closed."""
+    """The unread response to a request. `done` returns its connection, or closes it if bytes are unread."""
 
     response: http.client.HTTPResponse
     connection: http.client.HTTPConnection
@@ -38,33 +38,35 @@ class WebResponse(NamedTuple):
             self.connection.close()
 
 
-def shown(url: str) -> str:
-    """An address as it may be printed: queries and users are where signatures and passwords are."""
+def printable(url: str) -> str:
+    """Return a URL that may be printed, without query and user, which may contain signatures and passwords."""
     parts = urllib.parse.urlsplit(url)
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def check_url(url: str) -> str:
-    """The address itself, when it is one that can be asked: http or https, a host, and no password inside."""
+    """Return the URL if it is usable: http or https, with a host, and without a password."""
     try:
         parts = urllib.parse.urlsplit(url)
         _ = parts.port  # raises for one that is not a number
     except ValueError:
         parts = urllib.parse.urlsplit("")
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise InvalidInput(f"{shown(url)!r:.300} is not a web address", "give one that begins with http:// or https://")
+        raise InvalidInput(f"{printable(url)!r:.300} is not a web URL", "give one that begins with http:// or https://")
     if "@" in parts.netloc:
-        raise InvalidInput(f"{shown(url)} was given with a user in it", "give user and password as credentials instead")
+        raise InvalidInput(
+            f"{printable(url)} contains a user name", "pass user name and password as credentials instead"
+        )
     if any(ord(character) <= 32 or ord(character) == 127 for character in url):
-        raise InvalidInput(f"{shown(url)!r} has a blank in it", "write it as %20")
+        raise InvalidInput(f"{printable(url)!r} contains a blank", "write it as %20")
     return url
 
 
-def untrusted(where: str, why: str = "") -> NotAllowed:
-    """To ask again would not help."""
+def untrusted_certificate(where: str, why: str = "") -> NotAllowed:
+    """Return the error for a bad certificate, where a retry would not help."""
     return NotAllowed(
-        f"{where} has a certificate that is not trusted here{f' ({why})' if why else ''}",
-        "if its authority is one of yours, name the file of that: SSL_CERT_FILE=/path/to/ca.pem",
+        f"{where} has an untrusted_certificate certificate{f' ({why})' if why else ''}",
+        "if you trust its authority, name the authority's file: SSL_CERT_FILE=/path/to/ca.pem",
     )
 
 
@@ -74,21 +76,21 @@ class _Kept(threading.local):
 
 
 class Web:
-    """Sends requests. `authorization` goes to the host that was asked, and to none that it redirects to."""
+    """Sends requests. `authorization` goes to the requested host, and to none that it redirects to."""
 
     def __init__(self, authorization: str | None, timeout: float, *, direct: bool = False) -> None:
-        """`direct`: past the proxies that the environment names."""
+        """`direct`: ignore the proxies that the environment names."""
         self._authorization, self._timeout = authorization, timeout
         self._kept = _Kept()
         self._proxies = {} if direct else urllib.request.getproxies()
 
     def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> WebResponse:
-        """The answer after redirects, whatever its status. Unavailable when there is none."""
+        """Return the response after redirects, whatever its status. Raise Unavailable if there is none."""
         asked, seen = urllib.parse.urlsplit(url).netloc, set[str]()
         while True:
-            if url in seen or len(seen) > _MOST_REDIRECTS:
-                how = "in a circle" if url in seen else f"more than {_MOST_REDIRECTS} times"
-                raise InvalidInput(f"{shown(url)} redirects {how}", "ask whoever runs the server for the final address")
+            if url in seen or len(seen) > _MAX_REDIRECTS:
+                how = "in a circle" if url in seen else f"more than {_MAX_REDIRECTS} times"
+                raise InvalidInput(f"{printable(url)} redirects {how}", "ask the server's operator for the final URL")
             seen.add(url)
             secret = self._authorization if urllib.parse.urlsplit(url).netloc == asked else None
             answer = self._send(method, url, {**headers, **({"Authorization": secret} if secret else {})}, body)
@@ -110,13 +112,13 @@ class Web:
                 return WebResponse(connection.getresponse(), connection)
             except ssl.SSLCertVerificationError as error:
                 connection.close()
-                raise untrusted(shown(url), error.verify_message) from None
+                raise untrusted_certificate(printable(url), error.verify_message) from None
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
-                if not kept:  # one that was kept may have been closed by the server meanwhile, which says nothing
+                if not kept:  # the server may have closed a kept connection silently
                     raise Unavailable(
-                        f"{shown(url)} does not answer ({error or type(error).__name__})",
-                        "look at the address and the network; try again",
+                        f"{printable(url)} does not respond ({error or type(error).__name__})",
+                        "check the URL and the network, then try again",
                     ) from None
 
     def _connection(
@@ -147,11 +149,11 @@ def _connect(parts: urllib.parse.SplitResult, proxy: str | None, timeout: float)
 
 
 def follow(url: str, there: str) -> str:
-    """Where a redirect from `url` leads."""
+    """Return the target of a redirect from `url`."""
     following = check_url(urllib.parse.urljoin(url, there))
     if url.startswith("https:") and following.startswith("http:"):
         raise NotAllowed(
-            f"{shown(url)} redirects from https to {shown(following)}, where anybody could change the data",
-            "give the address that it redirects to, if you trust the network on the way",
+            f"{printable(url)} redirects from https to {printable(following)}, where the data could be tampered with",
+            "give the target URL itself, if you trust the network",
         )
     return following

@@ -1,4 +1,4 @@
-"""Arrow's modules. They come without types, so everything of theirs is Any here, in one place, on purpose."""
+"""Arrow's modules. They have no type stubs, so they are Any here, in one place, on purpose."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Columns of text, or of anything, as columns of a type. What does not fit becomes null and is counted.
+"""Conversion of a column to a type. Values that do not fit become null and are counted.
 
-The quick way is one cast by Arrow. Only a batch that it refuses is looked at value by value, each distinct value once.
+The fast path is one cast by Arrow. If that fails for a batch, each distinct value is parsed by itself.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ ARROW = {
 MISSING = frozenset(
     ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "na", "nan", "null", "none")
 )
-"""What stands for no value where a number, a boolean or a time belongs. In a column of text only nothing is nothing."""
+"""Texts that mean "no value" in numeric, boolean and time columns. In a text column only the empty text does."""
 
 TRUE, FALSE = frozenset(("true", "t", "yes", "y", "1")), frozenset(("false", "f", "no", "n", "0"))
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
 
 class Converted(NamedTuple):
-    """A column of the wanted type. `misfits` values were not null before and are now; `example` is the first."""
+    """A column of the wanted type. `misfits` values became null in the conversion; `example` is the first."""
 
     values: Any
     misfits: int = 0
@@ -38,7 +38,7 @@ class Converted(NamedTuple):
 
 
 def convert(values: Any, wanted: Json) -> Converted:
-    """`values`, an Arrow array of any type, as the type that `wanted` describes."""
+    """Convert an Arrow array of any type to the type that `wanted` describes."""
     target = ARROW[wanted["type"]]
     if values.type == target:
         return Converted(values)
@@ -46,14 +46,14 @@ def convert(values: Any, wanted: Json) -> Converted:
         values = values.dictionary_decode()
     if not pa.types.is_string(values.type):
         return _convert_typed(values, wanted)
-    quick = _quick(values, wanted)
-    return Converted(quick) if quick is not None else _by_value(values, wanted)
+    converted = _convert_batch(values, wanted)
+    return Converted(converted) if converted is not None else _convert_values(values, wanted)
 
 
 def _convert_typed(values: Any, wanted: Json) -> Converted:
     target = ARROW[wanted["type"]]
     if wanted["type"] == "datetime" and pa.types.is_timestamp(values.type):
-        return Converted(pc.cast(values, target, safe=False))  # nanoseconds are cut, as pandas' own are
+        return Converted(pc.cast(values, target, safe=False))  # nanoseconds are truncated, as in pandas
     if wanted["type"] == "string" and (pa.types.is_nested(values.type) or pa.types.is_binary(values.type)):
         return Converted(pa.array([None if v is None else str(v) for v in values.to_pylist()], target))
     try:
@@ -66,23 +66,25 @@ def _convert_typed(values: Any, wanted: Json) -> Converted:
 # ── One cast for a whole batch ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _quick(values: Any, wanted: Json) -> Any:
-    """The column by Arrow's own parser, None where a closer look is needed."""
+def _convert_batch(values: Any, wanted: Json) -> Any:
+    """Convert with Arrow's own parser, or return None if the values need a closer look."""
     try:
-        return _QUICK[wanted["type"]](values, wanted)
+        return _BATCH_PARSERS[wanted["type"]](values, wanted)
     except pa.ArrowInvalid:
         return None
 
 
-def _quick_integer(values: Any, wanted: Json) -> Any:
+def _batch_integers(values: Any, wanted: Json) -> Any:
     texts = values.buffers()[2]
-    data = texts.to_pybytes() if texts is not None else b""  # at once: asking about each takes as long as the cast
+    data = (
+        texts.to_pybytes() if texts is not None else b""
+    )  # all at once: checking each value takes as long as the cast
     if b"x" in data or b"X" in data:
-        return None  # Arrow reads hexadecimal; nobody else does
+        return None  # Arrow reads hexadecimal numbers; pandas and Azure do not
     return pc.cast(values, pa.int64())
 
 
-def _quick_float(values: Any, wanted: Json) -> Any:
+def _batch_floats(values: Any, wanted: Json) -> Any:
     if wanted.get("decimal_mark"):
         return None
     found = pc.cast(values, pa.float64())
@@ -90,7 +92,7 @@ def _quick_float(values: Any, wanted: Json) -> Any:
     return pc.if_else(nan, pa.scalar(None, pa.float64()), found) if pc.any(nan).as_py() else found
 
 
-def _quick_datetime(values: Any, wanted: Json) -> Any:
+def _batch_datetimes(values: Any, wanted: Json) -> Any:
     formats: list[str] = wanted.get("formats") or []
     if not formats:
         try:
@@ -104,35 +106,35 @@ def _quick_datetime(values: Any, wanted: Json) -> Any:
 
 
 def _rolled_over(values: Any, found: Any, wanted: Json) -> bool:
-    """Whether strptime has made the 1st of March of a 30th of February, or a minute of a sixtieth second."""
+    """Return whether strptime made 1 March of 30 February, or the next minute of second 60."""
     early = pc.less_equal(pc.day(found), 3)
     if any(clock in wanted["formats"][0] for clock in ("%S", "%T", "%r", "%X", "%c")):
         early = pc.or_(early, pc.less_equal(pc.second(found), 1))
     texts, times = values.filter(early), found.filter(early)
     back = pc.strftime(pc.cast(times, pa.timestamp("s")), format=wanted["formats"][0], locale="C")
-    unlike = pc.not_equal(back, texts)  # most are not: `1/2/2020` is the same day as `01/02/2020`
+    unlike = pc.not_equal(back, texts)  # most of these are equal: `1/2/2020` is the same day as `01/02/2020`
     if not pc.any(unlike).as_py():
         return False
-    return not _by_value(texts.filter(unlike), wanted).values.equals(times.filter(unlike))
+    return not _convert_values(texts.filter(unlike), wanted).values.equals(times.filter(unlike))
 
 
-def _no_quick_way(values: Any, wanted: Json) -> Any:
+def _no_batch_parser(values: Any, wanted: Json) -> Any:
     return None
 
 
-_QUICK: dict[str, Callable[[Any, Json], Any]] = {
+_BATCH_PARSERS: dict[str, Callable[[Any, Json], Any]] = {
     "string": lambda values, wanted: values,
-    "integer": _quick_integer,
-    "float": _quick_float,
-    "boolean": _no_quick_way,
-    "datetime": _quick_datetime,
+    "integer": _batch_integers,
+    "float": _batch_floats,
+    "boolean": _no_batch_parser,
+    "datetime": _batch_datetimes,
 }
 
 
 # ── Value by value ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _by_value(values: Any, wanted: Json) -> Converted:
+def _convert_values(values: Any, wanted: Json) -> Converted:
     coded = values.dictionary_encode()
     texts: list[str] = coded.dictionary.to_pylist()
     parse = _parser(wanted)
@@ -173,7 +175,7 @@ def _integer(text: str) -> int | None:
 
 
 def _whole(value: float | None) -> int | None:
-    """`3.0` is a whole number to people, and to every program that once held it as a float."""
+    """Accept `3.0` as a whole number: programs that once held it as a float write it that way."""
     if value is None or not math.isfinite(value) or value != int(value) or abs(value) > 2**53:
         return None
     return int(value)
@@ -194,7 +196,7 @@ def _boolean(text: str) -> bool | None:
 
 
 def iso_time(text: str) -> datetime | None:
-    """ISO 8601 as it is met: with T or a space, with or without seconds, fractions of any length, a zone."""
+    """Parse ISO 8601 as found in practice: T or space, optional seconds, fractions of any length, optional zone."""
     if len(text) < 10 or text[4] != "-" or text[7] != "-":
         return None
     head, dot, tail = text.partition(".")
@@ -223,7 +225,7 @@ def plain_utc(value: datetime) -> datetime:
 
 
 def nested_type(values: list[Any]) -> Any:
-    """The type of lists or of objects; text where they have no common one that a file could hold."""
+    """Return the type of lists or objects, or text if they have no common type that a file can hold."""
     try:
         found = pa.array(values).type
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError):
@@ -232,6 +234,6 @@ def nested_type(values: list[Any]) -> Any:
 
 
 def _is_hollow(kind: Any) -> bool:
-    """Whether there is an object without fields in it: Parquet has none, and fields that come later would be lost."""
+    """Return whether the type contains an object without fields: Parquet has none, and later fields would be lost."""
     fields = [kind.field(at).type for at in range(kind.num_fields)]
     return (pa.types.is_struct(kind) and not fields) or any(map(_is_hollow, fields))

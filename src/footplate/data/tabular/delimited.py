@@ -1,7 +1,7 @@
-"""Delimited files as batches of text: no type is guessed here, so no value is lost here.
+"""Delimited files as batches of text. Types are inferred elsewhere, so no value is lost here.
 
-Arrow's parser reads them. A file that it refuses (a row with too few fields, a record larger than a block) is read on
-from the same row with Python's, which is slow and can say what is wrong.
+Arrow's parser reads them. If it fails (a row with too few fields, a record larger than a block), Python's parser
+continues at the same row: it is slower, but gives precise errors.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from footplate.data.tabular.files import SourceFile, as_text, codec_of
 from footplate.domain.tabular import HEADERS, Json
 from footplate.errors import InvalidInput
 
-BLOCK = 2 * 1024 * 1024  # larger ones are little quicker, and Arrow holds dozens of them
+BLOCK = 2 * 1024 * 1024  # larger ones are hardly faster, and Arrow holds dozens of them
 _ROWS = 20_000
 _LONGEST_FIELD = 1 << 30
 _TAIL = 4096
 _END = "\uf8ffthe end of the file\uf8ff"
-"""Put behind the last line for Python's parser: a quote that is never closed takes it in."""
+"""Appended after the last line for Python's parser: an unclosed quote swallows it."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How one file lies: the names of its fields, and how many records come before its data."""
+    """Layout of a file: the names of its fields, and the number of records before its data."""
 
     names: list[str]
     skip: int
@@ -45,28 +45,28 @@ class DelimitedFiles:
         self.names = self._all_names()
 
     def read(self, index: int, columns: list[str]) -> Iterator[Any]:
-        """Batches of one file with these columns as text; one that the file does not have is null."""
+        """Yield batches of one file with these columns as text. A column that the file lacks is null."""
         file = self._files[index]
         layout = self._layout_at(index)
         if layout is not None:
-            with file.explained():
+            with file.translating_errors():
                 yield from self._rows(file.open, file.name, layout, columns, whole=True)
 
-    def strangers(self, index: int) -> list[str]:
-        """Columns that only this file has: with one header for all files, nobody asked for them."""
+    def extra_columns(self, index: int) -> list[str]:
+        """Return columns that only this file has, and that the shared header therefore leaves out."""
         layout = self._layout_at(index)
         return [] if layout is None else [name for name in layout.names if name not in self.names]
 
     def sample(self, index: int, limit: int) -> Iterator[Any]:
-        """The first rows of one file, all columns, from about its first `limit` bytes."""
+        """Yield the first rows of one file, all columns, from about its first `limit` bytes."""
         file = self._files[index]
-        with file.explained(), self._head(file, limit) as stream:
+        with file.translating_errors(), self._head(file, limit) as stream:
             layout = self._layout(stream, index)
         if layout is not None:
             yield from self._rows(lambda: self._head(file, limit), file.name, layout, self.names, whole=False)
 
     def _head(self, file: SourceFile, limit: int) -> Any:
-        wide = codec_of(self._encoding) in ("utf-16", "utf-32")  # the end of a line is not to be seen in the bytes
+        wide = codec_of(self._encoding) in ("utf-16", "utf-32")  # line ends cannot be found in the bytes
         return file.open() if wide else file.head(limit)
 
     # ── names ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -74,7 +74,7 @@ class DelimitedFiles:
     def _all_names(self) -> list[str]:
         found = dict[str, None]()
         for index, file in enumerate(self._files):
-            with file.explained(), self._head(file, BLOCK) as stream:
+            with file.translating_errors(), self._head(file, BLOCK) as stream:
                 layout = self._layout(stream, index)
             if layout is not None:
                 found.update(dict.fromkeys(layout.names))
@@ -83,11 +83,11 @@ class DelimitedFiles:
         return list(found)
 
     def _layout_at(self, index: int) -> Layout | None:
-        with self._files[index].explained(), self._files[index].open() as stream:
+        with self._files[index].translating_errors(), self._files[index].open() as stream:
             return self._layout(stream, index)
 
     def _layout(self, stream: Any, index: int) -> Layout | None:
-        """None for a file without a single record."""
+        """Return the layout, or None for a file without a single record."""
         text = as_text(stream, self._encoding)
         reader = csv.reader(text, delimiter=self._separator)
         try:
@@ -104,30 +104,30 @@ class DelimitedFiles:
         return Layout(_distinct(record), number)
 
     def _numbered(self, width: int) -> list[str]:
-        """Names for a file without a header: those of the first file, and numbers."""
+        """Return names for a file without a header: those of the first file, then numbered ones."""
         return [*self.names, *(f"Column{i}" for i in range(len(self.names) + 1, width + 1))]
 
     # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _rows(self, opened: Any, name: str, layout: Layout, columns: list[str], whole: bool) -> Iterator[Any]:
-        """`whole`: the stream has all of the file, so what is open at its end is a mistake."""
+        """Yield rows. `whole`: the stream has all of the file, so a quote that is still open at its end is an error."""
         done, last = 0, None
         try:
-            for batch in self._quick(opened, layout, columns):
-                yield _arranged(batch, columns)
+            for batch in self._read_with_arrow(opened, layout, columns):
+                yield _select_columns(batch, columns)
                 done, last = done + batch.num_rows, batch if batch.num_rows else last
         except (pa.ArrowInvalid, UnicodeDecodeError):
-            for batch in self._slow(opened, name, layout, columns, done, whole):
-                yield _arranged(batch, columns)
+            for batch in self._read_with_python(opened, name, layout, columns, done, whole):
+                yield _select_columns(batch, columns)
             return
         if whole and last is not None:
-            # Arrow takes what follows an open quote, up to the end, for a value of the last field. In any other field
-            # the record would be too short, and is read with Python's parser.
+            # Arrow takes everything after an open quote as the value of the last field. In any other field the record
+            # would be too short, and go to Python's parser.
             value = last.column(layout.names[-1])[-1].as_py() or ""
             if ("\n" in value or "\r" in value) and not _ends_with_quote(opened):
-                raise _never_closed(name, value)
+                raise _unclosed_quote(name, value)
 
-    def _quick(self, opened: Any, layout: Layout, columns: list[str]) -> Iterator[Any]:
+    def _read_with_arrow(self, opened: Any, layout: Layout, columns: list[str]) -> Iterator[Any]:
         present = [name for name in layout.names if name in columns or name == layout.names[-1]]
         codec = codec_of(self._encoding)
         with opened() as stream:
@@ -150,7 +150,7 @@ class DelimitedFiles:
             with reader:
                 yield from reader
 
-    def _slow(
+    def _read_with_python(
         self, opened: Any, name: str, layout: Layout, columns: list[str], done: int, whole: bool
     ) -> Iterator[Any]:
         positions = [(i, field) for i, field in enumerate(layout.names) if field in columns] or [(0, layout.names[0])]
@@ -177,13 +177,13 @@ class DelimitedFiles:
                 if row and row[-1].endswith(_END):
                     if row == [_END]:
                         return
-                    raise _never_closed(name, row[-1])
+                    raise _unclosed_quote(name, row[-1])
                 if number <= layout.skip or not row:
                     continue
                 if len(row) > width and any(row[width:]):
                     raise InvalidInput(
-                        f"line {reader.line_num} of {name} has {len(row)} fields where {width} belong",
-                        f"is {self._separator!r} the separator? a field that holds it must be quoted",
+                        f"line {reader.line_num} of {name} has {len(row)} fields instead of {width}",
+                        f"is {self._separator!r} the separator? a field that contains it must be quoted",
                     )
                 yield row
         except (UnicodeDecodeError, csv.Error) as error:
@@ -201,7 +201,7 @@ class DelimitedFiles:
 
 
 def _ends_with_quote(opened: Any) -> bool:
-    """Whether the last character is a quote, whatever the encoding: the blanks and zeros around it do not count."""
+    """Return whether the last character is a quote, in any encoding: blanks and zeros around it do not count."""
     tail = b""
     with opened() as stream:
         while piece := stream.read(BLOCK):
@@ -209,22 +209,22 @@ def _ends_with_quote(opened: Any) -> bool:
     return tail.rstrip(b"\0\r\n\t ").endswith(b'"')
 
 
-def _never_closed(name: str, value: str) -> InvalidInput:
+def _unclosed_quote(name: str, value: str) -> InvalidInput:
     return InvalidInput(
-        f"{name} has a quote that is never closed, before {value[:40]!r}",
-        "close it, or write a quote that belongs to the value twice; or is the file cut off?",
+        f"{name} has an unclosed quote before {value[:40]!r}",
+        "close it, or double a quote that belongs to the value; is the file truncated?",
     )
 
 
-def _arranged(batch: Any, columns: list[str]) -> Any:
-    """These columns in this order, null where the file has none."""
+def _select_columns(batch: Any, columns: list[str]) -> Any:
+    """Return these columns in this order, null where the file lacks one."""
     have = set(batch.schema.names)
     nulls = pa.nulls(batch.num_rows, pa.string()) if have.issuperset(columns) is False else None
     return pa.record_batch([batch.column(name) if name in have else nulls for name in columns], columns)
 
 
 def _distinct(record: list[str]) -> list[str]:
-    """Names of columns: an empty one is called by its position, a second of a name gets a number."""
+    """Return distinct column names: an empty one is named by its position, a repeated one gets a number."""
     names = list[str]()
     taken = set(record)
     seen = set[str]()
@@ -242,11 +242,11 @@ def _distinct(record: list[str]) -> list[str]:
 
 def _checked_separator(separator: str) -> str:
     if len(separator) != 1 or separator in '\r\n"' or not separator.isascii():
-        raise InvalidInput(f"{separator!r} cannot separate columns", "give one ASCII character, as in ',' or '\\t'")
+        raise InvalidInput(f"{separator!r} is not a valid separator", "give one ASCII character, as in ',' or '\\t'")
     return separator
 
 
 def _checked_header(header: str) -> str:
     if header not in HEADERS:
-        raise InvalidInput(f"there is no header behaviour {header!r}", f"use {', '.join(HEADERS)}")
+        raise InvalidInput(f"{header!r} is not a header behaviour", f"use {', '.join(HEADERS)}")
     return header

@@ -1,4 +1,4 @@
-"""A tabular definition and its files as a table: its schema at once, its rows as they are asked for."""
+"""A tabular definition and its files as a table: the schema at once, rows on demand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from footplate.data.tabular.convert import ARROW, plain_utc
 from footplate.data.tabular.expressions import evaluate, no_column
 from footplate.data.tabular.files import SourceFile
 from footplate.data.tabular.readers import open_reader
-from footplate.data.tabular.report import Report
+from footplate.data.tabular.report import ReadReport
 from footplate.domain.expressions import Expression, conjuncts, fields_of
 from footplate.domain.tabular import POSITIONAL, Json, format_of, steps_of
 from footplate.errors import InvalidInput
@@ -23,7 +23,7 @@ PATH = "Path"
 
 
 class Table:
-    """`files` are in the order of their rows; `database` is the URL of one, for a definition of kind sql."""
+    """A table. `files` are in the order of their rows; `database` is a URL, for definitions of kind sql."""
 
     def __init__(self, definition: Json, files: Sequence[SourceFile] = (), database: str | None = None) -> None:
         self._form = format_of(definition)
@@ -32,12 +32,12 @@ class Table:
         partition: str | None = self._form.get("partition_format")
         self._partition = Partition(partition) if partition else None
         if database is None and not files:
-            raise InvalidInput("the dataset has no files", "look at its paths: what they match was looked up just now")
+            raise InvalidInput("the dataset has no files", "check its paths: they match nothing now")
         self._reader = open_reader(definition, files, database)
 
     @property
     def inferred(self) -> dict[str, Json]:
-        """The types that were read off the data, to be kept with the definition."""
+        """Types inferred from the data, to be stored with the definition."""
         return self._reader.inferred
 
     @cached_property
@@ -57,10 +57,10 @@ class Table:
             names = steps_.columns_after(step, names)
         return pa.schema([self.source_schema.field(name) for name in names])
 
-    def batches(self, report: Report | None = None) -> Iterator[Any]:
-        """The rows, in the order of files and lines, in batches none of which is empty."""
-        report = report or Report()
-        final = self.schema  # also the check that every step can be done
+    def batches(self, report: ReadReport | None = None) -> Iterator[Any]:
+        """Yield the rows, in the order of files and lines, in non-empty batches."""
+        report = report or ReadReport()
+        final = self.schema  # also checks that every step is valid
         stream = self._source_rows(report)
         for step in self._steps:
             stream = steps_.apply(step, stream)
@@ -76,7 +76,7 @@ class Table:
 
     # ── rows of the sources ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _source_rows(self, report: Report) -> Iterator[Any]:
+    def _source_rows(self, report: ReadReport) -> Iterator[Any]:
         needed = self._needed()
         own = [name for name in needed if name in self._reader.schema.names and name not in self._constant_types()]
         filters = self._leading_filters()
@@ -95,7 +95,7 @@ class Table:
         return [name for name in self.source_schema.names if name in used]
 
     def _leading_filters(self) -> list[Expression]:
-        """What must hold of every row before any step that counts rows."""
+        """Return the conditions on every row before the first step that depends on row positions."""
         found = list[Expression]()
         for step in self._steps:
             if step["do"] in POSITIONAL:
@@ -105,7 +105,7 @@ class Table:
         return found
 
     def _may_hold(self, filters: list[Expression], constants: dict[str, Any]) -> bool:
-        """Whether a file can have rows that pass: what its path says is known before it is opened."""
+        """Return whether a file can have rows that pass, judging by the columns of its path, before it is opened."""
         known = [part for part in filters if fields_of(part) and fields_of(part) <= set(constants)]
         arrays = {name: pa.array([value.as_py()], value.type) for name, value in constants.items()} if known else {}
         return all(evaluate(part, arrays, 1)[0].as_py() for part in known)
@@ -134,8 +134,8 @@ class Table:
             values = self._partition.values(name)
             if not values:
                 raise InvalidInput(
-                    f"the path {name!r} does not end as the partition format {self._partition.form!r} says",
-                    "the format goes from the first partition key to the end of the path, file name included",
+                    f"the path {name!r} does not match the partition format {self._partition.form!r}",
+                    "the format covers the path from the first partition key to its end, file name included",
                 )
             found.update({key: _partition_value(values[key], kind) for key, kind in self._constant_types().items()})
         return found

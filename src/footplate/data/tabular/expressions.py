@@ -1,7 +1,7 @@
-"""Filter expressions (`domain/expressions`), computed on the arrays of a batch.
+"""Evaluation of filter expressions (`domain.expressions`) on the arrays of a batch.
 
-Missing values behave as in pandas: a comparison with one is false (and `!=` is true), so that a row is kept by exactly
-one of an expression and its negation. NaN is a missing value.
+Missing values behave as in pandas: a comparison with one is false (and `!=` is true), so exactly one of an expression
+and its negation keeps a row. NaN is a missing value.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _TEXT: dict[str, Callable[..., Any]] = {
     "contains": pc.match_substring,
 }
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-_FEW = 8  # so many comparisons cost no more than a look into a set
+_FEW = 8  # up to this many comparisons are as fast as a set lookup
 _NOTHING: Expression = {"value": None}
 Columns = Mapping[str, Any]
 
 
 def evaluate(expression: Expression, columns: Columns, rows: int) -> Any:
-    """A boolean array, without nulls, that says which of the `rows` the expression keeps."""
+    """Return a boolean array without nulls that tells which of the `rows` the expression keeps."""
     found = _truth(expression, columns)
-    if isinstance(found, pa.Scalar):  # nothing but constants
+    if isinstance(found, pa.Scalar):  # only constants
         return pa.array([bool(found.as_py())] * rows, pa.bool_())
     return found
 
@@ -62,12 +62,12 @@ def _truth(expression: Expression, columns: Columns) -> Any:
 
 
 def _flag(expression: Expression, columns: Columns) -> Any:
-    """A column of booleans stands for itself."""
+    """Evaluate a boolean column by itself."""
     value = _value(expression, columns)
     if not pa.types.is_boolean(value.type):
         raise InvalidInput(
-            f"{_shown(expression)} is {value.type} and says neither yes nor no",
-            "compare it with something, as in dataset['NAME'] > 3",
+            f"{_shown(expression)} is {value.type}, not boolean",
+            "compare it with a value, as in dataset['NAME'] > 3",
         )
     return pc.fill_null(value, False)
 
@@ -91,7 +91,7 @@ def _compare(operation: str, left: Expression, right: Expression, columns: Colum
 
 def _compare_null(operation: str, operand: Expression, columns: Columns) -> Any:
     if operation not in ("==", "!="):
-        raise InvalidInput(f"nothing is {operation} None", "use == None or != None, or is_null()")
+        raise InvalidInput(f"{operation} cannot compare with None", "use == None or != None, or is_null()")
     missing = pc.is_null(_value(operand, columns), nan_is_null=True)
     return missing if operation == "==" else pc.invert(missing)
 
@@ -101,7 +101,7 @@ def _is_constant(expression: Expression) -> bool:
 
 
 def _alike(first: Any, operand: Expression, columns: Columns) -> tuple[Any, Any]:
-    """Both sides in types that Arrow compares."""
+    """Return both sides in types that Arrow can compare."""
     first = _comparable(first)
     if pa.types.is_timestamp(first.type) and _is_constant(operand):
         return first, _time(operand, first.type)
@@ -122,7 +122,7 @@ def _comparable(values: Any) -> Any:
 
 
 def _time(operand: Expression, wanted: Any) -> Any:
-    """A time, also one written as text, as a scalar that compares with the column's own type."""
+    """Return a time, possibly written as text, as a scalar that can be compared with the column's type."""
     found = moment(operand) if "time" in operand else iso_time(str(operand["value"]))
     if found is None:
         raise pa.ArrowInvalid("not a time")
@@ -132,7 +132,7 @@ def _time(operand: Expression, wanted: Any) -> Any:
 def _text_test(operation: str, operand: Expression, sought: Expression, columns: Columns) -> Any:
     text = sought.get("value")
     if not isinstance(text, str):
-        raise InvalidInput(f"{operation} looks for text, not for {_shown(sought)}", f"give text: {operation}('A')")
+        raise InvalidInput(f"{operation} needs text, not {_shown(sought)}", f"give text: {operation}('A')")
     return pc.fill_null(_TEXT[operation](_text(operation, operand, columns), pattern=text), False)
 
 
@@ -140,7 +140,7 @@ def _text(operation: str, operand: Expression, columns: Columns) -> Any:
     value = _comparable(_value(operand, columns))
     if not (pa.types.is_string(value.type) or pa.types.is_large_string(value.type)):
         raise InvalidInput(
-            f"{_shown(operand)} is {value.type}, and {operation} is for text",
+            f"{_shown(operand)} is {value.type}, but {operation} needs text",
             "set the column's type: set_column_types={'NAME': DataType.to_string()}",
         )
     return value
@@ -154,7 +154,7 @@ def _membership(operand: Expression, choices: Sequence[Any], columns: Columns) -
         found = pc.is_in(wide, value_set=pa.array(known, wide.type))
         missing = _compare_null("==", operand, columns) if len(known) < len(choices) else False
         return pc.or_(found, missing)
-    found = pc.and_(pc.is_null(_value(operand, columns)), pa.scalar(False))  # all false, as long as the column
+    found = pc.and_(pc.is_null(_value(operand, columns)), pa.scalar(False))  # all false, with the column's length
     for choice in choices:
         constant = cast("Expression", choice) if isinstance(choice, dict) else {"value": choice}
         found = pc.or_(found, _compare("==", operand, constant, columns))
@@ -162,7 +162,7 @@ def _membership(operand: Expression, choices: Sequence[Any], columns: Columns) -
 
 
 def _are_of(kind: Any, choices: Sequence[Any]) -> bool:
-    """Whether all of them can be held against such a column at once."""
+    """Return whether one set lookup can compare all choices with such a column."""
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return all(isinstance(choice, str) for choice in choices)
     if pa.types.is_int64(kind):
@@ -185,9 +185,7 @@ def _value(expression: Expression, columns: Columns) -> Any:
     if expression.get("op") in ARITHMETIC:
         return _arithmetic(expression["op"], expression["args"], columns)
     if "op" not in expression or expression["op"] not in _KNOWN:
-        raise InvalidInput(
-            f"{expression.get('op')!r} is no operator of an expression", f"use {' '.join(sorted(_KNOWN))}"
-        )
+        raise InvalidInput(f"{expression.get('op')!r} is not an operator", f"use {' '.join(sorted(_KNOWN))}")
     return _truth(expression, columns)
 
 
@@ -216,7 +214,7 @@ def _arithmetic(operation: str, operands: Sequence[Expression], columns: Columns
 
 def no_column(name: str, names: Sequence[str]) -> InvalidInput:
     shown = ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-    return InvalidInput(f"there is no column {name!r}", f"the columns are {shown}")
+    return InvalidInput(f"the column {name!r} does not exist", f"the columns are {shown}")
 
 
 def _shown(expression: Expression) -> str:

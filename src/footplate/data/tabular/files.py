@@ -1,4 +1,4 @@
-"""The files that a table is read from: each has a name, and is fetched when its rows are."""
+"""The files of a table. Each has a name, and is fetched when its rows are read."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 
 @dataclass(frozen=True)
 class SourceFile:
-    """`name` is what people know it by. `fetch` gives its path on this machine, and may take its time the first time.
+    """A file. `name` is for people. `fetch` returns its local path, and may take a while on the first call.
 
-    `peek` reads its first bytes, without fetching all of it where that is possible.
+    `peek` reads the first bytes, without fetching the whole file where possible.
     """
 
     name: str
@@ -38,31 +38,31 @@ class SourceFile:
     peek: Callable[[int], bytes] | None = None
 
     def open(self) -> Any:
-        """The bytes, unpacked when the name says that they are packed."""
+        """Open the file's bytes, decompressed according to the name's suffix."""
         if Path(self.name).suffix.lower() == ".zip":
             raise InvalidInput(
-                f"{self.name} is an archive, whose files cannot be read in it",
-                f"unpack it; packed one by one, as {' or '.join(_PACKED)}, files are read as they are",
+                f"{self.name} is an archive, which cannot be read directly",
+                f"extract it; single files compressed as {' or '.join(_PACKED)} can be read",
             )
         return self._unpacked(pa.OSFile(str(self.fetch())))
 
     def head(self, limit: int) -> Any:
-        """About the first `limit` bytes, to the end of a line: for a look that need not see the end."""
+        """Open about the first `limit` bytes, up to the end of a line."""
         if self.peek is None or self._packed():
             return self.open()
         data = self.peek(limit)
         return pa.BufferReader(data[: data.rfind(b"\n") + 1] if len(data) >= limit else data)
 
     @contextlib.contextmanager
-    def explained(self) -> Generator[None, None, None]:
-        """What unpacking says of a file that is cut off, or is not packed at all, in words that name it."""
+    def translating_errors(self) -> Generator[None, None, None]:
+        """Turn decompression errors into ones that name the file."""
         try:
             yield
         except OSError as error:
             if not self._packed():
                 raise
             raise InvalidInput(
-                f"{self.name} cannot be unpacked: {error}", "is it whole, and packed as its name says?"
+                f"{self.name} cannot be decompressed: {error}", "is it complete, and compressed as its suffix says?"
             ) from None
 
     def _packed(self) -> str | None:
@@ -78,20 +78,22 @@ def local_file(path: Path, name: str | None = None) -> SourceFile:
 
 
 def codec_of(encoding: str) -> str:
-    """Python's name of an encoding by the name that users give."""
+    """Return Python's name of an encoding, given the user's."""
     plain = encoding.lower().replace("-", "").replace("_", "")
     if plain not in _CODECS:
-        raise InvalidInput(f"there is no encoding {encoding!r}", f"the encodings are {', '.join(sorted(_CODECS))}")
+        raise InvalidInput(
+            f"{encoding!r} is not a supported encoding", f"the encodings are {', '.join(sorted(_CODECS))}"
+        )
     return _CODECS[plain]
 
 
 def as_text(stream: BinaryIO, encoding: str) -> io.TextIOWrapper:
-    """A stream of bytes as text, line ends left as they are."""
+    """Wrap a byte stream as text with unchanged line ends."""
     return io.TextIOWrapper(io.BufferedReader(_Readable(stream)), encoding=codec_of(encoding), newline="")
 
 
 class _Readable(io.RawIOBase):
-    """Arrow's streams as Python's: what Arrow unpacks knows no `readinto`."""
+    """Adapts Arrow's streams, whose decompressing ones lack `readinto`, to Python's."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

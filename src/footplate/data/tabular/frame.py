@@ -1,4 +1,4 @@
-"""A table as a frame (`domain/frames`): Arrow's arrays as buffers that numpy can read."""
+"""A table as a frame (`domain.frames`): Arrow's arrays as buffers that numpy can read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def columns_for(schema: Any) -> list[FrameColumn]:
 
 
 def chunks_of(batch: Any, columns: list[FrameColumn]) -> list[dict[str, Any]]:
-    """The buffers of a batch, for each column."""
+    """Return the buffers of a batch, one chunk for each column."""
     return [_CHUNKS[column.kind](values) for column, values in zip(columns, batch.columns, strict=True)]
 
 
@@ -133,7 +133,7 @@ def schema_for(frame: Frame) -> Any:
 
 
 def batch_of(frame: Frame, index: int, schema: Any) -> Any:
-    """The chunk at `index` of every column, as a batch in the schema of the frame."""
+    """Return chunk `index` of every column as a batch in the frame's schema."""
     arrays = [
         _arrow_array(column, column.chunks[index], field.type)
         for column, field in zip(frame.columns, schema, strict=True)
@@ -177,7 +177,7 @@ def _decoded(column: FrameColumn, chunk: Chunk, wanted: Any) -> Any:
 
 
 def _distinct(column: FrameColumn, chunk: Chunk) -> Any:
-    """The distinct values of a chunk, as they are written."""
+    """Return the distinct values of a chunk as they are stored."""
     offsets, data = pa.py_buffer(chunk.buffers["offsets"]), pa.py_buffer(chunk.buffers["data"])
     large = pa.large_binary() if column.kind == "bytes" else pa.large_string()
     return pa.Array.from_buffers(large, offsets.size // 8 - 1, [None, offsets, data])

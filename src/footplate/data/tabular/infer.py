@@ -1,4 +1,4 @@
-"""Which type a column of text has, by looking at all the values of a sample."""
+"""Inference of a text column's type from all values of a sample."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FEW = 1000
 
 
 def infer(values: Any) -> Json:
-    """The narrowest type that every value of the sample fits; text where there is no value at all."""
+    """Return the narrowest type that fits every value of the sample; text if there are no values."""
     known = pc.drop_null(values)
     known = pc.filter(known, pc.invert(pc.is_in(pc.utf8_trim_whitespace(known), value_set=_MISSING)))
     if isinstance(known, pa.ChunkedArray):
@@ -34,12 +34,12 @@ def infer(values: Any) -> Json:
     if _all(pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(known)), value_set=_WORDS)):
         return {"type": "boolean"}
     if _all(pc.match_substring_regex(known, _WHOLE)):
-        # More digits than a whole number holds are an identifier: as a float it would lose its end.
+        # Digits beyond int64 are an identifier: as a float it would lose its last digits.
         return {"type": "integer"} if _fits(known, {"type": "integer"}) else {"type": "string"}
     for wanted in ({"type": "float"}, {"type": "datetime"}):
         if _fits(known, wanted):
             return wanted
-    return _dated(known) or {"type": "string"}
+    return _infer_date_format(known) or {"type": "string"}
 
 
 def _all(flags: Any) -> bool:
@@ -47,12 +47,12 @@ def _all(flags: Any) -> bool:
 
 
 def _fits(values: Any, wanted: Json) -> bool:
-    few = values.slice(0, _FEW)  # most columns that do not fit say so at once
+    few = values.slice(0, _FEW)  # most columns that do not fit fail early
     return all(convert(part, wanted).misfits == 0 for part in (few, values))
 
 
-def _dated(values: Any) -> Json | None:
-    """Times as people write them, `31/12/2020 23:59`, where the values themselves tell the day from the month."""
+def _infer_date_format(values: Any) -> Json | None:
+    """Infer dates such as `31/12/2020 23:59`, if the values distinguish the day from the month."""
     texts: list[str] = pc.unique(values).to_pylist()
     first = _DATE.fullmatch(texts[0].strip())
     if first is None:
@@ -63,7 +63,7 @@ def _dated(values: Any) -> Json | None:
         return None
     days_first = max(int(date[1]) for date in dates) > 12
     months_first = max(int(date[3]) for date in dates) > 12
-    if days_first == months_first:  # could be either, or is neither
+    if days_first == months_first:  # ambiguous, or neither
         return None
     day_and_month = "%d{0}%m" if days_first else "%m{0}%d"
     clock = next((form for shape, form in _CLOCKS.items() if re.fullmatch(shape, first[5])), None)

@@ -1,4 +1,4 @@
-"""Files with one JSON object a line. Arrow reads them in blocks of lines; a block that it refuses is read by Python."""
+"""Files with one JSON object per line. Arrow reads blocks of lines; Python reads the blocks that Arrow rejects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, cast
 from footplate.data.tabular.arrow import arrow_json, pa
 from footplate.data.tabular.convert import nested_type
 from footplate.data.tabular.files import SourceFile, as_text
-from footplate.data.tabular.report import Report
+from footplate.data.tabular.report import ReadReport
 from footplate.domain.expressions import Expression
 from footplate.domain.tabular import Json
 from footplate.errors import InvalidInput
@@ -19,21 +19,21 @@ SAMPLE = 2 * BLOCK
 
 
 class JsonLines:
-    """`asked` are fields that the user gave a type: they are columns even if the sample does not show them."""
+    """JSON lines files. `typed_fields` are fields with a type from the user: columns even if the sample lacks them."""
 
-    def __init__(self, files: Sequence[SourceFile], options: Json, asked: list[str]) -> None:
+    def __init__(self, files: Sequence[SourceFile], options: Json, typed_fields: list[str]) -> None:
         self._files = files
-        self._asked = asked
+        self._typed_fields = typed_fields
         self._encoding: str = options.get("encoding", "utf8")
         self._drop_invalid = options.get("invalid_lines", "error") == "drop"
 
     def schema(self) -> Any:
-        """What the first records of the files have; all records of small files."""
+        """Return the fields of the first records of the files; of all records if the files are small."""
         seen = dict[str, list[Any]]()
         for record in self._sample():
             for name, value in record.items():
                 seen.setdefault(name, []).append(value)
-        for name in self._asked:
+        for name in self._typed_fields:
             seen.setdefault(name, [])
         if not seen:
             raise InvalidInput(f"{self._files[0].name} has no records", "a JSON lines file has an object on each line")
@@ -42,29 +42,29 @@ class JsonLines:
     def _sample(self) -> Iterator[dict[str, Any]]:
         left = SAMPLE
         for index, file in enumerate(self._files):
-            with file.explained(), file.head(left) as stream:
+            with file.translating_errors(), file.head(left) as stream:
                 for number, lines in self._blocks(stream, file.name):
                     yield from self._records(index, number, lines)
                     left -= sum(map(len, lines))
                     if left <= 0:
                         return
 
-    def read(self, index: int, schema: Any, filters: list[Expression], report: Report) -> Iterator[Any]:
-        """Batches of one file in this schema. A field that is not in it is left out, and reported."""
+    def read(self, index: int, schema: Any, filters: list[Expression], report: ReadReport) -> Iterator[Any]:
+        """Yield batches of one file in this schema. Fields that are not in it are left out, and reported."""
         file = self._files[index]
-        with file.explained(), file.open() as stream:
+        with file.translating_errors(), file.open() as stream:
             for number, lines in self._blocks(stream, file.name):
-                table = _quick(lines, schema)
-                for name in _strangers(table.schema, schema) if table is not None else ():
+                table = _read_with_arrow(lines, schema)
+                for name in _extra_fields(table.schema, schema) if table is not None else ():
                     report.left_out(name, file.name)
                 chosen = None if table is None else table.select(schema.names)
-                if chosen is None or not chosen.schema.equals(schema):  # an object has fields that its type has not
-                    yield self._slow(index, number, lines, schema, report)
+                if chosen is None or not chosen.schema.equals(schema):  # an object has fields that its type lacks
+                    yield self._read_with_python(index, number, lines, schema, report)
                 else:
                     yield from chosen.combine_chunks().to_batches()
 
     def _blocks(self, stream: Any, name: str) -> Iterator[tuple[int, list[str]]]:
-        """Lists of lines, and the number of the first of each."""
+        """Yield lists of lines, each with the number of its first line."""
         number, lines, size = 1, list[str](), 0
         try:
             for line in as_text(stream, self._encoding):
@@ -81,7 +81,7 @@ class JsonLines:
         if lines:
             yield number, lines
 
-    def _slow(self, index: int, number: int, lines: list[str], schema: Any, report: Report) -> Any:
+    def _read_with_python(self, index: int, number: int, lines: list[str], schema: Any, report: ReadReport) -> Any:
         file = self._files[index].name
         records = list(self._records(index, number, lines))
         for name in {name for record in records for name in record} - set(schema.names):
@@ -106,14 +106,14 @@ class JsonLines:
             if isinstance(record, dict):
                 yield cast("dict[str, Any]", record)
             elif not self._drop_invalid:
-                why = f"{record}" if isinstance(record, Exception) else "it is no object"
+                why = f"{record}" if isinstance(record, Exception) else "it is not an object"
                 raise InvalidInput(
                     f"line {at} of {self._files[index].name} is not a JSON object: {why}",
-                    "correct the line, or leave such lines out with invalid_lines='drop'",
+                    "correct the line, or drop such lines with invalid_lines='drop'",
                 )
 
 
-def _quick(lines: list[str], schema: Any) -> Any:
+def _read_with_arrow(lines: list[str], schema: Any) -> Any:
     if not schema.names:
         return None
     data = "".join(lines).encode()
@@ -138,25 +138,25 @@ def _type_of(values: list[Any]) -> Any:
     return nested_type(values) if len(kinds) == 1 and kinds <= {dict, list} else pa.string()
 
 
-def _strangers(found: Any, wanted: Any, above: str = "") -> Iterator[str]:
-    """The fields that are not wanted, those of objects as `object.field`."""
+def _extra_fields(found: Any, wanted: Any, above: str = "") -> Iterator[str]:
+    """Yield the fields that are not wanted; nested ones as `object.field`."""
     for field in found:
         at = wanted.get_field_index(field.name)
         if at < 0:
             yield above + field.name
             continue
-        ours, theirs = _objects(wanted.field(at).type), _objects(field.type)
+        ours, theirs = _element_type(wanted.field(at).type), _element_type(field.type)
         if pa.types.is_struct(ours) and pa.types.is_struct(theirs):
-            yield from _strangers(theirs, ours, f"{above}{field.name}.")
+            yield from _extra_fields(theirs, ours, f"{above}{field.name}.")
 
 
-def _objects(kind: Any) -> Any:
-    """What a list is of, however deep; of anything else itself."""
-    return _objects(kind.value_type) if pa.types.is_list(kind) else kind
+def _element_type(kind: Any) -> Any:
+    """Return the innermost element type of a list; any other type itself."""
+    return _element_type(kind.value_type) if pa.types.is_list(kind) else kind
 
 
-def _column(values: list[Any], wanted: Any, name: str, file: str, report: Report) -> Any:
-    """Values in the wanted type, one by one where they are not all of it."""
+def _column(values: list[Any], wanted: Any, name: str, file: str, report: ReadReport) -> Any:
+    """Convert values to the wanted type, one by one if they are not all of it."""
     try:
         if not (pa.types.is_integer(wanted) and any(isinstance(v, (bool, float)) for v in values)):
             return pa.array(values, wanted)
@@ -165,7 +165,7 @@ def _column(values: list[Any], wanted: Any, name: str, file: str, report: Report
     fitted = [_fit(value, wanted) for value in values]
     lost = [value for value, fit in zip(values, fitted, strict=True) if value is not None and fit is None]
     if lost:
-        report.misfits(name, _word(wanted), len(lost), str(lost[0]), file)
+        report.misfits(name, _type_name(wanted), len(lost), str(lost[0]), file)
     return pa.array(fitted, wanted)
 
 
@@ -173,7 +173,7 @@ def _fit(value: Any, wanted: Any) -> Any:
     if value is None:
         return None
     if pa.types.is_string(wanted):
-        # Half of a pair of surrogates is no character, and no other program would read it.
+        # Half of a surrogate pair is not a character, and no other program could read it.
         return value.encode("utf-8", "replace").decode() if isinstance(value, str) else json.dumps(value)
     if pa.types.is_integer(wanted) and isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) <= 2**53 else None
@@ -185,7 +185,7 @@ def _fit(value: Any, wanted: Any) -> Any:
         return None
 
 
-def _word(wanted: Any) -> str:
+def _type_name(wanted: Any) -> str:
     if pa.types.is_integer(wanted):
         return "integer"
     if pa.types.is_floating(wanted):

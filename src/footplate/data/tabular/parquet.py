@@ -1,4 +1,4 @@
-"""Parquet files, read a few row groups at a time; what a filter rules out by the statistics is not read at all."""
+"""Parquet files, read a few row groups at a time; row groups that a filter excludes by their statistics are skipped."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs]
 
 from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.files import SourceFile
-from footplate.data.tabular.report import Report
+from footplate.data.tabular.report import ReadReport
 from footplate.domain.expressions import Expression, moment
 from footplate.domain.tabular import Json
 from footplate.errors import InvalidInput
 
-arrow_dataset: Any = pyarrow.dataset  # the two heaviest of Arrow's modules, loaded only for files that need them
+arrow_dataset: Any = pyarrow.dataset  # Arrow's two heaviest modules, imported only for files that need them
 arrow_parquet: Any = pyarrow.parquet
 arrow_fs: Any = pyarrow.fs
 
@@ -26,27 +26,27 @@ _FORMAT = arrow_dataset.ParquetFileFormat(
     default_fragment_scan_options=arrow_dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
 )
 _UNITS = ("s", "ms", "us", "ns")
-_LOOKED_AT = 16
-"""So many files are asked for the type of a column that has no value in those before: each may have to be fetched."""
+_FILES_SEARCHED = 16
+"""Number of files searched for the type of an all-null column: each may have to be fetched."""
 
 _SIMPLE = {"==": "__eq__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
 
 
 class ParquetFiles:
-    def __init__(self, files: Sequence[SourceFile], options: Json, asked: list[str]) -> None:
-        """`asked`: columns that are converted later, so that files may have them in types of their own."""
+    def __init__(self, files: Sequence[SourceFile], options: Json, typed_columns: list[str]) -> None:
+        """`typed_columns`: columns that are converted later, so files may have them in different types."""
         self._files = files
-        self._asked = frozenset(asked)
+        self._typed_columns = frozenset(typed_columns)
         self._schema = self._first_schema()
 
     def schema(self) -> Any:
-        """That of the first file; a column that only a later one has is left out, and reported."""
+        """Return the schema of the first file. Columns that only a later file has are left out, and reported."""
         return self._schema
 
     def _first_schema(self) -> Any:
-        """A column of nothing but missing values tells no type: then the next file that has some does."""
+        """Return the first file's schema. The type of an all-null column is taken from the next file that has one."""
         found = self._schema_of(self._files[0])
-        for file in self._files[1:_LOOKED_AT]:
+        for file in self._files[1:_FILES_SEARCHED]:
             open_ = [at for at, field in enumerate(found) if pa.types.is_null(field.type)]
             if not open_:
                 break
@@ -56,8 +56,8 @@ class ParquetFiles:
                     found = found.set(at, other.field(found.names[at]))
         return found
 
-    def read(self, index: int, schema: Any, filters: list[Expression], report: Report) -> Iterator[Any]:
-        """Batches of one file in this schema. `filters` may leave rows out, and need not."""
+    def read(self, index: int, schema: Any, filters: list[Expression], report: ReadReport) -> Iterator[Any]:
+        """Yield batches of one file in this schema. `filters` may exclude rows early."""
         file = self._files[index]
         own = self._schema_of(file)
         for name in own.names:
@@ -86,7 +86,7 @@ class ParquetFiles:
         for field in schema:
             if field.name not in batch.schema.names:
                 arrays.append(pa.nulls(batch.num_rows, field.type))
-            elif field.name in self._asked:
+            elif field.name in self._typed_columns:
                 arrays.append(batch.column(field.name))
             else:
                 arrays.append(_cast(batch.column(field.name), field.type, field.name, file))
@@ -112,13 +112,13 @@ def _cast(values: Any, wanted: Any, column: str, file: str) -> Any:
 
 
 def _is_coarser(wanted: Any, given: Any) -> bool:
-    """Of times: then what is finer is cut, as it is everywhere."""
+    """Return whether the wanted time unit is coarser: then finer digits are truncated, as everywhere."""
     times = pa.types.is_timestamp(wanted) and pa.types.is_timestamp(given)
     return times and _UNITS.index(wanted.unit) < _UNITS.index(given.unit)
 
 
 def _pushed(filters: list[Expression], schema: Any) -> Any:
-    """What of the filters Arrow can hold against the statistics: a column beside a constant of its own type."""
+    """Return the filters that Arrow can compare with statistics: a column and a constant of its own type."""
     found: Any = None
     for expression in filters:
         one = _simple(expression, schema)
@@ -155,5 +155,5 @@ def _comparable(value: Any, kind: Any) -> bool:
 def _unreadable(name: str, error: Exception) -> InvalidInput:
     return InvalidInput(
         f"{name} cannot be read as Parquet: {error}",
-        "is it whole, and is it a Parquet file? a pattern leaves others out: (datastore, 'folder/**/*.parquet')",
+        "is it a complete Parquet file? a pattern excludes others: (datastore, 'folder/**/*.parquet')",
     )

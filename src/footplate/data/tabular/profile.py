@@ -1,4 +1,4 @@
-"""What a table holds, in one pass: how many values, how many missing, the extremes, the moments."""
+"""Statistics of a table in one pass: counts, missing values, extremes, mean and deviation."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class _Profile:
         self._count = self._missing = 0
         self._least: Any = None
         self._greatest: Any = None
-        self._mean = self._spread = 0.0  # Welford's, batch by batch: sums of squares would lose their digits
+        self._mean = self._spread = 0.0  # Welford's algorithm, batch by batch: sums of squares would lose precision
 
     def add(self, values: Any) -> None:
         if pa.types.is_float16(values.type):
-            values = pc.cast(values, pa.float32())  # Arrow compares none that are shorter
+            values = pc.cast(values, pa.float32())  # Arrow cannot compare float16
         missing: int = pc.sum(pc.is_null(values, nan_is_null=True)).as_py() or 0
         self._missing += missing
         fresh = len(values) - missing

@@ -1,4 +1,4 @@
-"""One reader for each kind of tabular data, with the types that the user asked for or that the data shows."""
+"""One reader for each kind of tabular data, with requested or inferred types."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from footplate.data.tabular.delimited import DelimitedFiles
 from footplate.data.tabular.expressions import evaluate, no_column
 from footplate.data.tabular.files import SourceFile
 from footplate.data.tabular.infer import infer
-from footplate.data.tabular.report import Report
+from footplate.data.tabular.report import ReadReport
 from footplate.domain.expressions import Expression, fields_of
 from footplate.domain.tabular import Json, format_of
 from footplate.errors import InvalidInput
 
 SAMPLE = 8 * 1024 * 1024
-"""How many bytes are looked at to tell the types of columns: all of most tables, the beginning of large ones."""
+"""Bytes sampled to infer column types: all of most tables, the beginning of large ones."""
 
 _TYPED = {
     "parquet": ("footplate.data.tabular.parquet", "ParquetFiles"),
@@ -29,22 +29,22 @@ _TYPED = {
 
 
 class Reader(Protocol):
-    """`schema` has all columns of the files; `inferred` the types that were read off them, to be kept."""
+    """A reader. `schema` has all columns of the files; `inferred` the types inferred from them, to be stored."""
 
     schema: Any
     inferred: dict[str, Json]
 
-    def read(self, index: int, columns: list[str], filters: list[Expression], report: Report) -> Iterator[Any]:
-        """Batches of the file at `index` with these columns. Rows that `filters` rule out may be left out already."""
+    def read(self, index: int, columns: list[str], filters: list[Expression], report: ReadReport) -> Iterator[Any]:
+        """Yield batches of the file at `index` with these columns. May leave out rows that `filters` exclude."""
         ...
 
 
 class TypedSource(Protocol):
-    """Rows that come with types of their own."""
+    """Rows that already have types."""
 
     def schema(self) -> Any: ...
 
-    def read(self, index: int, schema: Any, filters: list[Expression], report: Report) -> Iterator[Any]: ...
+    def read(self, index: int, schema: Any, filters: list[Expression], report: ReadReport) -> Iterator[Any]: ...
 
 
 def open_reader(definition: Json, files: Sequence[SourceFile], database: str | None) -> Reader:
@@ -56,13 +56,13 @@ def open_reader(definition: Json, files: Sequence[SourceFile], database: str | N
     types: dict[str, Json] = definition.get("types") or {}
     if form["kind"] == "sql":
         if database is None:
-            raise InvalidInput("the dataset is a query, and no database is given", "name a SQL datastore")
+            raise InvalidInput("the dataset is a query, but no database is given", "name a SQL datastore")
         return _Typed(types, make(database, form), files)
     return _Typed(types, make(files, form, list(types)), files)
 
 
 class _Delimited:
-    """Text as it is in the files, each column then converted to its type."""
+    """Text from the files, with each column converted to its type."""
 
     def __init__(self, definition: Json, files: Sequence[SourceFile]) -> None:
         form = format_of(definition)
@@ -70,21 +70,21 @@ class _Delimited:
         self._text = DelimitedFiles(files, form)
         if not self._text.names:
             raise InvalidInput(f"{files[0].name} is empty", "a delimited file has at least one line")
-        asked: dict[str, Json] = definition.get("types") or {}
-        _check_types(asked, self._text.names)
-        self.inferred = self._inferred(asked, definition.get("inferred")) if form.get("infer_types", True) else {}
+        requested: dict[str, Json] = definition.get("types") or {}
+        _check_types(requested, self._text.names)
+        self.inferred = self._inferred(requested, definition.get("inferred")) if form.get("infer_types", True) else {}
         self._types = {
-            name: asked.get(name) or self.inferred.get(name) or {"type": "string"} for name in self._text.names
+            name: requested.get(name) or self.inferred.get(name) or {"type": "string"} for name in self._text.names
         }
         self.schema = pa.schema([(name, ARROW[wanted["type"]]) for name, wanted in self._types.items()])
 
-    def read(self, index: int, columns: list[str], filters: list[Expression], report: Report) -> Iterator[Any]:
+    def read(self, index: int, columns: list[str], filters: list[Expression], report: ReadReport) -> Iterator[Any]:
         file = self._files[index].name
-        for name in self._text.strangers(index):
+        for name in self._text.extra_columns(index):
             report.left_out(name, file)
         tested = sorted({name for part in filters for name in fields_of(part)})
         for batch in self._text.read(index, columns):
-            # First the columns that the filters look at; the others only of the rows that pass.
+            # Convert the filters' columns first, and the others only for the rows that pass.
             known = {name: self._convert(batch, name, file, report) for name in tested}
             if filters:
                 kept = _passing(filters, known, batch.num_rows)
@@ -94,17 +94,17 @@ class _Delimited:
                 arrays = [known[n] if n in known else self._convert(batch, n, file, report) for n in columns]
                 yield pa.record_batch(arrays, columns)
 
-    def _convert(self, batch: Any, name: str, file: str, report: Report) -> Any:
+    def _convert(self, batch: Any, name: str, file: str, report: ReadReport) -> Any:
         return _converted(batch.column(name), self._types[name], name, file, report)
 
-    def _inferred(self, asked: dict[str, Json], kept: dict[str, Json] | None) -> dict[str, Json]:
+    def _inferred(self, requested: dict[str, Json], kept: dict[str, Json] | None) -> dict[str, Json]:
         if kept is not None:
             return kept
         batches = list(self._sample())
         if not batches:
             return {}
         table = pa.Table.from_batches(batches)
-        return {name: infer(table.column(name)) for name in table.schema.names if name not in asked}
+        return {name: infer(table.column(name)) for name in table.schema.names if name not in requested}
 
     def _sample(self) -> Iterator[Any]:
         left = SAMPLE
@@ -117,7 +117,7 @@ class _Delimited:
 
 
 class _Typed:
-    """Columns that come with types, converted where the user asked for another."""
+    """Typed columns, converted where the user requested another type."""
 
     def __init__(self, types: dict[str, Json], source: TypedSource, files: Sequence[SourceFile]) -> None:
         self._types = types
@@ -131,7 +131,7 @@ class _Typed:
             [(f.name, ARROW[types[f.name]["type"]] if f.name in types else f.type) for f in self._own]
         )
 
-    def read(self, index: int, columns: list[str], filters: list[Expression], report: Report) -> Iterator[Any]:
+    def read(self, index: int, columns: list[str], filters: list[Expression], report: ReadReport) -> Iterator[Any]:
         wanted = pa.schema([self._own.field(name) for name in columns])
         usable = [part for part in filters if not fields_of(part) & set(self._types)]
         name = self._files[index].name if self._files else "the query's result"
@@ -148,7 +148,7 @@ def _passing(filters: list[Expression], columns: dict[str, Any], rows: int) -> A
     return functools.reduce(pc.and_, masks)
 
 
-def _converted(values: Any, wanted: Json, column: str, file: str, report: Report) -> Any:
+def _converted(values: Any, wanted: Json, column: str, file: str, report: ReadReport) -> Any:
     found = convert(values, wanted)
     if found.misfits:
         report.misfits(column, wanted["type"], found.misfits, found.example, file)
@@ -159,7 +159,7 @@ def _check_distinct(names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InvalidInput(
-                f"there are {names.count(name)} columns called {name!r}",
+                f"{names.count(name)} columns are named {name!r}",
                 "give each its own name, in a query as in: SELECT a.id, b.id AS other_id",
             )
 

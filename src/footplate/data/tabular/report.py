@@ -1,4 +1,4 @@
-"""What went wrong on the way without stopping it: values that are not of their column's type, columns left out."""
+"""Problems that did not stop a read: values that do not fit their column's type, columns that were left out."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class _Misfit:
 
 
 @dataclass
-class Report:
-    """Collects while a table is read. `strict` turns the first misfit into an error instead."""
+class ReadReport:
+    """Collects problems while a table is read. `strict` turns the first misfit into an error."""
 
     strict: bool = False
     _misfits: dict[str, _Misfit] = field(default_factory=dict[str, _Misfit])
@@ -45,7 +45,7 @@ class Report:
         self._left_out.setdefault(column, file)
 
     def warnings(self) -> list[str]:
-        """One sentence for each column that is not all that the files hold."""
+        """Return one sentence for each incomplete column."""
         found = list[str]()
         for column, misfit in self._misfits.items():
             values = "value is" if misfit.count == 1 else "values are"
@@ -55,7 +55,6 @@ class Report:
             )
         for column, file in self._left_out.items():
             found.append(
-                f"column {column!r} of {file} is left out: what the columns are was read off the first rows, "
-                "and it was not among them"
+                f"column {column!r} of {file} is left out: columns are taken from the first rows, which lack it"
             )
         return found

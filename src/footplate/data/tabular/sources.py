@@ -1,4 +1,4 @@
-"""The files of a tabular definition: looked up in their stores, brought to this machine when their rows are read."""
+"""The files of a tabular definition: found in their stores, and fetched when their rows are read."""
 
 from __future__ import annotations
 
@@ -29,37 +29,39 @@ from footplate.errors import Conflict, InvalidInput
 Stores = Mapping[str, StoreSpec]
 
 _HELD = 64
-"""How many files of the cache are kept from being removed. They are read one after the other."""
+"""Number of cached files protected from eviction at a time. They are read one after the other."""
 
 
 @contextlib.contextmanager
-def opened(definition: Json, stores: Stores, cache: str, listing: str | None = None) -> Generator[Table, None, None]:
-    """The table of a definition, from the files that `listing` pins, else from what its sources mean now.
+def open_table(
+    definition: Json, stores: Stores, cache: str, listing: str | None = None
+) -> Generator[Table, None, None]:
+    """Open the table of a definition, from the files that `listing` pins, or else from its current files.
 
-    Files of this machine are read in place, others through the cache in the folder `cache`.
+    Local files are read in place, others through the cache in the directory `cache`.
     """
     if format_of(definition)["kind"] == "sql":
-        with _explained():
+        with _translating_errors():
             yield Table(definition, database=_database(definition, stores))
         return
-    items = _pinned(definition, listing) if listing else _found(definition, stores)
-    with contextlib.closing(_Fetched(cache)) as fetched, _explained():
+    items = _pinned_items(definition, listing) if listing else _current_items(definition, stores)
+    with contextlib.closing(_CachedFiles(cache)) as fetched, _translating_errors():
         yield Table(definition, _files(items, stores, fetched))
 
 
 @contextlib.contextmanager
-def _explained() -> Generator[None, None, None]:
-    """What Arrow cannot do, and nobody who asked it has put in better words."""
+def _translating_errors() -> Generator[None, None, None]:
+    """Translate Arrow errors for which no caller had a better message."""
     try:
         yield
     except pa.ArrowException as error:
         raise InvalidInput(
-            f"the table cannot be computed: {error}", "set the columns' types with set_column_types, or leave them out"
+            f"the table cannot be computed: {error}", "set the columns' types with set_column_types, or drop them"
         ) from error
 
 
-def _found(definition: Json, stores: Stores) -> list[Item]:
-    """In the order of the sources; what one source finds is sorted, since stores list in no order."""
+def _current_items(definition: Json, stores: Stores) -> list[Item]:
+    """Return the files in the order of the sources; those of one source are sorted, since stores list in no order."""
     found = dict[tuple[str, str], Item]()
     for source in sources_of(definition):
         for item in sorted(resolve({"sources": [source]}, stores), key=lambda item: names_key(item.source)):
@@ -67,8 +69,8 @@ def _found(definition: Json, stores: Stores) -> list[Item]:
     return list(found.values())
 
 
-def _pinned(definition: Json, listing: str) -> list[Item]:
-    """The items of a listing in the same order: it has lost which source found them."""
+def _pinned_items(definition: Json, listing: str) -> list[Item]:
+    """Return the items of a listing in the same order, although it does not record which source found them."""
     sources = list(sources_of(definition))
 
     def order(item: Item) -> tuple[int, str]:
@@ -90,32 +92,32 @@ def _finds(source: Mapping[str, Any], item: Item) -> bool:
     return not path or item.source == path or item.source.startswith(path + "/")
 
 
-def _files(items: Sequence[Item], stores: Stores, fetched: _Fetched) -> list[SourceFile]:
+def _files(items: Sequence[Item], stores: Stores, fetched: _CachedFiles) -> list[SourceFile]:
     reached = dict[str, FileStore]()
     for label in {item.store for item in items}:
         reached[label] = open_store(web_store() if label == WEB else stores[label])
     return [_file(item, reached[item.store], fetched) for item in items]
 
 
-def _file(item: Item, store: FileStore, fetched: _Fetched) -> SourceFile:
+def _file(item: Item, store: FileStore, fetched: _CachedFiles) -> SourceFile:
     if store.folder is not None:
-        return SourceFile("/" + item.source, lambda: _in_place(store, item))
+        return SourceFile("/" + item.source, lambda: _local_path(store, item))
     shown = item.source if item.store == WEB else "/" + item.source
     return SourceFile(shown, lambda: fetched.path(store, item), lambda limit: fetched.head(store, item, limit))
 
 
-def _in_place(store: FileStore, item: Item) -> Path:
-    """The file itself, if it is still the one that was named."""
+def _local_path(store: FileStore, item: Item) -> Path:
+    """Return the file's path if the file has not changed since it was listed."""
     if item.etag and store.stat(item.source).etag != item.etag:
         raise Conflict(
-            f"{item.source!r} was changed since the dataset was registered",
-            "dataset.verify() tells what changed; register a new version to read the data as it is now",
+            f"{item.source!r} has changed since the dataset was registered",
+            "dataset.verify() lists the changes; register a new version to read the present data",
         )
     return cast("Path", store.folder) / item.source
 
 
-class _Fetched:
-    """Files of stores elsewhere, through the cache, which may not remove what is held here."""
+class _CachedFiles:
+    """Files of remote stores, fetched through the cache and protected from eviction."""
 
     def __init__(self, cache: str) -> None:
         self._folder = cache
@@ -127,8 +129,8 @@ class _Fetched:
         return Path(f"/proc/self/fd/{self._open(store, item)}")
 
     def head(self, store: FileStore, item: Item, limit: int) -> bytes:
-        """The first bytes, from the store itself as long as the file is not here and is larger than that."""
-        cache = self._opened()
+        """Return the first bytes, directly from the store if the file is larger and not cached."""
+        cache = self._open_cache()
         held = cache.find(cache.key(store, item.entry()), item.size)
         if held is None and not 0 <= item.size <= limit:
             return store.read(item.source, 0, limit, item.etag)
@@ -140,12 +142,12 @@ class _Fetched:
         known = (item.store, item.source)
         if known not in self._held:
             self._pool = self._pool or ThreadPoolExecutor(PARALLEL_BLOCKS)
-            self._held[known] = self._opened().open(store, item.entry(), self._pool)
+            self._held[known] = self._open_cache().open(store, item.entry(), self._pool)
             if len(self._held) > _HELD:
                 os.close(self._held.popitem(last=False)[1])
         return self._held[known]
 
-    def _opened(self) -> DataCache:
+    def _open_cache(self) -> DataCache:
         self._cache = self._cache or cache_at(self._folder)
         return self._cache
 
@@ -161,7 +163,9 @@ def _database(definition: Json, stores: Stores) -> str:
     spec = stores[source["datastore"]]
     if spec.kind != SQL:
         raise InvalidInput(
-            f"datastore {source['datastore']!r} is no database",
+            f"datastore {source['datastore']!r} is not a database",
             "use one of Datastore.register_sql_database, register_azure_sql_database, register_azure_postgre_sql",
         )
-    return importlib.import_module("footplate.data.tabular.sql").database_url(spec)  # SQLAlchemy, for queries alone
+    return importlib.import_module("footplate.data.tabular.sql").database_url(
+        spec
+    )  # SQLAlchemy, needed for queries only

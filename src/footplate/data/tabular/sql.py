@@ -1,4 +1,4 @@
-"""The rows of a SQL query, in batches, from whatever database SQLAlchemy speaks to."""
+"""The rows of a SQL query, in batches, from any database that SQLAlchemy supports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from footplate.data.tabular.arrow import pa
-from footplate.data.tabular.report import Report
+from footplate.data.tabular.report import ReadReport
 from footplate.domain.data import StoreSpec
 from footplate.domain.expressions import Expression
 from footplate.domain.tabular import Json
@@ -26,12 +26,12 @@ _DRIVERS = {
 
 
 def database_url(spec: StoreSpec) -> str:
-    """SQLAlchemy's address of a database, password included."""
+    """Return SQLAlchemy's URL of a database, including the password."""
     place, dialect = spec.location, spec.location["dialect"]
     if dialect not in _DRIVERS:
-        raise InvalidInput(f"there is no dialect {dialect!r}", f"the dialects are {', '.join(_DRIVERS)}")
+        raise InvalidInput(f"{dialect!r} is not a supported dialect", f"the dialects are {', '.join(_DRIVERS)}")
     host = place.get("host") or ""
-    socket = host.startswith("/")  # the folder of a Unix socket has no place in front of the database's name
+    socket = host.startswith("/")  # the directory of a Unix socket cannot be the host part of a URL
     made = sa.URL.create(
         _DRIVERS[dialect],
         username=spec.credentials.get("username"),
@@ -45,7 +45,7 @@ def database_url(spec: StoreSpec) -> str:
 
 
 class Query:
-    """`url` is SQLAlchemy's; it may hold a password and is never shown."""
+    """A query. `url` is SQLAlchemy's; it may contain a password and is never shown."""
 
     def __init__(self, url: str, options: Json) -> None:
         try:
@@ -53,18 +53,18 @@ class Query:
         except (ArgumentError, NoSuchModuleError, ImportError) as error:
             raise InvalidInput(
                 f"the database cannot be used from here ({type(error).__name__})",
-                "install its driver beside Footplate, as in: pip install 'footplate[postgres]'",
+                "install its driver alongside Footplate, as in: pip install 'footplate[postgres]'",
             ) from None
         self._text: str = options["query"]
         self._timeout_s: float = options.get("timeout_s", 30)
 
     def schema(self) -> Any:
-        """The columns, with types that the first rows have."""
+        """Return the columns, with the types of the first rows."""
         for block, names in self._blocks(_ROWS):
             return _batch(block, names).schema
-        raise InvalidInput("the query gives no columns", "use a query that selects")
+        raise InvalidInput("the query returns no columns", "use a SELECT query")
 
-    def read(self, index: int, schema: Any, filters: list[Expression], report: Report) -> Iterator[Any]:
+    def read(self, index: int, schema: Any, filters: list[Expression], report: ReadReport) -> Iterator[Any]:
         for block, names in self._blocks(_ROWS):
             positions = [names.index(name) for name in schema.names]
             arrays = [
@@ -76,11 +76,11 @@ class Query:
         with self._connected() as connection:
             try:
                 self._limit(connection)
-                # As it is written: neither is `:name` a parameter, nor is `%` anything but itself.
-                asking = connection.execution_options(stream_results=True, max_row_buffer=rows, no_parameters=True)
-                result = asking.exec_driver_sql(self._text)
+                # Run the text verbatim: `:name` is not a parameter, and `%` needs no escaping.
+                streaming = connection.execution_options(stream_results=True, max_row_buffer=rows, no_parameters=True)
+                result = streaming.exec_driver_sql(self._text)
                 if not result.returns_rows:
-                    raise InvalidInput("the query gives no rows", f"use one that selects; it was: {self._text[:500]}")
+                    raise InvalidInput("the query returns no rows", f"use a SELECT query; this was: {self._text[:500]}")
                 names = list(result.keys())
                 block = list(result.fetchmany(rows))
                 yield block, names
@@ -96,7 +96,7 @@ class Query:
         except SQLAlchemyError as error:
             why = getattr(error, "orig", None) or type(error).__name__
             raise Unavailable(
-                f"the database cannot be reached: {why}", "is it up, and are its credentials right?"
+                f"the database cannot be reached: {why}", "is it running, and are its credentials correct?"
             ) from None
 
     def _limit(self, connection: Any) -> None:
@@ -123,7 +123,7 @@ def _array(values: list[Any], wanted: Any) -> Any:
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         if not pa.types.is_string(wanted):
             raise InvalidInput(
-                f"a column of the query is {wanted} in its first rows and something else later",
+                f"a column of the query is {wanted} in its first rows but differs later",
                 "cast it in the query, as in: SELECT CAST(x AS TEXT)",
             ) from None
         return pa.array([None if v is None else str(v) for v in values], wanted)

@@ -1,4 +1,4 @@
-"""The steps of a definition, each a stream of batches made from another."""
+"""The steps of a definition, each a transformation of a stream of batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def apply(step: Json, batches: Batches) -> Batches:
 
 
 def columns_after(step: Json, names: list[str]) -> list[str]:
-    """The columns that a step leaves, in their order. A name that is not among them is an error."""
+    """Return the columns that a step leaves, in order. Raise InvalidInput for an unknown name."""
     if step["do"] not in ("keep", "drop"):
         return names
     for name in step["columns"]:
@@ -35,7 +35,7 @@ def mask(step: Json, batch: Any) -> Any:
 
 
 def _columns(step: Json, batches: Batches) -> Batches:
-    """What is read has only the columns that some step or the result needs, so others may be gone already."""
+    """Select columns. The batches only have columns that a step or the result needs, so others may be missing."""
     for batch in batches:
         present = batch.schema.names
         if step["do"] == "keep":
@@ -81,7 +81,7 @@ def _split(step: Json, batches: Batches) -> Batches:
 
 
 def _draws(draw: Callable[[], float], count: int) -> Any:
-    """One number for each row, in the order of the rows: the same whatever the size of the batches."""
+    """Return one number for each row, in row order: independent of the batch sizes."""
     numbers = array("d", (draw() for _ in range(count)))
     return pa.Array.from_buffers(pa.float64(), count, [None, pa.py_buffer(numbers)])
 

@@ -1,4 +1,4 @@
-"""A table as CSV or Parquet files in a folder: each is there only when it is whole."""
+"""A table as CSV or Parquet files in a folder. A file appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from footplate.disk import atomic_file
 arrow_parquet: Any = pyarrow.parquet
 
 LARGEST = 256 * 1024 * 1024
-"""About how large a file may grow before the next one is begun."""
+"""Approximate size at which the next file is begun."""
 
 
 def write_csv(
     schema: Any, batches: Iterable[Any], folder: Path, separator: str = ",", largest: int = LARGEST
 ) -> list[str]:
-    """The names of the files, `part-00000.csv` and on; at least one, which has the header."""
+    """Write `part-00000.csv` and so on; at least one, with the header. Return the names."""
     flat = pa.schema([(field.name, _flat_type(field.type)) for field in schema])
     options = arrow_csv.WriteOptions(delimiter=separator)
 
@@ -71,7 +71,7 @@ def _write(
 
 @contextlib.contextmanager
 def _whole(target: Path) -> Generator[str, None, None]:
-    """A path to write to, which becomes `target` when all went well and nothing otherwise."""
+    """Yield a path to write to, which becomes `target` on success and disappears otherwise."""
     aside = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}")
     with atomic_file(target, durable=True, temporary=aside):
         yield str(aside)
@@ -92,7 +92,7 @@ def _flat(batch: Any, schema: Any) -> Any:
 
 
 def _flat_array(values: Any, wanted: Any) -> Any:
-    """What CSV has no form for is written as JSON, or as its own text."""
+    """Write values that CSV cannot represent as JSON, or as their own text."""
     if values.type == wanted:
         return values
     if pa.types.is_dictionary(values.type) or pa.types.is_decimal(values.type):

@@ -1,14 +1,13 @@
-"""Many files to a store and from one: many at a time, each whole or not there, with progress.
+"""Upload and download of many files in parallel, each whole or absent, with progress.
 
-A transfer that was cut off is repeated: files that are there are passed over (`skip`, the rule that is usual), and a
-large one goes on with the blocks or parts that are missing.
+Repeat an interrupted transfer: it skips files that exist (`skip`, the usual rule), and resumes large ones with the
+missing blocks or parts.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import shutil
 import threading
@@ -18,7 +17,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from footplate.data.stores.base import SMALL, FileStore, Progress, Report
+from footplate.data.stores.base import SMALL, FileStore, Progress, Report, changed_during_upload, exists, fingerprint
 from footplate.data.stores.folder import ASIDE, FolderStore
 from footplate.data.transfer import fetch
 from footplate.disk import space, sync, write_all
@@ -27,33 +26,33 @@ from footplate.domain.store_names import check_name
 from footplate.errors import Conflict, InvalidInput, NotAllowed, NotFound
 
 Overwrite = Literal["skip", "replace", "refuse"]
-"""What becomes of a file that is there: it stays; it is replaced; it is a Conflict, before anything is moved."""
+"""Treatment of a file that exists: keep it, replace it, or raise Conflict before anything is moved."""
 
 A = TypeVar("A")
 R = TypeVar("R")
 PARALLEL = 32
-"""How many files are on their way at a time."""
+"""Number of files transferred at the same time."""
 
 PARALLEL_BLOCKS = 8
-"""How many blocks of one large file are: fewer, because each is larger than most files."""
+"""Number of blocks of one large file fetched at the same time: fewer, because each is larger than most files."""
 
 _REPORT_SECONDS = 0.1
-_BATCH = 256  # files that are synced together and then named
-_FEW = 16  # up to here each target is looked at; beyond, the folder of all of them is listed
+_BATCH = 256  # files that are synced together and then renamed
+_FEW = 16  # up to this number each target is checked by itself; beyond, their common folder is listed
 
 
 class Uploaded(NamedTuple):
-    """What an upload did: entries as the store has them now, and names that were there already."""
+    """Result of an upload: entries as the store has them now, and names that existed before."""
 
     stored: list[StoreEntry]
     skipped: list[str]
 
 
 def local_files(folder: Path | str) -> Iterator[tuple[Path, str]]:
-    """The files below a folder, and their names relative to it; what is still being written is not among them."""
+    """Yield the files below a folder with their relative names, except those still being written."""
     root = os.path.abspath(folder)
     if not os.path.isdir(root):
-        raise NotFound(f"there is no folder {root}", "give the folder whose files are meant")
+        raise NotFound(f"the folder {root} does not exist", "give an existing folder")
     for page in FolderStore(StoreSpec(FOLDER, {"path": root})).list():
         yield from ((Path(root, entry.path), entry.path) for entry in page)
 
@@ -69,18 +68,18 @@ def upload(
     report: Report | None = None,
     notes: Path | str | None = None,
 ) -> Uploaded:
-    """Write local files to the store under the given names. Each is there whole or not at all.
+    """Write local files to the store under the given names, each whole or not at all.
 
-    `notes`: a folder where it is written down how far large files are. An upload that was cut off goes on there.
+    `notes`: a directory that records the progress of large files, so that an interrupted upload can resume.
     """
     if not store.writable:
-        raise NotAllowed(f"{store!r} can only be read", "write to a datastore that is a folder or an object store")
+        raise NotAllowed(f"{store!r} is read-only", "write to a datastore that is a folder or an object store")
     wanted = [(path, check_name(name)) for path, name in files]
-    taken = _taken(store, [name for _, name in wanted]) if overwrite != "replace" else set[str]()
-    if taken and overwrite == "refuse":
-        raise Conflict(f"{min(taken)!r} exists in the store already", "overwrite it, or choose another name")
-    todo = [(path, name, _size(path)) for path, name in wanted if name not in taken]
-    meter = Meter(report, len(todo), sum(size for _, _, size in todo))
+    existing = _existing(store, [name for _, name in wanted]) if overwrite != "replace" else set[str]()
+    if existing and overwrite == "refuse":
+        raise Conflict(f"{min(existing)!r} already exists in the store", "overwrite it, or choose another name")
+    todo = [(path, name, _size(path)) for path, name in wanted if name not in existing]
+    meter = ProgressMeter(report, len(todo), sum(size for _, _, size in todo))
 
     def put(job: tuple[Path, str, int]) -> StoreEntry:
         path, name, size = job
@@ -88,60 +87,53 @@ def upload(
         meter.add(files=1)
         return entry
 
-    with pool_of(PARALLEL) as pool:
+    with thread_pool(PARALLEL) as pool:
         stored = [entry for _, entry in in_parallel(pool, put, todo)]
     meter.finish()
-    return Uploaded(stored, sorted(taken))
+    return Uploaded(stored, sorted(existing))
 
 
-def _put(store: FileStore, path: Path, name: str, size: int, meter: Meter, notes: Path | str | None) -> StoreEntry:
+def _put(
+    store: FileStore, path: Path, name: str, size: int, meter: ProgressMeter, notes: Path | str | None
+) -> StoreEntry:
     if size > SMALL:
-        note = None if notes is None else os.path.join(notes, _key(store, path, name))
+        note = "" if notes is None else os.path.join(notes, _key(store, path, name))
         return store.put(name, path, count=lambda more: meter.add(bytes=more), notes=note)
-    data = _read_still(path)
+    data = _read_unchanging(path)
     entry = store.put(name, data)
     meter.add(bytes=len(data))
     return entry
 
 
 def _key(store: FileStore, path: Path, name: str) -> str:
-    told = "\0".join((store.spec.identity(), name, str(path.absolute())))
-    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return fingerprint(store.spec.identity(), name, str(path.absolute()))[:32]
 
 
-def _read_still(path: Path) -> bytes:
-    """A small file, as it was at one moment."""
+def _read_unchanging(path: Path) -> bytes:
+    """Read a small file, and raise Conflict if it changes meanwhile."""
     with path.open("rb", buffering=0) as file:
         before = os.fstat(file.fileno())
         data = file.readall()
         after = os.fstat(file.fileno())
     if len(data) != before.st_size or (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-        raise Conflict(f"{path} was changed while it was sent", "send it again when nobody writes to it")
+        raise changed_during_upload(path)
     return data
 
 
-def _taken(store: FileStore, names: Sequence[str]) -> set[str]:
-    """Which of the names exist in the store."""
+def _existing(store: FileStore, names: Sequence[str]) -> set[str]:
+    """Return the names that exist in the store."""
     wanted = set(names)
     if len(wanted) <= _FEW:
-        return {name for name in wanted if _exists(store, name)}
+        return {name for name in wanted if exists(store, name)}
     folder = os.path.commonpath([os.path.dirname(name) for name in wanted])
     return {entry.path for page in store.list(folder) for entry in page if entry.path in wanted}
-
-
-def _exists(store: FileStore, name: str) -> bool:
-    try:
-        store.stat(name)
-    except NotFound:
-        return False
-    return True
 
 
 def _size(path: Path) -> int:
     try:
         return os.stat(path).st_size
     except FileNotFoundError:
-        raise NotFound(f"there is no file {path}", "give the path of a file of this machine") from None
+        raise NotFound(f"the file {path} does not exist", "give the path of a file on this machine") from None
 
 
 # ── Down ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -155,28 +147,28 @@ def download(
     overwrite: Overwrite = "skip",
     report: Report | None = None,
 ) -> list[Path]:
-    """Write the items below the folder `target`, and say where each of them is, in their order.
+    """Write the items below the folder `target`, and return their paths, in order.
 
-    A file that was there and stayed (`skip`) is among the answers. One that comes with another length or content than
-    was listed is Broken, and there is nothing of it.
+    These include existing files that were kept (`skip`). A file whose length or content differs from its listing raises
+    Broken, and nothing of it is left.
     """
     wanted = [item._replace(name=check_name(item.name)) for item in items]
     root = os.path.abspath(target)
-    taken = [item for item in wanted if overwrite != "replace" and os.path.lexists(f"{root}/{item.name}")]
-    if taken and overwrite == "refuse":
-        raise Conflict(f"{root}/{taken[0].name} exists", "overwrite it, or choose another folder")
-    there = {item.name for item in taken}
+    existing = [item for item in wanted if overwrite != "replace" and os.path.lexists(f"{root}/{item.name}")]
+    if existing and overwrite == "refuse":
+        raise Conflict(f"{root}/{existing[0].name} already exists", "overwrite it, or choose another folder")
+    there = {item.name for item in existing}
     _fetch_all([item for item in wanted if item.name not in there], stores, root, report)
     return [Path(root, item.name) for item in wanted]
 
 
 def _fetch_all(items: Sequence[Item], stores: Mapping[str, FileStore], root: str, report: Report | None) -> None:
-    meter = Meter(report, len(items), sum(max(0, item.size) for item in items))
+    meter = ProgressMeter(report, len(items), sum(max(0, item.size) for item in items))
     small = [item for item in items if 0 <= item.size <= SMALL]
     large = [item for item in items if not 0 <= item.size <= SMALL]
-    with space(root), _aside_folder(root) as aside, pool_of(PARALLEL) as pool, pool_of(1) as placing:
+    with space(root), _aside_folder(root) as aside, thread_pool(PARALLEL) as pool, thread_pool(1) as placing:
         _fetch_small(small, stores, root, aside, pool, placing, meter)
-        with pool_of(PARALLEL_BLOCKS) as blocks:
+        with thread_pool(PARALLEL_BLOCKS) as blocks:
             _fetch_large(large, stores, root, blocks, meter)
     meter.finish()
 
@@ -188,9 +180,9 @@ def _fetch_small(
     aside: str,
     pool: ThreadPoolExecutor,
     placing: ThreadPoolExecutor,
-    meter: Meter,
+    meter: ProgressMeter,
 ) -> None:
-    """Each is written aside as it comes; one thread syncs and names them by the batch while the next ones come."""
+    """Write each file aside as it arrives; one thread syncs and renames them in batches meanwhile."""
 
     def get(numbered: tuple[int, Item]) -> tuple[str, str]:
         number, item = numbered
@@ -214,8 +206,8 @@ def _fetch_small(
     fetch.wait_all(placed)
 
 
-def _place(batch: Sequence[tuple[str, str]], meter: Meter) -> None:
-    """Once the bytes are on the disk, the files get their names."""
+def _place(batch: Sequence[tuple[str, str]], meter: ProgressMeter) -> None:
+    """Rename the files once their bytes are on the disk."""
     if not batch:
         return
     sync([aside for aside, _ in batch])
@@ -227,9 +219,9 @@ def _place(batch: Sequence[tuple[str, str]], meter: Meter) -> None:
 
 
 def _fetch_large(
-    items: Sequence[Item], stores: Mapping[str, FileStore], root: str, pool: ThreadPoolExecutor, meter: Meter
+    items: Sequence[Item], stores: Mapping[str, FileStore], root: str, pool: ThreadPoolExecutor, meter: ProgressMeter
 ) -> None:
-    """One after the other, each by as many blocks at a time as the pool has threads."""
+    """Fetch one file after the other, each in parallel blocks."""
     for item in items:
         path = f"{root}/{item.name}"
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -242,12 +234,14 @@ def store_of(item: Item, stores: Mapping[str, FileStore]) -> FileStore:
     try:
         return stores[item.store]
     except KeyError:
-        raise InvalidInput(f"{item.name!r} is in a store {item.store!r} that was not given", "give its spec") from None
+        raise InvalidInput(
+            f"{item.name!r} is in the store {item.store!r}, whose spec is missing", "pass its spec too"
+        ) from None
 
 
 @contextlib.contextmanager
 def _aside_folder(root: str) -> Generator[str, None, None]:
-    """A folder in `root` for files on their way. Those of killed downloads, which nobody holds, are removed."""
+    """Make a directory in `root` for incomplete files. Remove those of killed downloads, which nobody has locked."""
     os.makedirs(root, exist_ok=True)
     with os.scandir(root) as entries:
         for entry in entries:
@@ -258,7 +252,7 @@ def _aside_folder(root: str) -> Generator[str, None, None]:
         os.mkdir(folder)
         held = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(held, fcntl.LOCK_EX)
-        if os.path.isdir(folder):  # and not taken for one of the dead before it was locked
+        if os.path.isdir(folder):  # unless another process took it for a dead one before it was locked
             break
         os.close(held)
     try:
@@ -282,8 +276,8 @@ def _remove_if_free(folder: str) -> None:
 
 
 @contextlib.contextmanager
-def pool_of(threads: int) -> Generator[ThreadPoolExecutor, None, None]:
-    """A pool whose waiting work is dropped when something fails."""
+def thread_pool(threads: int) -> Generator[ThreadPoolExecutor, None, None]:
+    """A thread pool that drops waiting work when something fails."""
     pool = ThreadPoolExecutor(threads, "footplate-data")
     try:
         yield pool
@@ -292,7 +286,10 @@ def pool_of(threads: int) -> Generator[ThreadPoolExecutor, None, None]:
 
 
 def in_parallel(pool: ThreadPoolExecutor, act: Callable[[A], R], jobs: Iterable[A]) -> Iterator[tuple[A, R]]:
-    """`act` of each job as they finish, in no order. Jobs are taken from the iterable as there is room for them."""
+    """Yield the result of `act` for each job as it finishes.
+
+    Jobs are taken from the iterable as there is room for them.
+    """
     waiting, rest = dict[Future[R], A](), iter(jobs)
     while True:
         for job in rest:
@@ -306,7 +303,7 @@ def in_parallel(pool: ThreadPoolExecutor, act: Callable[[A], R], jobs: Iterable[
             yield waiting.pop(future), future.result()
 
 
-class Meter:
+class ProgressMeter:
     """Counts what many threads move, and reports it about ten times a second."""
 
     def __init__(self, report: Report | None, files_total: int, bytes_total: int) -> None:

@@ -1,8 +1,8 @@
-"""One file of a store onto this machine: whole and as it was named, or not at all.
+"""Download of one file: whole and as it was listed, or not at all.
 
-Up to `SMALL` it is one request, checked in memory. A larger one comes by blocks, several at once, into a partial file
-that a later attempt goes on with, as long as the store still has the same file. Where a store answers no ranges,
-or does not know the length, it comes in one stream.
+A file of up to `SMALL` bytes is one request, verified in memory. A larger one is fetched in parallel blocks into a
+partial file; a later attempt resumes it as long as the store still has the same file. If the store does not support
+ranges, or does not know the length, the file is fetched in one stream.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from collections.abc import Iterable
 from concurrent.futures import Executor, Future
 
 from footplate.backoff import Backoff
-from footplate.data.stores.base import SMALL, Count, FileStore
+from footplate.data.stores.base import SMALL, Count, FileStore, fingerprint
 from footplate.data.stores.folder import ASIDE
 from footplate.data.transfer.partial import Partial
 from footplate.disk import atomic_file, space, write_all
 from footplate.domain.data import StoreEntry
 from footplate.errors import Broken, Unavailable
 
-_BLOCK = 8 * 1024 * 1024  # larger than those of a file that is read here and there: all of it is wanted
+_BLOCK = 8 * 1024 * 1024  # larger than those of random access, because the whole file is wanted
 _ATTEMPTS_WITHOUT_PROGRESS = 5
 _PAUSE, _LONGEST_PAUSE = 0.2, 1.0
 
 
 def read_whole(store: FileStore, entry: StoreEntry) -> bytes:
-    """A small file, checked."""
+    """Fetch a small file, and verify it."""
     data = store.read(entry.path, etag=entry.etag)
     check_length(entry, len(data))
     check_digest(entry, [data])
@@ -37,13 +37,13 @@ def read_whole(store: FileStore, entry: StoreEntry) -> bytes:
 def check_length(entry: StoreEntry, length: int) -> None:
     if entry.size >= 0 and length != entry.size:
         raise Broken(
-            f"{entry.path!r} came with {length} bytes where {entry.size} were listed",
-            "it was changed or cut short in its store: look at it there, or make a new version of the dataset",
+            f"{entry.path!r} has {length} bytes, but {entry.size} were listed",
+            "it was changed or truncated in its store: check it there, or create a new version of the dataset",
         )
 
 
 def check_digest(entry: StoreEntry, chunks: Iterable[bytes]) -> None:
-    """Read what came, if the entry says what it must hash to."""
+    """Verify the content, if the entry has a digest."""
     name, _, wanted = entry.digest.partition(":")
     if not wanted:
         return
@@ -52,37 +52,39 @@ def check_digest(entry: StoreEntry, chunks: Iterable[bytes]) -> None:
         total.update(chunk)
     if total.hexdigest() != wanted:
         raise Broken(
-            f"{entry.path!r} came with content that hashes to {name}:{total.hexdigest()}, not to {entry.digest}",
-            "it was changed in its store or on the way: look at it there, or make a new version of the dataset",
+            f"{entry.path!r} has content with the digest {name}:{total.hexdigest()}, not {entry.digest}",
+            "it was changed in its store or on the way: check it there, or create a new version of the dataset",
         )
 
 
 def fetch_large(store: FileStore, entry: StoreEntry, target: str, mode: int, pool: Executor, count: Count) -> None:
-    """A file of any size to `target`, which appears when it is whole; what it replaces stays until then."""
-    if entry.size < 0 or not answers_ranges(store, entry):
+    """Fetch a file of any size to `target`, which appears or is replaced once the file is complete."""
+    if entry.size < 0 or not supports_ranges(store, entry):
         _fetch_stream(store, entry, target, mode, count)
         return
     aside = os.path.join(os.path.dirname(target), f"{ASIDE}{_key(store, entry)}")
     with Partial(aside, entry.size, _BLOCK) as partial:
         fetch_blocks(store, entry, partial, pool, count)
-        _finish(partial, entry, mode)
+        _verify_and_finish(partial, entry, mode)
     os.replace(aside, target)
 
 
-def answers_ranges(store: FileStore, entry: StoreEntry) -> bool:
-    """Asked with one byte, because each block of a server that does not would cost the whole file."""
+def supports_ranges(store: FileStore, entry: StoreEntry) -> bool:
+    """Return whether the store supports ranges.
+
+    A one-byte read decides: otherwise each block would cost the whole file.
+    """
     if store.ranges is None:
         store.read(entry.path, 0, 1, entry.etag)
     return bool(store.ranges)
 
 
 def _key(store: FileStore, entry: StoreEntry) -> str:
-    told = "\0".join((store.spec.identity(), entry.path, entry.etag, str(entry.size), entry.digest))
-    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return fingerprint(store.spec.identity(), entry.path, entry.etag, str(entry.size), entry.digest)[:32]
 
 
 def fetch_blocks(store: FileStore, entry: StoreEntry, partial: Partial, pool: Executor, count: Count) -> None:
-    """The blocks that are missing, through `pool`. The first failure stops the rest; what came is kept."""
+    """Fetch the missing blocks through `pool`. The first failure stops the rest; complete blocks are kept."""
     missing = partial.missing()
     count(entry.size - sum(partial.span(index)[1] for index in missing))
     stop = threading.Event()
@@ -102,13 +104,13 @@ def fetch_blocks(store: FileStore, entry: StoreEntry, partial: Partial, pool: Ex
 
 
 def wait_all(futures: list[Future[None]]) -> None:
-    """Wait for each; then raise the first error."""
+    """Wait for all, then raise the first error."""
     errors = [error for future in futures if (error := future.exception()) is not None]
     if errors:
         raise errors[0]
 
 
-def _finish(partial: Partial, entry: StoreEntry, mode: int) -> None:
+def _verify_and_finish(partial: Partial, entry: StoreEntry, mode: int) -> None:
     try:
         check_digest(entry, partial.chunks())
     except Broken:
@@ -120,18 +122,18 @@ def _finish(partial: Partial, entry: StoreEntry, mode: int) -> None:
 def _fetch_stream(store: FileStore, entry: StoreEntry, target: str, mode: int, count: Count) -> None:
     aside = os.path.join(os.path.dirname(target), f"{ASIDE}{os.urandom(8).hex()}")
     with space(os.path.dirname(target)), atomic_file(target, durable=True, mode=mode, temporary=aside) as out:
-        _pour_often(store, entry, out, count)
+        _stream_with_retries(store, entry, out, count)
         with open(aside, "rb") as file:
             check_digest(entry, iter(lambda: file.read(SMALL), b""))
 
 
-def _pour_often(store: FileStore, entry: StoreEntry, out: int, count: Count) -> None:
-    """A stream that is cut is taken up again, as often as it takes while there is progress."""
+def _stream_with_retries(store: FileStore, entry: StoreEntry, out: int, count: Count) -> None:
+    """Resume a stream that was cut, for as long as there is progress."""
     attempts, backoff = 0, Backoff(_PAUSE, _LONGEST_PAUSE)
     while True:
         begun = os.fstat(out).st_size
         try:
-            _pour(store, entry, out, count)
+            _stream_rest(store, entry, out, count)
             return
         except Unavailable:
             attempts = 0 if os.fstat(out).st_size > begun else attempts + 1
@@ -143,8 +145,8 @@ def _pour_often(store: FileStore, entry: StoreEntry, out: int, count: Count) -> 
                 backoff.reset()
 
 
-def _pour(store: FileStore, entry: StoreEntry, out: int, count: Count) -> None:
-    """Go on where the last attempt stopped, which is the length of what is there."""
+def _stream_rest(store: FileStore, entry: StoreEntry, out: int, count: Count) -> None:
+    """Continue at the end of the file, where the last attempt stopped."""
     length = os.fstat(out).st_size
     os.lseek(out, length, os.SEEK_SET)
     for chunk in store.stream(entry.path, length, entry.etag):

@@ -1,11 +1,11 @@
-"""A file that is still coming in, by blocks, in any order, by any number of threads and processes.
+"""A file that is being fetched by blocks, in any order, by any number of threads and processes.
 
-    NAME.part     the bytes, at their places; holes where nothing has come yet
-    NAME.map      64 bytes: which boot of the machine it is of; then one byte per block, 1 when the block is there
+    NAME.part     the bytes at their offsets, with holes where blocks are missing
+    NAME.map      64 bytes with the machine's boot_id id, then one byte per block, 1 when the block is present
 
-A block is written before its byte is set. Both outlive the death of the writer, because the kernel keeps what was
-written; they do not outlive a power cut, after which the order on the disk is anybody's guess: so a map of another boot
-counts for nothing. NAME itself appears, whole, synced and renamed, when no block is missing.
+A block is written before its byte is set. Both survive the death of the writer, because the kernel keeps the pages. A
+power failure may write them to the disk in any order, so a map of another boot counts for nothing. NAME itself appears,
+synced and renamed, when no block is missing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FLOCK = "hhqqi"  # struct flock of Linux on 64 bits: type, whence, start, lengt
 
 
 class Partial:
-    """The partial file beside `path`, made when it is not there. Threads may share one."""
+    """The partial file beside `path`, created if needed. Threads may share one."""
 
     def __init__(self, path: str, size: int, block: int = BLOCK) -> None:
         self.path, self.size, self.block = path, size, block
@@ -37,10 +37,10 @@ class Partial:
             self._map = os.open(f"{path}.map", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             self.file = os.open(f"{path}.part", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with self.lock_all():
-            self._begin()
+            self._initialize()
 
-    def _begin(self) -> None:
-        header = boot().ljust(_HEADER, b"\0")
+    def _initialize(self) -> None:
+        header = boot_id().ljust(_HEADER, b"\0")
         whole = _HEADER + self.count
         if os.pread(self._map, _HEADER, 0) != header or os.fstat(self._map).st_size != whole:
             with space(os.path.dirname(self.path)):
@@ -69,14 +69,16 @@ class Partial:
         return [index for index, flag in enumerate(os.pread(self._map, self.count, _HEADER)) if flag != 1]
 
     def span(self, index: int) -> tuple[int, int]:
-        """Where a block begins, and how long it is."""
+        """Return the offset and the length of a block."""
         start = index * self.block
         return start, min(self.block, self.size - start)
 
     def write(self, index: int, data: bytes) -> None:
         start, length = self.span(index)
         if len(data) != length:
-            raise Unavailable(f"{len(data)} bytes came where {length} were to come", "try again: what came is kept")
+            raise Unavailable(
+                f"{len(data)} bytes arrived, but {length} were expected", "try again: complete blocks are kept"
+            )
         rest = memoryview(data)
         with space(os.path.dirname(self.path)):
             while rest:
@@ -85,20 +87,20 @@ class Partial:
             os.pwrite(self._map, b"\1", _HEADER + index)
 
     @contextlib.contextmanager
-    def turn(self, index: int) -> Generator[None, None, None]:
-        """Held while a block is fetched: whoever else wants it waits, and then finds it. Dies with its owner."""
+    def lock_block(self, index: int) -> Generator[None, None, None]:
+        """Hold while a block is fetched: others that want it wait, and then find it. The lock dies with its owner."""
         with self._locked(_HEADER + index):
             yield
 
     @contextlib.contextmanager
     def lock_all(self) -> Generator[None, None, None]:
-        """Held while the file begins or ends. It does not wait for blocks, nor they for it."""
+        """Hold while the file is created or completed. It is independent of the blocks' locks."""
         with self._locked(0):
             yield
 
     @contextlib.contextmanager
     def _locked(self, byte: int) -> Generator[None, None, None]:
-        # Locks of an open file, not of the process; and opened anew, so that threads keep each other out, too.
+        # Locks of an open file, not of the process, and opened anew, so that threads exclude each other too.
         again = os.open(f"/proc/self/fd/{self._map}", os.O_RDWR | os.O_CLOEXEC)
         try:
             fcntl.fcntl(again, fcntl.F_OFD_SETLKW, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0))
@@ -115,12 +117,12 @@ class Partial:
             yield chunk
 
     def finish(self, mode: int) -> None:
-        """Give the whole file its name; what was beside it is gone. One that was discarded meanwhile is Unavailable."""
+        """Rename the complete file, and remove the map. Raise Unavailable if it was discarded meanwhile."""
         with self.lock_all(), space(os.path.dirname(self.path)):
             if not self._is_in_place():
                 if os.path.exists(self.path):  # another process was first
                     return
-                raise Unavailable(f"{self.path} was discarded while it came in", "try again")
+                raise Unavailable(f"{self.path} was discarded during the download", "try again")
             os.fchmod(self.file, mode)
             os.fsync(self.file)
             os.replace(f"{self.path}.part", self.path)
@@ -133,7 +135,7 @@ class Partial:
                 os.unlink(f"{self.path}.part")
 
     def _is_in_place(self) -> bool:
-        """Whether the names are still those of the files that are open here, and not of a later attempt."""
+        """Return whether the names still belong to the files open here, and not to a later attempt."""
         try:
             return os.path.samestat(os.stat(f"{self.path}.map"), os.fstat(self._map))
         except FileNotFoundError:
@@ -141,10 +143,10 @@ class Partial:
 
 
 @functools.lru_cache(maxsize=1)
-def boot() -> bytes:
-    """What tells this boot of the machine from the one before."""
+def boot_id() -> bytes:
+    """Return an id of the current boot of the machine."""
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:
             return file.read().strip()
-    except OSError:  # no such file here: the time of the boot is as good, to the minute
+    except OSError:  # no such file here: the boot time to the minute serves as well
         return b"%d" % ((time.time() - time.monotonic()) // 60)

@@ -1,8 +1,8 @@
-"""Requests to S3 and Azure Blob, signed by hand: only those that send a large file in parts.
+"""Signatures for multipart uploads to S3 and Azure Blob.
 
-obstore sends a large file in parts, too, but forgets them with its process: it has no way to go on with an upload that
-another one began, and the addresses that it signs admit no query of ours. What it takes to do so is small: where a part
-goes, and a signature.
+obstore uploads in parts too, but cannot resume an upload that another process began, and does not sign URLs with query
+parameters of our own. boto3 and the Azure SDK could, at about 10 MB each and 200 ms of imports; the two signatures that
+multipart needs are 60 lines.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class SignedRequest(NamedTuple):
 
 class Signer(Protocol):
     def sign(self, method: str, path: str, query: Mapping[str, str], length: int) -> SignedRequest:
-        """A request about the file `path` with a body of so many bytes, as it has to be sent, and soon."""
+        """Return the request for the file `path` with a body of `length` bytes. Signatures expire, so send it soon."""
         ...
 
 
 class S3Signer:
-    """AWS Signature Version 4. The body is not part of it: TLS guards that, and hashing it would read it twice."""
+    """AWS Signature Version 4 with an unsigned body: TLS protects it, and hashing would read it twice."""
 
     def __init__(self, spec: StoreSpec) -> None:
         place, secrets = spec.location, spec.credentials
@@ -58,21 +58,21 @@ class S3Signer:
         headers = {"host": place.netloc, "x-amz-content-sha256": _UNSIGNED, "x-amz-date": moment}
         if self._session:
             headers["x-amz-security-token"] = self._session
-        asked = "&".join(f"{_quoted(name, '')}={_quoted(query[name], '')}" for name in sorted(query))
+        query_text = "&".join(f"{_quoted(name, '')}={_quoted(query[name], '')}" for name in sorted(query))
         signed, scope = ";".join(sorted(headers)), f"{moment[:8]}/{self._region}/s3/aws4_request"
-        named = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
-        canonical = "\n".join((method, place.path, asked, named, signed, _UNSIGNED))
+        header_lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
+        canonical = "\n".join((method, place.path, query_text, header_lines, signed, _UNSIGNED))
         text = "\n".join(("AWS4-HMAC-SHA256", moment, scope, hashlib.sha256(canonical.encode()).hexdigest()))
         key = f"AWS4{self._secret}".encode()
         for part in scope.split("/"):
             key = _hmac(key, part)
-        proof = f"Credential={self._id}/{scope}, SignedHeaders={signed}, Signature={_hmac(key, text).hex()}"
-        headers["Authorization"] = f"AWS4-HMAC-SHA256 {proof}"
-        return SignedRequest(f"{place.geturl()}?{asked}", headers)
+        signature = f"Credential={self._id}/{scope}, SignedHeaders={signed}, Signature={_hmac(key, text).hex()}"
+        headers["Authorization"] = f"AWS4-HMAC-SHA256 {signature}"
+        return SignedRequest(f"{place.geturl()}?{query_text}", headers)
 
 
 class AzureSigner:
-    """A shared key, a shared access signature, or a token. A service principal is left to obstore."""
+    """A shared key, a shared access signature, or a token. obstore handles service principals."""
 
     def __init__(self, spec: StoreSpec) -> None:
         place = spec.location
@@ -88,20 +88,22 @@ class AzureSigner:
     def sign(self, method: str, path: str, query: Mapping[str, str], length: int) -> SignedRequest:
         place = urllib.parse.urlsplit(f"{self._base}/{_quoted(join(self._prefix, path))}")
         headers = {"x-ms-date": formatdate(usegmt=True), "x-ms-version": _AZURE_VERSION}
-        asked = urllib.parse.urlencode(query)
+        query_text = urllib.parse.urlencode(query)
         if "key" in self._secrets:
-            proof = self._proof(method, place.path, query, headers, length)
-            headers["Authorization"] = f"SharedKey {self._account}:{proof}"
+            signature = self._signature(method, place.path, query, headers, length)
+            headers["Authorization"] = f"SharedKey {self._account}:{signature}"
         elif "sas" in self._secrets:
-            asked = f"{asked}&{self._secrets['sas'].lstrip('?')}"
+            query_text = f"{query_text}&{self._secrets['sas'].lstrip('?')}"
         else:
             headers["Authorization"] = f"Bearer {self._secrets['token']}"
-        return SignedRequest(f"{place.geturl()}?{asked}", headers)
+        return SignedRequest(f"{place.geturl()}?{query_text}", headers)
 
-    def _proof(self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], length: int) -> str:
-        named = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
-        asked = "".join(f"\n{name}:{query[name]}" for name in sorted(query))
-        text = f"{method}\n\n\n{length or ''}\n\n\n\n\n\n\n\n\n{named}/{self._account}{path}{asked}"
+    def _signature(
+        self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], length: int
+    ) -> str:
+        header_lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
+        query_text = "".join(f"\n{name}:{query[name]}" for name in sorted(query))
+        text = f"{method}\n\n\n{length or ''}\n\n\n\n\n\n\n\n\n{header_lines}/{self._account}{path}{query_text}"
         key = base64.b64decode(self._secrets["key"])
         return base64.b64encode(_hmac(key, text)).decode()
 

@@ -1,7 +1,7 @@
 """How the SDK moves bytes: through `footplate.data` in this process or, inside a job, in one of the agent's making.
 
 The SDK itself is written for any Python since 3.8 with nothing installed; what moves bytes is not. The agent tells its
-ranks in FOOTPLATE_PORTER how to start a process that has all of it.
+ranks in FOOTPLATE_DATA_WORKER how to start a process that has all of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from footplate.errors import Broken, InvalidInput, from_wire
 from footplate.sdk.exceptions import Kinds, UserErrorException
 from footplate.sdk.session import translating
 
-VARIABLE = "FOOTPLATE_PORTER"
+VARIABLE = "FOOTPLATE_DATA_WORKER"
 """JSON: the argv of a Python that can run `-m footplate.data.worker`."""
 
 MODULE = "footplate.data.worker"

@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from footplate.content.listing import write_listing
-from footplate.data import DataCache, adopt, mount_folder, mount_listing, open_store, sweep
-from footplate.data.inputs import Wanted, show
+from footplate.data.cache import DataCache
+from footplate.data.inputs import InputData, mount_input
 from footplate.data.mounts import mount as mounts
+from footplate.data.mounts.mount import adopt, mount_folder, mount_listing, sweep
 from footplate.data.mounts.syscalls import is_mounted, unmount
 from footplate.data.mounts.views import view_name
 from footplate.data.stores.base import SMALL
+from footplate.data.stores.registry import open_store
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Broken, Conflict, NotFound
 from footplate.testing.servers import RcloneS3, find_rclone
@@ -54,7 +56,7 @@ def processes_with(text: str) -> list[int]:
 
 
 class Site:
-    """Files of a web server, and the listing of them."""
+    """Files of a web server, and their listing."""
 
     def __init__(self, web: WebServer, folder: Path, files: dict[str, bytes]) -> None:
         self.web, self.files = web, files
@@ -85,7 +87,7 @@ def test_a_local_folder_is_shown_in_place(tmp_path: Path, cache: DataCache) -> N
     (tmp_path / "data" / "x" / "file").write_text("content")
     with mount_folder(StoreSpec("folder", {"path": str(tmp_path / "data")}), "x", tmp_path / "m", cache) as mount:
         assert (mount.path / "file").read_text() == "content"
-        assert os.stat(mount.path / "file").st_ino == os.stat(tmp_path / "data/x/file").st_ino, "it was copied"
+        assert os.stat(mount.path / "file").st_ino == os.stat(tmp_path / "data/x/file").st_ino, "the data was copied"
         if os.geteuid() == 0:
             with pytest.raises(OSError, match="Read-only"):
                 (mount.path / "new").write_text("not here")
@@ -101,21 +103,21 @@ def test_a_local_file_is_shown_in_place(tmp_path: Path, cache: DataCache) -> Non
     assert not (tmp_path / "m" / "one").exists()
 
 
-def test_a_file_leaves_nothing_where_nothing_was(tmp_path: Path, cache: DataCache) -> None:
+def test_showing_a_file_leaves_no_folder_behind(tmp_path: Path, cache: DataCache) -> None:
     (tmp_path / "x.csv").write_text("x")
     stores = {"s": StoreSpec("folder", {"path": str(tmp_path)})}
-    wanted = Wanted({"sources": [{"datastore": "s", "path": "x.csv"}]}, stores)
+    wanted = InputData({"sources": [{"datastore": "s", "path": "x.csv"}]}, stores)
     for before in (False, True):
         at = tmp_path / "at"
         if before:
             at.mkdir()
-        shown = show(wanted, str(at), str(tmp_path / "scratch"), cache)
+        shown = mount_input(wanted, str(at), str(tmp_path / "scratch"), cache)
         assert shown.path == at / "x.csv" and shown.path.read_text() == "x"
         shown.close()
         assert at.exists() is before
 
 
-def test_a_place_that_is_taken_is_refused(tmp_path: Path, cache: DataCache) -> None:
+def test_a_mount_point_in_use_is_refused(tmp_path: Path, cache: DataCache) -> None:
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "mine").touch()
     spec = StoreSpec("folder", {"path": str(tmp_path)})
@@ -127,12 +129,12 @@ def test_a_place_that_is_taken_is_refused(tmp_path: Path, cache: DataCache) -> N
 
 
 @needs_fuse
-def test_remote_files_come_as_they_are_read(tmp_path: Path, cache: DataCache, site: Site) -> None:
+def test_remote_files_are_fetched_as_they_are_read(tmp_path: Path, cache: DataCache, site: Site) -> None:
     with site.mount(tmp_path / "m", cache, how="fuse") as mount:
-        assert not site.web.seen, "something was asked before anybody read"
+        assert not site.web.seen, "a request was sent before the first read"
         assert sorted(os.listdir(mount.path)) == ["a.txt", "big", "deep"]
         assert (mount.path / "big").stat().st_size == len(site.files["big"])
-        assert not site.web.seen, "looking is not reading"
+        assert not site.web.seen, "listing a folder read files"
         assert (mount.path / "a.txt").read_bytes() == b"alpha"
         assert not site.web.asked("big")
         with (mount.path / "big").open("rb") as file:
@@ -147,7 +149,7 @@ def test_remote_files_come_as_they_are_read(tmp_path: Path, cache: DataCache, si
 
 
 @needs_fuse
-def test_a_second_run_finds_everything_here(tmp_path: Path, cache: DataCache, site: Site) -> None:
+def test_a_second_run_finds_all_files_cached(tmp_path: Path, cache: DataCache, site: Site) -> None:
     with site.mount(tmp_path / "m", cache) as mount:
         assert read_all(mount.path) == site.files
     wait_until(lambda: os.path.isdir(f"{cache.folder}/views/{view_name(site.digest, site.stores)}"))
@@ -157,7 +159,7 @@ def test_a_second_run_finds_everything_here(tmp_path: Path, cache: DataCache, si
         assert read_all(mount.path) == site.files
 
 
-def test_without_fuse_everything_is_here_before_it_returns(tmp_path: Path, cache: DataCache, site: Site) -> None:
+def test_without_fuse_everything_is_fetched_first(tmp_path: Path, cache: DataCache, site: Site) -> None:
     seen = list[tuple[int, int]]()
     with site.mount(
         tmp_path / "m", cache, how="fetch", report=lambda now: seen.append((now.files, now.bytes))
@@ -170,25 +172,25 @@ def test_without_fuse_everything_is_here_before_it_returns(tmp_path: Path, cache
 
 
 def listed(root: Path, listing: Path) -> tuple[str, str, dict[str, StoreSpec]]:
-    """All files of a folder of this machine as a listing: its file, its digest, and the store."""
+    """Write the listing of a local folder; return its file, its digest and the store."""
     spec = StoreSpec("folder", {"path": str(root)})
     items = [place(entry, entry.path) for page in open_store(spec).list() for entry in page]
     return str(listing), write_listing(items, str(listing)).digest, {"": spec}
 
 
-def test_local_files_that_were_moved_are_found_where_they_are_now(tmp_path: Path, cache: DataCache) -> None:
+def test_moved_local_files_are_found_at_their_new_place(tmp_path: Path, cache: DataCache) -> None:
     (tmp_path / "old/deep").mkdir(parents=True)
     (tmp_path / "old/deep/a.txt").write_text("a")
     with mount_listing(*listed(tmp_path / "old", tmp_path / "listing"), tmp_path / "m", cache) as mount:
         assert read_all(mount.path) == {"deep/a.txt": b"a"}
     (tmp_path / "old").rename(tmp_path / "new")
     again = listed(tmp_path / "new", tmp_path / "again")
-    assert Path(again[0]).read_bytes() == (tmp_path / "listing").read_bytes(), "nothing else tells them apart"
+    assert Path(again[0]).read_bytes() == (tmp_path / "listing").read_bytes(), "the listings must be equal"
     with mount_listing(*again, tmp_path / "m", cache) as mount:
         assert read_all(mount.path) == {"deep/a.txt": b"a"}
 
 
-def test_a_local_file_that_vanished_is_named_also_when_there_is_a_view(tmp_path: Path, cache: DataCache) -> None:
+def test_a_missing_local_file_is_named_even_with_a_view(tmp_path: Path, cache: DataCache) -> None:
     (tmp_path / "data/deep").mkdir(parents=True)
     gone = tmp_path / "data/deep/a.txt"
     gone.write_text("a")
@@ -200,37 +202,37 @@ def test_a_local_file_that_vanished_is_named_also_when_there_is_a_view(tmp_path:
     assert not (tmp_path / "m").exists()
 
 
-def test_nobody_writes_to_the_folders_of_a_view_and_clearing_removes_it(tmp_path: Path, cache: DataCache) -> None:
+def test_folders_of_a_view_are_read_only_until_it_is_removed(tmp_path: Path, cache: DataCache) -> None:
     (tmp_path / "data/deep").mkdir(parents=True)
     (tmp_path / "data/deep/a.txt").write_text("a")
     mount_listing(*listed(tmp_path / "data", tmp_path / "listing"), tmp_path / "m", cache).close()
     (view,) = (path for path in Path(cache.folder, "views").iterdir() if path.is_dir())
     assert [os.stat(folder).st_mode & 0o777 for folder in (view, view / "deep")] == [0o555, 0o555]
-    cache.make_room(0)
-    assert not view.exists(), "links to local files are no bytes, and have to go all the same"
+    cache.evict(0)
+    assert not view.exists(), "views of local files use no cache space, but must be removed too"
     assert (tmp_path / "data/deep/a.txt").exists()
 
 
 @needs_fuse
-def test_what_cannot_be_read_is_an_error_that_is_explained(tmp_path: Path, cache: DataCache, site: Site) -> None:
+def test_a_failed_read_is_explained_in_problems(tmp_path: Path, cache: DataCache, site: Site) -> None:
     with site.mount(tmp_path / "m", cache) as mount:
         del site.web.files["a.txt"]
         with pytest.raises(OSError, match="Input/output error"):
             (mount.path / "a.txt").read_bytes()
         (words,) = mount.problems()
-        assert words.startswith("/a.txt: there is no http://") and "; hint: " in words
+        assert words.startswith("/a.txt: http://") and "; hint: " in words
 
 
 @needs_fuse
-def test_what_libfuse_has_to_say_is_no_problem_of_the_data(tmp_path: Path, cache: DataCache, site: Site) -> None:
-    """That of Debian 12 complains of a number of threads that is its own."""
+def test_messages_of_libfuse_are_not_reported_as_problems(tmp_path: Path, cache: DataCache, site: Site) -> None:
+    """Debian 12's libfuse warns about its own number of threads."""
     with site.mount(tmp_path / "m", cache, how="fuse") as mount:
         assert read_all(mount.path) == site.files
         assert mount.problems() == []
 
 
 @needs_fuse
-def test_a_damaged_listing_is_an_error_before_anything_is_mounted(tmp_path: Path, cache: DataCache, site: Site) -> None:
+def test_a_damaged_listing_is_an_error_before_the_mount(tmp_path: Path, cache: DataCache, site: Site) -> None:
     Path(site.listing).write_text("no listing\n")
     with pytest.raises(Broken, match="not a whole listing"):
         site.mount(tmp_path / "m", cache, how="fuse")
@@ -239,7 +241,8 @@ def test_a_damaged_listing_is_an_error_before_anything_is_mounted(tmp_path: Path
 
 OWNER = """
 import sys, time, json
-from footplate.data import DataCache, mount_listing
+from footplate.data.cache import DataCache
+from footplate.data.mounts.mount import mount_listing
 from footplate.domain.data import StoreSpec
 cache, listing, digest, url, at = sys.argv[1:]
 mount = mount_listing(listing, digest, {"": StoreSpec("http", {"url": url})}, at, DataCache(cache))
@@ -268,7 +271,7 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def family(record: str) -> list[int]:
-    """The keeper, and its child that serves, which nobody has waited for."""
+    """Return the supervisor and its serving child; nobody reaps them."""
     found = list[int]()
     wait_until(lambda: found.extend(look_for_family(record)) or found)
     return found
@@ -280,7 +283,7 @@ def look_for_family(record: str) -> list[int]:
             held = [os.readlink(link) for link in (entry / "fd").iterdir()] if entry.name.isdigit() else []
         except OSError:
             continue
-        if f"{record}/keeper.lock" in held and int(entry.name) != os.getpid():
+        if f"{record}/supervisor.lock" in held and int(entry.name) != os.getpid():
             pids = [int(child) for child in Path(f"/proc/{entry.name}/task/{entry.name}/children").read_text().split()]
             if pids:
                 return [int(entry.name), *pids]
@@ -288,7 +291,7 @@ def look_for_family(record: str) -> list[int]:
 
 
 @needs_fuse
-def test_an_owner_that_is_killed_leaves_no_mount(tmp_path: Path, cache: DataCache, site: Site) -> None:
+def test_a_killed_owner_leaves_no_mount(tmp_path: Path, cache: DataCache, site: Site) -> None:
     owner, record = start_owner(site, cache, tmp_path / "m")
     assert is_mounted(str(tmp_path / "m"))
     end(owner)
@@ -297,7 +300,7 @@ def test_an_owner_that_is_killed_leaves_no_mount(tmp_path: Path, cache: DataCach
 
 @needs_fuse
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_keeper_or_server_that_is_killed_leaves_no_mount(
+def test_a_killed_supervisor_or_server_leaves_no_mount(
     tmp_path: Path, cache: DataCache, site: Site, victim: int
 ) -> None:
     owner, record = start_owner(site, cache, tmp_path / "m")
@@ -308,7 +311,7 @@ def test_a_keeper_or_server_that_is_killed_leaves_no_mount(
 
 
 @needs_fuse
-def test_what_is_left_when_all_are_killed_at_once_is_swept(tmp_path: Path, cache: DataCache, site: Site) -> None:
+def test_leftovers_of_simultaneous_kills_are_swept(tmp_path: Path, cache: DataCache, site: Site) -> None:
     owner, record = start_owner(site, cache, tmp_path / "m")
     pids = family(record)
     for pid in pids:
@@ -322,9 +325,7 @@ def test_what_is_left_when_all_are_killed_at_once_is_swept(tmp_path: Path, cache
 
 
 @needs_fuse
-def test_a_mount_outlives_its_owner_while_a_guard_reads_and_is_adopted(
-    tmp_path: Path, cache: DataCache, site: Site
-) -> None:
+def test_a_mount_survives_its_owner_while_a_guard_reads(tmp_path: Path, cache: DataCache, site: Site) -> None:
     reader = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, text=True)
     owner, record = start_owner(site, cache, tmp_path / "m", reader.pid)
     end(owner)
@@ -332,7 +333,7 @@ def test_a_mount_outlives_its_owner_while_a_guard_reads_and_is_adopted(
     mount = adopt(record)
     assert mount is not None
     end(reader)
-    time.sleep(0.7)  # longer than the keeper waits between two looks
+    time.sleep(0.7)  # longer than the supervisor's polling interval
     assert (tmp_path / "m" / "deep/er/b").read_bytes() == site.files["deep/er/b"]
     mount.close()
     wait_until(lambda: not is_mounted(str(tmp_path / "m")))
@@ -350,7 +351,7 @@ def test_a_mount_ends_with_its_last_guard(tmp_path: Path, cache: DataCache, site
 
 
 @needs_fuse
-def test_a_folder_of_an_object_store_is_listed_as_somebody_looks(tmp_path: Path, cache: DataCache) -> None:
+def test_a_folder_of_an_object_store_is_listed_on_demand(tmp_path: Path, cache: DataCache) -> None:
     program = find_rclone()
     assert program is not None
     server = RcloneS3(program)
@@ -368,13 +369,13 @@ def test_a_folder_of_an_object_store_is_listed_as_somebody_looks(tmp_path: Path,
         server.stop()
 
 
-def test_what_is_lent_may_be_changed_and_the_cache_is_as_it_was(tmp_path: Path, cache: DataCache, site: Site) -> None:
+def test_a_writable_mount_leaves_the_cache_unchanged(tmp_path: Path, cache: DataCache, site: Site) -> None:
     for number in range(2):
-        lent = mounts.lend_listing(
+        lent = mounts.mount_writable(
             site.listing, site.digest, site.stores, tmp_path / "m", str(tmp_path / f"changes{number}"), cache
         )
         if lent is None:
-            pytest.skip("needs the right to mount")
+            pytest.skip("needs permission to mount")
         with lent:
             assert read_all(lent.path) == site.files
             (lent.path / "a.txt").write_text("changed")
@@ -386,12 +387,12 @@ def test_what_is_lent_may_be_changed_and_the_cache_is_as_it_was(tmp_path: Path, 
     assert cache.verify() == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to mount")
-def test_a_late_keeper_leaves_alone_what_others_have_mounted_there_since(tmp_path: Path, cache: DataCache) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs permission to mount")
+def test_a_late_supervisor_does_not_touch_newer_mounts(tmp_path: Path, cache: DataCache) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.txt").write_text("alpha")
     with mount_folder(StoreSpec("folder", {"path": str(tmp_path / "data")}), "", tmp_path / "m", cache) as mount:
-        record = tmp_path / "record"  # whose owner has closed it while its keeper was still being loaded
+        record = tmp_path / "record"  # its owner has closed it while its supervisor was still starting
         record.mkdir()
         task = json.dumps({"record": str(record), "at": str(mount.path), "view": None})
         argv = [sys.executable, "-m", "footplate.data.mounts.supervisor"]
@@ -400,11 +401,12 @@ def test_a_late_keeper_leaves_alone_what_others_have_mounted_there_since(tmp_pat
         assert not record.exists()
 
 
-def test_data_of_this_machine_is_not_lent(tmp_path: Path, cache: DataCache, site: Site) -> None:
+def test_local_data_has_no_writable_mount(tmp_path: Path, cache: DataCache, site: Site) -> None:
     stores = {**site.stores, "here": StoreSpec("folder", {"path": str(tmp_path)})}
-    assert mounts.lend_listing(site.listing, site.digest, stores, tmp_path / "m", str(tmp_path / "c"), cache) is None
+    assert mounts.mount_writable(site.listing, site.digest, stores, tmp_path / "m", str(tmp_path / "c"), cache) is None
     (tmp_path / "m").mkdir()
     assert (
-        mounts.lend_listing(site.listing, site.digest, site.stores, tmp_path / "m", str(tmp_path / "c"), cache) is None
+        mounts.mount_writable(site.listing, site.digest, site.stores, tmp_path / "m", str(tmp_path / "c"), cache)
+        is None
     )
     assert not site.web.seen

@@ -1,10 +1,10 @@
-"""The ways of one request: through proxies, past them, and never from https down to http."""
+"""Routes of a request: with and without proxies, and never from https down to http."""
 
 from __future__ import annotations
 
 import pytest
 
-from footplate.data import open_store
+from footplate.data.stores.registry import open_store
 from footplate.data.stores.web_client import Web, follow
 from footplate.domain.data import StoreSpec
 from footplate.errors import InvalidInput, NotAllowed
@@ -19,8 +19,8 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def test_a_proxy_that_the_environment_names_is_asked(web: WebServer, no_proxies: pytest.MonkeyPatch) -> None:
-    """The web server stands in for one, of which whole addresses are asked."""
+def test_a_proxy_from_the_environment_is_used(web: WebServer, no_proxies: pytest.MonkeyPatch) -> None:
+    """The web server plays the proxy, which is sent whole URLs."""
     web.serve("x", b"through the proxy")
     no_proxies.setenv("http_proxy", web.address)
     Web(None, 10).request("GET", "http://nowhere.invalid/x", {}).done()
@@ -28,14 +28,14 @@ def test_a_proxy_that_the_environment_names_is_asked(web: WebServer, no_proxies:
     assert seen.headers["Host"] == "nowhere.invalid" and seen.path == "x"
 
 
-def test_a_host_that_no_proxy_names_is_asked_directly(web: WebServer, no_proxies: pytest.MonkeyPatch) -> None:
+def test_a_host_in_no_proxy_is_contacted_directly(web: WebServer, no_proxies: pytest.MonkeyPatch) -> None:
     web.serve("x", b"direct")
     no_proxies.setenv("http_proxy", "http://127.0.0.1:9")
     no_proxies.setenv("no_proxy", "127.0.0.1,localhost")
     assert open_store(StoreSpec("http", {"url": web.address})).read("x") == b"direct"
 
 
-def test_who_wants_none_is_asked_past_all_proxies(web: WebServer, no_proxies: pytest.MonkeyPatch) -> None:
+def test_direct_requests_ignore_all_proxies(web: WebServer, no_proxies: pytest.MonkeyPatch) -> None:
     web.serve("x", b"direct")
     no_proxies.setenv("http_proxy", "http://127.0.0.1:9")
     answer = Web(None, 10, direct=True).request("GET", f"{web.address}/x", {})
@@ -43,13 +43,13 @@ def test_who_wants_none_is_asked_past_all_proxies(web: WebServer, no_proxies: py
 
 
 @pytest.mark.parametrize("there", ["http://other.example/x", "http://safe.example/x"])
-def test_no_step_down_from_https(there: str) -> None:
+def test_no_redirect_from_https_to_http(there: str) -> None:
     with pytest.raises(NotAllowed, match="redirects from https to http") as refused:
         follow("https://user@safe.example/a?signature=secret", there + "?token=secret")
     assert "secret" not in str(refused.value.to_wire())
 
 
-def test_other_steps_are_taken() -> None:
+def test_other_redirects_are_followed() -> None:
     assert follow("https://a.example/x/y", "z") == "https://a.example/x/z"
     assert follow("http://a.example/", "https://b.example/") == "https://b.example/"
     assert follow("https://a.example/", "//b.example/y") == "https://b.example/y"

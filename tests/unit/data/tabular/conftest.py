@@ -1,4 +1,4 @@
-"""`table_tools` beside this file can be imported by the tests here."""
+"""Makes `table_tools` importable for the tests in this directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small tables for tests: files from text, definitions from a few words, DataFrames from definitions."""
+"""Small tables for tests: files from text, definitions from a few arguments, DataFrames from definitions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from footplate.data.tabular.engine import Table
 from footplate.data.tabular.files import SourceFile, local_file
 from footplate.data.tabular.frame import chunks_of, columns_for
-from footplate.data.tabular.report import Report
+from footplate.data.tabular.report import ReadReport
 from footplate.domain.frames import Frame
 from footplate.sdk.data.dataframe import to_pandas
 
@@ -26,14 +26,14 @@ def delimited(*steps: dict[str, Any], types: dict[str, Any] | None = None, **opt
     return {"format": {"kind": "delimited", **options}, "steps": list(steps), "types": types or {}}
 
 
-def frame(table: Table, report: Report | None = None, **how: Any) -> pd.DataFrame:
+def frame(table: Table, report: ReadReport | None = None, **how: Any) -> pd.DataFrame:
     made = Frame(columns_for(table.schema))
     for batch in table.batches(report):
         made.add(batch.num_rows, chunks_of(batch, made.columns))
     return to_pandas(made, **how)
 
 
-def rows(table: Table, report: Report | None = None) -> list[dict[str, Any]]:
+def rows(table: Table, report: ReadReport | None = None) -> list[dict[str, Any]]:
     return [row for batch in table.batches(report) for row in batch.to_pylist()]
 
 

@@ -1,4 +1,4 @@
-"""What pandas users expect: the same values from the same text, and the same rows from the same condition."""
+"""Comparison with pandas: the same values from the same text, and the same rows from the same condition."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_numbers(values: list[str]) -> None:
     expected = pd.read_csv(io.StringIO(text))
     ours = table_of(text)
     if expected["x"].isna().all():
-        assert ours["x"].map(lambda v: v in (None, "NA") or pd.isna(v)).all()  # no value at all is text to us
+        assert ours["x"].map(lambda v: v in (None, "NA") or pd.isna(v)).all()  # a column without values is text
         return
     assert_frame_equal(ours, expected)
 
@@ -144,7 +144,7 @@ def test_nan_is_missing(missing: float | None) -> None:
     assert evaluate(op("!=", field("x"), 1.0), columns, 3).to_pylist() == [False, True, True]
 
 
-def test_a_filter_and_its_negation_have_every_row_between_them(tmp_path: Path) -> None:
+def test_a_filter_and_its_negation_partition_the_rows(tmp_path: Path) -> None:
     file = written(tmp_path, "a.csv", "a,b\n1,x\n,y\n3,\n")
     condition = op("or", op(">", field("a"), 1), op("starts_with", field("b"), "x"))
     kept, others = (rows(Table(delimited(where(e)), [file])) for e in (condition, op("not", condition)))

@@ -10,13 +10,13 @@ from table_tools import delimited, field, frame, op, rows, where, written
 
 from footplate.data.tabular.engine import Table
 from footplate.data.tabular.files import SourceFile
-from footplate.data.tabular.report import Report
+from footplate.data.tabular.report import ReadReport
 from footplate.errors import InvalidInput
 
 PEOPLE = 'name,age,height,born,member\nAda,36,1.70,1815-12-10,true\n"Babbage, Charles",79,,1791-12-26,false\n'
 
 
-def test_columns_get_the_types_that_their_values_show(tmp_path: Path) -> None:
+def test_column_types_are_inferred(tmp_path: Path) -> None:
     table = Table(delimited(), [written(tmp_path, "people.csv", PEOPLE)])
     assert {f.name: str(f.type) for f in table.schema} == {
         "name": "string",
@@ -40,11 +40,11 @@ def test_without_inference_everything_is_text(tmp_path: Path) -> None:
     assert rows(table)[0]["age"] == "36"
 
 
-def test_types_that_are_kept_are_not_inferred_again(tmp_path: Path) -> None:
+def test_stored_types_are_not_inferred_again(tmp_path: Path) -> None:
     file = written(tmp_path, "n.csv", "n\n1\n2\n")
     kept = {**delimited(), "inferred": Table(delimited(), [file]).inferred}
     written(tmp_path, "n.csv", "n\n1.5\nx\n")
-    report = Report()
+    report = ReadReport()
     assert rows(Table(kept, [file]), report) == [{"n": None}, {"n": None}]
     assert report.warnings() == [
         "column 'n': 2 values are not a whole number and became null, the first is '1.5' in /n.csv"
@@ -70,7 +70,7 @@ def test_types_that_are_kept_are_not_inferred_again(tmp_path: Path) -> None:
         (["2020-01-01T10:00:00Z", "2020-01-01T10:00:00+02:00"], "timestamp[us]"),
         (["31/12/2020", "01/02/2020"], "timestamp[us]"),
         (["12/31/2020 1:05 PM", "1/2/2020 12:00 AM"], "timestamp[us]"),
-        (["01/02/2020", "03/04/2020"], "string"),  # nobody can know
+        (["01/02/2020", "03/04/2020"], "string"),  # ambiguous
         (["2020", "2021"], "int64"),
         (["", ""], "string"),
         (["NA", "NA"], "string"),
@@ -81,34 +81,34 @@ def test_inference(tmp_path: Path, values: list[str], kind: str) -> None:
     text = "x,keep\n" + "".join(f'"{value}",1\n' for value in values)
     table = Table(delimited(), [written(tmp_path, "x.csv", text)])
     assert str(table.schema.field("x").type) == kind
-    report = Report(strict=True)
+    report = ReadReport(strict=True)
     assert len(rows(table, report)) == len(values)
 
 
-def test_dates_with_the_day_first_are_read_so(tmp_path: Path) -> None:
+def test_dates_with_the_day_first_are_recognized(tmp_path: Path) -> None:
     table = Table(delimited(), [written(tmp_path, "d.csv", "d\n31/12/2020\n01/02/2020\n")])
     assert [row["d"] for row in rows(table)] == [datetime(2020, 12, 31), datetime(2020, 2, 1)]
 
 
-def test_times_that_cannot_be_are_not_made_others(tmp_path: Path) -> None:
+def test_impossible_times_become_null(tmp_path: Path) -> None:
     text = "d,t\n30/02/2020,01/01/2020 23:59:60\n1/3/2020,02/01/2020 00:00:00\n,\n"
     types = {
         "d": {"type": "datetime", "formats": ["%d/%m/%Y"]},
         "t": {"type": "datetime", "formats": ["%d/%m/%Y %H:%M:%S"]},
     }
-    report = Report()
+    report = ReadReport()
     found = rows(Table(delimited(types=types), [written(tmp_path, "a.csv", text)]), report)
     assert [row["d"] for row in found] == [None, datetime(2020, 3, 1), None]
     assert [row["t"] for row in found] == [None, datetime(2020, 1, 2), None]
     assert ["1 value is not a time" in line for line in report.warnings()] == [True, True]
 
 
-def test_zones_become_utc(tmp_path: Path) -> None:
+def test_time_zones_become_utc(tmp_path: Path) -> None:
     table = Table(delimited(), [written(tmp_path, "d.csv", "d\n2020-01-01T10:00:00+02:00\n2020-01-01T10:00:00Z\n")])
     assert [row["d"].hour for row in rows(table)] == [8, 10]
 
 
-def test_text_keeps_na_and_loses_nothing(tmp_path: Path) -> None:
+def test_text_columns_keep_na(tmp_path: Path) -> None:
     table = Table(delimited(), [written(tmp_path, "c.csv", "country\nNA\nDE\n\n")])
     assert [row["country"] for row in rows(table)] == ["NA", "DE"]
 
@@ -119,7 +119,7 @@ def test_empty_fields_are_null_or_empty(tmp_path: Path) -> None:
     assert [row["a"] for row in rows(Table(delimited(empty_as_string=True), [file]))] == ["", ""]
 
 
-def test_asked_types(tmp_path: Path) -> None:
+def test_requested_types(tmp_path: Path) -> None:
     file = written(tmp_path, "t.csv", 'when,price,code,flag\n3.5.2021,"1,5",007,yes\nlater,x,8,2\n')
     types = {
         "when": {"type": "datetime", "formats": ["%d.%m.%Y"]},
@@ -127,7 +127,7 @@ def test_asked_types(tmp_path: Path) -> None:
         "code": {"type": "string"},
         "flag": {"type": "boolean"},
     }
-    report = Report()
+    report = ReadReport()
     found = rows(Table(delimited(types=types), [file]), report)
     assert found[0] == {"when": datetime(2021, 5, 3), "price": 1.5, "code": "007", "flag": True}
     assert found[1] == {"when": None, "price": None, "code": "8", "flag": None}
@@ -137,11 +137,11 @@ def test_asked_types(tmp_path: Path) -> None:
 def test_strict_reading_names_column_value_and_file(tmp_path: Path) -> None:
     file = written(tmp_path, "t.csv", "n\n1\nx\n")
     with pytest.raises(InvalidInput, match=r"'x' in column 'n' of /t\.csv is not a whole number"):
-        rows(Table(delimited(types={"n": {"type": "integer"}}), [file]), Report(strict=True))
+        rows(Table(delimited(types={"n": {"type": "integer"}}), [file]), ReadReport(strict=True))
 
 
-def test_a_type_for_a_column_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="there is no column 'nn'") as caught:
+def test_a_type_for_an_unknown_column_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="the column 'nn' does not exist") as caught:
         Table(delimited(types={"nn": {"type": "integer"}}), [written(tmp_path, "t.csv", "n\n1\n")])
     assert "'n'" in (caught.value.hint or "")
 
@@ -157,16 +157,16 @@ def test_headers_of_several_files(tmp_path: Path) -> None:
     assert rows(Table(delimited(header="first"), [first, headless])) == [{"a": 1, "b": 2}, {"a": 5, "b": 6}]
 
 
-def test_headers_that_differ_are_combined_when_asked_and_reported_when_not(tmp_path: Path) -> None:
+def test_differing_headers_are_combined_or_reported(tmp_path: Path) -> None:
     files = [written(tmp_path, "1.csv", "a,b\n1,2\n"), written(tmp_path, "2.csv", "b,c\n3,4\n")]
     combined = rows(Table(delimited(header="combine"), files))
     assert combined == [{"a": 1, "b": 2, "c": None}, {"a": None, "b": 3, "c": 4}]
-    report = Report()
+    report = ReadReport()
     assert rows(Table(delimited(), files), report) == [{"a": 1, "b": 2}, {"a": None, "b": 3}]
     assert "column 'c' of /2.csv is left out" in report.warnings()[0]
 
 
-def test_names_of_columns_are_distinct(tmp_path: Path) -> None:
+def test_column_names_are_distinct(tmp_path: Path) -> None:
     table = Table(delimited(), [written(tmp_path, "d.csv", "a,a,,a.1\n1,2,3,4\n")])
     assert table.schema.names == ["a", "a.2", "Column3", "a.1"]
 
@@ -180,11 +180,11 @@ def test_rows_with_too_few_fields_end_in_nulls(tmp_path: Path) -> None:
 
 
 def test_a_row_with_too_many_fields_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"line 3 of /r\.csv has 4 fields where 3 belong"):
+    with pytest.raises(InvalidInput, match=r"line 3 of /r\.csv has 4 fields instead of 3"):
         rows(Table(delimited(), [written(tmp_path, "r.csv", "a,b,c\n1,2,3\n4,5,6,7\n")]))
 
 
-def test_a_ragged_row_late_in_a_large_file_loses_and_repeats_nothing(tmp_path: Path) -> None:
+def test_a_ragged_row_late_in_a_large_file_loses_nothing(tmp_path: Path) -> None:
     count = 900_000  # more than two of Arrow's blocks
     text = "n,m\n" + "".join(f"{i},{i}\n" for i in range(count)) + "last\n"
     file = written(tmp_path, "big.csv", text)
@@ -199,7 +199,7 @@ def test_a_record_larger_than_a_block(tmp_path: Path) -> None:
     assert [len(row["b"]) for row in rows(table)] == [len(long), 1]
 
 
-def test_line_ends_and_breaks_inside_quotes(tmp_path: Path) -> None:
+def test_line_ends_and_line_breaks_inside_quotes(tmp_path: Path) -> None:
     table = Table(delimited(), [written(tmp_path, "q.csv", 'a,b\r\n1,"x\ny"\r\n2,"say ""hi"""\r\n')])
     assert [row["b"] for row in rows(table)] == ["x\ny", 'say "hi"']
 
@@ -208,21 +208,21 @@ def test_line_ends_and_breaks_inside_quotes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "record",
     [
-        '2,x,"oh\n',  # Arrow makes one value of all that follows
+        '2,x,"oh\n',  # Arrow makes one value of the rest
         '2,"oh,y\n',  # too few fields for Arrow
         '2,x,"oh ' + "x" * 5_000_000 + "\n",  # too large for Arrow's blocks
     ],
 )
-def test_a_quote_that_is_never_closed_swallows_nothing(tmp_path: Path, record: str, encoding: str) -> None:
+def test_an_unclosed_quote_is_an_error(tmp_path: Path, record: str, encoding: str) -> None:
     file = written(tmp_path, "q.csv", f"a,b,c\n1,y,z\n{record}3,y,z\n4,y,z\n".encode(encoding))
     for steps in ([], [{"do": "keep", "columns": ["a"]}]):
         table = Table(delimited(*steps, encoding=encoding, types={"a": {"type": "string"}}), [file])
-        with pytest.raises(InvalidInput, match=r"q\.csv has a quote that is never closed, before 'oh"):
+        with pytest.raises(InvalidInput, match=r"q\.csv has an unclosed quote before 'oh"):
             rows(table)
 
 
 @pytest.mark.parametrize("end", ['"x\ny"', '"x\ny"\n', '"x\ny" \r\n\n'])
-def test_a_break_inside_the_last_quotes_of_a_file(tmp_path: Path, end: str) -> None:
+def test_a_line_break_inside_the_last_quotes_of_a_file(tmp_path: Path, end: str) -> None:
     table = Table(delimited(), [written(tmp_path, "q.csv", f"a,b\n1,{end}")])
     assert [row["b"].strip() for row in rows(table)] == ["x\ny"]
 
@@ -237,44 +237,44 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     ]
 
 
-def test_the_wrong_encoding_is_named(tmp_path: Path) -> None:
+def test_a_wrong_encoding_is_named(tmp_path: Path) -> None:
     file = written(tmp_path, "e.csv", "a\nä\n".encode("latin-1"))
     with pytest.raises(InvalidInput, match=r"/e\.csv is not utf8") as caught:
         rows(Table(delimited(), [file]))
     assert "latin1" in (caught.value.hint or "")
-    with pytest.raises(InvalidInput, match="there is no encoding 'klingon'"):
+    with pytest.raises(InvalidInput, match="'klingon' is not a supported encoding"):
         Table(delimited(encoding="klingon"), [file])
 
 
-def test_packed_files_are_unpacked(tmp_path: Path) -> None:
+def test_compressed_files_are_decompressed(tmp_path: Path) -> None:
     assert rows(Table(delimited(), [written(tmp_path, "z.csv.gz", gzip.compress(b"a\n1\n"))])) == [{"a": 1}]
 
 
 @pytest.mark.parametrize("content", [b"a\n1\n", gzip.compress(os.urandom(100_000).hex().encode())[:50_000]])
-def test_files_that_cannot_be_unpacked_are_named(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(InvalidInput, match=r"/z\.csv\.gz cannot be unpacked"):
+def test_files_that_cannot_be_decompressed_are_named(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(InvalidInput, match=r"/z\.csv\.gz cannot be decompressed"):
         Table(delimited(), [written(tmp_path, "z.csv.gz", content)])
 
 
-def test_a_packed_file_that_breaks_off_later(tmp_path: Path) -> None:
+def test_a_compressed_file_that_is_truncated_later(tmp_path: Path) -> None:
     whole = gzip.compress(b"a\n" + b"".join(b"%d\n" % i for i in range(2_000_000)))
     table = Table({**delimited(), "inferred": {}}, [written(tmp_path, "z.csv.gz", whole)])
     (tmp_path / "z.csv.gz").write_bytes(whole[:-1000])
-    with pytest.raises(InvalidInput, match=r"/z\.csv\.gz cannot be unpacked"):
+    with pytest.raises(InvalidInput, match=r"/z\.csv\.gz cannot be decompressed"):
         rows(table)
 
 
-def test_an_archive_says_what_to_do(tmp_path: Path) -> None:
+def test_an_archive_is_an_error_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"/z\.zip is an archive") as caught:
         Table(delimited(), [written(tmp_path, "z.zip", b"PK")])
-    assert "unpack it" in (caught.value.hint or "")
+    assert "extract it" in (caught.value.hint or "")
 
 
 def test_other_separators(tmp_path: Path) -> None:
     assert rows(Table(delimited(separator="\t"), [written(tmp_path, "t.tsv", "a\tb\n1\tx,y\n")])) == [
         {"a": 1, "b": "x,y"}
     ]
-    with pytest.raises(InvalidInput, match=r"'\|\|' cannot separate columns"):
+    with pytest.raises(InvalidInput, match=r"'\|\|' is not a valid separator"):
         Table(delimited(separator="||"), [written(tmp_path, "t.txt", "a||b\n")])
 
 
@@ -302,12 +302,12 @@ def test_path_and_partition_columns(tmp_path: Path) -> None:
     ]
 
 
-def test_a_path_that_the_partition_format_does_not_describe(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"the path '/a/b\.csv' does not end as the partition format"):
+def test_a_path_that_does_not_match_the_partition_format(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"the path '/a/b\.csv' does not match the partition format"):
         rows(Table(delimited(partition_format="{x}/{y}/{z}/data.csv"), [written(tmp_path, "a/b.csv", "n\n1\n")]))
 
 
-def test_files_that_a_filter_on_their_path_rules_out_are_not_fetched(tmp_path: Path) -> None:
+def test_files_excluded_by_their_path_are_not_fetched(tmp_path: Path) -> None:
     kept = written(tmp_path, "2020/a.csv", "n\n1\n")
 
     def never() -> Path:
@@ -319,7 +319,7 @@ def test_files_that_a_filter_on_their_path_rules_out_are_not_fetched(tmp_path: P
     assert [row["n"] for row in rows(table)] == [1]
 
 
-def test_taking_a_few_rows_does_not_fetch_the_rest(tmp_path: Path) -> None:
+def test_taking_a_few_rows_fetches_only_their_files(tmp_path: Path) -> None:
     def never() -> Path:
         raise AssertionError("fetched")
 
@@ -328,7 +328,7 @@ def test_taking_a_few_rows_does_not_fetch_the_rest(tmp_path: Path) -> None:
     assert rows(Table(definition, files)) == [{"n": 1}, {"n": 2}]
 
 
-def test_a_sample_is_peeked_at_not_fetched(tmp_path: Path) -> None:
+def test_a_sample_does_not_fetch_whole_files(tmp_path: Path) -> None:
     def never() -> Path:
         raise AssertionError("fetched")
 
@@ -337,7 +337,7 @@ def test_a_sample_is_peeked_at_not_fetched(tmp_path: Path) -> None:
     assert {f.name: str(f.type) for f in table.schema} == {"n": "int64", "t": "string"}
 
 
-def test_a_frame_of_nothing_has_its_columns(tmp_path: Path) -> None:
+def test_a_frame_without_rows_has_its_columns(tmp_path: Path) -> None:
     made = frame(Table(delimited(), [written(tmp_path, "h.csv", "a,b\n")]))
     assert list(made.columns) == ["a", "b"]
     assert len(made) == 0

@@ -17,7 +17,7 @@ from table_tools import field, op, rows, where, written
 
 from footplate.data.tabular.engine import Table
 from footplate.data.tabular.files import SourceFile, local_file
-from footplate.data.tabular.report import Report
+from footplate.data.tabular.report import ReadReport
 from footplate.data.tabular.sql import database_url
 from footplate.domain.data import StoreSpec
 from footplate.errors import InvalidInput, Unavailable
@@ -45,9 +45,9 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
     assert rows(table) == [{"n": 1, "t": "a", "l": [1, 2]}, {"n": None, "t": "b", "l": None}]
 
 
-def test_parquet_row_groups_that_the_statistics_rule_out_are_not_read(tmp_path: Path) -> None:
+def test_parquet_row_groups_excluded_by_statistics_are_not_read(tmp_path: Path) -> None:
     file = parquet(tmp_path, "a.parquet", {"n": list(range(1000)), "m": ["x"] * 1000}, row_group_size=100)
-    # Damage the pages of the first group: whoever reads them fails, so that success proves that nobody did.
+    # Damage the pages of the first group: reading them would fail.
     data = bytearray((tmp_path / "a.parquet").read_bytes())
     group = pq.ParquetFile(tmp_path / "a.parquet").metadata.row_group(0).column(0)
     begin = group.dictionary_page_offset or group.data_page_offset
@@ -59,7 +59,7 @@ def test_parquet_row_groups_that_the_statistics_rule_out_are_not_read(tmp_path: 
         rows(Table(definition("parquet"), [file]))
 
 
-def test_parquet_filters_after_a_step_that_counts_are_not_moved_before_it(tmp_path: Path) -> None:
+def test_parquet_filters_are_not_moved_before_positional_steps(tmp_path: Path) -> None:
     file = parquet(tmp_path, "a.parquet", {"n": list(range(100))}, row_group_size=10)
     steps = ({"do": "take", "count": 20}, where(op(">", field("n"), 15)))
     assert [r["n"] for r in rows(Table(definition("parquet", *steps), [file]))] == [16, 17, 18, 19]
@@ -71,7 +71,7 @@ def test_parquet_files_that_differ(tmp_path: Path) -> None:
         parquet(tmp_path, "2.parquet", {"b": ["y"], "a": pa.array([2], pa.int32()), "c": [1.0]}),
         parquet(tmp_path, "3.parquet", {"a": pa.array([3], pa.int64())}),
     ]
-    report = Report()
+    report = ReadReport()
     assert rows(Table(definition("parquet"), files), report) == [
         {"a": 1, "b": "x"},
         {"a": 2, "b": "y"},
@@ -83,11 +83,11 @@ def test_parquet_files_that_differ(tmp_path: Path) -> None:
         rows(Table(definition("parquet"), files))
 
 
-def test_parquet_files_that_differ_in_a_column_whose_type_is_asked_for(tmp_path: Path) -> None:
+def test_parquet_files_may_differ_in_columns_with_a_requested_type(tmp_path: Path) -> None:
     contents = ([1, 2], [2.5, None], ["3", "x"], pa.nulls(1))
     files = [parquet(tmp_path, f"{at}.parquet", {"a": values}) for at, values in enumerate(contents)]
     asked = {"a": {"type": "float"}}
-    report = Report()
+    report = ReadReport()
     found = rows(Table(definition("parquet", types=asked), files), report)
     assert [row["a"] for row in found] == [1.0, 2.0, 2.5, None, 3.0, None, None]
     assert ["1 value is not a number" in line for line in report.warnings()] == [True]
@@ -95,7 +95,7 @@ def test_parquet_files_that_differ_in_a_column_whose_type_is_asked_for(tmp_path:
     assert rows(Table(texts, files)) == [{"a": "2.5"}]
 
 
-def test_a_parquet_file_of_missing_values_tells_no_types(tmp_path: Path) -> None:
+def test_an_all_null_parquet_column_takes_its_type_from_later_files(tmp_path: Path) -> None:
     files = [parquet(tmp_path, f"{at}.parquet", {"a": a}) for at, a in enumerate((pa.nulls(1), pa.nulls(1), ["x"]))]
     table = Table(definition("parquet"), files)
     assert str(table.schema.field("a").type) == "string"
@@ -116,27 +116,27 @@ def test_parquet_times_of_other_units(tmp_path: Path) -> None:
     ]
 
 
-def test_columns_of_one_name(tmp_path: Path) -> None:
+def test_repeated_column_names(tmp_path: Path) -> None:
     pq.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "a.parquet")
-    with pytest.raises(InvalidInput, match="there are 2 columns called 'a'"):
+    with pytest.raises(InvalidInput, match="2 columns are named 'a'"):
         Table(definition("parquet"), [local_file(tmp_path / "a.parquet")])
 
 
-def test_a_filter_of_short_floats_is_not_arrows_to_do(tmp_path: Path) -> None:
+def test_filters_on_float16_are_not_pushed_to_arrow(tmp_path: Path) -> None:
     file = parquet(tmp_path, "a.parquet", {"h": pa.array([np.float16(0.5), np.float16(1.5)])})
     assert rows(Table(definition("parquet", where(op(">", field("h"), 1))), [file])) == [{"h": 1.5}]
 
 
-def test_parquet_with_asked_types(tmp_path: Path) -> None:
+def test_parquet_with_requested_types(tmp_path: Path) -> None:
     file = parquet(tmp_path, "a.parquet", {"n": [1.0, 2.5], "d": ["2020-01-31", "x"], "i": [1, 0]})
     types = {"n": {"type": "integer"}, "d": {"type": "datetime"}, "i": {"type": "boolean"}}
-    report = Report()
+    report = ReadReport()
     found = rows(Table(definition("parquet", where(op("==", field("i"), True)), types=types), [file]), report)
     assert found == [{"n": 1, "d": datetime(2020, 1, 31), "i": True}]
     assert len(report.warnings()) == 2
 
 
-def test_what_is_not_parquet(tmp_path: Path) -> None:
+def test_files_that_are_not_parquet(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"/a\.parquet cannot be read as Parquet"):
         Table(definition("parquet"), [written(tmp_path, "a.parquet", "a,b\n")])
 
@@ -164,7 +164,7 @@ def test_json_fields_of_mixed_types_are_text(tmp_path: Path) -> None:
     assert [r["a"] for r in rows(table)] == ["1", "x", '[1, {"b": null}]', None]
 
 
-def test_json_lines_that_are_none(tmp_path: Path) -> None:
+def test_invalid_json_lines(tmp_path: Path) -> None:
     file = written(tmp_path, "a.jsonl", '{"a": 1}\n{"a": 2\n[3]\n{"a": 4}\n')
     with pytest.raises(InvalidInput, match=r"line 2 of /a\.jsonl is not a JSON object"):
         Table(definition("json_lines"), [file])
@@ -177,7 +177,7 @@ def test_json_fields_after_the_sample(tmp_path: Path) -> None:
     many = lines(*({"a": i, "p": padding} for i in range(9000)))
     text = many + lines({"a": 1.5, "p": padding, "late": 1}, {"a": "no", "p": 5})
     table = Table(definition("json_lines", {"do": "skip", "count": 9000}), [written(tmp_path, "a.jsonl", text)])
-    report = Report()
+    report = ReadReport()
     assert rows(table, report) == [{"a": None, "p": padding}, {"a": None, "p": "5"}]
     assert [line.split(":")[0] for line in report.warnings()] == [
         "column 'a'",
@@ -191,9 +191,9 @@ def test_fields_of_json_objects_after_the_sample(tmp_path: Path) -> None:
     many = lines(*({"s": {"x": 1}, "l": [{"y": 1}], "p": "x" * 1000} for _ in range(9000)))
     text = many + lines({"s": {"x": 2, "late": 1}, "l": [{"y": 2, "later": 1}], "p": ""})
     table = Table(definition("json_lines", {"do": "skip", "count": 9000}), [written(tmp_path, "a.jsonl", text)])
-    report = Report()
+    report = ReadReport()
     (batch,) = table.batches(report)
-    assert batch.schema.equals(table.schema), "a batch of another type than the others cannot be written"
+    assert batch.schema.equals(table.schema), "a batch of another type could not be written with the others"
     assert batch.to_pylist() == [{"s": {"x": 2}, "l": [{"y": 2}], "p": ""}]
     assert [line.split(" of ")[0] for line in report.warnings()] == ["column 's.late'", "column 'l.later'"]
 
@@ -204,7 +204,7 @@ def test_json_objects_without_fields_are_text(tmp_path: Path) -> None:
     assert rows(table) == [{"a": "{}", "b": "[{}]"}, {"a": None, "b": "[{}]"}]
 
 
-def test_half_a_character_in_json(tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_in_json(tmp_path: Path) -> None:
     text = '{"a": "x\\ud800", "b": ["\\ud800"]}\n{"a": "\\ud83d\\ude00", "b": ["y"]}\n'
     table = Table(definition("json_lines"), [written(tmp_path, "a.jsonl", text)])
     assert [row["a"] for row in rows(table)] == ["x?", "😀"]
@@ -235,22 +235,22 @@ def test_a_query(database: str) -> None:
     assert [r["id"] for r in rows(table)] == [49_997, 49_998, 49_999]
 
 
-def test_a_query_is_sent_as_it_is_written(database: str) -> None:
+def test_a_query_is_sent_verbatim(database: str) -> None:
     table = Table(definition("sql", query="SELECT '10% :x' AS t, 7 % 4 AS m"), database=database)
     assert rows(table) == [{"t": "10% :x", "m": 3}]
 
 
 @pytest.mark.parametrize(
     ("query", "why"),
-    [("DELETE FROM sales", "the query gives no rows"), ("SELECT id, id FROM sales", "there are 2 columns called 'id'")],
+    [("DELETE FROM sales", "the query returns no rows"), ("SELECT id, id FROM sales", "2 columns are named 'id'")],
 )
-def test_queries_that_are_no_tables(database: str, query: str, why: str) -> None:
+def test_queries_that_return_no_table(database: str, query: str, why: str) -> None:
     with pytest.raises(InvalidInput, match=why):
         Table(definition("sql", query=query), database=database)
     assert len(rows(Table(definition("sql", query="SELECT id FROM sales"), database=database))) == 50_000
 
 
-def test_a_query_with_asked_types(database: str) -> None:
+def test_a_query_with_requested_types(database: str) -> None:
     table = Table(
         definition("sql", query="SELECT id FROM sales LIMIT 1", types={"id": {"type": "string"}}), database=database
     )
@@ -263,19 +263,19 @@ def test_a_query_without_rows_has_columns(database: str) -> None:
     assert rows(table) == []
 
 
-def test_a_wrong_query_says_what_the_database_said(database: str) -> None:
+def test_a_failing_query_shows_the_database_error(database: str) -> None:
     with pytest.raises(Exception, match="no such column: oops"):
         Table(definition("sql", query="SELECT oops FROM sales"), database=database)
 
 
-def test_a_database_that_nothing_here_speaks_to() -> None:
+def test_a_database_without_a_driver() -> None:
     with pytest.raises(InvalidInput, match="cannot be used from here") as caught:
         Table(definition("sql", query="SELECT 1"), database="nosuch://user:secret@host/db")
     assert "secret" not in str(caught.value)
 
 
 @pytest.mark.postgres
-def test_a_query_of_postgresql(postgres: PostgresServer) -> None:
+def test_a_postgresql_query(postgres: PostgresServer) -> None:
     address = sa.make_url(postgres.new_database())
     spec = StoreSpec(
         "sql",

@@ -1,4 +1,4 @@
-"""From Arrow to buffers to pandas, in memory and through a file; and back."""
+"""Round trips of frames: Arrow to buffers to pandas, in memory and through a file, and back."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ PLAIN = ["i", "i?", "f", "b", "b?", "t", "t?", "when", "zoned", "day", "took", "
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_the_same_as_arrows_own_conversion(size: int) -> None:
+def test_frames_equal_arrows_own_conversion(size: int) -> None:
     made = to_pandas(frame_of(TABLE, size))
     assert_frame_equal(made[PLAIN], expected()[PLAIN])
     assert made["list"].tolist() == [[1, None], None, []]
@@ -73,7 +73,7 @@ def test_the_same_as_arrows_own_conversion(size: int) -> None:
     assert [None if pd.isna(v) else v for v in made["time"]] == ["10:30:00.000000", None, "00:00:00.000000"]
 
 
-def test_the_same_through_a_file(tmp_path: Path) -> None:
+def test_frames_survive_a_file(tmp_path: Path) -> None:
     frame = frame_of(TABLE)
     with open(tmp_path / "frame", "wb") as out:
         file = FrameFile(out, frame.columns)
@@ -87,7 +87,7 @@ def test_the_same_through_a_file(tmp_path: Path) -> None:
         read_frame(str(tmp_path / "half"))
 
 
-def test_reading_a_frame_needs_no_arrow(tmp_path: Path) -> None:
+def test_reading_a_frame_does_not_need_arrow(tmp_path: Path) -> None:
     frame = frame_of(TABLE.select(["i", "t", "when"]))
     with open(tmp_path / "frame", "wb") as out:
         file = FrameFile(out, frame.columns)
@@ -106,14 +106,14 @@ print(made.t.tolist(), made.i.sum(), made.when.isna().sum())
     assert (done.stdout, done.stderr) == ("['x', '', 'ü'] 2 1\n", "")
 
 
-def test_times_beyond_pandas() -> None:
+def test_times_outside_the_range_of_pandas() -> None:
     far = pa.table({"when": pa.array([dt.datetime(1, 1, 1), dt.datetime(2020, 1, 1)], pa.timestamp("us"))})
     assert to_pandas(frame_of(far))["when"].isna().tolist() == [True, False]
     with pytest.raises(UserErrorException, match=r"0001-01-01.* in column 'when' is beyond"):
         to_pandas(frame_of(far), out_of_range_datetime="fail")
 
 
-def test_no_rows_and_no_columns() -> None:
+def test_frames_without_rows_or_columns() -> None:
     assert list(to_pandas(frame_of(TABLE.slice(0, 0))).columns) == TABLE.schema.names
     assert to_pandas(Frame([])).empty
 
@@ -139,7 +139,7 @@ FRAME = pd.DataFrame(
 
 
 def written(frame: pd.DataFrame, folder: Path) -> pa.Table:
-    """The Parquet file that a DataFrame becomes, in two batches."""
+    """Write a DataFrame as a Parquet file in two batches, and return the file."""
     with open(folder / "frame", "wb") as out:
         from_pandas(frame, out, rows_at_a_time=2)
     held = read_frame(str(folder / "frame"))
@@ -182,20 +182,20 @@ def test_from_pandas_and_back(tmp_path: Path) -> None:
     ],
     ids=lambda values: type(values[0]).__name__,
 )
-def test_columns_of_objects_keep_what_they_hold(tmp_path: Path, values: Any) -> None:
+def test_columns_of_objects_keep_their_values(tmp_path: Path, values: Any) -> None:
     back = written(pd.DataFrame({"o": values}), tmp_path).column("o").to_pylist()
     expected = [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
     assert back == [None if value is not None and value != value else value for value in expected]
 
 
 @pytest.mark.parametrize("values", [[{"a": 1}, None, ["a"]], [{}, None, {}], [{1, 2}, None, "x"]])
-def test_objects_that_have_no_type_in_common_are_text(tmp_path: Path, values: list[Any]) -> None:
+def test_objects_without_a_common_type_become_text(tmp_path: Path, values: list[Any]) -> None:
     column = written(pd.DataFrame({"o": values}), tmp_path).column("o")
     assert column.type == pa.string() and column.null_count == 1
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us"])
-def test_times_that_no_number_of_nanoseconds_tells(tmp_path: Path, unit: str) -> None:
+def test_times_beyond_nanosecond_range(tmp_path: Path, unit: str) -> None:
     times = np.array(["1500-01-01", "NaT", "3000-12-31T23:59:59"], f"M8[{unit}]")
     frame = pd.DataFrame({"t": times, "z": pd.DatetimeIndex(times).tz_localize("UTC"), "d": times - times[0]})
     table = written(frame, tmp_path)
@@ -204,11 +204,11 @@ def test_times_that_no_number_of_nanoseconds_tells(tmp_path: Path, unit: str) ->
     assert table.column("d").to_pylist()[2] == dt.datetime(3000, 12, 31, 23, 59, 59) - dt.datetime(1500, 1, 1)
 
 
-def test_what_is_no_dataframe(tmp_path: Path) -> None:
+def test_values_that_are_not_dataframes(tmp_path: Path) -> None:
     with open(tmp_path / "frame", "wb") as out, pytest.raises(UserErrorException, match="is a Series"):
         from_pandas(pd.Series([1]), out)
 
 
-def test_what_pandas_calls_columns(tmp_path: Path) -> None:
+def test_column_labels_of_pandas(tmp_path: Path) -> None:
     with open(tmp_path / "frame", "wb") as out, pytest.raises(UserErrorException, match="two columns are called 'a'"):
         from_pandas(pd.DataFrame([[1, 2]], columns=["a", "a"]), out)

@@ -1,4 +1,4 @@
-"""A file larger than the memory that a process may have is filtered, and written again, all the same."""
+"""Filtering and rewriting a file that is larger than the process's memory limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 MEGABYTE = 1024 * 1024
 SIZE = 320 * MEGABYTE
 ALLOWED = 256 * MEGABYTE
-"""What may come on top of the libraries, threads' stacks and all: less than the file, and far less than its columns."""
+"""Memory beyond that of the libraries and thread stacks: less than the file, and far less than its columns."""
 
 SCRIPT = """
 import os, resource, sys
@@ -43,7 +43,7 @@ def block() -> str:
 
 
 def filtered(kind: str, source: Path, target: Path) -> int:
-    """How many rows were kept, by a process that may not have the whole file in memory."""
+    """Return the number of rows kept, by a process that cannot hold the whole file in memory."""
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, kind, str(source), str(target), str(ALLOWED)],
         capture_output=True,

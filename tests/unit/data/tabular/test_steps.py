@@ -36,9 +36,7 @@ def test_skip_and_take_are_slices(sizes: list[int], count: int) -> None:
 
 
 @given(Sizes, st.floats(0, 1), st.integers(0, 2**32))
-def test_a_split_is_complete_and_disjoint_however_the_rows_are_batched(
-    sizes: list[int], share: float, seed: int
-) -> None:
+def test_splits_are_complete_and_disjoint_for_any_batch_size(sizes: list[int], share: float, seed: int) -> None:
     first = done(tabular.split(share, seed, first=True), sizes)
     second = done(tabular.split(share, seed, first=False), sizes)
     assert sorted(first + second) == list(range(sum(sizes)))
@@ -46,13 +44,13 @@ def test_a_split_is_complete_and_disjoint_however_the_rows_are_batched(
 
 
 @given(Sizes, st.floats(0, 1), st.integers(0, 2**32))
-def test_a_sample_is_the_same_for_its_seed(sizes: list[int], probability: float, seed: int) -> None:
+def test_a_sample_is_determined_by_its_seed(sizes: list[int], probability: float, seed: int) -> None:
     once = done(tabular.sample(probability, seed), sizes)
     assert once == done(tabular.sample(probability, seed), [sum(sizes)] if sizes else [])
     assert set(once) <= set(range(sum(sizes)))
 
 
-def test_shares_are_about_what_was_asked() -> None:
+def test_sample_sizes_are_about_right() -> None:
     assert 2_800 < len(done(tabular.sample(0.3, 7), [10_000])) < 3_200
     assert len(done(tabular.sample(1, 7), [100])) == 100
     assert done(tabular.sample(0, 7), [100]) == []
@@ -64,7 +62,7 @@ def test_counts_are_whole_numbers(bad: Any) -> None:
         tabular.take(bad)
 
 
-def test_numbers_of_numpy() -> None:
+def test_numpy_numbers_are_accepted() -> None:
     assert tabular.take(np.int64(3)) == tabular.take(3) and type(tabular.take(np.int64(3))["count"]) is int
     assert tabular.sample(np.float32(0.5), 1) == tabular.sample(0.5, 1)
 
@@ -75,38 +73,38 @@ def test_shares_are_from_0_to_1(bad: Any) -> None:
         tabular.sample(bad, 1)
 
 
-def test_columns_are_kept_in_the_order_asked_and_dropped(tmp_path: Path) -> None:
+def test_columns_are_kept_in_the_requested_order_and_dropped(tmp_path: Path) -> None:
     file = written(tmp_path, "a.csv", "a,b,c\n1,2,3\n")
     assert rows(Table(delimited(tabular.keep(["c", "a"])), [file])) == [{"c": 3, "a": 1}]
     assert rows(Table(delimited(tabular.drop("b")), [file])) == [{"a": 1, "c": 3}]
-    with pytest.raises(InvalidInput, match="there is no column 'd'"):
+    with pytest.raises(InvalidInput, match="the column 'd' does not exist"):
         _ = Table(delimited(tabular.drop("d")), [file]).schema
     with pytest.raises(InvalidInput, match="column 'a' is named 2 times"):
         tabular.keep(["a", "b", "a"])
 
 
-def test_steps_go_in_their_order(tmp_path: Path) -> None:
+def test_steps_apply_in_order(tmp_path: Path) -> None:
     file = written(tmp_path, "n.csv", "n\n" + "".join(f"{i}\n" for i in range(10)))
     odd = where(op(">", field("n"), 4))
     assert [r["n"] for r in rows(Table(delimited(tabular.take(6), odd), [file]))] == [5]
     assert [r["n"] for r in rows(Table(delimited(odd, tabular.take(2), tabular.skip(1)), [file]))] == [6]
 
 
-def test_a_filter_may_use_a_column_that_is_dropped_later_but_not_one_dropped_before(tmp_path: Path) -> None:
+def test_a_filter_cannot_use_a_column_that_was_dropped_before(tmp_path: Path) -> None:
     file = written(tmp_path, "a.csv", "a,b\n1,2\n3,4\n")
     late = delimited(where(op(">", field("a"), 1)), tabular.drop(["a"]))
     assert rows(Table(late, [file])) == [{"b": 4}]
     early = delimited(tabular.drop(["a"]), where(op(">", field("a"), 1)))
-    with pytest.raises(InvalidInput, match="there is no column 'a'"):
+    with pytest.raises(InvalidInput, match="the column 'a' does not exist"):
         rows(Table(early, [file]))
 
 
-def test_only_the_columns_that_matter_are_converted(tmp_path: Path) -> None:
+def test_only_needed_columns_are_converted(tmp_path: Path) -> None:
     file = written(tmp_path, "a.csv", "a,b\n1,x\n")
     kept = {**delimited(tabular.keep(["a"])), "inferred": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
     assert rows(Table(kept, [file])) == [{"a": 1}]
 
 
-def test_an_unknown_step_says_what_to_do() -> None:
+def test_an_unknown_step_is_an_error_with_a_hint() -> None:
     with pytest.raises(InvalidInput, match="knows no step 'pivot'"):
         tabular.steps_of({"steps": [{"do": "pivot"}]})

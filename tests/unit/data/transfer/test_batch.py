@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from footplate.data import Progress, download, local_files, open_store, upload
-from footplate.data.stores.base import SMALL
+from footplate.data.stores.base import SMALL, Progress
+from footplate.data.stores.registry import open_store
+from footplate.data.transfer.batch import download, local_files, upload
 from footplate.data.transfer.partial import BLOCK, Partial
 from footplate.domain.data import Item, StoreSpec, place
 from footplate.errors import Conflict, InvalidInput, NotFound, Unavailable
@@ -18,28 +19,29 @@ from footplate.testing.web_server import WebServer
 
 DOWNLOAD = """
 import sys
-from footplate.data import download, open_store
+from footplate.data.stores.registry import open_store
+from footplate.data.transfer.batch import download
 from footplate.domain.data import StoreSpec, place
 store = open_store(StoreSpec("http", {"url": sys.argv[1]}))
 download([place(store.stat("x"), "x")], {"": store}, sys.argv[2])
 """
 
 
-def test_a_download_that_was_killed_goes_on_where_it_was(web: WebServer, tmp_path: Path) -> None:
+def test_a_killed_download_is_resumed(web: WebServer, tmp_path: Path) -> None:
     data = os.urandom(4 * SMALL)
     web.serve("x", data, pause=0.01, chunk=1024 * 1024)
     killed = subprocess.Popen([sys.executable, "-c", DOWNLOAD, web.address, str(tmp_path)])
     wait_until(lambda: any(map(_has_block, tmp_path.glob(".footplate-aside-*.map"))), interval=0.005)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
-    assert not (tmp_path / "x").exists(), "half a file has the name of the whole"
+    assert not (tmp_path / "x").exists(), "an incomplete file has the final name"
     assert list(local_files(tmp_path)) == []
     web.manners["x"].pause = 0
     web.seen.clear()
     store = open_store(StoreSpec("http", {"url": web.address}))
     download([place(store.stat("x"), "x")], {"": store}, tmp_path)
     assert (tmp_path / "x").read_bytes() == data
-    assert len([one for one in web.asked("x") if one.headers["Range"] != "bytes=0-0"]) < 4, "it began anew"
+    assert len([one for one in web.asked("x") if one.headers["Range"] != "bytes=0-0"]) < 4, "it started over"
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
@@ -50,7 +52,7 @@ def _has_block(path: Path) -> bool:
         return False
 
 
-def test_an_old_file_stays_until_the_new_one_is_whole(web: WebServer, tmp_path: Path) -> None:
+def test_an_old_file_stays_until_the_new_one_is_complete(web: WebServer, tmp_path: Path) -> None:
     store = open_store(StoreSpec("http", {"url": web.address}))
     for size in (10, SMALL + 10):
         (tmp_path / "x").write_bytes(b"old")
@@ -63,7 +65,7 @@ def test_an_old_file_stays_until_the_new_one_is_whole(web: WebServer, tmp_path: 
         assert (tmp_path / "x").read_bytes() == web.files["x"]
 
 
-def test_progress_goes_up_to_the_whole(tmp_path: Path) -> None:
+def test_progress_ends_at_the_total(tmp_path: Path) -> None:
     store = open_store(StoreSpec("folder", {"path": str(tmp_path / "store")}))
     for number in range(30):
         store.put(f"f{number}", b"x" * number)
@@ -79,25 +81,25 @@ def test_progress_goes_up_to_the_whole(tmp_path: Path) -> None:
     assert seen[-1] == Progress(31, 31, total, total)
 
 
-def test_refused_before_anything_is_moved(tmp_path: Path) -> None:
+def test_conflicts_are_refused_before_any_transfer(tmp_path: Path) -> None:
     store = open_store(StoreSpec("folder", {"path": str(tmp_path / "store")}))
     for name in ("a", "b"):
         store.put(name, b"x")
     items = [place(store.stat(name), name) for name in ("a", "b")]
     (tmp_path / "to").mkdir()
     (tmp_path / "to" / "b").touch()
-    with pytest.raises(Conflict, match="to/b exists"):
+    with pytest.raises(Conflict, match="to/b already exists"):
         download(items, {"": store}, tmp_path / "to", overwrite="refuse")
     assert [path.name for path in (tmp_path / "to").iterdir()] == ["b"]
 
 
-def test_what_does_not_make_sense_is_named(tmp_path: Path) -> None:
+def test_invalid_arguments_are_named(tmp_path: Path) -> None:
     store = open_store(StoreSpec("folder", {"path": str(tmp_path)}))
-    with pytest.raises(NotFound, match="no folder"):
+    with pytest.raises(NotFound, match=r"the folder .* does not exist"):
         list(local_files(tmp_path / "nowhere"))
-    with pytest.raises(NotFound, match="no file"):
+    with pytest.raises(NotFound, match=r"the file .* does not exist"):
         upload([(tmp_path / "nothing", "x")], store)
-    with pytest.raises(InvalidInput, match="'other' that was not given"):
+    with pytest.raises(InvalidInput, match="'other', whose spec is missing"):
         download([Item("x", 1, store="other")], {"": store}, tmp_path / "to")
     with pytest.raises(InvalidInput, match="leaves"):
         download([Item("../x", 1)], {"": store}, tmp_path / "to")
@@ -105,7 +107,7 @@ def test_what_does_not_make_sense_is_named(tmp_path: Path) -> None:
         upload([(tmp_path, "../x")], store)
 
 
-def test_loops_of_links_end(tmp_path: Path) -> None:
+def test_cycles_of_symlinks_end(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "f").touch()
     (tmp_path / "d" / "loop").symlink_to(tmp_path / "d")
@@ -116,7 +118,7 @@ def test_loops_of_links_end(tmp_path: Path) -> None:
 
 
 class TestPartial:
-    def test_blocks_come_in_any_order_and_outlive_their_writer(self, tmp_path: Path) -> None:
+    def test_blocks_arrive_in_any_order_and_survive_their_writer(self, tmp_path: Path) -> None:
         data = os.urandom(2 * BLOCK + 5)
         path = str(tmp_path / "x")
         with Partial(path, len(data)) as partial:
@@ -137,17 +139,17 @@ class TestPartial:
         with Partial(path, 10) as partial:
             partial.write(0, b"0123456789")
         with open(f"{path}.map", "r+b") as file:
-            file.write(b"another boot")
+            file.write(b"another boot_id")
         with Partial(path, 10) as partial:
             assert partial.missing() == [0]
 
-    def test_a_block_of_another_length_is_refused(self, tmp_path: Path) -> None:
+    def test_a_block_with_a_wrong_length_is_refused(self, tmp_path: Path) -> None:
         with Partial(str(tmp_path / "x"), 10) as partial:
-            with pytest.raises(Unavailable, match="9 bytes came where 10"):
+            with pytest.raises(Unavailable, match="9 bytes arrived, but 10"):
                 partial.write(0, b"012345678")
             assert partial.missing() == [0]
 
-    def test_a_late_writer_does_not_finish_the_file_of_another(self, tmp_path: Path) -> None:
+    def test_a_late_writer_does_not_finish_another_writers_file(self, tmp_path: Path) -> None:
         path = str(tmp_path / "x")
         with Partial(path, 4) as late:
             late.write(0, b"late")
