@@ -44,7 +44,7 @@ def test_an_image_is_pulled_by_digest_with_a_password_that_nobody_sees(
     refused = submit(workspace, Environment.from_docker_image("boxed", "team/python:1", login))
     assert refused.get_status() == "Failed"
     error = str(refused.get_details()["error"])
-    assert "cannot be had" in error and "docker.base_image_registry" in error
+    assert "cannot be pulled" in error and "docker.base_image_registry" in error
 
     made = Environment.from_docker_image("boxed", "team/python:1", {**login, "password": PASSWORD})
     run = submit(workspace, made)

@@ -217,7 +217,7 @@ def test_curated_environments_are_there_by_name_and_run(project: Path, workspace
     run = finished(workspace, project, got, "from azureml.core import Run; Run.get_context().log('ok', 1)\n")
     assert run.get_metrics() == {"ok": 1}
     (warning,) = [str(w) for w in run.get_details()["warnings"]]
-    assert "Python 3.6.2 cannot run a job" in warning
+    assert "Python 3.6.2 cannot run jobs" in warning
     with pytest.raises(UserErrorException, match="no curated environment 'AzureML-Unheard-Of'"):
         Environment.get(workspace, "AzureML-Unheard-Of")
 

@@ -1,4 +1,24 @@
-"""Environment builders by name, loaded when first asked for. A new one is a module with a Builder and a row here."""
+"""Environments of runs: resolved once into a lock by the server, built once from the lock by each node.
+
+    base               the Builder protocol, its settings, and what a build returns
+    existing           an interpreter that the user manages
+    venv               virtual environments; pins resolves requirements, uv runs uv, uv_errors explains its failures
+    conda/             conda files: solved from channels with py-rattler, or mapped to PyPI
+    containers/        container images with packages installed
+    curated/           the catalogue of Azure's names and our own
+    recipes/           packages that are built from edited sources (Horovod)
+    locks              resolutions by content
+    built_environments environments on disk, with their file locks and markers
+    caches             sizes of caches, and clearing them; disk_usage counts
+    bytecode           bytecode, compiled once per wheel by compiler.py
+    pythons            the Pythons of this machine
+    requirements       lines of requirements files
+    url_credentials    passwords and tokens in addresses
+    subprocesses       programs whose messages are shown while they work
+
+A new builder is a module with a Builder and a row in `_REGISTRY`. tests/conformance/test_builders.py covers every
+builder; containers/ is also covered by tests/e2e/test_containers.py, subprocesses by the tests of uv.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +54,14 @@ def load(name: str) -> Builder:
 
 
 def resolve(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, refresh: bool = False) -> Lock:
-    """The lock of this content: resolved once, then kept until a `refresh` is asked for."""
+    """Return the lock of this content: resolved once, then kept until a `refresh`."""
     spec, found = extract_logins(spec)
     if found.known:
         settings = replace(settings, logins=Logins({**settings.logins.known, **found.known}))
     say = settings.logins.listen(say)
     if not spec.options.get("docker"):
         return _resolve_as(spec.builder, spec, settings, say, refresh)
-    from footplate.environments.containers import availability  # lazy: most runs ask for no container
+    from footplate.environments.containers import availability  # lazy: most runs need no container
 
     if spec.builder == "container" or not availability.is_asked_for(spec):
         return _resolve_as(spec.builder, spec, settings, say, refresh)
@@ -52,7 +72,7 @@ def resolve(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, refresh
         except InvalidInput as error:
             if not availability.can_do_without(spec, error):
                 raise
-            why = availability.refuse_or(settings, f"none could be made: {error.message}")
+            why = availability.refuse_or(settings, f"no container could be built: {error.message}")
     warning = availability.warning(spec, why)
     say(warning)
     lock = _resolve_as(spec.builder, spec, settings, say, refresh)
@@ -63,7 +83,7 @@ def _resolve_as(name: str, spec: EnvironmentSpec, settings: ResolverSettings, sa
     builder = load(name)
     if name == "existing":  # nothing to resolve, and nothing to keep
         return builder.lock(spec, settings, say)
-    # Lazy: a server that only ever uses existing interpreters loads none of it.
+    # Lazy: a server that only uses existing interpreters loads none of this.
     from footplate.environments import locks
     from footplate.environments.curated import substitutes
 
@@ -76,7 +96,7 @@ def _resolve_as(name: str, spec: EnvironmentSpec, settings: ResolverSettings, sa
 
 
 def remove(view: BuiltView) -> bool:
-    """Whether what was built is removed; what is being built again is not."""
+    """Remove a built environment, unless it is being built again; return whether it was removed."""
     from footplate.environments import built_environments  # lazy, as above
 
     folder = Path(view.path)

@@ -1,12 +1,12 @@
-"""Bytecode, compiled once per content of a wheel and shared by all environments that hold it.
+"""Bytecode, compiled once per content of a wheel and shared by all environments that contain it.
 
-uv links the files of a wheel from its cache and leaves the bytecode undone, so that every environment would compile the
-same files again, or, where PYTHONDONTWRITEBYTECODE is set, every process. Here each installed distribution is looked up
-by what its Python files contain; what was compiled before is linked beside them, the rest is compiled, then linked.
+uv links the files of a wheel from its cache without bytecode. Every environment would compile the same files again, or
+every process, where PYTHONDONTWRITEBYTECODE is set. Here each installed distribution is looked up by the content of its
+Python files: known bytecode is linked beside them, the rest is compiled and then linked.
 
-`<root>/.bytecode/<cache tag>-<magic>/<key>/` holds `index` (one `path<TAB>mtime<TAB>size` a line) and the files.
-Python takes bytecode for current when it names the source's mtime and size. A wheel that was unpacked again has other
-mtimes; then the file is copied with the right one in its header instead of linked, which costs no compilation either.
+`<root>/.bytecode/<cache tag>-<magic>/<key>/` holds `index` (one `path<TAB>mtime<TAB>size` per line) and the files.
+Python accepts bytecode that names the source's mtime and size. A wheel that was unpacked again has other mtimes; its
+bytecode is then copied, with the right mtime in the header, instead of linked, which still saves the compilation.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ STORE = ".bytecode"
 
 @dataclass(frozen=True)
 class Wheel:
-    """An installed distribution: what it is called, and its Python files, relative to site-packages."""
+    """An installed distribution: its name, and its Python files relative to site-packages."""
 
     name: str
     key: str
@@ -57,7 +57,7 @@ def share(python: str, site: Path, root: Path, say: Say) -> None:
         _compile(python, site, store, missing, say)
     for wheel in wheels:
         _link(store / wheel.key, site, tag)
-    (site / "__pycache__").mkdir(exist_ok=True)  # the folder's names are then the same before and after its first use
+    (site / "__pycache__").mkdir(exist_ok=True)  # the directory then has the same names before and after its first use
 
 
 # ── What is installed ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -67,15 +67,16 @@ def _wheels(site: Path) -> Iterator[Wheel]:
     for record in sorted(site.glob("*.dist-info/RECORD")):
         rows = csv.reader(io.StringIO(record.read_text(encoding="utf-8", errors="surrogateescape")))
         files = {row[0]: row[1] for row in rows if len(row) >= 2 and _is_module(row[0])}
-        there = {path: known or _hash(site / path) for path, known in files.items() if (site / path).is_file()}
-        if there:
-            text = "\n".join(f"{path} {there[path]}" for path in sorted(there))
+        present = {path: known or _hash(site / path) for path, known in files.items() if (site / path).is_file()}
+        if present:
+            text = "\n".join(f"{path} {present[path]}" for path in sorted(present))
             key = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
-            yield Wheel(record.parent.name[: -len(".dist-info")], key, tuple(sorted(there)))
+            yield Wheel(record.parent.name[: -len(".dist-info")], key, tuple(sorted(present)))
 
 
 def _is_module(path: str) -> bool:
-    """A package's own tests are half of many packages, and hardly ever imported: they are left to Python."""
+    """Whether to compile this file. Tests make up half of many packages and are rarely imported, so they are
+    skipped."""
     parts = path.split("/")
     inside = not path.startswith("/") and ".." not in parts and "\t" not in path
     return path.endswith(".py") and inside and not {"tests", "test"} & set(parts[1:-1])
@@ -89,16 +90,16 @@ def _hash(path: Path) -> str:
 
 
 def _compile(python: str, site: Path, store: Path, wheels: Sequence[Wheel], say: Say) -> None:
-    """Each wheel into a folder aside, which is then put in its place: half of one is never seen."""
+    """Compile each wheel into a temporary directory and rename it, so that nobody sees half of one."""
     asides = {wheel.key: store / f".{wheel.key}.{os.getpid()}" for wheel in wheels}
     pairs = [(str(site / path), str(asides[wheel.key] / f"{path}c")) for wheel in wheels for path in wheel.files]
     try:
         batches = [pairs[at : at + _BATCH] for at in range(0, len(pairs), _BATCH)]
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            told = time.monotonic()
+            reported = time.monotonic()
             for done, _ in enumerate(pool.map(_run_compiler, repeat(python), batches), 1):
-                if time.monotonic() - told > _PROGRESS_SECONDS:
-                    told = time.monotonic()
+                if time.monotonic() - reported > _PROGRESS_SECONDS:
+                    reported = time.monotonic()
                     say(f"compiled {min(done * _BATCH, len(pairs))} of {len(pairs)} files")
         for wheel in wheels:
             _keep(asides[wheel.key], store / wheel.key, site, wheel)
@@ -124,7 +125,7 @@ def _keep(aside: Path, place: Path, site: Path, wheel: Wheel) -> None:
     try:
         os.rename(aside, place)
     except OSError:
-        if not (place / "index").exists():  # else somebody else compiled the same at the same time
+        if not (place / "index").exists():  # otherwise another process compiled the same wheel at the same time
             raise
 
 
@@ -153,7 +154,7 @@ def _link_or_copy(source: str, target: str) -> None:
         os.link(source, target)
     except FileExistsError:
         pass  # it came with the wheel
-    except OSError:  # no links here, or too many of them
+    except OSError:  # the file system has no links, or there are too many
         shutil.copy2(source, target)
 
 

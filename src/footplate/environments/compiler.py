@@ -1,7 +1,8 @@
-"""Compiles Python files to bytecode. Run by the interpreter that the bytecode is for, so Python 3.8 and alone.
+"""Compile Python files to bytecode. The interpreter that the bytecode is for runs this file alone, so Python 3.8
+syntax.
 
-Standard input: one `source<TAB>target` a line. A file that cannot be compiled (a template, syntax of another version)
-gets no bytecode, as with pip. Without input it only says which bytecode it makes: `cache tag<TAB>magic number`.
+Standard input has one `source<TAB>target` per line. A file that cannot be compiled (a template, syntax of another
+version) gets no bytecode, as with pip. With `--tag`, print the kind of bytecode: `cache tag<TAB>magic number`.
 """
 
 import importlib.util
@@ -19,7 +20,7 @@ def main() -> None:
     for line in sys.stdin:
         source, target = line.rstrip("\n").split("\t")
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        # Quiet and explicit: neither PYTHONDONTWRITEBYTECODE nor SOURCE_DATE_EPOCH may change what is written.
+        # Quiet and explicit: neither PYTHONDONTWRITEBYTECODE nor SOURCE_DATE_EPOCH may change the result.
         py_compile.compile(source, target, doraise=False, quiet=2, invalidation_mode=TIMESTAMP)
 
 

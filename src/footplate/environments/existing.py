@@ -1,4 +1,4 @@
-"""An interpreter that is there already (`user_managed_dependencies`): nothing is installed, nothing is changed."""
+"""An interpreter that the user manages (`user_managed_dependencies`): nothing is installed or changed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from footplate.errors import Broken, InvalidInput
 
 OLDEST = (3, 8)
 _PROBE = "import sys; print('%d.%d' % sys.version_info[:2])"
-_HINT = "set the environment's interpreter_path to a Python on the machine where the run is to run"
+_HINT = "set the environment's interpreter_path to a Python on the machine where the run executes"
 
 
 class ExistingBuilder:
     name = "existing"
 
     def lock(self, spec: EnvironmentSpec, settings: ResolverSettings, say: Say) -> Lock:
-        """Resolves nothing: whether the interpreter is there is for the node to say, it may be another machine."""
+        """Resolve nothing: the node checks whether the interpreter exists, because it may be another machine."""
         interpreter = spec.interpreter or sys.executable
         return make_lock(self.name, {"interpreter": interpreter})
 
@@ -32,13 +32,14 @@ class ExistingBuilder:
         if path is None:
             raise InvalidInput(f"there is no Python interpreter {wanted!r} on this machine ({_host()})", _HINT)
         if not os.path.isfile(path) or not os.access(path, os.X_OK):
-            raise InvalidInput(f"{path} is not a program that can be executed", _HINT)
+            raise InvalidInput(f"{path} is not an executable program", _HINT)
         _see_it_run(path, root)
         return Interpreter((path,), _conda_variables(path))
 
 
 def _find(wanted: str) -> str | None:
-    """A path as it is (a virtual environment is known by its path, so links are kept), a bare name through PATH."""
+    """Return a path as it is (a virtual environment depends on its path, so links are kept); look a bare name up in
+    PATH."""
     if os.sep in wanted:
         path = os.path.abspath(os.path.expanduser(wanted))
         return path if os.path.exists(path) else None
@@ -48,7 +49,7 @@ def _find(wanted: str) -> str | None:
 
 
 def _conda_variables(path: str) -> dict[str, str]:
-    """A prefix of conda is told to be active, for much that lies in one looks for its files by that."""
+    """Activate the conda prefix: many packages find their files by these variables."""
     prefix = os.path.dirname(os.path.dirname(path))
     if not os.path.isdir(os.path.join(prefix, "conda-meta")):
         return {}
@@ -60,7 +61,7 @@ def _host() -> str:
 
 
 def _see_it_run(path: str, root: Path) -> None:
-    """Once per interpreter, not once per run: a start costs more than all else here. The proof is kept."""
+    """Check that the interpreter runs: once per interpreter, not once per run, because starting one is slow."""
     info = os.stat(path)
     key = hashlib.sha256(f"{path}\0{info.st_dev}\0{info.st_ino}\0{info.st_mtime_ns}\0{info.st_size}".encode())
     proof = os.path.join(root, ".existing", key.hexdigest())
@@ -77,7 +78,7 @@ def _see_it_run(path: str, root: Path) -> None:
 
 
 def _ask_version(path: str) -> tuple[int, int]:
-    import subprocess  # only for an interpreter that was never seen before
+    import subprocess  # only for an interpreter that is new here
 
     try:
         done = subprocess.run(
@@ -87,9 +88,9 @@ def _ask_version(path: str) -> tuple[int, int]:
         raise InvalidInput(f"{path} does not run: {error}", _HINT) from None
     if done.returncode != 0:
         words = (done.stderr.strip() or done.stdout.strip())[-500:] or f"it ended with {done.returncode}"
-        raise InvalidInput(f"{path} is not a Python interpreter that works: {words}", _HINT)
+        raise InvalidInput(f"{path} is not a working Python interpreter: {words}", _HINT)
     try:
         major, minor = done.stdout.strip().split(".")
         return int(major), int(minor)
     except ValueError:
-        raise Broken(f"{path} was asked for its version and said {done.stdout[:80]!r}", _HINT) from None
+        raise Broken(f"{path} answered {done.stdout[:80]!r} when asked for its version", _HINT) from None

@@ -1,10 +1,10 @@
-"""Resolutions, kept: the same content has the same lock until somebody asks for a fresh one.
+"""Stored resolutions: the same content keeps its lock until somebody requests a fresh one.
 
-An index changes by the hour, and a lock that changed with it would build a new environment for a run that asked for
-nothing new. So what was resolved once stays, under what it was resolved from: the requirements, the Python asked for,
-the platform, and the settings of pip and uv, with what their files say and the wheels that lie in folders of this
-machine that they name. `footplate env lock --refresh` resolves anew. What names local files is resolved every time, for
-those change without any of this changing.
+An index changes by the hour. If locks changed with it, a run that requests nothing new would wait for a new
+environment. A lock is therefore stored under a key of its inputs: the requirements, the requested Python, the platform,
+the settings of pip and uv with the content of their files, and the wheels in local directories that they name.
+`footplate env lock --refresh` resolves again. Requirements that name local files are resolved every time, because those
+files can change while the key stays the same.
 """
 
 from __future__ import annotations
@@ -39,25 +39,27 @@ _OF_THE_MOMENT = ("UV_CACHE_DIR", "UV_NO_PROGRESS", "UV_CONCURRENT_BUILDS", "UV_
 def resolve_once(
     spec: EnvironmentSpec, settings: ResolverSettings, say: Say, resolve: Callable[[], Lock], refresh: bool
 ) -> Lock:
-    """The kept lock, or what `resolve` gives, which is then kept. Asked for by many at once it is resolved once."""
+    """Return the stored lock, or store the result of `resolve`; concurrent callers resolve once."""
     if _may_change_unseen(spec):
         return resolve()
     path = settings.root / ".locks" / f"{key(spec, settings, os.environ)}.json"
     known = None if refresh else _read(path)
     if known is None:
         asked = time.time()
-        with built_environments.file_lock(path.with_suffix(".lock"), say, "this environment is being resolved already"):
+        with built_environments.file_lock(
+            path.with_suffix(".lock"), say, "another process is resolving this environment"
+        ):
             known = _read(path, newer_than=asked if refresh else 0.0)
             if known is None:
                 return _write(path, resolve())
     lock, resolved = known
     day = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(resolved))
-    say(f"the lock of {day} serves: nothing that it was made from has changed")
+    say(f"using the lock of {day}: nothing that it was made from has changed")
     return lock
 
 
 def key(spec: EnvironmentSpec, settings: ResolverSettings, environ: Mapping[str, str]) -> str:
-    """What decides about a resolution. Names, versions and variables of an environment do not."""
+    """Hash everything that decides about a resolution. Names, versions and variables of an environment do not."""
     pip = pip_settings(environ)
     content: dict[str, Any] = {
         "format": _FORMAT,
@@ -93,7 +95,8 @@ def key(spec: EnvironmentSpec, settings: ResolverSettings, environ: Mapping[str,
 
 
 def _uv_files(environ: Mapping[str, str]) -> list[str]:
-    """Where uv reads its settings when it is called as we call it: the user's and the machine's, or the one named."""
+    """Return the files that uv reads its settings from when we call it: the user's and the machine's, or the one
+    named."""
     if environ.get("UV_CONFIG_FILE"):
         return [environ["UV_CONFIG_FILE"]]
     configured = environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
@@ -110,7 +113,7 @@ def _named_folders(spec: EnvironmentSpec) -> list[str]:
 
 
 def _wheels(places: Iterable[str]) -> list[tuple[str, int, int]]:
-    """What lies in folders of this machine: a wheel that is put there, or made again, changes what is chosen."""
+    """Return the wheels in local directories: a new or rebuilt wheel can change the choice of versions."""
     found = list[tuple[str, int, int]]()
     for place in places:
         folder = os.path.expanduser(place.removeprefix("file://"))
@@ -123,7 +126,7 @@ def _wheels(places: Iterable[str]) -> list[tuple[str, int, int]]:
 
 
 def _texts(paths: str) -> list[str]:
-    """What files of constraints say: they are named by a path that stays when they change."""
+    """Return the content of constraint files: their paths stay the same when they change."""
     found = list[str]()
     for path in paths.split():
         with contextlib.suppress(OSError):
@@ -132,7 +135,7 @@ def _texts(paths: str) -> list[str]:
 
 
 def _may_change_unseen(spec: EnvironmentSpec) -> bool:
-    """Files of the machine are named, by requirements or as a channel: they change without any of this changing."""
+    """Whether requirements or channels name local files, which can change while the key stays the same."""
     wanted: dict[str, Any] = spec.options.get("conda") or {}
     are_folders = any(re.match(r"file:|[./~]", str(channel)) for channel in wanted.get("channels") or ())
     return are_folders or names_local_files(clean([*spec.requirements, *_pip_lines(spec)]))

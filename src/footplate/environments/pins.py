@@ -1,4 +1,4 @@
-"""Lines of requirements to a lock: exact pins with hashes, for the Python asked for or the nearest one that will do."""
+"""Resolve requirements into exact pins with hashes, for the requested Python or the nearest one that works."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from footplate.environments import pythons, recipes, uv_errors
 from footplate.environments.base import ResolverSettings, Say, make_lock
 from footplate.environments.existing import OLDEST
 from footplate.environments.pythons import Python, Version
-from footplate.environments.requirements import AZUREML_PACKAGES, clean, is_option, name_of, split_azureml
+from footplate.environments.requirements import AZUREML_PACKAGES, clean, is_option, name_of, without_azureml
 from footplate.environments.uv import run_uv
 from footplate.errors import InvalidInput
 
@@ -26,38 +26,36 @@ _NOTHING: Mapping[str, str] = {}
 def lock_requirements(
     builder: str, requirements: Sequence[str], spec: EnvironmentSpec, settings: ResolverSettings, say: Say
 ) -> Lock:
-    """The lock of lines of requirements, for the Python of `spec`. Also what conda files become without conda."""
-    wanted, ours = split_azureml(clean(requirements))
-    for line in ours:
-        say(f"{line}: left out, Footplate brings the azureml names itself")
+    """Lock requirements for the Python of `spec`. A conda file that is mapped to PyPI ends up here, too."""
+    wanted = without_azureml(clean(requirements), say)
     if spec.interpreter is not None:
         return _content(builder, spec.interpreter, wanted, _pin(wanted, spec.interpreter, settings, say))
     asked = pythons.choose(spec.python, settings.root)
     python = pythons.find(asked, settings.root) or pythons.download(asked, settings.root, say)
     if python is not None:
-        # To the digits that were asked for: the node must not take another patch of it than the one resolved for.
+        # As precise as requested: the node must not use another patch version than the one resolved for.
         version = pythons.dotted(python.version[: max(2, len(asked))])
         return _content(builder, version, wanted, _pin(wanted, python.path, settings, say))
     return _lock_nearest(builder, wanted, asked, settings, say)
 
 
 def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, settings: ResolverSettings, say: Say) -> Lock:
-    """With the nearest Python for which the requirements can be resolved.
+    """Lock for the nearest Python for which the requirements can be resolved.
 
-    Who asks for a Python that is too old for jobs has a file of its days. What came out later never met that Python,
-    and much of it breaks what it is put together with, so the packages of its days are tried first.
+    An old Python version implies packages released at that time. Later releases were never tested with it, and many of
+    them break such packages, so versions of that time are tried first.
     """
-    there = pythons.by_nearness(asked, pythons.installed(settings.root))
-    known = ", ".join(pythons.dotted(python.version) for python in sorted(there, key=lambda one: one.version))
+    available = pythons.by_nearness(asked, pythons.installed(settings.root))
+    known = ", ".join(pythons.dotted(python.version) for python in sorted(available, key=lambda one: one.version))
     missing = _why_not(asked)
     if settings.interpreters == "exact":
         raise InvalidInput(
-            f"{missing}, and the setting interpreters = exact admits no other",
-            f"install it, or ask for one of those that are there: {known}",
+            f"{missing}, and the setting interpreters = exact allows no other",
+            f"install it, or request one of the available versions: {known}",
         )
     first: InvalidInput | None = None
     end = pythons.end_of_life(asked)
-    waiting = [*((one, end) for one in there if end), *((one, None) for one in there)]
+    waiting = [*((one, end) for one in available if end), *((one, None) for one in available)]
     while waiting:
         python, day = waiting.pop(0)
         say(f"{missing}; trying {pythons.dotted(python.version)}{f' with packages as of {day}' if day else ''}")
@@ -68,23 +66,23 @@ def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, settings:
             waiting = [one for one in waiting if not uv_errors.rules_out(error.message, wanted, one[0].version)]
             continue
         return _content(builder, python.minor, wanted, pins, (_nearest(missing, python, day),))
-    raise first or InvalidInput(missing, "install a Python of at least 3.8")
+    raise first or InvalidInput(missing, "install Python 3.8 or newer")
 
 
 def _nearest(missing: str, python: Python, day: str | None) -> str:
-    taken = f"{missing}: the run uses Python {pythons.dotted(python.version)}, the nearest that the packages admit"
+    taken = f"{missing}: the run uses Python {pythons.dotted(python.version)}, the nearest that the packages support"
     return f"{taken}, with packages as of {day}" if day else taken
 
 
 def _why_not(asked: Version) -> str:
     if asked < OLDEST:
-        return f"Python {pythons.dotted(asked)} cannot run a job, which needs at least {pythons.dotted(OLDEST)}"
+        return f"Python {pythons.dotted(asked)} cannot run jobs, which need at least {pythons.dotted(OLDEST)}"
     return f"Python {pythons.dotted(asked)} is not on this machine"
 
 
 @dataclass(frozen=True)
 class Pins:
-    """Exact requirements with hashes, and the packages that are built from their source by a recipe."""
+    """Exact requirements with hashes, and the packages that recipes build from source."""
 
     text: str
     recipes: tuple[dict[str, Any], ...] = ()
@@ -101,37 +99,37 @@ def _content(builder: str, python: str, wanted: Sequence[str], pins: Pins, warni
 
 
 def _pin(wanted: Sequence[str], python: str, settings: ResolverSettings, say: Say, day: str | None = None) -> Pins:
-    """`day`: only what was there on that day; not so the packages that a recipe asks for by itself."""
+    """Pin the requirements, with `day` to releases up to that day, except for packages that a recipe itself needs."""
     parts = recipes.plan(wanted)
     where = ["--python", python]
     limits = list[str]()
     if day is not None:
         limits = ["--exclude-newer", day]
         limits += [word for name in parts.added for word in ("--exclude-newer-package", f"{name}={_ALWAYS}")]
-    pins = compile_pins(parts.lines, [*where, *limits], _called(python), settings, say)
-    return _with_recipes(parts, pins, where, _called(python), settings, say)
+    pins = compile_pins(parts.lines, [*where, *limits], _label(python), settings, say)
+    return _with_recipes(parts, pins, where, _label(python), settings, say)
 
 
 def pin_on_top(
     wanted: Sequence[str],
     brought: Mapping[str, str],
     where: Sequence[str],
-    called: str,
+    python_label: str,
     settings: ResolverSettings,
     say: Say,
 ) -> Pins:
-    """Of what is wanted in an environment that has packages already: `brought`, by name, and which build it is."""
+    """Pin requirements on top of packages that the environment already has: `brought`, name → the build of it."""
     parts = recipes.plan(wanted, brought)
     asked = [line for line in parts.lines if (name_of(line) or "") not in brought]
-    pins = compile_pins(asked, where, called, settings, say, [*AZUREML_PACKAGES, *sorted(brought)])
-    return _with_recipes(parts, pins, where, called, settings, say, brought)
+    pins = compile_pins(asked, where, python_label, settings, say, [*AZUREML_PACKAGES, *sorted(brought)])
+    return _with_recipes(parts, pins, where, python_label, settings, say, brought)
 
 
 def _with_recipes(
     parts: recipes.RecipePlan,
     pins: str,
     where: Sequence[str],
-    called: str,
+    python_label: str,
     settings: ResolverSettings,
     say: Say,
     brought: Mapping[str, str] = _NOTHING,
@@ -139,8 +137,8 @@ def _with_recipes(
     options = [line for line in parts.lines if is_option(line)]
     made = list[dict[str, Any]]()
     for recipe in parts.recipes:
-        say(f"{recipe.name} {recipe.version} has no wheels: it is built from its source by Footplate's recipe")
-        tools = compile_pins([*options, *recipe.tools], where, called, settings, say)
+        say(f"{recipe.name} {recipe.version} has no wheels: Footplate's recipe builds it from source")
+        tools = compile_pins([*options, *recipe.tools], where, python_label, settings, say)
         made.append(recipes.describe(recipe, pins, tools, brought))
     return Pins(pins, tuple(made), tuple(parts.warnings))
 
@@ -148,12 +146,13 @@ def _with_recipes(
 def compile_pins(
     wanted: Sequence[str],
     where: Sequence[str],
-    called: str,
+    python_label: str,
     settings: ResolverSettings,
     say: Say,
     left_out: Sequence[str] = AZUREML_PACKAGES,
 ) -> str:
-    """Exact pins with hashes, for the Python that uv's arguments `where` name. What is `left_out` counts as there."""
+    """Return exact pins with hashes, for the Python that uv's arguments `where` name; `left_out` packages count as
+    installed."""
     if all(is_option(line) for line in wanted):
         return ""
     settings.root.mkdir(parents=True, exist_ok=True)
@@ -161,12 +160,14 @@ def compile_pins(
         names.write("\n".join(left_out) + "\n")
         names.flush()
         arguments = ["pip", "compile", "-", *_COMPILE, "--excludes", names.name, *where]
-        code, pins, talk = run_uv(arguments, say, settings.root, text="\n".join(wanted) + "\n", logins=settings.logins)
+        code, pins, messages = run_uv(
+            arguments, say, settings.root, text="\n".join(wanted) + "\n", logins=settings.logins
+        )
     if code != 0:
-        raise uv_errors.not_resolved(wanted, called, talk)
+        raise uv_errors.not_resolved(wanted, python_label, messages)
     return pins
 
 
-def _called(python: str) -> str:
+def _label(python: str) -> str:
     version = pythons.version_of(python)
     return f"Python {pythons.dotted(version)}" if version else python

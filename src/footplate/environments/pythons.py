@@ -1,4 +1,4 @@
-"""The Pythons of this machine, and which of them serves when a version is asked for."""
+"""The Pythons of this machine, and the choice among them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Python:
 
 
 def choose(asked: str | None, root: Path) -> Version:
-    """What is asked for as numbers: our own version for nothing, and of a range the newest here that is inside it."""
+    """Return the requested version as numbers: our own for None, for a range the newest installed version inside it."""
     if asked is None:
         return sys.version_info[:2]
     text = asked.replace(" ", "")
@@ -46,22 +46,24 @@ def choose(asked: str | None, root: Path) -> Version:
         return tuple(int(part) for part in exact[1].split("."))
     bounds = [_BOUND.fullmatch(part) for part in text.split(",")]
     if not all(bounds):
-        raise InvalidInput(f"{asked!r} is not a version of Python", "give one such as 3.11, or a range: >=3.9,<3.12")
-    there = sorted(installed(root), key=lambda python: python.version, reverse=True)
-    for python in there:
+        raise InvalidInput(f"{asked!r} is not a Python version", "give one such as 3.11, or a range: >=3.9,<3.12")
+    candidates = sorted(installed(root), key=lambda python: python.version, reverse=True)
+    for python in candidates:
         if all(_admits(bound[1], bound[2], python.version) for bound in bounds if bound):
             return python.version[:2]
-    for minor in range(OLDEST[1] - 1, -1, -1):  # all of the range is too old for jobs: the nearest will serve, or none
+    # The whole range is too old for jobs: the nearest version will be used, if any.
+    for minor in range(OLDEST[1] - 1, -1, -1):
         if all(_admits(bound[1], bound[2], (OLDEST[0], minor, 99)) for bound in bounds if bound):
             return (OLDEST[0], minor)
+    available = ", ".join(dotted(python.version) for python in candidates)
     raise InvalidInput(
-        f"no Python on this machine is {asked}",
-        f"install one, or ask for one of those that are there: {', '.join(dotted(python.version) for python in there)}",
+        f"no Python on this machine matches {asked}", f"install one, or request one of the available: {available}"
     )
 
 
 def _admits(sign: str, bound: str, version: Version) -> bool:
-    """`==3.9` and `!=3.9.*` are about all of 3.9; the others compare with the missing digits as zeros."""
+    """Compare a version with one bound: `==3.9` and `!=3.9.*` cover all of 3.9, the others read missing digits as
+    zeros."""
     number = tuple(int(part) for part in bound.removesuffix(".*").split("."))
     same = version[: len(number)] == number
     if sign in ("==", "!="):
@@ -74,7 +76,7 @@ def _admits(sign: str, bound: str, version: Version) -> bool:
 
 
 def end_of_life(asked: Version) -> str | None:
-    """The day on which a Python that is too old for jobs ended; None for others."""
+    """Return the day on which support for a Python that is too old for jobs ended; None for others."""
     return _ENDS.get(asked[:2]) if asked < OLDEST else None
 
 
@@ -87,7 +89,8 @@ def matches(python: Python, asked: Version) -> bool:
 
 
 def installed(root: Path) -> list[Python]:
-    """Those that can run a job, the newest patch of each minor version; our own before others of its version."""
+    """Return the Pythons that can run a job: the newest patch of each minor version, but our own for its minor
+    version."""
     best: dict[Version, Python] = {}
     for path in _places(root):
         version = version_of(path)
@@ -100,7 +103,7 @@ def installed(root: Path) -> list[Python]:
 
 
 def find(asked: Version, root: Path) -> Python | None:
-    """The one asked for, to the digits that were given."""
+    """Return a Python that matches the requested version as far as it is given; our own if it matches."""
     exact = [Python(path, version) for path in _places(root) if (version := version_of(path)) and version >= OLDEST]
     fitting = [python for python in exact if matches(python, asked)]
     ours = [python for python in fitting if python.path == sys.executable]
@@ -108,7 +111,8 @@ def find(asked: Version, root: Path) -> Python | None:
 
 
 def by_nearness(asked: Version, pythons: Iterable[Python]) -> list[Python]:
-    """The nearest minor version first; of two that are equally near the newer, for code ages towards the new."""
+    """Sort by distance of the minor version; of two equally near ones the newer comes first, because code moves
+    forward."""
     major, minor = (*asked, 0)[:2]
 
     def distance(python: Python) -> tuple[int, int, int]:
@@ -119,7 +123,7 @@ def by_nearness(asked: Version, pythons: Iterable[Python]) -> list[Python]:
 
 
 def download(asked: Version, root: Path, say: Say) -> Python | None:
-    """One of uv's own builds, where those can be reached; uv's own settings say whether it may."""
+    """Download one of uv's own builds where they can be reached; uv's settings decide whether it may."""
     if asked < OLDEST:
         return None
     variables = {"UV_PYTHON_INSTALL_DIR": str(root / STORE), "UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "30"}
@@ -129,14 +133,15 @@ def download(asked: Version, root: Path, say: Say) -> Python | None:
 
 
 def clear(root: Path, before: float) -> int:
-    """Remove those that uv fetched before this time and no environment was made from; the bytes that this freed."""
+    """Remove Pythons that uv downloaded before this time and that no environment uses; return the bytes that this
+    freed."""
     used = {os.path.realpath(path) for path in root.glob("*/bin/python")}
     freed = 0
     for folder in (root / STORE).glob("*-*/"):
         place = os.path.join(os.path.realpath(folder), "")
         if os.stat(folder).st_mtime >= before or any(path.startswith(place) for path in used):
             continue
-        if folder.is_symlink():  # the name without a patch version, beside the folder that it stands for
+        if folder.is_symlink():  # the name without a patch version, a link to the directory with one
             folder.unlink()
             continue
         freed += own_size(folder)
@@ -152,7 +157,9 @@ def _places(root: Path) -> Iterator[str]:
         for folder in sorted(glob.glob(pattern)):
             yield os.path.join(folder, "python3")
     for folder in os.get_exec_path():
-        if os.path.basename(folder) == "shims":  # pyenv's: they start whatever is chosen at the moment, or nothing
+        if (
+            os.path.basename(folder) == "shims"
+        ):  # pyenv's shims start the version that is selected at the moment, or nothing
             continue
         for path in sorted(glob.glob(os.path.join(folder, "python3.*"))):
             if re.fullmatch(r"python3\.\d+", os.path.basename(path)):
@@ -160,7 +167,7 @@ def _places(root: Path) -> Iterator[str]:
 
 
 def version_of(path: str) -> Version | None:
-    """The version of a CPython; None for everything else. Asked once per process and file."""
+    """Return the version of a CPython, None for anything else; each file is started once per process."""
     try:
         info = os.stat(path)
     except OSError:

@@ -1,9 +1,12 @@
-"""Lines of requirements: what they name, which are pip's options, and which Footplate stands in for."""
+"""Lines of requirements: the packages that they name, pip's options, and the azureml packages that Footplate
+replaces."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+
+from footplate.environments.base import Say
 
 _NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:$|[\[<>=!~;@\s(,])")
 _EGG = re.compile(r"[#&]egg=([A-Za-z0-9._-]+)")
@@ -23,28 +26,31 @@ AZUREML_PACKAGES = tuple(
         "train-restclients-hyperdrive", "widgets",
     )
 )  # fmt: skip
-"""Those that other packages ask for; they are left out of what a requirement brings along, too."""
+"""azureml packages that other packages depend on; they are excluded from dependencies, too."""
 
 
 def clean(texts: Iterable[str]) -> list[str]:
-    """One requirement or option a line, without comments; a line that ends with a backslash goes on."""
+    """Return one requirement or option per line, without comments; a line that ends with a backslash continues."""
     lines = [line for text in texts for line in text.replace("\\\n", " ").splitlines()]
     cleaned = (_COMMENT.sub("", line).strip() for line in lines)
     return [line for line in cleaned if line]
 
 
-def split_azureml(lines: Iterable[str]) -> tuple[list[str], list[str]]:
-    """What is to be installed, and what Footplate stands in for: everything that is called azureml.
+def without_azureml(lines: Iterable[str], say: Say) -> list[str]:
+    """Return the lines to install, without the azureml packages, which Footplate replaces.
 
-    Scripts that read tables ask for pandas as `azureml-dataprep[pandas]` or `azureml-dataset-runtime[pandas]`: the
-    package is ours, and what it was to bring along is still wanted.
+    Scripts that read tables request pandas as `azureml-dataprep[pandas]` or `azureml-dataset-runtime[pandas]`:
+    Footplate replaces the package, but pandas is still needed.
     """
-    wanted, ours = list[str](), list[str]()
+    wanted = list[str]()
     for line in lines:
-        (ours if is_azureml(line) else wanted).append(line)
-        if is_azureml(line) and (brings := _PANDAS.match(line)):
-            wanted.append(f"pandas{brings['marker'] or ''}")
-    return wanted, ours
+        if not is_azureml(line):
+            wanted.append(line)
+            continue
+        say(f"{line}: not installed, Footplate provides the azureml names itself")
+        if with_pandas := _PANDAS.match(line):
+            wanted.append(f"pandas{with_pandas['marker'] or ''}")
+    return wanted
 
 
 def is_azureml(line: str) -> bool:
@@ -53,7 +59,8 @@ def is_azureml(line: str) -> bool:
 
 
 def name_of(line: str) -> str | None:
-    """The distribution that a line asks for, normalised; None for options and for paths that do not tell."""
+    """Return the normalized name of the distribution that a line requests; None for options and for paths without a
+    name."""
     if line.startswith(("-e ", "--editable ", "--editable=")):
         line = line[2:].lstrip() if line.startswith("-e ") else line[len("--editable") + 1 :].lstrip()
     elif is_option(line):
@@ -80,5 +87,5 @@ def is_option(line: str) -> bool:
 
 
 def names_local_files(lines: Sequence[str]) -> bool:
-    """Whether what the lines mean can change without the lines changing."""
+    """Whether the meaning of the lines can change while the lines stay the same."""
     return any(_LOCAL.match(line) or _FILE.match(line) for line in lines)

@@ -1,12 +1,11 @@
-"""Addresses that hold a password or a token: the bare address goes into specs, locks, logs and views, the rest apart.
+"""Addresses with a password or a token. Specs, locks, logs and views contain the bare address; the rest is kept apart.
 
     https://conda.anaconda.org/t/TOKEN/channel   a conda channel     → https://conda.anaconda.org/channel
-    https://USER:PASSWORD@host/simple            whatever has a host → https://host/simple
-    https://USER:PASSWORD@host                   a registry of images, as the SDK sends it
+    https://USER:PASSWORD@host/simple            any other address   → https://host/simple
+    https://USER:PASSWORD@host                   an image registry, as the SDK sends it
 
-The server takes them out of what it is sent (`extract_logins`), keeps them sealed, and gives them to the node that
-builds, as `Logins`: bare address → whole address. They are put back (`reveal`) only in what uv, rattler and container
-engines are asked with.
+The server extracts the logins from each request, stores them encrypted, and passes them to the node that builds, as
+`Logins`: bare address → full address. `reveal` inserts them again only for uv, rattler and container engines.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from footplate.domain.specs import EnvironmentSpec, RunSpec
 T = TypeVar("T")
 _ADDRESS = re.compile(r"(?P<scheme>https?://)(?P<user>[^\s/@'\"]+@)?(?P<rest>(?:(?!::)[^\s#;'\"<>|\[\]@?])+)")
 _TOKEN = re.compile(r"(?P<host>[^/]+)/t/(?P<token>[^/]+)(?P<path>(?:/.*)?)")
-_VARIABLES = re.compile(r"(\$\{\w+\}:?)+@")  # of the machine that resolves: no secret stands there
+_VARIABLES = re.compile(r"(\$\{\w+\}:?)+@")  # variables of the machine that resolves, not secrets
 
 
 @dataclass(frozen=True)
@@ -31,13 +30,13 @@ class Logins:
     known: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def reveal(self, text: str) -> str:
-        """The text with whole addresses instead of bare ones."""
+        """Return the text with full addresses instead of bare ones."""
         for bare in sorted(self.known, key=len, reverse=True):
             text = re.sub(re.escape(bare) + r"(?![\w.~%-])", lambda _found: self.known[bare], text)  # noqa: B023
         return text
 
     def conceal(self, text: str) -> str:
-        """The text with bare addresses instead of whole ones, and nowhere a password or a token."""
+        """Return the text with bare addresses instead of full ones, and without any password or token."""
         text = self.with_bare_addresses(text)
         for secret in sorted(self._secrets(), key=len, reverse=True):
             text = text.replace(secret, "***")
@@ -49,16 +48,16 @@ class Logins:
         return text
 
     def listen(self, say: Callable[[str], None]) -> Callable[[str], None]:
-        """For whoever talks about what was asked with whole addresses."""
+        """Wrap a log function so that it conceals every line."""
         return (lambda line: say(self.conceal(line))) if self.known else say
 
     def of(self, lock: Lock) -> Logins:
-        """Those that this lock needs, and no others."""
+        """Return only the logins that this lock needs."""
         texts = _texts(lock.content) if self.known else []
         return Logins({bare: whole for bare, whole in self.known.items() if any(bare in text for text in texts)})
 
     def user_of(self, bare: str) -> tuple[str, str] | None:
-        """Name and password for this address, if there are any."""
+        """Return the user name and password for this address, if there are any."""
         address = _ADDRESS.fullmatch(self.known.get(bare, ""))
         user, colon, password = ((address["user"] or "") if address else "").rstrip("@").partition(":")
         return (unquote(user), unquote(password)) if colon else None
@@ -78,7 +77,7 @@ NO_LOGINS = Logins()
 
 
 def extract_logins(spec: EnvironmentSpec) -> tuple[EnvironmentSpec, Logins]:
-    """The spec with bare addresses, and what was taken out of them."""
+    """Return the spec with bare addresses, and the logins that were in it."""
     found = dict[str, str]()
     conda: dict[str, Any] | None = spec.options.get("conda")
     lines = tuple(_bare(line, found, tokens=False) for line in spec.requirements)
@@ -101,7 +100,7 @@ def extract_logins(spec: EnvironmentSpec) -> tuple[EnvironmentSpec, Logins]:
 
 
 def extract_run_logins(spec: RunSpec) -> tuple[RunSpec, Logins]:
-    """Of all of a run's spec: the client's own words for the environment are in it as well."""
+    """Return a run's spec with bare addresses, in the client's own definition of the environment as well."""
     environment, found = extract_logins(spec.environment)
     if found.known:
         definition = change_texts(spec.definition, found.with_bare_addresses)
@@ -116,7 +115,7 @@ def extract_run_logins(spec: RunSpec) -> tuple[RunSpec, Logins]:
 
 
 def extract_definition_logins(definition: dict[str, Any]) -> tuple[dict[str, Any], Logins]:
-    """Of an environment as the client's own API words it."""
+    """Return an environment definition of the client's API with bare addresses, and the logins that were in it."""
     found = dict[str, str]()
     bare = change_texts(definition, lambda text: _bare(text, found, tokens=True))
     return (bare, Logins(found)) if found else (definition, NO_LOGINS)
@@ -138,7 +137,7 @@ def _bare(text: str, found: dict[str, str], tokens: bool) -> str:
 
 
 def change_texts(value: T, change: Callable[[str], str]) -> T:
-    """The same data, with every text in it changed."""
+    """Return the same data with `change` applied to every text in it."""
     if isinstance(value, str):
         return cast("T", change(value))
     if isinstance(value, dict):

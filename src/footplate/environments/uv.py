@@ -1,4 +1,4 @@
-"""How uv is found, configured and called. uv does not read pip's configuration, so it is handed over here."""
+"""Find, configure and run uv. uv does not read pip's configuration, so we pass it on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from footplate.environments.subprocesses import stream
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.errors import Broken, InvalidInput
 
-# pip's option → uv's variable, and what uv wants between several values. pip itself separates them by white space.
+# pip's option → uv's variable, and uv's separator between several values. pip separates them by white space.
 _TRANSLATION = {
     "index-url": ("UV_DEFAULT_INDEX", None),
     "extra-index-url": ("UV_INDEX", " "),
@@ -40,24 +40,24 @@ RESOLVING = frozenset(
         "only-binary",
     ]
 )
-"""The options of pip that decide which versions are chosen; the others say how they are reached."""
+"""The options of pip that decide which versions are chosen; the others only tell how to reach them."""
 
 STORE = ".uv-cache"
-"""uv's cache under the root of the environments."""
+"""uv's cache below the root of the environments."""
 
-_GLIBC = (17, 28, *range(31, 41))  # the minor versions that uv has words for
+_GLIBC = (17, 28, *range(31, 41))  # the minor versions that uv has names for
 _YES = ("1", "true", "yes", "on")
-# Older names that uv still reads: whoever set one of them has spoken.
+# Older names that uv still reads: a user who set one has already decided.
 _SYNONYMS = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
 
 
 def find_uv() -> str:
-    """Beside our interpreter, in the `uv` package, or on PATH."""
+    """Find uv beside our interpreter, in the `uv` package, or on PATH."""
     beside = os.path.join(os.path.dirname(sys.executable), "uv")
     if os.access(beside, os.X_OK):
         return beside
     try:
-        import uv  # optional here: an installation without the package may have the program
+        import uv  # optional: an installation without the package may have the program
 
         return str(uv.find_uv_bin())
     except (ImportError, FileNotFoundError):
@@ -69,23 +69,28 @@ def find_uv() -> str:
 
 
 def uv_platform(machine: str, libc: str) -> str:
-    """uv's name for Linux with this version of the GNU C library, or the next older one that it has a name for."""
+    """Return uv's name for Linux with this version of the GNU C library, or for the next older one that it knows."""
     parts = libc.split(".")
     minor = int(parts[1]) if parts[0] == "2" and parts[1:2] and parts[1].isdigit() else 0
     fitting = [known for known in _GLIBC if known <= minor]
     if not fitting:
         raise InvalidInput(
-            f"packages can be installed only in images with the GNU C library 2.17 or newer, and this one has "
-            f"{libc or 'another'}",
-            "choose an image of Debian, Ubuntu or Fedora, or install the packages in a Dockerfile",
+            f"packages can only be installed in images with the GNU C library 2.17 or newer, and this image has "
+            f"{libc or 'another C library'}",
+            "choose an image based on Debian, Ubuntu or Fedora, or install the packages in a Dockerfile",
         )
     return f"{machine}-manylinux_2_{max(fitting)}"
 
 
 def uv_variables(inherited: Mapping[str, str], settings: Mapping[str, str], cache: Path | None) -> dict[str, str]:
-    """The environment for uv: pip's `settings` in uv's words, where uv was not told otherwise already."""
+    """Return the environment for uv: pip's `settings` in uv's variables, unless uv's own are set already."""
     variables = dict(inherited)
-    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME"):  # about us, not about what is built
+    for name in (
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "PYTHONPATH",
+        "PYTHONHOME",
+    ):  # these describe us, not the environment to build
         variables.pop(name, None)
     for option, value in settings.items():
         name, separator = _TRANSLATION.get(option, (None, None))
@@ -95,16 +100,16 @@ def uv_variables(inherited: Mapping[str, str], settings: Mapping[str, str], cach
     if settings.get("pre", "").strip().lower() in _YES:
         variables.setdefault("UV_PRERELEASE", "allow")
     if settings.get("keyring-provider", "disabled").strip().lower() in ("subprocess", "import", "auto"):
-        variables.setdefault("UV_KEYRING_PROVIDER", "subprocess")  # the only kind that uv knows
+        variables.setdefault("UV_KEYRING_PROVIDER", "subprocess")  # the only kind that uv supports
     if "UV_INDEX" in variables or "UV_EXTRA_INDEX_URL" in variables:
-        variables.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")  # as pip: the best version of all indexes
+        variables.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")  # like pip: the best version of all indexes
     if cache is not None:
         variables.setdefault("UV_CACHE_DIR", str(cache))
     return variables
 
 
 def pip_flags(settings: Mapping[str, str]) -> list[str]:
-    """What uv reads from no variable and takes only as an argument of `uv pip compile` and `uv pip sync`."""
+    """Return settings that uv does not read from variables, as arguments of `uv pip compile` and `uv pip sync`."""
     flags = ["--no-index"] if settings.get("no-index", "").strip().lower() in _YES else []
     for option in ("no-binary", "only-binary"):
         for name in settings.get(option, "").replace(",", " ").split():
@@ -113,14 +118,14 @@ def pip_flags(settings: Mapping[str, str]) -> list[str]:
 
 
 def pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """What pip would use here: its files, the later the stronger, then PIP_* variables."""
+    """Return the settings that pip would use here: those of its files, later ones first, then PIP_* variables."""
     found: dict[str, str] = {}
     for path in _pip_files(environ):
         parser = configparser.RawConfigParser()
         try:
             parser.read(path, encoding="utf-8")
         except (configparser.Error, UnicodeDecodeError):
-            continue  # pip will complain about it; it is not for us to
+            continue  # pip reports a broken file itself
         for section in ("global", "install"):
             if parser.has_section(section):
                 found.update({key.replace("_", "-"): value for key, value in parser.items(section)})
@@ -150,15 +155,14 @@ def run_uv(
     without: Sequence[str] = (),
     logins: Logins = NO_LOGINS,
 ) -> tuple[int, str, str]:
-    """Run uv; its talk goes to `say` line by line as it comes. Returns exit code, output and talk.
+    """Run uv and pass its messages to `say` line by line. Return the exit code, the output and the messages.
 
-    Ends with us: when the caller is interrupted, uv and the builds that it started are killed. `keep_open` are locks
-    that uv shall hold as well, so that they outlive a killed caller as long as uv still writes. `variables` are for
-    this call alone; what the user's shell says about them stands. `without` are settings that this call must not see.
-    `logins` are put into the text, and taken out of everything that uv says.
+    `root` is the root of the environments, whose cache uv uses. `keep_open` are file locks that uv inherits.
+    `variables` are defaults for this call; the user's own take precedence. `without` are variables that this call must
+    not see. `logins` are inserted into the text, and removed from everything that uv prints.
 
-    It runs in the root folder: the project in whose folder the server happens to have been started is none of ours,
-    while the user's and the machine's own uv configuration is honoured.
+    uv runs in the root directory, so it ignores the project in whose directory the server happens to have been started;
+    the uv configuration of the user and of the machine applies.
     """
     settings = pip_settings(os.environ)
     environ = uv_variables({**(variables or {}), **os.environ}, settings, root / STORE if root else None)
@@ -171,7 +175,8 @@ def run_uv(
 
 
 def clear_wheels(root: Path, everything: bool) -> None:
-    """Remove what uv's own cache no longer needs, or all of it; it waits for those who use it. Never the user's own."""
+    """Remove unused entries from our uv cache, or all entries; never from the user's own. uv waits for other users of
+    it."""
     cache = root / STORE
     if cache.is_dir():
         run_uv(["cache", "clean" if everything else "prune", "--cache-dir", str(cache)], lambda _line: None)

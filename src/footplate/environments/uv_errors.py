@@ -1,4 +1,4 @@
-"""What uv says when it fails, as errors: its own words, what they are about, and what to do."""
+"""Translate uv's failures into errors: uv's own message, the requirement that caused it, and a hint."""
 
 from __future__ import annotations
 
@@ -17,97 +17,98 @@ _HEADER = re.compile(r"fatal error: (\S+\.h\w*): No such file")
 _REFUSED = re.compile(r"\b40[13]\b")
 
 
-def not_resolved(wanted: Sequence[str], called: str, talk: str) -> FootplateError:
-    """uv found no versions for the lines."""
+def not_resolved(wanted: Sequence[str], python: str, messages: str) -> FootplateError:
+    """Explain why uv found no versions for the lines."""
     return (
-        _of_the_disk("the requirements cannot be resolved", talk)
-        or _not_fetched(talk)
-        or _not_built(called, talk)
+        _disk_full("the requirements cannot be resolved", messages)
+        or _not_fetched(messages)
+        or _not_built(python, messages)
         or InvalidInput(
-            f"the requirements cannot be resolved for {called}:\n{_without_preamble(talk)}"
-            f"{clashing(wanted, talk, name_of)}",
-            _other_python(talk) or "loosen or correct one of the lines that are named",
+            f"the requirements cannot be resolved for {python}:\n{_without_preamble(messages)}"
+            f"{clashing(wanted, messages, name_of)}",
+            _other_python(messages) or "loosen or correct one of the lines above",
         )
     )
 
 
-def not_installed(failure: str, talk: str) -> FootplateError:
-    """uv could not install what was resolved."""
+def not_installed(failure: str, messages: str) -> FootplateError:
+    """Explain why uv could not install the pins."""
     return (
-        _of_the_disk(failure, talk)
-        or _not_built("this Python", talk)
-        or Broken(f"{failure}:\n{_without_preamble(talk)}", "see the build log of the run")
+        _disk_full(failure, messages)
+        or _not_built("this Python", messages)
+        or Broken(f"{failure}:\n{_without_preamble(messages)}", "see the build log of the run")
     )
 
 
-def clashing(wanted: Sequence[str], talk: str, name_of: Callable[[str], str | None]) -> str:
-    """The lines that the resolver's words are about, as the user wrote them."""
-    said = re.sub(r"\s+", " ", talk)
+def clashing(wanted: Sequence[str], messages: str, name_of: Callable[[str], str | None]) -> str:
+    """Return the lines, as the user wrote them, that the resolver's message is about."""
+    said = re.sub(r"\s+", " ", messages)
     named = [line for line in wanted if (name := name_of(line)) and re.search(rf"(?<![\w.-]){re.escape(name)}\b", said)]
     direct = [line for line in named if re.search(rf"you require {re.escape(name_of(line) or '')}\b", said)] or named
     if not direct:
         return ""
-    head = "the line that cannot be met" if len(direct) == 1 else "the lines that clash"
+    head = "this line cannot be satisfied" if len(direct) == 1 else "these lines conflict"
     return f"\n{head}:\n" + "\n".join(f"  {line}" for line in direct)
 
 
 # ── What went wrong ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _of_the_disk(failure: str, talk: str) -> FootplateError | None:
-    if "No space left on device" not in talk:
+def _disk_full(failure: str, messages: str) -> FootplateError | None:
+    if "No space left on device" not in messages:
         return None
     return OutOfSpace(f"{failure}: the disk is full", "free some space (footplate env gc) and submit again")
 
 
-def _not_fetched(talk: str) -> FootplateError | None:
-    found = _FETCHED.search(talk)
-    if found is None and "Failed to fetch" not in talk:
+def _not_fetched(messages: str) -> FootplateError | None:
+    found = _FETCHED.search(messages)
+    if found is None and "Failed to fetch" not in messages:
         return None
-    what = f"{found[1]} could not be fetched" if found else "an index does not answer as it should"
-    if _REFUSED.search(talk):
-        hint = "the index refuses: check its address and the password; what pip is configured with holds here"
+    what = f"{found[1]} could not be downloaded" if found else "an index does not answer properly"
+    if _REFUSED.search(messages):
+        hint = "the index denies access: check its address and the password; pip's configuration applies here"
     else:
-        hint = "is the index up, and its address, proxy and certificate right? What pip is configured with holds here"
-    return InvalidInput(f"the packages cannot be looked up: {what}\n{_without_preamble(talk)}", hint)
+        hint = "check the index, its address, proxy and certificate; pip's configuration applies here"
+    return InvalidInput(f"the packages cannot be looked up: {what}\n{_without_preamble(messages)}", hint)
 
 
-def _not_built(called: str, talk: str) -> FootplateError | None:
-    found = _BUILT.search(talk)
+def _not_built(python: str, messages: str) -> FootplateError | None:
+    found = _BUILT.search(messages)
     if found is None:
         return None
-    package, header = found[1], _HEADER.search(talk)
+    package, header = found[1], _HEADER.search(messages)
     name = re.split(r"[=\s@]", package, maxsplit=1)[0]
     if shutil.which("cc") is None and shutil.which("gcc") is None:
         hint = "this machine has no C compiler: install one, for example: apt-get install gcc g++ make"
     elif header is not None:
-        hint = f"install what brings {header[1]} (a package that ends with -dev), or ask for a {name} that has a wheel"
+        hint = f"install the -dev package that contains {header[1]}, or request a {name} that has a wheel"
     else:
-        hint = f"ask for a version of {name} that has a wheel for this Python, or for a Python that it has wheels for"
-    message = f"{package} has no wheel for {called} and cannot be built from its source:\n{_without_preamble(talk)}"
+        hint = f"request a version of {name} that has a wheel for this Python, or a Python that {name} has wheels for"
+    message = f"{package} has no wheel for {python} and cannot be built from source:\n{_without_preamble(messages)}"
     return InvalidInput(message, hint)
 
 
-def _other_python(talk: str) -> str | None:
-    found = _with_wheels(talk)
+def _other_python(messages: str) -> str | None:
+    found = _with_wheels(messages)
     if found is None:
         return None
     name, versions = found
     known = ", ".join(f"{major}.{minor}" for major, minor in versions)
-    return f"ask for a Python that {name} has wheels for ({known}), or for another version of {name}"
+    return f"request a Python that {name} has wheels for ({known}), or another version of {name}"
 
 
 def rules_out(message: str, wanted: Sequence[str], version: Sequence[int]) -> bool:
-    """Whether what one Python was refused for says that this one would be as well: a pinned wheel is for others."""
+    """Whether the failure with one Python implies that this one fails as well: a pinned package has wheels for others
+    only."""
     found = _with_wheels(message)
     if found is None or not any(name_of(line) == found[0] and re.search(r"==[^*,]+$", line) for line in wanted):
         return False
     return tuple(version[:2]) not in found[1]
 
 
-def _with_wheels(talk: str) -> tuple[str, list[tuple[int, int]]] | None:
-    """The package of which no wheel fits, and the Pythons that it has some for."""
-    found = _TAGS.search(re.sub(r"\s+", " ", talk))
+def _with_wheels(messages: str) -> tuple[str, list[tuple[int, int]]] | None:
+    """Return the package without a fitting wheel, and the Python versions that it has wheels for."""
+    found = _TAGS.search(re.sub(r"\s+", " ", messages))
     tags = re.findall(r"`[^`]+`", found[2].split("hint:")[0]) if found else []
     versions = [match for tag in tags if (match := _CPYTHON.fullmatch(tag))]
     if found is None or not tags or len(versions) != len(tags):
@@ -115,8 +116,8 @@ def _with_wheels(talk: str) -> tuple[str, list[tuple[int, int]]] | None:
     return found[1], sorted({(int(match[1]), int(match[2])) for match in versions})
 
 
-def _without_preamble(talk: str) -> str:
-    """From where uv begins to complain: what it did well before is in the log."""
-    lines = talk.splitlines()
+def _without_preamble(messages: str) -> str:
+    """Drop everything before uv's first error; the log has it."""
+    lines = messages.splitlines()
     first = next((at for at, line in enumerate(lines) if re.match(r"\s*(error|×)", line)), 0)
     return "\n".join(lines[first:])

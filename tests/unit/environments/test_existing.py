@@ -53,7 +53,7 @@ def test_what_cannot_be_executed_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
     for path in (program(tmp_path / "plain", "", 0o644), str(folder)):
-        with pytest.raises(InvalidInput, match="not a program"):
+        with pytest.raises(InvalidInput, match="not an executable program"):
             build(path, tmp_path)
 
 

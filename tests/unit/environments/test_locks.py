@@ -127,8 +127,8 @@ def test_who_has_to_wait_for_a_resolution_says_so(settings: ResolverSettings) ->
         assert begun.wait(30)
         second = pool.submit(locks.resolve_once, SPEC, settings, hear, slowly, False)
         assert first.result().digest == second.result().digest == "d"
-    assert said[0] == "waiting: this environment is being resolved already"
-    assert said[1].startswith("the lock of ")
+    assert said[0] == "waiting: another process is resolving this environment"
+    assert said[1].startswith("using the lock of ")
 
 
 def test_a_damaged_file_is_resolved_again(wheels: Path, settings: ResolverSettings) -> None:

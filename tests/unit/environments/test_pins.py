@@ -26,8 +26,8 @@ def test_a_file_of_2020_gets_the_packages_of_its_days(tmp_path: Path) -> None:
     lock = VenvBuilder().lock(spec, ResolverSettings(tmp_path), lambda _: None)
     assert packages(lock) == {"six": "1.16.0"}
     (warning,) = lock.warnings
-    assert warning.startswith("Python 3.6.2 cannot run a job, which needs at least 3.8: the run uses Python 3.")
-    assert warning.endswith(", the nearest that the packages admit, with packages as of 2021-12-23")
+    assert warning.startswith("Python 3.6.2 cannot run jobs, which need at least 3.8: the run uses Python 3.")
+    assert warning.endswith(", the nearest that the packages support, with packages as of 2021-12-23")
 
 
 def test_a_folder_that_knows_no_days_gives_what_it_has(wheels: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.environments.requirements import clean, name_of, names_local_files, split_azureml
+from footplate.environments.requirements import clean, name_of, names_local_files, without_azureml
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,9 @@ def test_everything_called_azureml_is_ours_however_it_is_written() -> None:
         "git+https://host/sdk.git#egg=azureml-core",
     ]
     others = ["azure-core", "azuremlutils", "my-azureml", "azure-ai-ml", "--index-url https://host/azureml-core/"]
-    assert split_azureml([*ours, *others]) == (others, ours)
+    said = list[str]()
+    assert without_azureml([*ours, *others], said.append) == others
+    assert said == [f"{line}: not installed, Footplate provides the azureml names itself" for line in ours]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +56,7 @@ def test_everything_called_azureml_is_ours_however_it_is_written() -> None:
     ],
 )
 def test_the_pandas_that_azures_packages_brought_is_still_wanted(line: str, brought: str) -> None:
-    assert split_azureml([line]) == ([brought], [line])
+    assert without_azureml([line], print) == [brought]
 
 
 def test_comments_and_continued_lines() -> None:

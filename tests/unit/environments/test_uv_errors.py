@@ -1,4 +1,4 @@
-"""What a user reads when packages cannot be had: uv's own words, the line that is meant, and what to do."""
+"""What a user reads when packages cannot be installed: uv's own words, the line that is meant, and what to do."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_lines_that_clash(wheels: Path, tmp_path: Path) -> None:
     error, said = refused(tmp_path, "large", "tiny==2.0", "azureml-defaults")
     assert error.message.startswith(f"the requirements cannot be resolved for Python {PYTHON}")
     assert "tiny<2" in error.message
-    assert error.message.endswith("the lines that clash:\n  large\n  tiny==2.0") and error.hint
+    assert error.message.endswith("these lines conflict:\n  large\n  tiny==2.0") and error.hint
     assert any("unsatisfiable" in line for line in said), "the log has it as well"
 
 
@@ -72,8 +72,8 @@ def test_no_wheel_for_this_python_names_those_that_there_are(wheels: Path, tmp_p
         make_wheel(wheels, "native", "1.0")
         (wheels / "native-1.0-py3-none-any.whl").rename(wheels / f"native-1.0-{tag}-manylinux2014_x86_64.whl")
     error, _ = refused(tmp_path, "native==1.0")
-    assert "the line that cannot be met:\n  native==1.0" in error.message
-    assert error.hint == "ask for a Python that native has wheels for (3.6, 3.8), or for another version of native"
+    assert "this line cannot be satisfied:\n  native==1.0" in error.message
+    assert error.hint == "request a Python that native has wheels for (3.6, 3.8), or another version of native"
 
 
 @pytest.mark.parametrize(("tag", "tries"), [("cp36-cp36m", 1), (f"cp{PYTHON.replace('.', '')}-none", None)])
@@ -97,8 +97,8 @@ def test_an_index_that_is_down(wheels: Path, tmp_path: Path, monkeypatch: pytest
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
     error, _ = refused(tmp_path, f"--index-url {address}", "tiny")
-    assert error.message.startswith(f"the packages cannot be looked up: {address}/tiny/ could not be fetched")
-    assert "refused" in error.message and "is the index up" in str(error.hint)
+    assert error.message.startswith(f"the packages cannot be looked up: {address}/tiny/ could not be downloaded")
+    assert "refused" in error.message and "check the index" in str(error.hint)
 
 
 @pytest.mark.parametrize("early", [False, True])
@@ -106,7 +106,7 @@ def test_a_source_that_does_not_compile(early: bool, wheels: Path, tmp_path: Pat
     make_source(wheels, "broken.c:1:11: error: expected declaration\n", early)
     error, said = refused(tmp_path, "broken")
     assert error.message.startswith("broken==1.0 has no wheel for ")
-    assert "cannot be built from its source:\nerror: Failed to" in error.message, "what went well is left to the log"
+    assert "cannot be built from source:\nerror: Failed to" in error.message, "what went well is left to the log"
     assert "broken.c:1:11: error: expected declaration" in error.message
     assert "a version of broken that has a wheel" in str(error.hint)
     assert any("broken.c:1:11" in line for line in said)
@@ -114,7 +114,7 @@ def test_a_source_that_does_not_compile(early: bool, wheels: Path, tmp_path: Pat
 
 def test_a_header_that_is_missing(wheels: Path, tmp_path: Path) -> None:
     make_source(wheels, "broken.c:1:10: fatal error: lapacke.h: No such file or directory\n")
-    assert "install what brings lapacke.h" in str(refused(tmp_path, "broken")[0].hint)
+    assert "install the -dev package that contains lapacke.h" in str(refused(tmp_path, "broken")[0].hint)
 
 
 def test_a_full_disk() -> None:

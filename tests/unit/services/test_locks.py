@@ -128,7 +128,7 @@ def test_the_lock_of_a_run(house: House) -> None:
 def test_a_warning_of_the_lock_is_one_of_the_run(house: House) -> None:
     house.submit("r1", environment=OLD)
     house.until_launched("r1")
-    assert "Python 3.6.2 cannot run a job" in house.services.runs.view("r1").warnings[0]
+    assert "Python 3.6.2 cannot run jobs" in house.services.runs.view("r1").warnings[0]
 
 
 def test_exact_interpreters_make_it_an_error_and_the_log_says_what_was_tried(house: House) -> None:

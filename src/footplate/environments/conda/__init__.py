@@ -1,10 +1,20 @@
-"""Conda files: solved from their channels, or, where those are not to be had, mapped to PyPI.
+"""Conda files: solved from their channels, or mapped to PyPI where the channels are unavailable.
 
-`options["conda"]` of the spec: `{"channels": […], "dependencies": ["numpy=1.26", …], "pip": [lines]}`. The setting
-`conda` decides: `solve` and `map` say which, `auto` solves when py-rattler is there and every channel can be reached.
+    channels        names of channels → addresses, and whether they can be reached
+    solving         a conda file → a lock, with py-rattler
+    prefixes        a lock → a conda prefix
+    records         a conda package in a lock
+    mapping, names  conda packages → pip requirements
+    authentication  logins for rattler; rattler_errors gives its exceptions types
 
-A solved lock has `packages` (url, hash, build and platform of each) and, as any other, `requirements` for what pip's
-section adds on top; a mapped lock is that of a virtual environment.
+`options["conda"]` of the spec is `{"channels": […], "dependencies": ["numpy=1.26", …], "pip": [lines]}`. The setting
+`conda` is `solve`, `map`, or `auto`, which solves when py-rattler is installed and every channel can be reached.
+
+A solved lock has `packages` (url, hash, build and platform of each) and `requirements` for the packages that pip adds;
+a mapped lock is that of a virtual environment.
+
+tests/unit/environments/test_conda_solved.py covers solving, prefixes, records, channels and authentication, and
+test_conda_packages.py covers mapping and names.
 """
 
 from __future__ import annotations
@@ -26,7 +36,7 @@ from footplate.lazy import Deferred
 if TYPE_CHECKING:
     from footplate.environments.conda import channels, mapping
 else:
-    # Only who locks needs them: agents, which build, do not load what speaks HTTP.
+    # Only locking needs these: agents, which only build, do not load an HTTP client.
     channels, mapping = (Deferred(f"footplate.environments.conda.{name}") for name in ("channels", "mapping"))
 
 STORE = ".conda"
@@ -50,7 +60,7 @@ class CondaBuilder:
             return VenvBuilder().build(lock, root, say, logins)
         if not _has_rattler():
             raise InvalidInput(
-                f"the environment {lock.digest[:12]} holds conda packages, and this machine has no py-rattler",
+                f"the environment {lock.digest[:12]} contains conda packages, and this machine has no py-rattler",
                 "install it beside Footplate: pip install 'footplate[conda]'",
             )
         from footplate.environments.conda import prefixes  # lazy: it needs the extra `conda`
@@ -59,31 +69,32 @@ class CondaBuilder:
 
 
 def why_mapped(spec: EnvironmentSpec, settings: ResolverSettings) -> str | None:
-    """Why the packages come from PyPI; None when they are solved, no words when the
-    settings say so. Raises where the settings admit no other way than to solve them.
+    """Return why the packages come from PyPI: None if they are solved instead, "" if the settings request the mapping.
+
+    Raises InvalidInput where the settings require solving and it is not possible.
     """
     if settings.conda == "map":
         return ""
     reason = _why_not(spec)
     if reason is not None and settings.conda == "solve":
         raise InvalidInput(
-            f"the conda packages cannot be solved, and the setting conda = solve admits nothing else: {reason}",
+            f"the conda packages cannot be solved, and the setting conda = solve allows nothing else: {reason}",
             "pip install 'footplate[conda]', make the channels reachable, or set conda = auto",
         )
     return reason
 
 
 def solve(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str | None = None) -> Lock:
-    """The lock of packages from their channels; `libc`: for this version of the GNU C library, not the machine's."""
+    """Lock packages from their channels, for this version of the GNU C library if `libc` is given."""
     from footplate.environments.conda import solving  # lazy: it needs the extra `conda`
 
     return solving.lock(spec, settings, say, libc)
 
 
 def _why_not(spec: EnvironmentSpec) -> str | None:
-    """Why the channels cannot be asked; None when they can."""
+    """Return why the channels cannot be used; None if they can."""
     if not _has_rattler():
-        return "py-rattler, of the extra 'conda', is not installed"
+        return "py-rattler (the extra 'conda') is not installed"
     away = channels.unreachable(channels.addresses_of(spec))
     words = [f"the channel {address} cannot be reached ({why})" for address, why in away]
     return "; ".join(words) or None
@@ -94,18 +105,19 @@ def _has_rattler() -> bool:
 
 
 def explained(warnings: tuple[str, ...], reason: str) -> tuple[str, ...]:
-    """The reason belongs to the line that lists the mapping; without a mapped package there is nothing to explain."""
+    """Add the reason to the warning that lists the mapped packages; without a mapped package there is nothing to
+    explain."""
     if not reason or not warnings or not warnings[0].startswith(mapping.MAPPED_TO_PYPI):
         return warnings
     return (f"{warnings[0]} ({reason})", *warnings[1:])
 
 
 def settings_key(spec: EnvironmentSpec, settings: ResolverSettings) -> dict[str, Any]:
-    """What decides about a resolution besides the spec (see `locks.key`)."""
+    """Return everything besides the spec that decides about a resolution (see `locks.key`)."""
     addresses = channels.addresses_of(spec) if _has_rattler() and settings.conda != "map" else []
     return {"conda": settings.conda, "rattler": _has_rattler(), "channels": addresses, "machine": channels.overrides()}
 
 
 def clear_packages(root: Path, before: float) -> int:
-    """Remove unpacked packages that no environment links to, if older than this; return the bytes that this freed."""
+    """Remove packages unpacked before this time that no environment links to; return the bytes that this freed."""
     return remove_unlinked((root / PACKAGES).glob("*/"), before)

@@ -1,4 +1,4 @@
-"""How rattler reaches channels: the user's own settings for it, and the logins that came with what is to be built."""
+"""How rattler reaches channels: with the user's own configuration, and with the logins of the environment."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _STORED = "~/.rattler/credentials.json"
 
 @contextmanager
 def config(logins: Logins) -> Generator[Config]:
-    """Mirrors, proxies, certificates and credentials as every tool that builds on rattler reads them, and `logins`.
+    """Return rattler's configuration (mirrors, proxies, certificates, credentials) with `logins` added.
 
-    A token is part of a path, so the whole address becomes the mirror of the bare one: rattler asks with the one and
-    writes down the other. A user and password become an entry of rattler's own kind, by host, beside the user's.
+    A token is part of a path, so the full address becomes the mirror of the bare one: rattler requests the former and
+    records the latter. A user and password become an entry in rattler's own format, by host, beside the user's.
     """
     known = Config.load_from_default_locations("rattler")
     tokens = {bare: whole for bare, whole in logins.known.items() if urlsplit(whole).username is None}
@@ -46,7 +46,8 @@ def _entry(whole: str) -> tuple[str, dict[str, Any]]:
 
 
 def _stored(known: Config) -> dict[str, Any]:
-    """What the user has in a file, which an override would hide. What is in a keyring cannot be read from here."""
+    """Return the credentials in the user's file, which an override would hide. Those in a keyring cannot be read
+    here."""
     named = known.authentication_override_file or os.environ.get("RATTLER_AUTH_FILE") or _STORED
     try:
         return json.loads(Path(named).expanduser().read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Channels: from their names in a conda file to addresses, by the settings that conda has on this machine."""
+"""Channels: from names in a conda file to addresses, by conda's configuration on this machine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _FILES = (
 
 
 def addresses_of(spec: EnvironmentSpec) -> list[str]:
-    """The addresses of the channels that a spec names, in their order; those before `::` in a package's line last."""
+    """Return the addresses of the channels that a spec names, in order; channels before `::` in a package line come
+    last."""
     wanted: dict[str, Any] = spec.options.get("conda") or {}
     settings = read_settings()
     names = [str(name) for name in wanted.get("channels") or ()] or settings.channels
@@ -43,7 +44,7 @@ def addresses_of(spec: EnvironmentSpec) -> list[str]:
 
 
 def overrides() -> dict[str, str]:
-    """What the user says about the machine where it cannot be seen: `CONDA_OVERRIDE_CUDA=12.4` and the like."""
+    """Return what the user declares about the machine, such as `CONDA_OVERRIDE_CUDA=12.4`."""
     return {name: value for name, value in os.environ.items() if name.startswith("CONDA_OVERRIDE_")}
 
 
@@ -51,7 +52,8 @@ def overrides() -> dict[str, str]:
 
 
 def unreachable(addresses: Sequence[str]) -> list[tuple[str, str]]:
-    """Those that do not answer, with the reason. An answer that refuses is an answer: the solver will say it better."""
+    """Return the channels that do not answer, with the reason. One that denies access answers: the solver explains it
+    better."""
     if not addresses:
         return []
     with ThreadPoolExecutor(len(addresses)) as pool:
@@ -62,7 +64,7 @@ def unreachable(addresses: Sequence[str]) -> list[tuple[str, str]]:
 def _ask(address: str) -> str | None:
     if address.startswith("file:"):
         folder = urllib.request.url2pathname(urllib.parse.urlsplit(address).path)
-        return None if os.path.isdir(folder) else "there is no such folder"
+        return None if os.path.isdir(folder) else "there is no such directory"
     request = urllib.request.Request(f"{address.rstrip('/')}/noarch/repodata.json.zst", method="HEAD")
     try:
         urllib.request.urlopen(request, timeout=_PATIENCE_SECONDS).close()
@@ -79,7 +81,7 @@ def _ask(address: str) -> str | None:
 
 
 class CondaSettings:
-    """The part of conda's configuration that says where channels lie. Later files win, then CONDA_* variables."""
+    """The part of conda's configuration that locates channels. Later files take precedence, then CONDA_* variables."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         alias = os.environ.get("CONDA_CHANNEL_ALIAS") or data.get("channel_alias") or _ALIAS

@@ -1,4 +1,4 @@
-"""Conda files without conda: their packages from PyPI, where the names can be mapped safely; the run is told how."""
+"""Conda files without conda: packages come from PyPI where their names can be mapped safely; a warning lists them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAPPED_TO_PYPI = "conda packages are installed from PyPI: "
 
 @dataclass
 class Mapping:
-    """What a conda file becomes: a Python, lines for pip, and what the user should know about it."""
+    """The result for one conda file: a Python, lines for pip, and warnings."""
 
     python: str | None = None
     requirements: list[str] = field(default_factory=list[str])
@@ -27,8 +27,8 @@ class Mapping:
     dropped: list[str] = field(default_factory=list[str])
 
     def warnings(self) -> tuple[str, ...]:
-        told = [MAPPED_TO_PYPI + ", ".join(self.mapped)] if self.mapped else []
-        return (*told, *self.dropped)
+        mapped = [MAPPED_TO_PYPI + ", ".join(self.mapped)] if self.mapped else []
+        return (*mapped, *self.dropped)
 
 
 def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say) -> Lock:
@@ -56,5 +56,5 @@ def map_packages(dependencies: Sequence[str]) -> Mapping:
         found.requirements.append(line)
         found.mapped.append(line if line == spec.text else f"{spec.text} → {line}")
         if spec.build is not None:
-            found.dropped.append(f"the build {spec.build!r} of {spec.text} is not asked for: PyPI has no such builds")
+            found.dropped.append(f"the build {spec.build!r} of {spec.text} is ignored: PyPI has no such builds")
     return found

@@ -1,7 +1,7 @@
-"""Conda's packages in PyPI's words: a small table, the same-name rule, and what must not be guessed.
+"""Conda packages under their PyPI names: a small table, the same-name rule, and names that must not be guessed.
 
-Most of conda's packages that hold Python have the name that they have on PyPI. The table has those that do not; what
-holds no Python (compilers, libraries, programs, R) is refused: a package of that name on PyPI is something else.
+Most conda packages that contain Python have the same name on PyPI. The table has the exceptions; packages without
+Python (compilers, libraries, programs, R) are refused, because a package of that name on PyPI is something else.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ RENAMED = {
     "torchtriton": "triton",
     "uvicorn-standard": "uvicorn[standard]",
 }
-"""Those that PyPI has under another name."""
+"""Packages that have another name on PyPI."""
 
 _WITH_BUILD_DIGIT = frozenset(["opencv-python-headless"])
-"""PyPI's versions have one number more: conda's 4.5.1 is 4.5.1.48 there."""
+"""Packages whose version has one more number on PyPI: conda's 4.5.1 is 4.5.1.48 there."""
 
-_SELECTS = "it holds nothing and only chooses between builds of others"
-_CUDA = "wheels bring the CUDA libraries that they were built for, or use the machine's"
-_ALGEBRA = "wheels bring their own linear algebra"
-_RUNTIME = "every Python brings it along or finds it on the machine"
+_SELECTS = "it is empty and only chooses between builds of other packages"
+_CUDA = "wheels contain the CUDA libraries that they were built for, or use the machine's"
+_ALGEBRA = "wheels contain their own linear algebra libraries"
+_RUNTIME = "every Python includes it or uses the machine's"
 
 LEFT_OUT = {
     **dict.fromkeys(("cpuonly", "nomkl", "pytorch-mutex", "_pytorch-select", "_tflow-select"), _SELECTS),
@@ -66,7 +66,7 @@ LEFT_OUT = {
     **dict.fromkeys(("libuuid", "libxcrypt", "libzlib", "ncurses", "openssl", "readline", "sqlite"), _RUNTIME),
     **dict.fromkeys(("tk", "xz", "zlib"), _RUNTIME),
 }
-"""What can be done without, with the reason that the run is told."""
+"""Packages that are not needed, with the reason for the warning."""
 
 _PYTHON_ALL_THE_SAME = frozenset(["libcst", "librosa", "libtmux"])
 """Python packages whose names look like those of libraries."""
@@ -87,7 +87,7 @@ _VERSION = re.compile(r"(?P<op>===?|=|!=|>=|<=|>|<|~=)?\s*(?P<number>\d+(?:[.\-_
 
 @dataclass(frozen=True)
 class CondaSpec:
-    """One line of a conda file. `version` is in PyPI's words; `build` is the build string that was given, if any."""
+    """One line of a conda file. `version` is in PyPI's syntax; `build` is the build string, if one was given."""
 
     text: str
     name: str
@@ -107,14 +107,15 @@ def parse(text: str) -> CondaSpec:
 
 
 def to_requirement(spec: CondaSpec) -> str | None:
-    """The line for pip; None for what can be done without. Refuses, by name, what is not on PyPI under this name."""
+    """Return the line for pip, or None for a package that is not needed. Raises InvalidInput for one that is not on
+    PyPI."""
     name = key(spec.name)
     if name in LEFT_OUT:
         return None
     if name not in RENAMED and name not in _PYTHON_ALL_THE_SAME and _NO_PYTHON.fullmatch(name):
         raise InvalidInput(
             f"the conda package {spec.text!r} is not a Python package, and without conda it cannot be installed",
-            f"take {spec.name!r} out of the conda dependencies and have it installed on the machine, "
+            f"remove {spec.name!r} from the conda dependencies and install it on the machine, "
             "or make its channel reachable",
         )
     renamed = RENAMED.get(name, spec.name)
@@ -123,17 +124,17 @@ def to_requirement(spec: CondaSpec) -> str | None:
 
 
 def key(name: str) -> str:
-    """As the tables here have it: an underscore at the beginning means something, between words it does not."""
+    """Return the name as the tables spell it: a leading underscore is significant, other separators are not."""
     return f"_{normalize(name[1:])}" if name.startswith("_") else normalize(name)
 
 
 def on_pypi(name: str) -> str:
-    """What a conda package that holds Python is called on PyPI, normalised."""
+    """Return the normalized PyPI name of a conda package that contains Python."""
     return normalize(RENAMED.get(normalize(name), name).split("[", 1)[0])
 
 
 def admits(line: str, version: str) -> bool:
-    """Whether a line of requirements is met by this version; one that cannot be compared is left to pip."""
+    """Whether this version satisfies a requirement; one that cannot be compared is left to pip."""
     try:
         wanted = Requirement(line)
         return wanted.url is None and wanted.specifier.contains(version, prereleases=True)
@@ -142,7 +143,7 @@ def admits(line: str, version: str) -> bool:
 
 
 def _brackets(rest: str) -> tuple[str, str | None]:
-    """`[version='>=1', build=x]`, conda's long form."""
+    """Parse conda's long form, `[version='>=1', build=x]`."""
     found = _BRACKETS.fullmatch(rest)
     if found is None:
         return rest, None
@@ -151,25 +152,27 @@ def _brackets(rest: str) -> tuple[str, str | None]:
 
 
 def _split_build(rest: str) -> tuple[str, str | None]:
-    """`=1.2=py38_0` and `1.2 py38_0` have a build string behind the version."""
+    """Split off the build string of `=1.2=py38_0` and `1.2 py38_0`."""
     found = re.fullmatch(r"(=?[^=<>!~\s,|]+)(?:=|\s+)([^=<>!~,|\s]+)", rest)
     return (found[1], found[2]) if found else (rest, None)
 
 
 def _translate(version: str, text: str) -> str:
-    """`=1.2` is any 1.2, and so is a version of one `=`; two mean exactly this one."""
+    """Translate a version: `=1.2` means any 1.2, `==1.2` exactly this one."""
     version = version.strip()
     if version in ("", "*", "=*"):
         return ""
     if "|" in version:
-        raise InvalidInput(f"{text!r} leaves the choice of versions with '|', which pip cannot", "choose one of them")
+        raise InvalidInput(
+            f"{text!r} offers several versions with '|', which pip does not support", "choose one of them"
+        )
     return ",".join(_translate_one(part.strip(), text) for part in version.split(","))
 
 
 def _translate_one(part: str, text: str) -> str:
     found = _VERSION.fullmatch(part)
     if found is None:
-        raise InvalidInput(f"{text!r} has a version that cannot be read: {part!r}", "write it as in: numpy=1.26")
+        raise InvalidInput(f"{text!r} has an invalid version: {part!r}", "write it as in: numpy=1.26")
     op, number = found["op"], found["number"]
     star = number.endswith("*")
     number = number.rstrip("*").rstrip(".")

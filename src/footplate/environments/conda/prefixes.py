@@ -1,4 +1,4 @@
-"""A lock of conda packages to a prefix that runs: linked from one package cache, then pip's section, then activated."""
+"""Build a conda prefix from a lock: link packages from one cache, add pip's packages, then record its activation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _build(lock: Lock, folder: Path, context: BuildContext) -> None:
     if lock.content["platform"] != here:
         raise InvalidInput(
             f"the environment {lock.digest[:12]} was locked for {lock.content['platform']}, and this machine is {here}",
-            "submit the run again, or run it on such a machine",
+            "submit the run again, or run it on a machine of that platform",
         )
     wanted = [records.restore(data) for data in lock.content["packages"]]
     context.say(f"building the environment {lock.digest[:12]} from {len(wanted)} conda packages")
@@ -55,7 +55,7 @@ def _build(lock: Lock, folder: Path, context: BuildContext) -> None:
 
 
 class _Reporter(InstallerReporter):
-    """What rattler reports, as lines of a build log. Its calls that say nothing new to the user are not here."""
+    """rattler's progress as lines of a build log."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
@@ -101,15 +101,15 @@ def _link(wanted: Sequence[RepoDataRecord], folder: Path, context: BuildContext)
             )  # fmt: skip
     except INSTALLING as error:
         raise _explain(context.logins.conceal(str(error))) from None
-    if reporter.failed:  # as in conda: without what such a script does a package is not installed
+    if reporter.failed:  # like conda: a package is only installed if its scripts succeed
         raise Broken(
-            f"a script that a conda package runs when it is linked has failed: {', '.join(reporter.failed)}",
-            "what it needs may be missing on this machine; ask for another version of the package",
+            f"the link script of a conda package failed: {', '.join(reporter.failed)}",
+            "something that it needs may be missing on this machine; request another version of the package",
         )
 
 
 def _check_local(record: RepoDataRecord) -> None:
-    """rattler compares the hash of what it downloads, and takes what lies in a folder as it is."""
+    """Check the hash of a package in a local channel: rattler only checks downloads."""
     parts = urllib.parse.urlsplit(record.url)
     if parts.scheme != "file" or record.sha256 is None:
         return
@@ -118,7 +118,9 @@ def _check_local(record: RepoDataRecord) -> None:
         with open(path, "rb") as file:
             found = hashlib.sha256(file.read()).digest()
     except OSError as error:
-        raise Unavailable(f"{path} cannot be read: {error.strerror}", "make the channel's folder reachable") from None
+        raise Unavailable(
+            f"{path} cannot be read: {error.strerror}", "make the channel's directory reachable"
+        ) from None
     if found != record.sha256:
         raise _explain(f"{path} (hash mismatch)")
 
@@ -131,7 +133,7 @@ def _explain(words: str) -> Broken | OutOfSpace | Unavailable:
     if "hash mismatch" in words.lower():
         return Broken(
             f"a conda package is not the file that was locked: {words}",
-            "the channel has replaced it; lock anew with: footplate env lock FILE --refresh",
+            "the channel has replaced it; lock again with: footplate env lock FILE --refresh",
         )
     return Unavailable(f"the conda packages cannot be installed: {words}", "see the build log of the run")
 
@@ -140,13 +142,13 @@ def _explain(words: str) -> Broken | OutOfSpace | Unavailable:
 
 
 def _activation(folder: Path, say: Say) -> dict[str, str]:
-    """The variables that activating this prefix sets: found once, by doing it in an empty shell."""
+    """Return the variables that activating this prefix sets, found once by activating it in an empty shell."""
     plain = {"CONDA_PREFIX": str(folder), "CONDA_DEFAULT_ENV": str(folder), "CONDA_SHLVL": "1"}
     scripts = sorted((folder / "etc" / "conda" / "activate.d").glob("*.sh"))
     bash = shutil.which("bash")
     if bash is None:
         if scripts:
-            say(f"not activated, for there is no bash: {', '.join(script.name for script in scripts)}")
+            say(f"not activated, because bash is missing: {', '.join(script.name for script in scripts)}")
         return plain
     path = [str(folder / "bin"), *os.defpath.split(os.pathsep)]
     script = activate(folder, ActivationVariables(None, path)).script
@@ -156,14 +158,14 @@ def _activation(folder: Path, say: Say) -> dict[str, str]:
 
 def _run_script(bash: str, script: str, folder: Path, path: Sequence[str], say: Say) -> Mapping[str, str]:
     environ = {"PATH": os.pathsep.join(path), "HOME": os.environ.get("HOME", "/"), "CONDA_PREFIX": str(folder)}
-    # What the scripts print goes nowhere, and the answer comes on a channel that they do not use.
+    # The scripts' own output is discarded; the variables arrive on a file descriptor that they do not use.
     text = f"exec 9>&1 >/dev/null 2>&1\n{script}\nexec env -0 >&9"
     done = subprocess.run(
         [bash, "-c", text], env=environ, cwd=folder, capture_output=True, text=True, errors="replace", timeout=60,
         check=False,
     )  # fmt: skip
     if done.returncode != 0:
-        say(f"the activation scripts of the packages failed, and are not used (exit code {done.returncode})")
+        say(f"the activation scripts of the packages failed and are ignored (exit code {done.returncode})")
         return {}
     after = dict(entry.split("=", 1) for entry in done.stdout.split("\0") if "=" in entry)
     return {k: v for k, v in after.items() if k not in _OF_THE_SHELL and environ.get(k) != v}

@@ -1,4 +1,4 @@
-"""rattler's exceptions with a type: they are made in Rust, and the checker knows nothing about them."""
+"""rattler's exceptions with types: they are defined in Rust, and the type checker cannot see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conda package in a lock: what is needed to fetch exactly this file, check it and put it in place."""
+"""A conda package in a lock: everything needed to download exactly this file, check it and install it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def describe(record: RepoDataRecord) -> dict[str, Any]:
 
 
 def restore(data: Mapping[str, Any]) -> RepoDataRecord:
-    """What `describe` wrote."""
+    """Return the record that `describe` wrote."""
     package = PackageRecord(
         data["name"],
         data["version"],

@@ -1,4 +1,4 @@
-"""A conda file to a lock, with py-rattler: exact packages of its channels, and pip's section resolved on top."""
+"""Lock a conda file with py-rattler: exact packages of its channels, and pip's section resolved on top."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from footplate.environments.conda.authentication import config
 from footplate.environments.conda.rattler_errors import GatewayError, InvalidMatchSpecError, SolverError
 from footplate.environments.existing import OLDEST
 from footplate.environments.pins import Pins, pin_on_top
-from footplate.environments.requirements import clean, is_option, name_of, split_azureml
+from footplate.environments.requirements import clean, is_option, name_of, without_azureml
 from footplate.environments.uv import uv_platform
 from footplate.environments.uv_errors import clashing
 from footplate.errors import InvalidInput, Unavailable
@@ -42,8 +42,9 @@ _PLAIN = re.compile(r"\s*(\d+(?:\.\d+)*)(?:\.\*)?\s*")
 
 @dataclass(frozen=True)
 class CondaRequest:
-    """What the channels are asked for. `python` is the line about Python, which may have to be another one; `libc` the
-    version of the C library that it is all for, when that is not the machine's."""
+    """The request to the channels. `python` is the line about Python, which may be replaced; `libc` is the version of
+    the C library to solve for, if not the machine's.
+    """
 
     lines: tuple[str, ...]
     python: str
@@ -53,12 +54,12 @@ class CondaRequest:
 
 
 def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str | None = None) -> Lock:
-    question = replace(_question(spec, say), libc=libc)
-    say(f"solving {len(question.lines) + 1} packages from {', '.join(question.channels)}")
-    found, warnings = _solve_for_jobs(question, settings, say)
+    request = replace(_read_request(spec, say), libc=libc)
+    say(f"solving {len(request.lines) + 1} packages from {', '.join(request.channels)}")
+    found, warnings = _solve_for_jobs(request, settings, say)
     say(f"{len(found)} packages, Python {_python_of(found)}")
-    pins = _pin_pip(question, found, settings, say)
-    options = [line for line in question.pip if is_option(line)]
+    pins = _pin_pip(request, found, settings, say)
+    options = [line for line in request.pip if is_option(line)]
     content: dict[str, Any] = {
         "python": pythons.dotted(_version_of(found)[:2]),
         "platform": str(Subdir.current()),
@@ -76,11 +77,9 @@ def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str 
 # ── What is asked ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _question(spec: EnvironmentSpec, say: Say) -> CondaRequest:
+def _read_request(spec: EnvironmentSpec, say: Say) -> CondaRequest:
     wanted: dict[str, Any] = spec.options.get("conda") or {}
-    lines, ours = split_azureml(str(line).strip() for line in wanted.get("dependencies") or ())
-    for line in ours:
-        say(f"{line}: left out, Footplate brings the azureml names itself")
+    lines = without_azureml([str(line).strip() for line in wanted.get("dependencies") or ()], say)
     own = f"python={spec.python}" if spec.python and _PLAIN.fullmatch(spec.python) else f"python {spec.python or ''}"
     python = next((line for line in lines if _name(line) == "python"), own.strip())
     rest = tuple(line for line in lines if _name(line) != "python")
@@ -94,7 +93,7 @@ def _name(line: str) -> str:
 
 
 def _match_spec(line: str) -> MatchSpec:
-    """`channel::package` names its channel as everything else does; the solver wants the address."""
+    """Parse a package line; `channel::package` may use any name of the channel, but the solver needs its address."""
     if "::" in line:
         name, rest = line.split("::", 1)
         addresses = channels.read_settings().addresses(name.strip())
@@ -109,29 +108,29 @@ def _match_spec(line: str) -> MatchSpec:
 
 
 def _solve_for_jobs(
-    question: CondaRequest, settings: ResolverSettings, say: Say
+    request: CondaRequest, settings: ResolverSettings, say: Say
 ) -> tuple[list[RepoDataRecord], tuple[str, ...]]:
-    """With the Python asked for, or the oldest that can run a job where that one is too old for it."""
+    """Solve with the requested Python, or with the oldest one that can run jobs if that is too old."""
     try:
-        found = _solve(question, settings, say, question.python)
+        found = _solve(request, settings, say, request.python)
         if _version_of(found)[:2] >= OLDEST:
             return found, ()
         first = InvalidInput(
-            f"{question.python!r} gives Python {_python_of(found)}, and jobs need at least {pythons.dotted(OLDEST)}",
-            f"ask for python={pythons.dotted(OLDEST)} or newer",
+            f"{request.python!r} gives Python {_python_of(found)}, and jobs need at least {pythons.dotted(OLDEST)}",
+            f"request python={pythons.dotted(OLDEST)} or newer",
         )
     except InvalidInput as error:
-        if not _asks_for_an_old_one(question.python):
+        if not _asks_for_an_old_one(request.python):
             raise
         first = error
     if settings.interpreters == "exact":
         raise first
     for minor in range(OLDEST[1], _NEWEST[1] + 1):
         try:
-            found = _solve(question, settings, say, f"python=3.{minor}")
+            found = _solve(request, settings, say, f"python=3.{minor}")
         except InvalidInput:
             continue
-        warning = f"{question.python} cannot run a job: the run uses Python {_python_of(found)}, the nearest that can"
+        warning = f"{request.python} cannot run jobs: the run uses Python {_python_of(found)}, the nearest that can"
         return found, (warning,)
     raise first
 
@@ -141,36 +140,36 @@ def _asks_for_an_old_one(line: str) -> bool:
     return found is not None and (int(found[1]), int(found[2])) < OLDEST
 
 
-def _solve(question: CondaRequest, settings: ResolverSettings, say: Say, python: str) -> list[RepoDataRecord]:
-    lines = [python, *question.lines]
+def _solve(request: CondaRequest, settings: ResolverSettings, say: Say, python: str) -> list[RepoDataRecord]:
+    lines = [python, *request.lines]
     priority = channels.read_settings().priority
     first = ChannelPriority.Disabled if priority in ("disabled", "false") else ChannelPriority.Strict
     try:
-        return _ask(lines, question, settings, first)
+        return _ask(lines, request, settings, first)
     except SolverError as error:
         words = str(error).strip()
-    if first is ChannelPriority.Strict and priority != "strict" and len(question.channels) > 1:
-        # As conda does: a channel further down may help out where the first that has a package does not suffice.
+    if first is ChannelPriority.Strict and priority != "strict" and len(request.channels) > 1:
+        # Like conda: a later channel may help where the first one that has a package does not suffice.
         try:
-            found = _ask(lines, question, settings, ChannelPriority.Disabled)
-            say("packages of several channels are mixed: the first one that has them does not suffice")
+            found = _ask(lines, request, settings, ChannelPriority.Disabled)
+            say("packages of several channels are mixed, because the first channel that has them does not suffice")
             return found
         except SolverError:
             pass
     raise InvalidInput(
         f"the conda packages cannot be solved:\n{words}{clashing(lines, words, _name)}",
-        "loosen or correct one of the lines that are named, or add the channel that has it",
+        "loosen or correct one of the lines above, or add the channel that has the package",
     )
 
 
 def _ask(
-    lines: Sequence[str], question: CondaRequest, settings: ResolverSettings, priority: ChannelPriority
+    lines: Sequence[str], request: CondaRequest, settings: ResolverSettings, priority: ChannelPriority
 ) -> list[RepoDataRecord]:
     specs = [_match_spec(line) for line in lines]
     overrides = VirtualPackageOverrides.from_env()
-    if question.libc is not None:
-        overrides.libc = Override.string(question.libc)
-    machine, sources = VirtualPackage.detect(overrides), list(question.channels)
+    if request.libc is not None:
+        overrides.libc = Override.string(request.libc)
+    machine, sources = VirtualPackage.detect(overrides), list(request.channels)
     try:
         with config(settings.logins) as rattler_config:
             gateway = Gateway.from_config(rattler_config, cache_dir=settings.root / STORE / "repodata")
@@ -179,8 +178,8 @@ def _ask(
             )
     except GatewayError as error:
         raise Unavailable(
-            f"a conda channel does not give its list of packages: {settings.logins.conceal(str(error))}",
-            "check the channel's name and that you may read it; then submit again",
+            f"the package index of a conda channel cannot be read: {settings.logins.conceal(str(error))}",
+            "check the channel's name and your permission to read it; then submit again",
         ) from None
 
 
@@ -193,36 +192,38 @@ def _python_of(found: Sequence[RepoDataRecord]) -> str:
     for record in found:
         if record.name.normalized == "python":
             return str(record.version)
-    raise InvalidInput("the conda packages bring no python", "add one to the dependencies, for example: python=3.11")
+    raise InvalidInput(
+        "the conda packages do not include python", "add one to the dependencies, for example: python=3.11"
+    )
 
 
 # ── pip's section ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _pin_pip(question: CondaRequest, found: Sequence[RepoDataRecord], settings: ResolverSettings, say: Say) -> Pins:
-    """As pip does it in such an environment: what conda brings serves, unless a line asks for another version."""
-    wanted, ours = split_azureml(question.pip)
-    for line in ours:
-        say(f"{line}: left out, Footplate brings the azureml names itself")
+def _pin_pip(request: CondaRequest, found: Sequence[RepoDataRecord], settings: ResolverSettings, say: Say) -> Pins:
+    """Resolve pip's section like pip does in such an environment: conda's packages stay unless a line needs another
+    version."""
+    wanted = without_azureml(request.pip, say)
     brought = _known_to_pip(found)
     for line in wanted:
         name = name_of(line)
         if name in brought and not names.admits(line, str(brought[name].version)):
-            say(f"{line}: pip replaces the {name} {brought[name].version} of conda")
+            say(f"{line}: pip replaces conda's {name} {brought[name].version}")
             del brought[name]
     asked = [line for line in wanted if (name_of(line) or "") not in brought]
     builds = {
         name: f"{name}=={record.version} of {record.file_name} {(record.sha256 or b'').hex()}"
         for name, record in brought.items()
     }
-    where, called = ["--python-version", _python_of(found)], f"Python {_python_of(found)}"
-    if question.libc is not None:
-        where += ["--python-platform", uv_platform(platform.machine(), question.libc)]
-    return pin_on_top(asked, builds, where, called, settings, say)
+    where, label = ["--python-version", _python_of(found)], f"Python {_python_of(found)}"
+    if request.libc is not None:
+        where += ["--python-platform", uv_platform(platform.machine(), request.libc)]
+    return pin_on_top(asked, builds, where, label, settings, say)
 
 
 def _known_to_pip(found: Sequence[RepoDataRecord]) -> dict[str, RepoDataRecord]:
-    """By their names on PyPI, those conda packages that hold Python, and libraries that recipes link against."""
+    """Return the conda packages that contain Python, and the libraries that recipes link against, by their PyPI
+    names."""
     known = dict[str, RepoDataRecord]()
     for record in found:
         name = names.on_pypi(record.name.normalized)

@@ -1,8 +1,8 @@
-"""Whether a run that asks for a container gets one, and the words for the run when it does not.
+"""Whether a run that requests a container gets one, and the warning for the run if it does not.
 
-A container is asked for by `docker.enabled`, by an image, by a Dockerfile or by a build context. Where there is no
-engine, the image's registry does not answer, or the home's settings say so, the packages are installed without a
-container, and the run carries a warning that names what was not used.
+`docker.enabled`, an image, a Dockerfile or a build context request a container. If there is no engine, if the image's
+registry does not answer, or if the settings say so, the packages are installed without a container, and a warning on
+the run lists what was not used.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ def names_image(spec: EnvironmentSpec) -> bool:
 
 
 def why_not(spec: EnvironmentSpec, settings: ResolverSettings) -> str | None:
-    """Why the run gets no container, in words; None when it gets one. Raises where one is required."""
+    """Return why the run gets no container; None if it gets one. Raises InvalidInput where one is required."""
     if settings.containers == "ignore":
-        return "the setting containers = ignore says so"
+        return "the setting containers = ignore excludes them"
     if spec.builder == "existing" and not names_image(spec):
-        return refuse_or(settings, "no image is named, and no packages that could be installed in one")
+        return refuse_or(settings, "neither an image nor packages to install in one are named")
     if container_engine.find() is None:
         return refuse_or(settings, "neither podman nor docker answers on this machine")
     return None
 
 
 def can_do_without(spec: EnvironmentSpec, error: InvalidInput) -> bool:
-    """Whether the packages alone may do, now that there is no image.
+    """Whether the packages are enough without an image.
 
-    Where nobody named an image, and where the registry of the one that was named is away: that is a machine without a
-    network, or code that outlived its registry. A name that a registry does not know is more likely wrong.
+    They are if no image was named, or if its registry cannot be reached: a machine without a network, or code that
+    outlived its registry. A name that the registry does not know is more likely a mistake.
     """
     return not names_image(spec) or (spec.builder != "existing" and isinstance(error, container_engine.RegistryAway))
 
 
 def refuse_or(settings: ResolverSettings, why: str) -> str:
-    """The reason, unless the home's settings require a container."""
+    """Return the reason, unless the settings require a container."""
     if settings.containers == "require":
         raise InvalidInput(
-            f"the run asks for a container, and {why}; the setting containers = require admits no other way",
+            f"the run requests a container, and {why}; the setting containers = require allows nothing else",
             "install podman or start docker, name an image, or set containers = use in settings.ini",
         )
     return why
 
 
 def warning(spec: EnvironmentSpec, why: str) -> str:
-    """For the run: what was asked for and not used."""
+    """Return the warning for the run, with everything that was requested and not used."""
     unused = ", ".join(_unused(spec.options.get("docker") or {}))
     instead = "the interpreter of this machine" if spec.builder == "existing" else "a virtual environment"
     return f"the run uses {instead} and no container: {why}; not used: {unused}"

@@ -1,7 +1,7 @@
-"""Conda packages for a container: solved for the C library inside, built on this machine, lent under the same path.
+"""Conda packages for a container: solved for its C library, built on this machine, mounted under the same path.
 
-So containers share what conda environments share, hard links to one cache included, the image stays the one that was
-named, and it needs no Python of its own. What is built is an environment like any other, with a lock of its own.
+Containers thus share files with other conda environments, the image stays the one that was named, and it needs no
+Python. The prefix is an environment like any other, with its own lock.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from footplate.environments.url_credentials import Logins
 from footplate.errors import InvalidInput
 
 CONTAINER_KEYS = ("base", "start")
-"""What a container's lock holds beside the lock of its conda packages."""
+"""The parts of a container's lock besides the lock of its conda packages."""
 
-# In any image that has a Python, or one of the programs that come with the GNU C library.
+# Works in any image that has a Python, or one of the programs of the GNU C library.
 _ASK_LIBC = """
 getconf GNU_LIBC_VERSION 2>/dev/null ||
 { python3 || python; } 2>/dev/null <<'.'
@@ -33,7 +33,7 @@ print(os.confstr("CS_GNU_LIBC_VERSION"))
 def lock(
     spec: EnvironmentSpec, engine: ContainerEngine, image: Image, settings: ResolverSettings, say: Say
 ) -> tuple[Lock | None, str | None]:
-    """The lock of the packages from their channels; or None, and why they are mapped to PyPI instead."""
+    """Lock the packages from their channels; or return None, and why they are mapped to PyPI instead."""
     reason = conda.why_mapped(spec, settings)
     if reason is not None:
         return None, reason
@@ -41,7 +41,7 @@ def lock(
 
 
 def build(lock: Lock, root: Path, say: Say, logins: Logins) -> Interpreter | None:
-    """What is lent to containers of this lock; None when the packages, if any, are in their image."""
+    """Return the prefix that containers of this lock mount; None if the image contains the packages."""
     if "packages" not in lock.content:
         return None
     content = {name: value for name, value in lock.content.items() if name not in CONTAINER_KEYS}
@@ -49,15 +49,15 @@ def build(lock: Lock, root: Path, say: Say, logins: Logins) -> Interpreter | Non
 
 
 def options(prefix: str) -> list[str]:
-    """For the engine's `run`: the prefix, to read."""
+    """Return the engine's arguments that mount the prefix read-only."""
     return ["--volume", f"{prefix}:{prefix}:ro"]
 
 
 def check(engine: ContainerEngine, image: Image, python: str) -> None:
-    """Whether the Python that is lent runs inside, which a C library of another kind prevents."""
+    """Raise InvalidInput if the prefix's Python does not run in the image, as with another kind of C library."""
     lending = options(os.path.dirname(os.path.dirname(python)))
-    told = engine.ask("run", "--rm", "--network", "host", "--entrypoint", "", *lending, image.id, python, "-c", "")
-    if told is None:
+    answer = engine.ask("run", "--rm", "--network", "host", "--entrypoint", "", *lending, image.id, python, "-c", "")
+    if answer is None:
         raise InvalidInput(
             f"the Python of the conda packages does not run in the image {image.id[:19]}",
             "choose an image with the GNU C library (Debian, Ubuntu, Fedora), or one that has the packages already",
@@ -65,18 +65,18 @@ def check(engine: ContainerEngine, image: Image, python: str) -> None:
 
 
 def path_inside(image: Image, prefix: str) -> str:
-    """The image's own search path with the prefix before it."""
+    """Return the image's search path with the prefix in front."""
     return os.pathsep.join([os.path.join(prefix, "bin"), image.variable("PATH") or os.defpath])
 
 
 def _older_libc(engine: ContainerEngine, image: Image) -> str | None:
-    """The version of the C library inside when it is older than this machine's, for which all else is chosen."""
-    told = engine.ask("run", "--rm", "--network", "host", "--entrypoint", "", image.id, "/bin/sh", "-c", _ASK_LIBC)
-    inside, own = _version(told or ""), _version(os.confstr("CS_GNU_LIBC_VERSION") or "")
+    """Return the version of the image's C library if it is older than this machine's."""
+    answer = engine.ask("run", "--rm", "--network", "host", "--entrypoint", "", image.id, "/bin/sh", "-c", _ASK_LIBC)
+    inside, own = _version(answer or ""), _version(os.confstr("CS_GNU_LIBC_VERSION") or "")
     return ".".join(map(str, inside)) if inside and own and inside < own else None
 
 
-def _version(told: str) -> tuple[int, ...]:
-    words = told.split()
+def _version(answer: str) -> tuple[int, ...]:
+    words = answer.split()
     parts = words[-1].split(".") if words[:1] == ["glibc"] else []
     return tuple(int(part) for part in parts if part.isdigit())

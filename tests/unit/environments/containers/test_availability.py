@@ -84,7 +84,7 @@ def test_one_may_be_required_or_ignored(tmp_path: Path) -> None:
         resolve(asks(base_image="some/image"), tmp_path, containers="require")
     assert "install podman" in (caught.value.hint or "")
     lock, _ = resolve(asks(base_image="some/image"), tmp_path, containers="ignore")
-    assert "the setting containers = ignore says so" in lock.warnings[0]
+    assert "the setting containers = ignore excludes them" in lock.warnings[0]
 
 
 @pytest.mark.usefixtures("no_engine")
@@ -106,7 +106,7 @@ def test_an_image_that_nobody_named_and_that_cannot_be_had_is_no_reason_to_fail(
     program(tmp_path, "podman", *refuses)
     lock, _ = resolve(asks(enabled=True), tmp_path)
     assert lock.builder == "venv"
-    assert f"python:{PYTHON}-slim' cannot be had" in lock.warnings[0]
+    assert f"python:{PYTHON}-slim' cannot be pulled" in lock.warnings[0]
     with pytest.raises(InvalidInput, match="containers = require"):
         resolve(asks(enabled=True), tmp_path, containers="require")
 
@@ -133,7 +133,7 @@ def test_an_image_that_its_registry_does_not_give_is_an_error(tmp_path: Path) ->
     with socket.create_server(("127.0.0.1", 0)) as registry:
         address = f"127.0.0.1:{registry.getsockname()[1]}"
         with pytest.raises(
-            InvalidInput, match=f"the image '{address}/image' cannot be had.*manifest unknown"
+            InvalidInput, match=f"the image '{address}/image' cannot be pulled.*manifest unknown"
         ) as caught:
             resolve(asks(base_image="image", registry={"address": address}), tmp_path)
     assert f"podman login {address}" in (caught.value.hint or "")
@@ -193,7 +193,7 @@ def test_from_lines_are_pinned_and_stages_left_alone(python_image: str, tmp_path
 )
 def test_a_dockerfile_alone_has_nothing_to_copy_from(line: str, tmp_path: Path) -> None:
     asked = {"base_dockerfile": f"FROM some\n{line}\n"}
-    with pytest.raises(InvalidInput, match=r"no folder from which 'a.txt' could be copied") as caught:
+    with pytest.raises(InvalidInput, match=r"no directory to copy 'a.txt' from") as caught:
         images.lock_base(ContainerEngine("none", "/none"), asked, "", ResolverSettings(tmp_path), lambda _: None)
     assert "from_local_directory" in (caught.value.hint or "")
 
@@ -207,13 +207,13 @@ def test_what_a_dockerfile_alone_may_copy(python_image: str, tmp_path: Path) -> 
 def test_what_a_recipe_makes_is_not_for_images(python_image: str, tmp_path: Path) -> None:
     docker = {"base_image": python_image}
     spec = EnvironmentSpec(builder="container", requirements=("torch", "horovod"), options={"docker": docker})
-    with pytest.raises(InvalidInput, match="horovod is built from its source"):
+    with pytest.raises(InvalidInput, match="horovod is built from source"):
         ContainerBuilder().lock(spec, ResolverSettings(tmp_path / "e"), lambda _: None)
 
 
 def test_an_image_without_python_is_refused(python_image: str, tmp_path: Path) -> None:
     docker = {"base_image": python_image, "interpreter": "/opt/conda/bin/python"}
-    with pytest.raises(InvalidInput, match="has no Python that runs as '/opt/conda/bin/python'"):
+    with pytest.raises(InvalidInput, match="has no Python that starts as '/opt/conda/bin/python'"):
         ContainerBuilder().lock(
             EnvironmentSpec(builder="container", options={"docker": docker}), ResolverSettings(tmp_path), lambda _: None
         )
@@ -225,7 +225,7 @@ def test_another_python_than_the_one_asked_for(python_image: str, tmp_path: Path
     )
     lock = ContainerBuilder().lock(spec, ResolverSettings(tmp_path / "e"), lambda _: None)
     assert lock.content["python"] == PYTHON
-    assert "Python 3.7 was asked for" in lock.warnings[0]
+    assert "Python 3.7 was requested" in lock.warnings[0]
     with pytest.raises(InvalidInput, match="interpreters = exact"):
         ContainerBuilder().lock(spec, ResolverSettings(tmp_path / "e", "exact"), lambda _: None)
 
