@@ -7,6 +7,7 @@ from typing import Any, Iterator, Mapping, Optional
 from footplate.api.base import Noun
 from footplate.domain.codec import from_json
 from footplate.domain.records import ComputeView
+from footplate.domain.targets import LOCAL
 
 
 class ComputesApi(Noun):
@@ -18,7 +19,7 @@ class ComputesApi(Noun):
         max_nodes: int,
         min_nodes: int = 0,
         idle_seconds: float = 1800.0,
-        engine: str = "local",
+        engine: str = LOCAL,
         options: Optional[Mapping[str, Any]] = None,
         if_exists: str = "refuse",
     ) -> ComputeView:

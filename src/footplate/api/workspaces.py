@@ -7,6 +7,7 @@ from typing import Iterator, Mapping, Optional
 from footplate.api.base import Noun
 from footplate.domain.codec import from_json
 from footplate.domain.records import WorkspaceView
+from footplate.domain.targets import LOCAL
 
 
 class WorkspacesApi(Noun):
@@ -16,7 +17,7 @@ class WorkspacesApi(Noun):
         subscription_id: str,
         resource_group: str,
         *,
-        location: str = "local",
+        location: str = LOCAL,
         friendly_name: Optional[str] = None,
         tags: Optional[Mapping[str, Optional[str]]] = None,
         if_exists: str = "refuse",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from footplate import environ
+
 # How each shell is told to read the script at every start.
 _INSTALL = {
     "bash": 'eval "$(footplate completion bash)"     # in ~/.bashrc',
@@ -21,4 +23,4 @@ def completion(shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None, "click knows all shells of the list above"
-    click.echo(kind(cli, {}, "footplate", "_FOOTPLATE_COMPLETE").source())
+    click.echo(kind(cli, {}, "footplate", environ.COMPLETE).source())

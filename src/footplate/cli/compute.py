@@ -15,7 +15,7 @@ from footplate.cli.tables import table
 from footplate.domain import shapes
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import RunView, Waiting
-from footplate.domain.specs import LOCAL
+from footplate.domain.targets import LOCAL
 from footplate.sdk.compute.targets import MANY_NODES, AmlCompute, ComputeTarget
 
 

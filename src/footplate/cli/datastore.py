@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from footplate import environ
 from footplate.cli.console import ago, emit, say, size
 from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
 from footplate.cli.main import Noun
@@ -142,7 +143,7 @@ def _ask_for(kind: str, fields: tuple[str, ...]) -> dict[str, str]:
                 f"{name!r} was given with a value" if name in known else f"a {kind} store has no credential {name!r}",
                 f"name fields alone, of {', '.join(known) or 'which there are none'}; they are asked for",
             )
-        variable = f"FOOTPLATE_STORE_{field.upper()}"  # FOOTPLATE_TOKEN is the server's
+        variable = f"{environ.STORE_FIELD}{field.upper()}"  # FOOTPLATE_TOKEN is the server's
         value = os.environ.get(variable)
         if value is None and not sys.stdin.isatty():
             raise InvalidInput(f"the credential {field!r} was not given, and nobody can be asked", f"set {variable}")

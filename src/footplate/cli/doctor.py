@@ -17,6 +17,7 @@ from pathlib import Path
 
 import click
 
+from footplate import environ
 from footplate.cli.console import counted, emit, say, size, word
 from footplate.cli.context import json_option
 from footplate.client import connect
@@ -139,7 +140,7 @@ def _server_elsewhere() -> str | None:
         named = workspace_file.read(workspace_file.find()).server
     except UserErrorException:
         named = None
-    return named or os.environ.get("FOOTPLATE_ENDPOINT")
+    return named or os.environ.get(environ.ENDPOINT)
 
 
 def check_database() -> Finding:

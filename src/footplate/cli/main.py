@@ -10,6 +10,7 @@ from typing import NoReturn, cast
 
 import click
 
+from footplate import environ
 from footplate.cli.console import paint
 from footplate.errors import FootplateError
 
@@ -121,7 +122,7 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1  # as click has it when it notices first
     except Exception as error:
-        if os.environ.get("FOOTPLATE_DEBUG") or not _is_expected(error):
+        if os.environ.get(environ.DEBUG) or not _is_expected(error):
             raise
         _fail(*_words(error))
         code = 1

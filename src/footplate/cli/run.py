@@ -24,6 +24,7 @@ from footplate.cli.context import (
 from footplate.cli.follow import CANCELED, exit_code, follow
 from footplate.cli.status_line import working
 from footplate.domain.codec import to_json
+from footplate.domain.targets import LOCAL
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.runs.experiment import Experiment
@@ -51,7 +52,7 @@ Exit code: 0 when the run was submitted. With --wait, the outcome of the run:
 @click.option(
     "-t",
     "--target",
-    default="local",
+    default=LOCAL,
     show_default=True,
     metavar="NAME",
     shell_complete=names_of("computes"),

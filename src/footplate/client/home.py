@@ -7,6 +7,7 @@ import os
 import stat
 from typing import Any, Dict, Optional, cast
 
+from footplate import environ
 from footplate.disk import atomic_write
 from footplate.errors import InvalidInput, NotAllowed
 
@@ -35,7 +36,7 @@ def home_folder(path: Optional[str] = None) -> str:
 
     `path`, else FOOTPLATE_HOME, else `~/.footplate`.
     """
-    home = os.path.abspath(os.path.expanduser(path or os.environ.get("FOOTPLATE_HOME") or "~/.footplate"))
+    home = os.path.abspath(os.path.expanduser(path or os.environ.get(environ.HOME) or "~/.footplate"))
     try:
         os.makedirs(home, 0o700)
     except FileExistsError:

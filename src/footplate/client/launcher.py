@@ -15,7 +15,7 @@ import time
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Generator, List, Optional
 
-from footplate import __version__
+from footplate import __version__, environ
 from footplate.api import ApiClient
 from footplate.client import home as homes
 from footplate.client.http import unix_endpoint
@@ -30,8 +30,6 @@ POLITE_SECONDS = 15.0
 
 IDLE_SECONDS = 900.0
 _POLL = 0.01
-_OF_A_JOB = ("FOOTPLATE_RUN_", "AZUREML_")
-_OF_A_RANK = ("FOOTPLATE_ENDPOINT", "FOOTPLATE_TOKEN", "FOOTPLATE_RANK", "FOOTPLATE_JOURNALS", "FOOTPLATE_EXITS")
 
 
 def ensure_server(home: str) -> str:
@@ -39,7 +37,7 @@ def ensure_server(home: str) -> str:
 
     Inside a job any version will do: a job must not replace the server of the people who upgraded while it ran.
     """
-    return _ensure(home, None if os.environ.get("FOOTPLATE_RUN_ID") else __version__)
+    return _ensure(home, None if os.environ.get(environ.RUN_ID) else __version__)
 
 
 def revive_server(home: str) -> str:
@@ -188,7 +186,7 @@ class _Spawned:
         record = homes.read_record(home)
         self._log = os.path.join(home, homes.LOG)
         os.makedirs(os.path.dirname(self._log), 0o700, exist_ok=True)
-        idle = os.environ.get("FOOTPLATE_IDLE_SECONDS") or str(IDLE_SECONDS)
+        idle = os.environ.get(environ.IDLE_SECONDS) or str(IDLE_SECONDS)
         argv = [_python(record), "-m", "footplate.server", "--home", home, "--idle", idle, "--detach"]
         with open(self._log, "ab") as log:
             os.fchmod(log.fileno(), 0o600)
@@ -219,7 +217,7 @@ class _Spawned:
 def _python(record: Dict[str, Any]) -> str:
     """Ours; inside a job, where nothing of ours is installed, the one that the last server ran under."""
     recorded = record.get("python")
-    if recorded and os.access(recorded, os.X_OK) and (os.environ.get("FOOTPLATE_RUN_ID") or not sys.executable):
+    if recorded and os.access(recorded, os.X_OK) and (os.environ.get(environ.RUN_ID) or not sys.executable):
         return str(recorded)
     return sys.executable
 
@@ -229,14 +227,14 @@ def _variables(home: str, record: Dict[str, Any]) -> Dict[str, str]:
     variables = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(_OF_A_JOB) and name not in _OF_A_RANK and name != "PYTHONDONTWRITEBYTECODE"
+        if not environ.belongs_to_job(name) and name != "PYTHONDONTWRITEBYTECODE"
     }
-    if os.environ.get("FOOTPLATE_RUN_ID"):  # a job's path holds the user's modules, made for another interpreter
+    if os.environ.get(environ.RUN_ID):  # a job's path holds the user's modules, made for another interpreter
         variables.pop("PYTHONPATH", None)
         variables.pop("PYTHONHOME", None)
         if record.get("pythonpath"):
             variables["PYTHONPATH"] = record["pythonpath"]
-    variables["FOOTPLATE_HOME"] = home
+    variables[environ.HOME] = home
     return variables
 
 

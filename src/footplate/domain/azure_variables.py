@@ -6,6 +6,7 @@ from typing import Container, Dict, Mapping, Sequence
 
 from footplate.domain.datasets import DataInput, DataOutput
 from footplate.domain.records import RunView, WorkspaceView
+from footplate.domain.targets import LOCAL
 
 _FRAMEWORK = {"none": "Python", "mpi": "Python", "torch": "PyTorch", "tensorflow": "TensorFlow"}
 _COMMUNICATOR = {"none": "None", "mpi": "IntelMpi", "torch": "Nccl", "tensorflow": "ParameterServer"}
@@ -61,7 +62,7 @@ def job_variables(
         "AZUREML_DISCOVERY_SERVICE_ENDPOINT": endpoint,
         "AZUREML_RUN_TOKEN": token,
         "AZUREML_RUN_TOKEN_EXPIRY": str(int(token_expiry)),
-        "AZUREML_TARGET_TYPE": "local" if run.target == "local" else "batchai",
+        "AZUREML_TARGET_TYPE": LOCAL if run.target == LOCAL else "batchai",
         "AZUREML_FRAMEWORK": _FRAMEWORK[kind],
         "AZUREML_COMMUNICATOR": backend,
         "AZUREML_OUTPUT_DIRECTORY": "./outputs",

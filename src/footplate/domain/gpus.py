@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from footplate import environ
 from footplate.domain.codec import from_json
 from footplate.domain.launch import RankPlan, processes_per_node
 from footplate.domain.specs import RunSpec
@@ -145,7 +146,7 @@ def variables(spec: RunSpec, plan: RankPlan, info: Mapping[str, Any], share: Sha
     return {
         VISIBLE: _listed(seen),
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        "FOOTPLATE_GPUS": _listed(own),
+        environ.GPUS: _listed(own),
         "AZ_BATCHAI_NUM_GPUS": str(len(seen)),
     }
 

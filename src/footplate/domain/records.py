@@ -11,6 +11,7 @@ from typing import Any, Dict, Optional, Tuple
 
 from footplate.domain.datasets import ModelUse
 from footplate.domain.specs import RunSpec
+from footplate.domain.targets import LOCAL
 
 
 class Stage(enum.Enum):
@@ -150,7 +151,7 @@ class RunView:
     name: Optional[str] = None
     display_name: Optional[str] = None
     description: Optional[str] = None
-    target: str = "local"
+    target: str = LOCAL
     snapshot: Optional[str] = None
     lock: Optional[str] = None
     waiting: Optional[Waiting] = None

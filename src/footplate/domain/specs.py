@@ -8,10 +8,8 @@ from typing import Any, Dict, Optional, Tuple
 
 from footplate.domain.datasets import DataInput, DataOutput, check_data
 from footplate.domain.run_kinds import JOB, kind_of
+from footplate.domain.targets import LOCAL
 from footplate.errors import InvalidInput
-
-LOCAL = "local"
-"""The compute target that always exists: the machine of the server itself."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,254}")
 _EXPERIMENT = re.compile(r"[a-zA-Z0-9][\w\-]{0,254}", re.ASCII)

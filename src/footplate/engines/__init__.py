@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from footplate.domain.specs import LOCAL
+from footplate.domain.targets import LOCAL
 from footplate.engines.base import Engine
 from footplate.errors import InvalidInput
 

@@ -19,8 +19,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import IPv4Address
 from typing import Any, cast
 
+from footplate import environ
 from footplate.domain.shapes import Shape
-from footplate.domain.specs import LOCAL
+from footplate.domain.targets import LOCAL
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
 from footplate.engines.nursery import Nursery
 from footplate.errors import Broken, InvalidInput
@@ -29,8 +30,6 @@ from footplate.node.node_directory import LOCK_NUMBER, PACKAGE, NodeFolder
 
 _HOLDER_SECONDS = 10.0
 _FIRST_ADDRESS = IPv4Address("127.0.0.2")
-_OF_A_JOB = ("FOOTPLATE_RUN_", "AZUREML_", "AZ_BATCHAI_")
-_OF_A_RANK = ("FOOTPLATE_NODE", "FOOTPLATE_RANK", "FOOTPLATE_JOURNALS", "FOOTPLATE_EXITS", "FOOTPLATE_TOKEN")
 
 
 def agent_argv() -> list[str]:
@@ -73,8 +72,8 @@ class LocalEngine:
                 ],
                 "variables": {
                     process_tree.MACHINERY: f"{job.run}/{node}",
-                    "FOOTPLATE_HOME": job.home,
-                    **({"FOOTPLATE_TOKEN": job.token} if job.token else {}),
+                    environ.HOME: job.home,
+                    **({environ.TOKEN: job.token} if job.token else {}),
                 },
             }
             for node in range(job.node_count)
@@ -152,7 +151,7 @@ def _address(node: int, count: int) -> str:
 
 def _inherited() -> dict[str, str]:
     """Our environment; the server may have been started by a job, and what belongs to that is not for this one."""
-    return {n: v for n, v in os.environ.items() if not n.startswith(_OF_A_JOB) and n not in _OF_A_RANK}
+    return {n: v for n, v in os.environ.items() if not environ.belongs_to_job(n)}
 
 
 def _holder(folder: NodeFolder) -> dict[str, Any]:

@@ -23,6 +23,7 @@ import time
 import weakref
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
+from footplate import environ
 from footplate.job.journal_format import (
     ARTIFACT,
     FLOAT,
@@ -69,7 +70,7 @@ class Journal:
 
     def __init__(self, folder: str, writer_name: Optional[str] = None) -> None:
         self.folder = os.path.abspath(folder)
-        self._prefix = writer_name or "rank_" + os.environ.get("FOOTPLATE_RANK", "0")
+        self._prefix = writer_name or "rank_" + os.environ.get(environ.RANK, "0")
         self.writer = writer_name or _unique(self._prefix)
         self._lock = threading.RLock()
         self._current: Optional[_Writer] = None

@@ -14,6 +14,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING
 
+from footplate import environ
 from footplate.client.launcher import revive_server
 from footplate.client.transport import Transport
 from footplate.domain import gpus
@@ -355,7 +356,7 @@ class Agent:
 
     def _grace(self) -> float:
         variables = {**os.environ, **self._orders.variables}
-        return float(variables.get("FOOTPLATE_GRACE_SECONDS") or GRACE_SECONDS)
+        return float(variables.get(environ.GRACE_SECONDS) or GRACE_SECONDS)
 
     # ── Talking to the server ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -377,7 +378,7 @@ class Agent:
         self._leases.release()
         if self._sampler is not None:
             self._sampler.stop()
-        keep = os.environ.get("FOOTPLATE_KEEP_WORK") == "1"
+        keep = os.environ.get(environ.KEEP_WORK) == "1"
         if self._folder.keeps_wd:
             self._wait_for_the_others()
             outputs.collect(self._orders.collect, self._link, self._options.home, self._folder, keep, say)

@@ -13,6 +13,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 
+from footplate import environ
 from footplate.client.http import parse_endpoint
 from footplate.domain import azure_variables
 from footplate.environments.base import Container
@@ -60,7 +61,7 @@ def _mounts(variables: Mapping[str, str], runtime: str, folder: NodeFolder) -> l
     for name in sorted(os.listdir(runtime)):  # links, which lead nowhere inside
         place = os.path.join(runtime, name)
         mounts.append(f"{os.path.realpath(place)}:{place}:ro")
-    endpoint = variables.get("FOOTPLATE_ENDPOINT", "")
+    endpoint = variables.get(environ.ENDPOINT, "")
     if endpoint.startswith("unix://"):
         # The folder: the socket itself is another one after each restart of the server.
         place = os.path.dirname(parse_endpoint(endpoint).socket or "")

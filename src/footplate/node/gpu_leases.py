@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from footplate import environ
 from footplate.node import process_tree
 
 _PAUSE_SECONDS = 0.2
@@ -60,7 +61,7 @@ class Leases:
             self._held[uuid] = file
             return None
         except BlockingIOError:
-            return f"GPU {uuid} is still held by {_read(file).get('FOOTPLATE_RUN_ID', 'another run')}"
+            return f"GPU {uuid} is still held by {_read(file).get(environ.RUN_ID, 'another run')}"
         finally:
             if not taken:
                 os.close(file)

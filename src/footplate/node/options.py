@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
+from footplate import environ
+
 _NAMES = ("--run", "--node", "--attempt", "--endpoint", "--home", "--address", "--lock")
 _USAGE = (
     "usage: python -m footplate.node --run RUN --node N --endpoint URL [--attempt N] [--home FOLDER] [--address IP]"
@@ -32,9 +34,9 @@ class AgentOptions:
         """The server's home folder, on a machine that shares it with the server."""
         self.lock = int(given["--lock"]) if "--lock" in given else None
         """The number of an open file: the agent's lock, taken for us."""
-        self.token = os.environ.get("FOOTPLATE_TOKEN")
+        self.token = os.environ.get(environ.TOKEN)
 
     @property
     def root(self) -> str:
         """Where the agent's own folder, environments and runtime lie: the server's home, or one of the node's own."""
-        return self.home or os.environ.get("FOOTPLATE_NODE_HOME") or os.path.expanduser("~/.cache/footplate")
+        return self.home or os.environ.get(environ.NODE_HOME) or os.path.expanduser("~/.cache/footplate")

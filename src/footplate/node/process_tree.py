@@ -17,9 +17,10 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from footplate import environ
 from footplate.backoff import Backoff
 
-MACHINERY = "FOOTPLATE_AGENT"
+MACHINERY = environ.AGENT
 """In the environment of agents and of what they start for themselves; never in that of a rank."""
 
 _MACHINERY = MACHINERY.encode() + b"="
@@ -37,7 +38,7 @@ class Process(NamedTuple):
 
 def marker(run: str, node: int, exits: str) -> dict[str, str]:
     """The variables that every rank of a node carries. The path makes it unique: another home may have the same run."""
-    return {"FOOTPLATE_RUN_ID": run, "FOOTPLATE_NODE": str(node), "FOOTPLATE_EXITS": exits}
+    return {environ.RUN_ID: run, environ.NODE: str(node), environ.EXITS: exits}
 
 
 def look(pid: int) -> Process | None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from footplate import __version__
+from footplate import __version__, environ
 from footplate.domain.launch import NodeOrders, RankPlan
 from footplate.domain.specs import Program
 from footplate.environments.base import Interpreter
@@ -15,7 +15,7 @@ from footplate.node import host_info, rendezvous
 from footplate.node.node_directory import NodeFolder, runtime_folder
 from footplate.node.options import AgentOptions
 
-_PRIVATE = ("FOOTPLATE_", "AZUREML_", "AZ_BATCHAI_")
+_PRIVATE = (environ.PREFIX, *environ.AZURE_PREFIXES)
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy")
 # What the bootstrap does for a script: an agent that was not the shell's parent reads there how it ended.
 _NOTE_AT_EXIT = r"""trap 'set -- $? "$FOOTPLATE_EXITS/rank_$FOOTPLATE_RANK"
@@ -54,19 +54,19 @@ def for_ranks(
 def own_variables(folder: NodeFolder, options: AgentOptions) -> dict[str, str]:
     """What Footplate itself tells every rank of this node."""
     variables = {
-        "FOOTPLATE_ENDPOINT": options.endpoint,
-        "FOOTPLATE_JOURNALS": folder.journals,
-        "FOOTPLATE_ATTEMPT": str(options.attempt),
+        environ.ENDPOINT: options.endpoint,
+        environ.JOURNALS: folder.journals,
+        environ.ATTEMPT: str(options.attempt),
         "AZ_BATCHAI_JOB_TEMP": folder.tmp,
         "AZ_BATCHAI_SHARED_JOB_TEMP": folder.shared or folder.tmp,
         "AZ_BATCHAI_JOB_WORK_DIR": folder.wd,
-        "FOOTPLATE_DATA_WORKER": json.dumps(host_info.own_python()),
-        "FOOTPLATE_CACHE": os.path.join(folder.home, "cache"),
+        environ.DATA_WORKER: json.dumps(host_info.own_python()),
+        environ.CACHE: os.path.join(folder.home, "cache"),
     }
     if options.token:
-        variables["FOOTPLATE_TOKEN"] = options.token
+        variables[environ.TOKEN] = options.token
     if options.home:
-        variables["FOOTPLATE_HOME"] = options.home
+        variables[environ.HOME] = options.home
     return variables
 
 
@@ -87,7 +87,7 @@ def rank_variables(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment)
     variables.update({**plan.variables, **setting.shared})
     variables.update(_straight_to(orders.peers, {**setting.machine, **variables}))
     variables.update(setting.marker)
-    variables["FOOTPLATE_RANK"] = str(plan.rank)
+    variables[environ.RANK] = str(plan.rank)
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, [setting.runtime, variables.get("PYTHONPATH")]))
     if setting.interpreter.container is None:  # an image has a path of its own
         variables["PATH"] = os.pathsep.join([setting.python, variables.get("PATH") or os.defpath])

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from footplate import environ
 from footplate.domain.launch import NodeOrders, RankPlan
 from footplate.node import containers, process_tree
 from footplate.node.node_directory import NodeFolder
@@ -135,7 +136,7 @@ def adopt(state: Mapping[str, Any], plans: Sequence[RankPlan], marker: Mapping[s
 
 
 def _find(plan: RankPlan, marker: Mapping[str, str]) -> Rank:
-    pids = process_tree.members({**marker, "FOOTPLATE_RANK": str(plan.rank)})
+    pids = process_tree.members({**marker, environ.RANK: str(plan.rank)})
     leaders = [pid for pid in pids if os.getsid(pid) == pid]
     pid = min(leaders or pids, default=0)
     return Rank(plan.rank, pid, process_tree.identity(pid) if pid else None, plan.log, child=False)

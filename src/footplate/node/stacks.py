@@ -19,12 +19,15 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from footplate import environ
 from footplate.domain.stacks import SIGNAL, ProcessStacks, StackFrame, ThreadStack
 from footplate.errors import FootplateError
 from footplate.node import process_tree
 from footplate.node.log import say
 from footplate.node.shipping.server_link import Abandoned, Link
 
+_RANK = environ.RANK.encode() + b"="
+_EXITS = environ.EXITS.encode() + b"="
 _AT_ONCE = 4
 _SPY_SECONDS = 20.0
 _WRITE_SECONDS = 3.0
@@ -93,8 +96,8 @@ def _look(pid: int, node: int, rank: int | None, spy: str | None) -> ProcessStac
 
 def _rank(pid: int) -> int | None:
     for variable in process_tree.variables(pid):
-        if variable.startswith(b"FOOTPLATE_RANK=") and variable[15:].isdigit():
-            return int(variable[15:])
+        if variable.startswith(_RANK) and variable[len(_RANK) :].isdigit():
+            return int(variable[len(_RANK) :])
     return None
 
 
@@ -160,7 +163,7 @@ def _registered(pid: int) -> str | None:
     caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", _text(f"/proc/{pid}/status"), re.MULTILINE)
     if caught is None or not int(caught[1], 16) >> (SIGNAL - 1) & 1:
         return None
-    exits = next((v[16:] for v in process_tree.variables(pid) if v.startswith(b"FOOTPLATE_EXITS=")), None)
+    exits = next((v[len(_EXITS) :] for v in process_tree.variables(pid) if v.startswith(_EXITS)), None)
     rank = _rank(pid)
     if exits is None or rank is None:
         return None

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from typing import Any, Dict
 
+from footplate import environ
+
 
 class AbstractAuthentication:
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
@@ -15,7 +17,7 @@ class AbstractAuthentication:
 
     def get_authentication_header(self) -> Dict[str, str]:
         """Return the headers of a request to a team server; on one machine there are none."""
-        token = os.environ.get("FOOTPLATE_TOKEN")
+        token = os.environ.get(environ.TOKEN)
         return {"Authorization": f"Bearer {token}"} if token else {}
 
 

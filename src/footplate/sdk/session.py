@@ -8,6 +8,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, Iterator, Mapping, Optional, Tuple, TypeVar
 
+from footplate import environ
 from footplate.api import ApiClient
 from footplate.errors import FootplateError
 from footplate.sdk.exceptions import Kinds, translate
@@ -143,7 +144,7 @@ def open_session(server: Optional[str] = None) -> Session:
     """
     from footplate.client import connect  # 9 ms; a script that only logs never connects
 
-    key = (server, *(os.environ.get(name) for name in ("FOOTPLATE_ENDPOINT", "FOOTPLATE_HOME", "FOOTPLATE_TOKEN")))
+    key = (server, *(os.environ.get(name) for name in (environ.ENDPOINT, environ.HOME, environ.TOKEN)))
     with _guard:
         if key not in _sessions:
             with translating():

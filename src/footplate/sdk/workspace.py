@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Set
 
+from footplate import environ
+from footplate.domain.targets import LOCAL
 from footplate.sdk import compute, config, data, environments, models, runs
 from footplate.sdk.cloud_workspace import CloudWorkspace
 from footplate.sdk.exceptions import Kinds, UserErrorException, WorkspaceException
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     from footplate.sdk.models.model import Model
     from footplate.sdk.runs.run import Run
 
-DEFAULT_SUBSCRIPTION = "local"
-DEFAULT_RESOURCE_GROUP = "local"
+DEFAULT_SUBSCRIPTION = LOCAL
+DEFAULT_RESOURCE_GROUP = LOCAL
 _KINDS: Kinds = {"not_found": WorkspaceException, "conflict": WorkspaceException}
 _recovered: Set[Session] = set()
 _DEFAULT_COMPUTE = {"cpu": "cpu-cluster", "gpu": "gpu-cluster"}
@@ -289,7 +291,7 @@ def open_workspace(session: Session, workspace_id: str) -> Workspace:
 
 
 def _in_a_job() -> bool:
-    return bool(os.environ.get("FOOTPLATE_RUN_ID") and os.environ.get("FOOTPLATE_ENDPOINT"))
+    return bool(os.environ.get(environ.RUN_ID) and os.environ.get(environ.ENDPOINT))
 
 
 def _connect(server: Optional[str] = None) -> Session:

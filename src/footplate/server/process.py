@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from footplate import __version__
+from footplate import __version__, environ
 from footplate.client import home as homes
 from footplate.client.http import unix_endpoint
 from footplate.errors import Conflict, FootplateError, InvalidInput, Unavailable
@@ -127,7 +127,7 @@ def parse(argv: Sequence[str]) -> ServerOptions:
 
 
 def _idle_by_variable() -> float:
-    text = os.environ.get("FOOTPLATE_IDLE_SECONDS") or "900"
+    text = os.environ.get(environ.IDLE_SECONDS) or "900"
     try:
         return float(text)
     except ValueError:

@@ -6,6 +6,7 @@ import logging
 import os
 import secrets
 
+from footplate import environ
 from footplate.client import home as homes
 from footplate.disk import atomic_write
 from footplate.errors import InvalidInput, NotAllowed
@@ -17,9 +18,9 @@ def server_token(home: str, token_file: str | None) -> str:
     """From `token_file`, else FOOTPLATE_TOKEN, else the home's own. The log names the file, never the secret."""
     if token_file is not None:
         return _read(token_file)
-    given = os.environ.get("FOOTPLATE_TOKEN")
+    given = os.environ.get(environ.TOKEN)
     if given:
-        return _checked(given.strip(), "FOOTPLATE_TOKEN")
+        return _checked(given.strip(), environ.TOKEN)
     path = os.path.join(home, homes.TOKEN)
     if not os.path.exists(path):
         _write(path, secrets.token_urlsafe(32))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from footplate.domain.shapes import Shape, shape_of
-from footplate.domain.specs import LOCAL
+from footplate.domain.targets import LOCAL
 from footplate.errors import InvalidInput, NotFound
 from footplate.storage import Storage
 

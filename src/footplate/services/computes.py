@@ -12,7 +12,7 @@ from typing import Any
 
 from footplate.domain import scaling, shapes
 from footplate.domain.records import ComputeView
-from footplate.domain.specs import LOCAL
+from footplate.domain.targets import LOCAL
 from footplate.engines.base import Engine
 from footplate.errors import Conflict, InvalidInput
 from footplate.services.capacity import capacity_of

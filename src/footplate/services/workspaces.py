@@ -8,6 +8,7 @@ import uuid
 
 from footplate.domain.records import ExperimentView, WorkspaceView
 from footplate.domain.specs import check_experiment_name
+from footplate.domain.targets import LOCAL
 from footplate.errors import Conflict, InvalidInput
 from footplate.storage import Storage
 
@@ -23,7 +24,7 @@ class WorkspaceService:
         name: str,
         subscription_id: str,
         resource_group: str,
-        location: str = "local",
+        location: str = LOCAL,
         friendly_name: str | None = None,
         tags: dict[str, str | None] | None = None,
         if_exists: str = "refuse",

@@ -12,10 +12,11 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from footplate import environ
 from footplate.environments.uv import find_uv
 
 NAME = "localhost/footplate-test-python:1"
-ENGINE = "docker" if os.environ.get("FOOTPLATE_TEST_ENGINE") == "docker" else "podman"
+ENGINE = "docker" if os.environ.get(environ.TEST_ENGINE) == "docker" else "podman"
 """docker only for who has a daemon to spare: all of its containers and images are removed at the end."""
 
 _OF_THE_C_LIBRARY = ("libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1", "libm.so.6")

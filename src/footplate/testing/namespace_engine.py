@@ -16,6 +16,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from footplate import environ
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
 from footplate.engines.local import agent_argv
 from footplate.errors import InvalidInput
@@ -95,8 +96,8 @@ def _describe_agent(job: AgentJob, node: int, namespace: str, program: Sequence[
         "PATH": os.environ.get("PATH", os.defpath),
         "PYTHONPATH": os.pathsep.join(sys.path),
         process_tree.MACHINERY: f"{job.run}/{node}",
-        "FOOTPLATE_NODE_HOME": root,
-        "FOOTPLATE_TOKEN": job.token or "",
+        environ.NODE_HOME: root,
+        environ.TOKEN: job.token or "",
     }
     argv = ["nsenter", f"--net=/run/netns/{namespace}", "unshare", "--mount", *inside, *arguments]
     return {"argv": argv, "variables": variables, "root": root, "namespace": namespace, "node": node}

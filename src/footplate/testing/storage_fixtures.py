@@ -16,6 +16,7 @@ from footplate.domain.records import (
     WorkspaceView,
 )
 from footplate.domain.specs import Program, RunSpec
+from footplate.domain.targets import LOCAL
 from footplate.job.journal import Journal
 from footplate.storage import Storage
 
@@ -25,7 +26,7 @@ ODD = "a'b\"c;--\\\n%_é漢😀 "
 
 
 def workspace(id: str = WORKSPACE, name: str = "trains", created: float = 1.0) -> WorkspaceView:
-    return WorkspaceView(id, name, "sub", "group", "local", created, None, {"team": None, ODD: ODD})
+    return WorkspaceView(id, name, "sub", "group", LOCAL, created, None, {"team": None, ODD: ODD})
 
 
 def record(id: str, experiment: str = "steam", stage: Stage = Stage.LOCKING, **spec: Any) -> RunRecord:

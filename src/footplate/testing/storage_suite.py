@@ -28,6 +28,7 @@ from footplate.domain.records import (
     ModelView,
     StoryLine,
 )
+from footplate.domain.targets import LOCAL
 from footplate.errors import Conflict, NotFound
 from footplate.storage import RunQuery, Storage, migrate
 from footplate.storage.database import Database
@@ -145,7 +146,7 @@ class RegistryTests(StorageFixtures):
         assert (model.description, model.tags, model.properties) == ("better", {"b": None}, {"p": "1", "q": "2"})
 
     def test_compute_targets(self, store: Storage) -> None:
-        view = ComputeView("big", WORKSPACE, "local", 4, 10.0, 10.0, options={"vm": "x"})
+        view = ComputeView("big", WORKSPACE, LOCAL, 4, 10.0, 10.0, options={"vm": "x"})
         store.computes.put(view, replace=False)
         with pytest.raises(Conflict, match="'big' exists"):
             store.computes.put(view, replace=False)

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from footplate import environ
 from footplate.domain.launch import NodeOrders, RankPlan
 from footplate.domain.records import Cause
 from footplate.node.mpi import interconnect, remote_shell
@@ -27,8 +28,8 @@ from footplate.node.preparation import Failed
 
 REACH = "footplate-reach"
 _EXPORTED = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-_OWN_RANK = "FOOTPLATE_RANK"
-RANK_SCRIPT = "FOOTPLATE_RANK_SCRIPT"
+_OWN_RANK = environ.RANK
+RANK_SCRIPT = environ.RANK_SCRIPT
 """Leads each rank to the script of the node that it finds itself on. It comes from the daemon there; mpirun itself must
 not have it, and its own ranks take the script that is named on the command line."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, 
 from footplate.domain import shapes
 from footplate.domain.codec import from_json
 from footplate.domain.records import ComputeView, RunView
-from footplate.domain.specs import LOCAL
+from footplate.domain.targets import LOCAL
 from footplate.sdk.exceptions import ComputeTargetException, Kinds, UserErrorException
 from footplate.sdk.timestamps import utc_text
 

@@ -6,6 +6,7 @@ import copy
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from footplate.domain.specs import Distribution
+from footplate.domain.targets import LOCAL
 from footplate.sdk.config import run_configuration_file
 from footplate.sdk.config.checked_attributes import Checked, to_camel
 from footplate.sdk.config.run_configuration_sections import (
@@ -55,7 +56,7 @@ class RunConfiguration(Checked):
         self.script = script
         self.arguments: List[Any] = list(arguments or ())
         self.command = command
-        self.target: Any = "local"
+        self.target: Any = LOCAL
         self.framework = framework or "Python"
         self.communicator = communicator or "None"
         self.max_run_duration_seconds: Optional[float] = None
@@ -179,7 +180,7 @@ def target_name(target: Any) -> str:
         raise RunConfigurationException(
             f"the compute target is of the type {type(target).__name__}", hint="give a cluster, its name, or 'local'"
         )
-    return name or "local"
+    return name or LOCAL
 
 
 _RENAMED = {"amlcompute": "amlCompute", "pytorch": "pyTorch"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
+from footplate.domain.targets import LOCAL
 from footplate.sdk.config import yaml
 from footplate.sdk.config.checked_attributes import to_camel
 from footplate.sdk.config.run_configuration_sections import DataReferenceConfiguration
@@ -42,7 +43,7 @@ def save(run_config: RunConfiguration, path: str, name: Optional[str], separate_
 
 def _content(run_config: RunConfiguration) -> Dict[str, Any]:
     data: Dict[str, Any] = to_camel(run_config)
-    data["target"] = str(getattr(run_config.target, "name", run_config.target) or "local")
+    data["target"] = str(getattr(run_config.target, "name", run_config.target) or LOCAL)
     data["environment"] = definition(run_config.environment)
     data["environmentVariables"] = as_variables(run_config.environment_variables, "environment_variables")
     return data

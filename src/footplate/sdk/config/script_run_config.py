@@ -10,6 +10,7 @@ import posixpath
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union, cast
 
 from footplate.domain.specs import GpuRequest, Program, RunSpec
+from footplate.domain.targets import LOCAL
 from footplate.sdk.config.checked_attributes import nearest
 from footplate.sdk.config.run_configuration import (
     DEFAULT_MAX_SECONDS,
@@ -55,7 +56,7 @@ class ScriptRunConfig:
         self.source_directory = os.fspath(source_directory or ".")
         if run_config is None:
             run_config = RunConfiguration()
-            run_config.target = compute_target or "local"
+            run_config.target = compute_target or LOCAL
             run_config.max_run_duration_seconds = max_run_duration_seconds
             if environment is not None:
                 run_config.environment = _checked_environment(environment)

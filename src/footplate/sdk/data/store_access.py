@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
 
+from footplate import environ
 from footplate.domain.codec import to_json
 from footplate.domain.data import FOLDER
 from footplate.domain.datasets import BUILT_IN_DATASTORES, datastores_of, through_server
@@ -39,4 +40,4 @@ def stores_of(workspace: Optional[Workspace], definition: Mapping[str, Any]) -> 
 
 
 def run_of_this_process() -> Optional[str]:
-    return os.environ.get("FOOTPLATE_RUN_ID") if os.environ.get("FOOTPLATE_ENDPOINT") else None
+    return os.environ.get(environ.RUN_ID) if os.environ.get(environ.ENDPOINT) else None

@@ -13,12 +13,13 @@ import subprocess
 import sys
 from typing import IO, Any, Callable, ContextManager, Dict, List, Mapping, Optional, Sequence, cast
 
+from footplate import environ
 from footplate.client.home import home_folder
 from footplate.errors import Broken, InvalidInput, from_wire
 from footplate.sdk.exceptions import Kinds, UserErrorException
 from footplate.sdk.session import translating
 
-VARIABLE = "FOOTPLATE_DATA_WORKER"
+VARIABLE = environ.DATA_WORKER
 """JSON: the argv of a Python that can run `-m footplate.data.worker`."""
 
 MODULE = "footplate.data.worker"
@@ -62,7 +63,7 @@ def in_this_process() -> Any:
 
 def cache_folder() -> str:
     """Where this machine keeps what was fetched: the agent's own inside a job, else the home's."""
-    return os.path.join(os.environ.get("FOOTPLATE_CACHE") or os.path.join(home_folder(), "cache"), "data")
+    return os.path.join(os.environ.get(environ.CACHE) or os.path.join(home_folder(), "cache"), "data")
 
 
 class Held:

@@ -7,6 +7,7 @@ import inspect
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple
 
+from footplate.domain.targets import LOCAL
 from footplate.sdk.compute import on_demand
 from footplate.sdk.config.checked_attributes import nearest
 from footplate.sdk.config.run_configuration import DEFAULT_MAX_SECONDS, RunConfiguration, distribute, target_name
@@ -226,7 +227,7 @@ def _target(compute_target: Any, vm_size: Optional[str], node_count: int) -> Any
                 hint="pass a compute target, or compute_target='local' for this machine",
             )
         return on_demand.TARGET
-    if node_count > 1 and target_name(compute_target) == "local":
+    if node_count > 1 and target_name(compute_target) == LOCAL:
         raise TrainingException(
             f"node_count is {node_count}, but 'local' is one machine",
             hint="use a cluster from AmlCompute.provisioning_configuration, or node_count=1",

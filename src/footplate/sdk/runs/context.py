@@ -7,7 +7,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union, cast
 
-from footplate import sdk
+from footplate import environ, sdk
 from footplate.job.journal import Journal
 from footplate.sdk import data, runs
 from footplate.sdk.exceptions import RunEnvironmentException
@@ -26,8 +26,8 @@ NEEDED = (
     "AZUREML_SERVICE_ENDPOINT",
     "AZUREML_RUN_TOKEN",
     "AZUREML_RUN_TOKEN_EXPIRY",
-    "FOOTPLATE_ENDPOINT",
-    "FOOTPLATE_JOURNALS",
+    environ.ENDPOINT,
+    environ.JOURNALS,
 )
 OUTPUTS = "outputs"
 _PLAIN = frozenset((float, int, str, bool, type(None)))
@@ -48,7 +48,7 @@ class _SubmittedRun(Run):
         self._capture = None
         self._found: Optional[Experiment] = None
         self._guard = threading.Lock()
-        self._own_journal = Journal(os.path.join(os.environ["FOOTPLATE_JOURNALS"], run_id))
+        self._own_journal = Journal(os.path.join(os.environ[environ.JOURNALS], run_id))
         self.log = _quick_log(self._own_journal, super().log)
 
     @property

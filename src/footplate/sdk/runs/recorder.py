@@ -6,6 +6,7 @@ import os
 import threading
 from typing import Dict, Optional, Tuple
 
+from footplate import environ
 from footplate.job.journal import Journal
 from footplate.sdk.runs.shipping import Spool, ship_in_background, ship_own, stop_shipping
 from footplate.sdk.session import Session
@@ -72,7 +73,7 @@ def flush_all(session: Session) -> None:
 
 
 def _make(session: Session, run_id: str) -> Recorder:
-    journals = os.environ.get("FOOTPLATE_JOURNALS")
+    journals = os.environ.get(environ.JOURNALS)
     if journals:
         return Recorder(session, run_id, Journal(os.path.join(journals, run_id)))
     spool = Spool(session, run_id)

@@ -16,6 +16,7 @@ import shutil
 import threading
 from typing import Any, Callable, Dict, List, Optional, Set
 
+from footplate import environ
 from footplate.client import home_folder
 from footplate.disk import atomic_write
 from footplate.job import journal_format
@@ -103,7 +104,7 @@ class LogDirectory:
 
 def ship_own(session: Session, run_id: str, folder: str) -> None:
     """Ship the journals that this rank of a job wrote, and no others (the machine's sampler writes there too)."""
-    JournalDirectory(session, run_id, folder, f"rank_{os.environ.get('FOOTPLATE_RANK', '0')}_").ship()
+    JournalDirectory(session, run_id, folder, f"rank_{os.environ.get(environ.RANK, '0')}_").ship()
 
 
 class Spool:

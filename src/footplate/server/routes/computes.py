@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from footplate.domain.records import ComputeView
+from footplate.domain.targets import LOCAL
 from footplate.server.openapi import Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, ServicesOf
@@ -16,7 +17,7 @@ class NewCompute(Body):
     max_nodes: int
     min_nodes: int = 0
     idle_seconds: float = 1800.0
-    engine: str = "local"
+    engine: str = LOCAL
     options: dict[str, Any] = {}
     if_exists: str = "refuse"
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from footplate.domain.records import WorkspaceView
+from footplate.domain.targets import LOCAL
 from footplate.server.openapi import Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, ServicesOf
@@ -14,7 +15,7 @@ class NewWorkspace(Body):
     name: str
     subscription_id: str
     resource_group: str
-    location: str = "local"
+    location: str = LOCAL
     friendly_name: str | None = None
     tags: dict[str, str | None] = {}
     if_exists: str = "refuse"
