@@ -210,7 +210,7 @@ def test_json_of_a_waited_run_is_the_only_thing_on_stdout(footplate: Any) -> Non
 
 
 def test_the_workspace_of_a_folder(bare: Any) -> None:
-    assert "hint: make one with: footplate init" in bare("runs", "list", code=1).stderr
+    assert "hint: create one with: footplate init" in bare("runs", "list", code=1).stderr
     made = bare.json("init", "--name", "first-one", "--path", "sub")
     assert made["workspace"] == "first-one"
     assert json.loads((bare.folder / "sub" / ".azureml" / "config.json").read_text())["Scope"].endswith("/first-one")

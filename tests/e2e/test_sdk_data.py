@@ -426,7 +426,7 @@ def test_inputs_inside_each_other_and_names_that_differ_in_case(
 
 def test_a_bare_dataset_is_refused_with_advice(workspace: Workspace, folder: Path, here: Environment) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
-    with pytest.raises(UserErrorException, match="nothing says how"):
+    with pytest.raises(UserErrorException, match="without a way to deliver it"):
         run_script(workspace, TELL, [Dataset.File.from_files((store, "train"))], here)
 
 

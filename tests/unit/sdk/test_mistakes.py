@@ -47,7 +47,7 @@ def estimator(source: str, **parameters: Any) -> None:
 
 MISTAKES: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "a misspelled script": (lambda s: submitted(s, "trian.py"), "'trian.py'", "did you mean 'train.py'"),
-    "a folder as the script": (lambda s: submitted(s, "models"), "'models' is a folder", "models/train.py"),
+    "a folder as the script": (lambda s: submitted(s, "models"), "'models' is a directory", "models/train.py"),
     "a script outside": (lambda s: submitted(s, "../train.py"), "'../train.py'", "outside"),
     "a name for an environment": (lambda s: submitted(s, environment="sklearn"), "'sklearn'", "Environment.get"),
     "packages for an environment": (

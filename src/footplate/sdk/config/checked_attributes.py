@@ -1,4 +1,4 @@
-"""Configuration objects whose attributes are checked: a misspelled one is an AttributeError, not silence."""
+"""Configuration objects that check their attributes: a misspelled one raises AttributeError."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, Mapping, cast
 
 
 class Checked:
-    """Base of the configuration classes. The attributes that exist when `_seal` is called are all there will be."""
+    """Base of the configuration classes. After `_seal`, no new attributes can be added."""
 
     _sealed = False
 
@@ -27,7 +27,7 @@ class Checked:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The question whether another name was meant; empty when none is near."""
+    """Return the question whether another name was meant; empty if none is near."""
     near = difflib.get_close_matches(name, list(known), 1)
     return f"did you mean {near[0]!r}?" if near else ""
 
@@ -42,10 +42,11 @@ def camel(name: str) -> str:
 
 
 def to_camel(value: Any) -> Any:
-    """A configuration object as plain data with camelCase keys. The keys of users' dictionaries stay as they are."""
+    """Return a configuration object as plain data with camelCase keys. The keys of users' dictionaries stay as they
+    are."""
     if isinstance(value, Checked):
         return {camel(key): to_camel(inner) for key, inner in public_attributes(value).items()}
-    if hasattr(value, "to_definition"):  # data handed to a run, which knows its own form
+    if hasattr(value, "to_definition"):  # data passed to a run, which knows its own format
         return value.to_definition()
     if isinstance(value, Mapping):
         return {str(key): to_camel(inner) for key, inner in cast("Mapping[Any, Any]", value).items()}

@@ -1,4 +1,4 @@
-"""How a script is run: target, environment, distribution. What users edit before they submit."""
+"""How a script runs: target, environment, distribution. Users edit it before they submit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DistributedJob = Union[MpiConfiguration, TensorflowConfiguration, PyTorchConfigu
 
 
 class RunConfiguration(Checked):
-    """Everything about a run except its source folder. An attribute that does not exist cannot be set."""
+    """Everything about a run except its source directory. An attribute that does not exist cannot be set."""
 
     def __init__(
         self,
@@ -62,10 +62,10 @@ class RunConfiguration(Checked):
         self.max_run_duration_seconds: Optional[float] = None
         self.node_count = 1
         self.priority: Optional[int] = None
-        self.gpus: Optional[int] = None  # our own: GPUs that each node has for itself
-        self.gpus_per_process: Optional[int] = None  # our own: the same for each process, which sees no others
-        self.needs_gpus = False  # our own: as many as there are processes, whatever their number
-        self.max_attempts = 1  # our own: how often the run is started in all when a node is lost
+        self.gpus: Optional[int] = None  # Footplate's own: GPUs reserved for each node
+        self.gpus_per_process: Optional[int] = None  # Footplate's own: GPUs reserved for each process
+        self.needs_gpus = False  # Footplate's own: as many nodes as the processes need
+        self.max_attempts = 1  # Footplate's own: total number of attempts if a node is lost
         self.environment = Environment(DEFAULT_NAME)
         if conda_dependencies is not None:
             self.environment.python.conda_dependencies = conda_dependencies
@@ -96,14 +96,15 @@ class RunConfiguration(Checked):
     ) -> None:
         """Write `<path>/.azureml/<name>.runconfig`, and conda_dependencies.yml beside it.
 
-        Without arguments, to where it was loaded from. With `separate_environment_yaml`, environment.yml as well.
+        Without arguments, write to where it was loaded from. With `separate_environment_yaml`, write environment.yml as
+        well.
         """
         self._path, self._name = path or self._path or ".", name or self._name
         run_configuration_file.save(self, self._path, self._name, separate_environment_yaml)
 
     @staticmethod
     def load(path: str, name: Optional[str] = None) -> RunConfiguration:
-        """The configuration `name` of the folder `path`; or that in the file `path`, when no name is given."""
+        """Load the configuration `name` of the directory `path`; without a name, the file `path`."""
         made = RunConfiguration()
         made._path, made._name = run_configuration_file.load(made, path, name)
         return made
@@ -115,7 +116,7 @@ class RunConfiguration(Checked):
 
 
 def distribute(run_config: RunConfiguration, job: Any) -> None:
-    """Set framework, communicator and node count as the distributed job wants them."""
+    """Set framework, communicator and node count as the distributed job needs them."""
     if isinstance(job, MpiConfiguration):
         run_config.framework, run_config.communicator = "Python", "IntelMpi"
         run_config.mpi, run_config.node_count = job, job.node_count
@@ -133,7 +134,7 @@ def distribute(run_config: RunConfiguration, job: Any) -> None:
 
 
 def distribution(run_config: RunConfiguration) -> Distribution:
-    """The processes and nodes that the configuration asks for, whichever way it was written."""
+    """Return the processes and nodes that the configuration requests, however it was written."""
     if run_config.framework not in FRAMEWORKS:
         raise RunConfigurationException(
             f"framework is {run_config.framework!r}", hint=f"use one of {', '.join(FRAMEWORKS)}"
@@ -174,11 +175,11 @@ def _check_count(name: str, count: Any, least: int = 1) -> None:
 
 
 def target_name(target: Any) -> str:
-    """A compute target may be given as the object or as its name."""
+    """Return the name of a compute target that is given as an object or by name."""
     name = getattr(target, "name", target)
     if isinstance(target, Checked) or not isinstance(name, (str, type(None))):
         raise RunConfigurationException(
-            f"the compute target is of the type {type(target).__name__}", hint="give a cluster, its name, or 'local'"
+            f"the compute target has the type {type(target).__name__}", hint="give a cluster, its name, or 'local'"
         )
     return name or LOCAL
 
@@ -187,7 +188,7 @@ _RENAMED = {"amlcompute": "amlCompute", "pytorch": "pyTorch"}
 
 
 def run_definition(run_config: RunConfiguration) -> Dict[str, Any]:
-    """The configuration in camelCase, as `get_details()['runDefinition']` shows it."""
+    """Return the configuration in camelCase, as `get_details()['runDefinition']` shows it."""
     data: Dict[str, Any] = to_camel(copy.deepcopy(run_config))
     data["target"] = target_name(run_config.target)
     data["environment"] = definition(run_config.environment)

@@ -26,7 +26,9 @@ def save(run_config: RunConfiguration, path: str, name: Optional[str], separate_
     if not name:
         raise UserErrorException("the run configuration has no name", hint="run_config.save(path='.', name='train')")
     if os.path.basename(name) != name:
-        raise UserErrorException(f"{name!r} cannot be the name of a run configuration", hint="give the folder as path")
+        raise UserErrorException(
+            f"{name!r} cannot be the name of a run configuration", hint="give the directory as path"
+        )
     folder = _folder_for(path)
     os.makedirs(folder, exist_ok=True)
     data = _content(run_config)
@@ -50,7 +52,8 @@ def _content(run_config: RunConfiguration) -> Dict[str, Any]:
 
 
 def _write_beside(folder: str, name: str, file: str, text: str) -> str:
-    """Write `file` into the folder, or `<name>_<file>` where another configuration has one that says something else."""
+    """Write `file` into the directory, or `<name>_<file>` if another configuration has a different file of that
+    name."""
     others = [entry for entry in os.listdir(folder) if entry.endswith(SUFFIX) and entry != _file_name(name)]
     own = f"{name}_{file}"
     taken = others and os.path.exists(os.path.join(folder, file)) and _text_of(os.path.join(folder, file)) != text
@@ -65,7 +68,7 @@ def _text_of(path: str) -> str:
 
 
 def load(run_config: RunConfiguration, path: str, name: Optional[str]) -> Tuple[str, str]:
-    """Make `run_config` what the file says; returns the folder and the name to save it under again."""
+    """Fill `run_config` from the file; return the directory and the name to save it under again."""
     file = _find(os.fspath(path), name)
     data = dict(as_mapping(yaml.load_file(file), file))
     folder = os.path.dirname(os.path.abspath(file))
@@ -107,12 +110,12 @@ def _reference(data: Any, where: str) -> DataReferenceConfiguration:
 
 
 def _beside(named: str, root: str, folder: str, file: str) -> str:
-    """A file that a configuration names: relative to the project's folder, or to the configuration's own."""
+    """Return the path of a file that a configuration names, relative to the project's directory or to its own."""
     for place in (root, folder):
         if os.path.isfile(os.path.join(place, named)):
             return os.path.join(place, named)
     raise UserErrorException(
-        f"{file} names {named!r}, and there is no such file", hint=f"put it into {root}, or correct its name"
+        f"{file} names {named!r}, which does not exist", hint=f"put it into {root}, or correct its name"
     )
 
 
@@ -140,12 +143,14 @@ def _find(path: str, name: Optional[str]) -> str:
     )
     raise UserErrorException(
         f"there is no run configuration {name!r} in {path!r}" if name else f"{path!r} is not a run configuration",
-        hint=f"those there are {', '.join(there)}" if there else "save one first: run_config.save(path, name)",
+        hint=f"the configurations there are {', '.join(there)}"
+        if there
+        else "save one first: run_config.save(path, name)",
     )
 
 
 def _folder_for(path: str) -> str:
-    """Where configurations of the folder are kept: its `.azureml`, or `aml_config` where only that is there."""
+    """Return the directory of configurations: `.azureml`, or `aml_config` if only that exists."""
     root = os.path.abspath(os.fspath(path))
     if os.path.basename(root) in _FOLDERS:
         return root

@@ -11,7 +11,7 @@ BACKENDS = ("nccl", "gloo")
 
 
 class MpiConfiguration(Checked):
-    """`process_count_per_node` is per node."""
+    """Processes started by MPI, `process_count_per_node` on each node."""
 
     def __init__(self, process_count_per_node: int = 1, node_count: int = 1) -> None:
         self.process_count_per_node = process_count_per_node
@@ -22,8 +22,8 @@ class MpiConfiguration(Checked):
 class TensorflowConfiguration(Checked):
     """One node per worker: the run's node count becomes `worker_count`.
 
-    `chief` is Footplate's own: one more task, of type "chief", for strategies in which it leads and workers and
-    parameter servers only serve (TensorFlow 2's ParameterServerStrategy). The run is over when the chief is done.
+    `chief` is Footplate's own: one more task, of type "chief", for strategies in which workers and parameter servers
+    only serve it (TensorFlow 2's ParameterServerStrategy). The run ends when the chief ends.
     """
 
     def __init__(self, worker_count: int = 1, parameter_server_count: int = 1, chief: bool = False) -> None:
@@ -34,7 +34,7 @@ class TensorflowConfiguration(Checked):
 
 
 class PyTorchConfiguration(Checked):
-    """`process_count` is the total over all nodes; None means one process per node."""
+    """Processes of torch.distributed; `process_count` is the total over all nodes, None means one per node."""
 
     def __init__(
         self, communication_backend: str = "Nccl", process_count: Optional[int] = None, node_count: int = 1
@@ -50,7 +50,7 @@ class PyTorchConfiguration(Checked):
 
 
 class ParallelTaskConfiguration(Checked):
-    """Kept with the run. Footplate has no parallel tasks."""
+    """Stored with the run. Footplate has no parallel tasks."""
 
     def __init__(
         self,
@@ -65,7 +65,8 @@ class ParallelTaskConfiguration(Checked):
 
 
 class DockerConfiguration(Checked):
-    """Whether the run is to be in a container, and how that is started. Wins over the environment's own section."""
+    """Whether the run uses a container, and how that is started. Takes precedence over the environment's own
+    section."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class DockerConfiguration(Checked):
 
 
 class DataReferenceConfiguration(Checked):
-    """A folder or file of a datastore, and how a run gets it: what `DataReference.to_config` makes."""
+    """A directory or file of a datastore, and how a run gets it: the result of `DataReference.to_config`."""
 
     def __init__(
         self,
@@ -101,7 +102,7 @@ class DataReferenceConfiguration(Checked):
 
 
 class ApplicationEndpointConfiguration(Checked):
-    """Kept with the run. Footplate opens no endpoints into a run."""
+    """Stored with the run. Footplate does not open endpoints into a run."""
 
     def __init__(
         self, type: Optional[str] = None, port: Optional[int] = None, properties: Optional[Dict[str, str]] = None
@@ -113,7 +114,8 @@ class ApplicationEndpointConfiguration(Checked):
 
 
 class HistoryConfiguration(Checked):
-    """What is kept of a run: `./outputs` (`output_collection`), the source folder, and folders shipped as they grow."""
+    """What is kept of a run: `./outputs` (`output_collection`), the source directory, and directories uploaded as they
+    grow."""
 
     def __init__(self) -> None:
         self.output_collection = True
@@ -123,7 +125,7 @@ class HistoryConfiguration(Checked):
 
 
 class AmlComputeConfiguration(Checked):
-    """Names a machine size. Footplate's machines are your own, so it is kept with the run and nothing more."""
+    """A machine size. Footplate's machines are your own, so this is only stored with the run."""
 
     def __init__(self) -> None:
         self.vm_size: Optional[str] = None
@@ -132,7 +134,7 @@ class AmlComputeConfiguration(Checked):
 
 
 class KubernetesComputeConfiguration(Checked):
-    """Names an instance type. Kept with the run and nothing more."""
+    """An instance type, only stored with the run."""
 
     def __init__(self) -> None:
         self.instance_type: Optional[str] = None
@@ -140,7 +142,7 @@ class KubernetesComputeConfiguration(Checked):
 
 
 class SparkConfiguration(Checked):
-    """Kept with the run. Footplate runs no Spark."""
+    """Stored with the run. Footplate does not run Spark."""
 
     def __init__(self) -> None:
         self.configuration: Dict[str, Any] = {
@@ -151,7 +153,7 @@ class SparkConfiguration(Checked):
 
 
 class HdiConfiguration(Checked):
-    """Kept with the run. Footplate runs nothing on HDInsight."""
+    """Stored with the run. Footplate does not run anything on HDInsight."""
 
     def __init__(self) -> None:
         self.yarn_deploy_mode = "cluster"

@@ -1,4 +1,4 @@
-"""The data of a run, as it is found in its configuration: among the arguments, and in the dictionaries beside them."""
+"""The data of a run, found in its configuration: among the arguments, and in the dictionaries beside them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RESUME = "MODEL_LOCATION"
 
 
 class ConfiguredData:
-    """Collects inputs and outputs, each name once, and says what stands for them among the arguments."""
+    """Collects inputs and outputs, each name once, and provides their placeholders among the arguments."""
 
     def __init__(self, workspace: Optional[Workspace]) -> None:
         self._workspace = workspace
@@ -39,7 +39,7 @@ class ConfiguredData:
     # ── what is found ──
 
     def argument(self, value: Any) -> Optional[Tuple[str, str]]:
-        """What the program is given for it, which each rank expands, and what the definition shows; None for others."""
+        """Return the placeholder that each rank expands, and the text for the definition; None for other arguments."""
         if isinstance(value, AbstractDatastore):
             value = value.as_mount()
         if isinstance(value, DataReference):
@@ -53,13 +53,13 @@ class ConfiguredData:
             return f"${value.name}", f"DatasetOutputConfig:{value.name}"
         if isinstance(value, AbstractDataset):
             raise UserErrorException(
-                f"the argument {value!r} is a dataset, and nothing says how the script is to get it",
+                f"the argument {value!r} is a dataset without a way to deliver it to the script",
                 hint="use dataset.as_named_input('data').as_mount(), or .as_download()",
             )
         return None
 
     def add_configured(self, run_config: RunConfiguration) -> None:
-        """What the dictionaries of the run configuration name."""
+        """Add the data that the dictionaries of the run configuration name."""
         for name, value in run_config.data.items():
             self.add_input(_expected(DatasetConsumptionConfig, value, f"run_config.data[{name!r}]"))
         for name, value in run_config.data_references.items():
@@ -85,7 +85,8 @@ class ConfiguredData:
         return _expected(AbstractDataset, given, f"the dataset of input {config.name!r}")
 
     def _written(self, output: OutputFileDatasetConfig) -> AbstractDataset:
-        """The dataset that the run has made of it, so that its readers are traced to it; else what it will be."""
+        """Return the dataset that the run produced, so that its readers are traced to it; otherwise the future
+        output."""
         kind = FileDataset if output.table is None else TabularDataset
         workspace = self._server("an output")
         expected = kind(output.written(self._default_datastore()), workspace)
@@ -116,7 +117,7 @@ class ConfiguredData:
         self._configs.append(config)
 
     def add_resume(self, resume_from: Any) -> List[str]:
-        """The arguments that tell a script where the run goes on."""
+        """Return the arguments that tell a script where the run resumes."""
         if isinstance(resume_from, DataPath):
             resume_from = resume_from.create_data_reference(RESUME)
         reference = _expected(DataReference, resume_from, "resume_from")
@@ -124,7 +125,7 @@ class ConfiguredData:
         return ["--resume-from", f"${PREFIX}{RESUME}"]
 
     def submitted(self, run_id: str) -> None:
-        """The run exists now: outputs remember by whom they are written."""
+        """Record the submitted run in its outputs."""
         for config in self._configs:
             config.submitted_with(run_id)
 
@@ -134,7 +135,7 @@ class ConfiguredData:
         other = self.inputs.get(wanted.name) or self.outputs.get(wanted.name)
         if other is not None and other != wanted:
             raise UserErrorException(
-                f"two inputs or outputs of the run are called {wanted.name!r}", hint="give each a name of its own"
+                f"two inputs or outputs of the run are called {wanted.name!r}", hint="give each its own name"
             )
         known[wanted.name] = wanted
 

@@ -1,4 +1,4 @@
-"""A script or command and how to run it: what `experiment.submit` takes, and the specification made of it."""
+"""A script or command and how to run it: the argument of `experiment.submit`, and the specification made from it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class ScriptRunConfig:
-    """A source folder with a script (or a command) in it. `run_config` stays editable until it is submitted."""
+    """A source directory with a script or a command. `run_config` stays editable until it is submitted."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ def _checked_environment(given: Any) -> Environment:
 
 
 def listed(arguments: Any) -> List[Any]:
-    """Arguments that are a list, and not a text that somebody forgot to split, or parameters of an estimator."""
+    """Return arguments given as a list; refuse a text that was not split, and parameters of an estimator."""
     if isinstance(arguments, (str, bytes)):
         raise UserErrorException(
             f"arguments is the string {arguments!r}", hint=f"give a list: arguments={str(arguments).split()!r}"
@@ -111,9 +111,9 @@ def listed(arguments: Any) -> List[Any]:
 
 
 def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[ConfiguredData] = None) -> RunSpec:
-    """What the configuration asks for, as a value. The configuration is not changed and may be edited on.
+    """Return the configuration's request as a value. The configuration does not change and stays editable.
 
-    `data` collects the inputs and outputs of the run; it is asked for the workspace when there are any.
+    `data` collects the inputs and outputs of the run; it needs the workspace if there are any.
     """
     data = data or ConfiguredData(None)
     run_config = copy.deepcopy(config.run_config)
@@ -144,7 +144,7 @@ def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[Configu
 
 
 def _program(config: ScriptRunConfig, data: ConfiguredData) -> Tuple[Program, List[str]]:
-    """What each rank runs, and its arguments as the run's definition shows them."""
+    """Return what each rank runs, and its arguments as the run's definition shows them."""
     if config.command:
         if config.script or config.arguments:
             raise UserErrorException(
@@ -163,23 +163,23 @@ def _program(config: ScriptRunConfig, data: ConfiguredData) -> Tuple[Program, Li
 
 
 def _word(part: Any, data: ConfiguredData) -> str:
-    """Of a command, which a shell reads: the path of data may hold spaces."""
+    """Quote a word of a command for the shell: the path of data may contain spaces."""
     found = data.argument(part)
     return str(part) if found is None else f'"{found[0]}"'
 
 
 def _script(folder: str, script: str) -> str:
-    """The script's path inside the source folder, with slashes."""
+    """Return the script's path inside the source directory, with slashes."""
     inside = posixpath.normpath(os.path.relpath(os.path.join(folder, script), folder).replace(os.sep, "/"))
     outside, path = inside.startswith("../"), os.path.join(folder, inside)
     if not outside and os.path.isfile(path):
         return inside
     hint = "script is a path relative to source_directory"
     if outside:
-        hint += ", and what lies outside of it is not part of the run"
+        hint += ", and files outside of it are not part of the run"
     elif os.path.isdir(path):
         raise ExperimentExecutionException(
-            f"script {script!r} is a folder in the source directory {os.path.abspath(folder)}",
+            f"script {script!r} is a directory in the source directory {os.path.abspath(folder)}",
             hint=f"name a file in it: {inside}/train.py",
         )
     else:
@@ -194,7 +194,7 @@ def _files(folder: str) -> List[str]:
 
 
 def argument(value: Any) -> str:
-    """An argument as a process gets it."""
+    """Return an argument as a process receives it."""
     if isinstance(value, (str, numbers.Number, os.PathLike)):
         return os.fspath(value) if isinstance(value, os.PathLike) else str(value)  # pyright: ignore
     raise UserErrorException(

@@ -1,9 +1,9 @@
-"""The file that says which workspace a folder belongs to: where it is looked for, and both of its forms.
+"""The file that names the workspace of a directory: where it is searched, and both of its formats.
 
     {"subscription_id": …, "resource_group": …, "workspace_name": …}          as downloaded from Azure's portal
     {"Id": null, "Scope": "/subscriptions/…/workspaces/…"}                    as written by `write_config`
 
-Either may carry `"server": "https://…"`, which names a team server; the token comes from FOOTPLATE_TOKEN.
+Either may contain `"server": "https://…"`, which names a team server; the token comes from FOOTPLATE_TOKEN.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from footplate.sdk.exceptions import UserErrorException
 
 FOLDERS = (".azureml", "aml_config", "")
 FILE_NAMES = ("config.json", "project.json")
-MAKE_ONE = "make one with: footplate init"
+MAKE_ONE = "create one with: footplate init"
 _KEYS = ("subscription_id", "resource_group", "workspace_name")
 
 
@@ -31,16 +31,16 @@ class WorkspaceConfig:
 
 
 def find(path: Optional[str] = None, file_name: Optional[str] = None) -> str:
-    """The path of the configuration file.
+    """Return the path of the configuration file.
 
-    Each kind of location is looked for all the way up to the root before the next kind is tried, so that a
-    `.azureml/config.json` of a grandparent beats a `config.json` right here.
+    Each kind of location is searched all the way up to the root before the next kind, so a `.azureml/config.json` of a
+    grandparent takes precedence over a `config.json` right here.
     """
     start = os.path.abspath(path or ".")
     if os.path.isfile(start):
         return start
     if not os.path.isdir(start):
-        raise UserErrorException(f"there is no file or folder {start}", hint=MAKE_ONE)
+        raise UserErrorException(f"there is no file or directory {start}", hint=MAKE_ONE)
     for location in _locations(file_name):
         for folder in _upwards(start):
             candidate = os.path.join(folder, location)
@@ -48,21 +48,21 @@ def find(path: Optional[str] = None, file_name: Optional[str] = None) -> str:
                 return candidate
     wanted = file_name or "config.json"
     raise UserErrorException(
-        f"no workspace configuration: {wanted} was not found in {start} nor in any folder above it, nor in their "
-        ".azureml or aml_config folders",
+        f"no workspace configuration: {wanted} was not found in {start} or in any directory above it, nor in their "
+        ".azureml or aml_config directories",
         hint=MAKE_ONE,
     )
 
 
 def read(path: str) -> WorkspaceConfig:
-    """Either form. A file that is neither is a UserErrorException that names it and what it lacks."""
+    """Read either format. Raises UserErrorException for any other file, with its path and what it lacks."""
     try:
         with open(path, encoding="utf-8-sig") as file:
             data: Any = json.load(file)
     except (ValueError, OSError) as error:
         raise UserErrorException(f"{path} cannot be read as JSON: {error}", error, hint=MAKE_ONE) from error
     if not isinstance(data, dict):
-        raise UserErrorException(f"{path} holds {type(data).__name__}, not an object", hint=MAKE_ONE)
+        raise UserErrorException(f"{path} contains {type(data).__name__}, not an object", hint=MAKE_ONE)
     values = cast("Dict[str, Any]", data)
     server = values.get("server")
     if server is not None and not isinstance(server, str):
@@ -71,7 +71,7 @@ def read(path: str) -> WorkspaceConfig:
 
 
 def write(path: Optional[str], file_name: Optional[str], config: WorkspaceConfig) -> str:
-    """Write the Scope form and return where."""
+    """Write the Scope format and return the path."""
     folder = _folder_to_write(os.path.abspath(path or "."))
     os.makedirs(folder, exist_ok=True)
     content: Dict[str, Any] = {"Id": None, "Scope": scope(config)}

@@ -1,4 +1,17 @@
-"""Environments."""
+"""Azure's `Environment` and its parts.
+
+    environment         the class: constructors, registration, building
+    sections            its parts: PythonSection, DockerSection, …
+    conda_dependencies  CondaDependencies: packages and channels
+    curated             curated environments of the workspace
+    definition          an environment as plain data, and back
+    spec                an environment as a request to a builder
+    files               requirements files, directories, wheels, exports of conda
+    build, image_details  building without a run, and its result
+
+tests/unit/sdk/test_environment_surface.py covers sections, curated, definition and spec through Azure's import paths;
+tests/e2e/test_sdk_environments.py covers build and image_details.
+"""
 
 from __future__ import annotations
 

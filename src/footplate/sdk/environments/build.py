@@ -1,4 +1,4 @@
-"""Building an environment without a run: `environment.build(workspace)`."""
+"""Build an environment without a run: `environment.build(workspace)`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _STATUS = {"building": "Running", "built": "Succeeded", "failed": "Failed"}
 
 
 class _Forgotten(AzureMLException):
-    """The server that built was replaced: it keeps what is built, and not what was asked for."""
+    """The server was replaced during the build: it keeps finished environments, not requests."""
 
 
 _KINDS: Kinds = {"not_found": _Forgotten}
 
 
 class ImageBuildDetails:
-    """A build on the server's machine. The name is Azure's; without containers no image comes of it."""
+    """A build on the server's machine. The name is Azure's; without containers there is no image."""
 
     def __init__(self, session: Session, environment: Environment, digest: str) -> None:
         self._session = session
@@ -33,16 +33,16 @@ class ImageBuildDetails:
 
     @property
     def status(self) -> str:
-        """Running, Succeeded or Failed."""
+        """Return Running, Succeeded or Failed."""
         return _STATUS[self._look(0, 0.0).state]
 
     def get_log(self) -> str:
         return self._look(0, 0.0).text
 
     def wait_for_completion(self, show_output: bool = True) -> ImageBuildDetails:
-        """Wait for the end of the build; with `show_output`, its log is printed as it grows.
+        """Wait for the end of the build; with `show_output`, print its log as it grows.
 
-        Raises UserErrorException when it failed, with the reason.
+        Raises UserErrorException with the reason if the build failed.
         """
         seen = 0
         while True:
@@ -63,7 +63,7 @@ class ImageBuildDetails:
         try:
             return from_json(BuildView, self._session.get(path, query, _KINDS))
         except _Forgotten:
-            # What was built is found at once, and what was not is built now.
+            # A finished environment is found at once; an unfinished one is built now.
             self._session.post(path)
             return from_json(BuildView, self._session.get(path, {"offset": 0, "wait": wait}, _KINDS))
 
@@ -72,7 +72,7 @@ class ImageBuildDetails:
 
 
 def build(session: Session, environment: Environment, spec: EnvironmentSpec) -> ImageBuildDetails:
-    """Resolve the environment, which is done once per content, and begin to build it."""
+    """Resolve the environment (once per content) and start to build it."""
     lock = from_json(Lock, session.post("/locks", {"environment": to_json(spec)}))
     session.post(f"/locks/{lock.digest}/build")
     return ImageBuildDetails(session, environment, lock.digest)

@@ -1,4 +1,4 @@
-"""The packages that an environment asks for, in the shape of a conda environment file."""
+"""The packages of an environment, structured like a conda environment file."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _VERSION = re.compile(r"\s*=?=?\s*(\d+(?:\.\d+)*)(?:\.?\*)?(?:=.*)?\s*")
 
 
 def default_python_version() -> str:
-    """The submitting interpreter's own version: a pin that this machine can certainly serve."""
+    """Return the submitting interpreter's own version: a pin that this machine can certainly satisfy."""
     return f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def package_name(requirement: str) -> str:
-    """`conda-forge::Scikit_Learn[extra]>=1.0` → `scikit-learn`; two spellings of one package have one name.
+    """Return the normalized name: `conda-forge::Scikit_Learn[extra]>=1.0` → `scikit-learn`.
 
-    A path or an address that does not tell its package's name is a name of its own.
+    A path or an address from which the package's name cannot be read is its own name.
     """
     place = _PLACE.match(requirement) is not None and "::" not in requirement
     found = _NAMED_PLACE.search(requirement) if place else _NAME.match(requirement)
@@ -38,9 +38,9 @@ def package_name(requirement: str) -> str:
 
 
 class CondaDependencies:
-    """Channels, conda packages (python among them), pip packages and pip options.
+    """Channels, conda packages (including python), pip packages and pip options.
 
-    What a conda file says; without one, the default template. A package that is added replaces the one of its name.
+    Holds the content of a conda file, or the default template. An added package replaces the one of the same name.
     """
 
     def __init__(
@@ -65,7 +65,10 @@ class CondaDependencies:
         python_version: Optional[str] = None,
         pin_sdk_version: bool = True,
     ) -> CondaDependencies:
-        """`pip_packages` replaces the default ones. `pin_sdk_version` is accepted: Footplate brings its own SDK."""
+        """Create the dependencies; `pip_packages` replaces the default ones.
+
+        `pin_sdk_version` is accepted and ignored: Footplate provides its own SDK.
+        """
         made = CondaDependencies()
         if python_version is not None:
             made.set_python_version(python_version)
@@ -98,7 +101,8 @@ class CondaDependencies:
         return iter(tuple(self._options))
 
     def get_python_version(self) -> Optional[str]:
-        """`3.9` for `python=3.9`, `python==3.9` and `python=3.9.*`; `>=3.8` for `python>=3.8`; None when none is."""
+        """Return `3.9` for `python=3.9`, `python==3.9` and `python=3.9.*`; `>=3.8` for `python>=3.8`; None without
+        one."""
         for package in self._conda:
             if package_name(package) == "python":
                 found = _NAME.match(package)
@@ -132,18 +136,18 @@ class CondaDependencies:
         self._pip = [p for p in self._pip if package_name(p) != package_name(pip_package)]
 
     def set_pip_requirements(self, pip_requirements: Sequence[str]) -> None:
-        """All pip packages and options at once: lines of a requirements file."""
+        """Replace all pip packages and options by lines of a requirements file."""
         lines = [line.strip() for line in list_of_strings("pip_requirements", pip_requirements)]
         lines = [line for line in lines if line and not line.startswith("#")]
-        # An editable install is a package that happens to be written as an option.
+        # An editable install is a package that is written as an option.
         self._options = [line for line in lines if line.startswith("-") and not _is_editable(line)]
         self._pip = [line for line in lines if not line.startswith("-") or _is_editable(line)]
 
     def set_pip_option(self, pip_option: str) -> None:
-        """An option of the same name is replaced, except those that may be given several times."""
+        """Set an option; it replaces one of the same name, except for options that may occur several times."""
         option = _text("pip_option", pip_option).strip()
         if not option.startswith("-"):
-            raise UserErrorException(f"pip option {pip_option!r} has no dash", hint="write it as pip takes it: --pre")
+            raise UserErrorException(f"pip option {pip_option!r} has no dash", hint="write it as pip expects it: --pre")
         if _option_name(option) not in _REPEATED:
             self.remove_pip_option(option)
         if option not in self._options:
@@ -185,11 +189,11 @@ class CondaDependencies:
         return {"name": self.name, "dependencies": dependencies, "channels": list(self._channels)}
 
     def serialize_to_string(self) -> str:
-        """As YAML: the text of a conda environment file."""
+        """Return the text of a conda environment file."""
         return yaml.dumps(self.as_dict())
 
     def save_to_file(self, base_directory: str, conda_file_path: Optional[str] = None) -> str:
-        """Write the YAML under `base_directory` and return its name there."""
+        """Write the conda file to `base_directory` and return its name there."""
         name = conda_file_path or DEFAULT_FILE
         target = os.path.join(base_directory, name)
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
@@ -213,7 +217,7 @@ class CondaDependencies:
         return f"CondaDependencies({self.as_dict()!r})"
 
     def _set(self, data: Any, where: str) -> None:
-        """Become what a conda file's data says. `prefix`, a folder of the machine it was written on, is left out."""
+        """Take over the data of a conda file, except `prefix`, a directory of the machine that wrote it."""
         known = _top_level(data, where)
         self.name = str(known.get("name") or DEFAULT_NAME)
         self._channels = _texts(known.get("channels"), "channels", where)
@@ -227,7 +231,7 @@ class CondaDependencies:
             else:
                 raise UserErrorException(
                     f"{where} has {dependency!r} among its dependencies",
-                    hint="each is a text such as numpy=1.26, or one mapping `pip:` with a list",
+                    hint="each is a string such as numpy=1.26, or one mapping `pip:` with a list",
                 )
         self.set_pip_requirements(pip)
 
@@ -236,7 +240,7 @@ _REPEATED = ("--extra-index-url", "-f", "--find-links", "--trusted-host")
 
 
 def from_dict(data: Mapping[str, Any]) -> CondaDependencies:
-    """What `as_dict` wrote."""
+    """Return the dependencies that `as_dict` described."""
     return CondaDependencies(_underlying_structure=data)
 
 
@@ -248,7 +252,7 @@ def _top_level(data: Any, where: str) -> Mapping[str, Any]:
     if unknown:
         hint = f"a conda file has the keys {', '.join(_KEYS)}"
         if "variables" in unknown:
-            hint += "; variables go to the environment's environment_variables"
+            hint += "; variables belong in the environment's environment_variables"
         raise UserErrorException(f"{where} has the unknown key {', '.join(unknown)}", hint=hint)
     return found
 
@@ -263,13 +267,13 @@ def _texts(value: Any, key: str, where: str) -> List[str]:
     found = _items(value, key, where)
     for item in found:
         if not isinstance(item, str):
-            raise UserErrorException(f"{key} of {where} has {item!r}", hint="each is a text; put it in quotes")
+            raise UserErrorException(f"{key} of {where} has {item!r}", hint="each is a string; put it in quotes")
     return list(found)
 
 
 def _text(what: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise UserErrorException(f"{what} is {value!r}", hint="give a text such as numpy")
+        raise UserErrorException(f"{what} is {value!r}", hint="give a string such as numpy")
     return value
 
 

@@ -25,7 +25,8 @@ def is_reserved(name: str) -> bool:
 
 
 def get(workspace: Workspace, name: str, version: object = None) -> Environment:
-    """In whatever case the name is written. There is one version of each; what Azure numbered is not kept apart."""
+    """Return the curated environment of this name, ignoring case. Each has one version; Azure's version numbers are
+    ignored."""
     if version is not None and str(version) != VERSION:
         _log.warning("the curated environment %r has one version, which is used instead of %s", name, version)
     return _make(from_json(CuratedView, workspace.session.get(f"/curated-environments/{name}", kinds=_KINDS)))
@@ -38,7 +39,7 @@ def every(workspace: Workspace) -> Dict[str, Environment]:
 
 
 def _make(view: CuratedView) -> Environment:
-    from footplate.sdk.environments.environment import Environment  # it imports this module
+    from footplate.sdk.environments.environment import Environment  # a cycle: it imports this module
 
     made = Environment(view.name)
     made.version, made.asset_id = VERSION, f"azureml:{view.name}:{VERSION}"

@@ -1,6 +1,6 @@
-"""An environment as plain data in camelCase, which runs, the registry and files keep, and back.
+"""An environment as plain data in camelCase, the form that runs, the registry and files keep, and back.
 
-Secrets are not part of it: the password of a container registry stays in the object that the user made.
+Secrets are not part of it: the password of a container registry stays in the user's object.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from footplate.sdk.environments.environment import Environment
 
 _LEGACY = ("gpuSupport", "jobName", "assetId", "etag", "clusterMaxNodeCount", "retainCluster", "name")
-"""Keys that Azure's own files have and nothing here needs: no warning for them."""
+"""Keys of Azure's own files that are not used here: no warning for them."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,9 +36,9 @@ def definition(environment: Environment) -> Dict[str, Any]:
 
 
 def fill(environment: Environment, data: Mapping[str, Any], where: str) -> None:
-    """Make `environment` what `definition` wrote; `where` is for messages.
+    """Fill `environment` from the data that `definition` wrote; `where` is for messages.
 
-    What the data does not mention stays as it is; keys that nobody knows are named in a warning.
+    Attributes that the data does not mention stay; a warning lists unknown keys.
     """
     rest = dict(data)
     for key in ("name", "version", "assetId"):
@@ -77,7 +77,7 @@ def _fill_docker(environment: Environment, docker: Dict[str, Any], where: str) -
 
 
 def apply(target: Checked, data: Mapping[str, Any], where: str) -> None:
-    """Set the attributes of a configuration object, and of its sections, from camelCase keys, whatever their case."""
+    """Set the attributes of a configuration object and of its sections from camelCase keys, ignoring case."""
     attributes = {name.replace("_", "").lower(): name for name in public_attributes(target)}
     unknown: List[str] = []
     for key, value in data.items():
@@ -102,7 +102,7 @@ _WORDS: Tuple[Tuple[type, str], ...] = (
 
 
 def _like(held: Any, value: Any, where: str) -> Any:
-    """The value, if it is of the kind that the attribute has. A number that a file has for a text becomes one."""
+    """Return the value if it has the attribute's type. A number in place of a string becomes one."""
     for kind, words in _WORDS:
         if isinstance(held, kind):
             if not isinstance(value, kind) or isinstance(value, bool) is not isinstance(held, bool):
@@ -110,7 +110,7 @@ def _like(held: Any, value: Any, where: str) -> Any:
             return value
     if isinstance(held, str) and not isinstance(value, str):
         if isinstance(value, (list, dict)):
-            raise UserErrorException(f"{where} is {value!r}", hint="it is a text")
+            raise UserErrorException(f"{where} is {value!r}", hint="it is a string")
         return _variable(value)
     return value
 
@@ -126,7 +126,7 @@ def _warn_unknown(unknown: List[str], known: List[str], where: str) -> None:
 
 
 def as_variables(data: Any, where: str) -> Dict[str, str]:
-    """Environment variables are texts; a number or a boolean from a file becomes what a shell would have."""
+    """Return environment variables as strings; a number or a boolean becomes what a shell would have."""
     return {str(key): _variable(value) for key, value in as_mapping(data, where).items()}
 
 

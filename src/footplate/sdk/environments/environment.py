@@ -1,4 +1,4 @@
-"""What a run's interpreter is and has: the class users edit, make from files, and register."""
+"""Azure's `Environment`: the class that users edit, create from files, and register."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ class Environment(Checked):
         self.environment_variables: Dict[str, str] = {"EXAMPLE_ENV_VAR": "EXAMPLE_VALUE"}
         self.curated: Optional[str] = None  # the name of the curated environment that this one comes from
         self._seal()
-        kwargs.pop("workspace", None)  # some scripts pass it; an environment belongs to none until it is registered
+        kwargs.pop(
+            "workspace", None
+        )  # some scripts pass it; an environment belongs to no workspace until it is registered
         for key, value in kwargs.items():
             setattr(self, key, value)
 
@@ -65,14 +67,14 @@ class Environment(Checked):
 
     @staticmethod
     def from_conda_specification(name: str, file_path: str) -> Environment:
-        """An environment with what a conda file names; Python in this process's version when the file names none."""
+        """Create an environment from a conda file; without a Python in the file, it gets this process's version."""
         made = Environment(name)
         made.python.conda_dependencies = _with_python(CondaDependencies(file_path))
         return made
 
     @staticmethod
     def from_pip_requirements(name: str, file_path: str, pip_version: Optional[str] = None) -> Environment:
-        """An environment with the packages of a requirements file; files named by `-r` lines are read as well."""
+        """Create an environment from a requirements file; files named by `-r` lines are read as well."""
         made = Environment(name)
         made.python.conda_dependencies.set_pip_requirements(files.requirement_lines(file_path))
         if pip_version is not None:
@@ -81,7 +83,8 @@ class Environment(Checked):
 
     @staticmethod
     def from_existing_conda_environment(name: str, conda_environment_name: str) -> Optional[Environment]:
-        """An environment with what a conda environment of this machine holds; None when conda cannot tell."""
+        """Create an environment with the packages of a conda environment on this machine; None if conda cannot export
+        it."""
         found = files.export_conda_environment(conda_environment_name)
         if found is None:
             return None
@@ -98,7 +101,7 @@ class Environment(Checked):
         conda_specification: Optional[str] = None,
         pip_requirements: Optional[str] = None,
     ) -> Environment:
-        """A container of `image`. Without packages, the Python of the image is used as it is."""
+        """Create an environment in a container of `image`. Without packages, the image's Python is used as it is."""
         made = _with_packages(name, conda_specification, pip_requirements)
         made.docker.base_image = image
         if container_registry is not None:
@@ -109,7 +112,8 @@ class Environment(Checked):
     def from_dockerfile(
         name: str, dockerfile: Any, conda_specification: Optional[str] = None, pip_requirements: Optional[str] = None
     ) -> Environment:
-        """`dockerfile` is its text, its path or an open file. Without packages, the Python of the image is used."""
+        """Create an environment from a Dockerfile: its text, its path or an open file. Without packages, its Python is
+        used."""
         made = _with_packages(name, conda_specification, pip_requirements)
         made.docker.base_dockerfile = dockerfile
         return made
@@ -123,7 +127,7 @@ class Environment(Checked):
     # ── on disk ──
 
     def save_to_directory(self, path: str, overwrite: bool = False) -> None:
-        """Write azureml_environment.json, conda_dependencies.yml and, when there is one, BaseDockerfile."""
+        """Write azureml_environment.json, conda_dependencies.yml and, if there is one, BaseDockerfile."""
         files.save_to_directory(self, path, overwrite)
 
     @staticmethod
@@ -134,21 +138,21 @@ class Environment(Checked):
 
     @staticmethod
     def add_private_pip_wheel(workspace: Workspace, file_path: str, exist_ok: bool = False) -> str:
-        """Keep a wheel with the workspace and return its address, to be added as a pip package."""
+        """Store a wheel with the workspace and return its address, to be added as a pip package."""
         return files.keep_wheel(workspace, file_path, exist_ok)
 
     # ── building ──
 
     def build(self, workspace: Workspace, image_build_compute: Any = None) -> ImageBuildDetails:
-        """Resolve and begin to build, so that the first run need not. `image_build_compute` is not used."""
+        """Resolve and start to build, so that the first run need not. `image_build_compute` is ignored."""
         return build.build(workspace.session, self, to_spec(self))
 
     def build_local(self, workspace: Workspace, platform: Any = None, **kwargs: Any) -> ImageBuildDetails:
-        """Build and wait, printing the log. `platform` and Azure's options for Docker are accepted and not used."""
+        """Build and wait, printing the log. `platform` and Azure's options for Docker are accepted and ignored."""
         return self.build(workspace).wait_for_completion(show_output=True)
 
     def get_image_details(self, workspace: Workspace) -> DockerImageDetails:
-        """What is built of this environment on the server's machine, and where."""
+        """Return what was built for this environment on the server's machine, and where."""
         return image_details.image_details(workspace.session, self, to_spec(self))
 
     # ── the registry ──
@@ -159,10 +163,10 @@ class Environment(Checked):
         return copied
 
     def register(self, workspace: Workspace) -> Environment:
-        """Keep the definition in the workspace. The same definition keeps its version, another one gets the next."""
-        _path(workspace, self.name)  # a name that could not be asked for again is refused now
+        """Store the definition in the workspace. The same definition keeps its version, another one gets the next."""
+        _path(workspace, self.name)  # a name that no request could contain is refused now
         content = definition(self)
-        # A version is what the registry gives; were it part of the content, no content would ever be the same again.
+        # The registry assigns versions; if one were part of the content, no two contents would ever be equal.
         del content["version"]
         body = {"name": self.name, "definition": content}
         return _of_view(workspace.session.post(f"/workspaces/{workspace.id}/environments", body, kinds=_KINDS))
@@ -179,16 +183,16 @@ class Environment(Checked):
 
     @staticmethod
     def list(workspace: Workspace) -> Dict[str, Environment]:
-        """The newest version of each that is registered, and the curated ones, by name."""
+        """Return the newest version of each registered environment, and the curated ones, by name."""
         views = workspace.session.items(f"/workspaces/{workspace.id}/environments", kinds=_KINDS)
         registered = {made.name: made for made in map(_of_view, views)}
         return {**registered, **curated.every(workspace)}
 
     @staticmethod
     def label(workspace: Workspace, name: str, version: str, labels: List[str]) -> None:
-        """Give the version these labels; a label that another version of the environment had moves here."""
+        """Give this version the labels; a label that another version had moves here."""
         if isinstance(labels, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UserErrorException(f"labels is the text {labels!r}", hint=f"give a list: labels=[{labels!r}]")
+            raise UserErrorException(f"labels is the string {labels!r}", hint=f"give a list: labels=[{labels!r}]")
         path = f"{_path(workspace, name)}/{version}/labels"
         workspace.session.post(path, {"labels": [*labels]}, kinds=_KINDS)
 
@@ -201,7 +205,7 @@ class EnvironmentDefinition(Environment):
 
 
 def from_definition(data: Mapping[str, Any], where: str = "the environment") -> Environment:
-    """What `definition` wrote."""
+    """Return the environment that `definition` wrote."""
     made = Environment(str(data.get("name") or DEFAULT_NAME))
     version = data.get("version")
     made.version = None if version is None else str(version)

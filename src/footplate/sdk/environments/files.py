@@ -1,4 +1,4 @@
-"""Environments on disk: requirement files, folders that `save_to_directory` makes, wheels, conda's own environments."""
+"""Environments on disk: requirements files, directories of `save_to_directory`, wheels, exports of conda."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _log = logging.getLogger(__name__)
 
 
 def requirement_lines(path: str) -> List[str]:
-    """The lines of a requirements file and of those that it names with `-r`, without comments."""
+    """Return the lines of a requirements file and of those that it names with `-r`, without comments."""
     return _requirement_lines(path, ())
 
 
 def _requirement_lines(path: str, above: Any) -> List[str]:
     if os.path.realpath(path) in above:
-        raise UserErrorException(f"requirements file {path!r} names itself", hint="remove the -r line that does")
+        raise UserErrorException(f"requirements file {path!r} includes itself", hint="remove that -r line")
     try:
         with open(path, encoding="utf-8-sig") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        hint = f"give the path of a text file in UTF-8; a relative one begins at {os.getcwd()}"
+        hint = f"give the path of a text file in UTF-8; relative paths start at {os.getcwd()}"
         raise UserErrorException(f"requirements file {path!r} cannot be read: {reason}", error, hint=hint) from error
     lines: List[str] = []
     for raw in text.replace("\\\n", " ").splitlines():
@@ -62,7 +62,7 @@ def _requirement_lines(path: str, above: Any) -> List[str]:
 
 
 def save_to_directory(environment: Environment, path: str, overwrite: bool) -> None:
-    """The definition as JSON, the packages as a conda file and the Dockerfile, if there is one."""
+    """Write the definition as JSON, the packages as a conda file and the Dockerfile, if there is one."""
     if os.path.exists(path) and not overwrite:
         raise UserErrorException(f"{path!r} exists", hint="choose another folder, or give overwrite=True")
     os.makedirs(path, exist_ok=True)
@@ -83,12 +83,12 @@ def _write(folder: str, name: str, text: Optional[str]) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a small text file, whole or not at all."""
+    """Write a small text file, complete or not at all."""
     atomic_write(path, text.encode("utf-8"), durable=True, mode=0o644)
 
 
 def load_from_directory(environment: Environment, path: str) -> None:
-    """Make `environment` what the folder says."""
+    """Fill `environment` from a directory."""
     data = _read_definition(path)
     environment.name = str(data.get("name") or environment.name)
     fill(environment, data, os.path.join(path, DEFINITION_FILE))
@@ -111,7 +111,7 @@ def _read_definition(path: str) -> Mapping[str, Any]:
     except ValueError as error:
         raise UserErrorException(f"{file!r} is not JSON: {error}", error, hint="save the environment again") from error
     if not isinstance(data, dict):
-        raise UserErrorException(f"{file!r} holds no environment", hint="save the environment again")
+        raise UserErrorException(f"{file!r} does not contain an environment", hint="save the environment again")
     return cast("Dict[str, Any]", data)
 
 
@@ -119,28 +119,28 @@ def _read_definition(path: str) -> Mapping[str, Any]:
 
 
 def keep_wheel(workspace: Workspace, file_path: str, exist_ok: bool) -> str:
-    """Keep the wheel in the home folder, under its content, and return an address that pip and uv install from.
+    """Store the wheel in the home folder, by content, and return an address that pip and uv install from.
 
-    A folder per content: another wheel of the same name has another address, so no environment changes unseen.
+    Another wheel of the same name gets another address, so no environment changes unnoticed.
     """
     path, name = os.fspath(file_path), os.path.basename(file_path)
     if not _WHEEL.fullmatch(name):
         raise UserErrorException(f"{name!r} is not the name of a wheel", hint="build one with: pip wheel .")
     if not workspace.session.is_local:
         raise UserErrorException(
-            "a server on another machine keeps no wheels",
+            "a server on another machine does not store wheels",
             hint="put the wheel where its nodes can reach it, and add its address as a pip package",
         )
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        hint = f"give the path of a .whl file; a relative one begins at {os.getcwd()}"
+        hint = f"give the path of a .whl file; relative paths start at {os.getcwd()}"
         raise UserErrorException(f"wheel {path!r} cannot be read: {error.strerror}", error, hint=hint) from error
     shelf = Path(workspace.session.info.home) / "wheels" / workspace.id
     known = any(shelf.glob(f"*/{name}"))
     if known and not exist_ok:
         raise UserErrorException(
-            f"the workspace has a wheel {name!r} already", hint="give it a new version, or say exist_ok=True"
+            f"the workspace has a wheel {name!r} already", hint="give it a new version, or pass exist_ok=True"
         )
     target = shelf / hashlib.sha256(content).hexdigest() / name
     if not target.exists():
@@ -153,7 +153,7 @@ def keep_wheel(workspace: Workspace, file_path: str, exist_ok: bool) -> str:
 
 
 def export_conda_environment(name: str) -> Optional[CondaDependencies]:
-    """What `conda env export` says about an environment of this machine; None, with the reason logged, on failure."""
+    """Return the result of `conda env export`; None on failure, with the reason logged."""
     command = [os.environ.get("CONDA_EXE", "conda"), "env", "export", "--no-builds", "--name", name]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_CONDA_SECONDS, check=False)

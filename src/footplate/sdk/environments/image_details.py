@@ -1,4 +1,4 @@
-"""What is built of an environment: `environment.get_image_details(workspace)`."""
+"""The result of building an environment: `environment.get_image_details(workspace)`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 class DockerImageDetails(Dict[str, Any]):
-    """A dictionary with attributes. Without containers there is no image: then the paths tell where the folder is."""
+    """A dictionary with attributes. Without containers there is no image; the paths then name the directory."""
 
     @property
     def image_exist(self) -> bool:
-        """Whether it is built."""
+        """Whether the environment is built."""
         return bool(self["imageExistsInRegistry"])
 
     @property
     def image(self) -> Optional[str]:
-        """The image's name; None for what is built without one."""
+        """Return the image's name; None for an environment without one."""
         return self["image"]
 
     @property
@@ -42,7 +42,7 @@ class DockerImageDetails(Dict[str, Any]):
 
     @property
     def environment_path(self) -> Optional[str]:
-        """The folder of the environment, once it is built."""
+        """Return the directory of the environment, once it is built."""
         return self["pythonEnvironment"]["condaEnvironmentPath"]
 
     @property
@@ -51,7 +51,7 @@ class DockerImageDetails(Dict[str, Any]):
 
 
 def image_details(session: Session, environment: Environment, spec: EnvironmentSpec) -> DockerImageDetails:
-    """Resolve the environment, which is done once per content, and look whether it is built."""
+    """Resolve the environment (once per content) and look whether it is built."""
     lock = from_json(Lock, session.post("/locks", {"environment": to_json(spec)}))
     views = [from_json(BuiltView, item) for item in session.items("/built-environments")]
     built = next((view for view in views if view.digest == lock.digest), None)
@@ -73,5 +73,5 @@ def image_details(session: Session, environment: Environment, spec: EnvironmentS
 
 
 def _dockerfile(text: Optional[str], image: Optional[str]) -> Optional[str]:
-    """What the user gave; of an image alone, the one line that means the same."""
+    """Return the user's Dockerfile; for an image alone, the one line that means the same."""
     return text or (f"FROM {image}\n" if image else None)

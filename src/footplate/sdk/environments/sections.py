@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class PythonSection(Checked):
-    """The interpreter: one that is there (`user_managed_dependencies`), or one built with `conda_dependencies`."""
+    """The interpreter: an existing one (`user_managed_dependencies`), or one built with `conda_dependencies`."""
 
     def __init__(self) -> None:
         self.interpreter_path = "python"
@@ -40,7 +40,7 @@ class PythonSection(Checked):
 
 
 class ContainerRegistry(Checked):
-    """Where an image is pulled from. The server keeps the password sealed; no definition, run, lock or log has it."""
+    """The registry of an image. The server encrypts the password; no definition, run, lock or log contains it."""
 
     def __init__(self) -> None:
         self.address: Optional[str] = None
@@ -62,7 +62,7 @@ class DockerImagePlatform(Checked):
 
 
 class DockerBuildContext(Checked):
-    """A folder with a Dockerfile: kept in the workspace's store (`from_local_directory`), or in a git repository."""
+    """A directory with a Dockerfile: in the workspace's store (`from_local_directory`), or in a git repository."""
 
     def __init__(self, location_type: str, location: str, dockerfile_path: str = "Dockerfile") -> None:
         if location_type not in ("snapshot", "git"):
@@ -79,7 +79,7 @@ class DockerBuildContext(Checked):
     def from_local_directory(
         workspace: Workspace, path: str, dockerfile_path: str = "Dockerfile"
     ) -> DockerBuildContext:
-        """Take the folder as it is now into the workspace's store."""
+        """Upload the directory as it is now to the workspace's store."""
         folder = os.fspath(path)
         if not os.path.isfile(os.path.join(folder, dockerfile_path)):
             raise UserErrorException(
@@ -90,15 +90,15 @@ class DockerBuildContext(Checked):
 
     @staticmethod
     def from_git(url: str, dockerfile_path: str = "Dockerfile") -> DockerBuildContext:
-        """A repository's address, with `#branch` after it when it is not the default one."""
+        """Use a repository: its address, with `#branch` unless it is the default branch."""
         return DockerBuildContext("git", url, dockerfile_path)
 
 
 class DockerSection(Checked):
-    """What a container for the run is made from, and how it is started.
+    """The container of a run: what it is made from, and how it is started.
 
-    `base_image`, `base_dockerfile` and `build_context` exclude each other: setting one clears the others. An untouched
-    `base_image` leaves the choice of an image to Footplate.
+    `base_image`, `base_dockerfile` and `build_context` exclude each other: setting one clears the others. If
+    `base_image` is left unchanged, Footplate chooses an image.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -134,11 +134,11 @@ class DockerSection(Checked):
 
 
 _DOCKERFILE = re.compile(r"\s*(from|arg|#)", re.IGNORECASE)
-"""How a Dockerfile begins; a single line that does not is the path of one."""
+"""How a Dockerfile begins; any other single line is a path."""
 
 
 def _dockerfile_text(source: Any) -> str:
-    """A Dockerfile may be given as its text, as the path of a file, or as an open file."""
+    """Return the text of a Dockerfile that is given as its text, as the path of a file, or as an open file."""
     if hasattr(source, "read"):
         content: Union[str, bytes] = source.read()
         return content.decode("utf-8") if isinstance(content, bytes) else content
@@ -151,7 +151,7 @@ def _dockerfile_text(source: Any) -> str:
         with open(text, encoding="utf-8") as file:
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
-        hint = f"give its text, or its path; a relative one begins at {os.getcwd()}"
+        hint = f"give its text, or its path; relative paths start at {os.getcwd()}"
         raise UserErrorException(f"Dockerfile {text!r} cannot be read: {error}", error, hint=hint) from error
 
 
@@ -166,7 +166,7 @@ class SparkPackage(Checked):
 
 
 class SparkSection(Checked):
-    """Kept with the environment. Footplate runs no Spark."""
+    """Stored with the environment. Footplate does not run Spark."""
 
     def __init__(self) -> None:
         self.repositories: List[str] = []
@@ -176,7 +176,7 @@ class SparkSection(Checked):
 
 
 class DatabricksSection(Checked):
-    """Kept with the environment. Footplate runs nothing on Databricks."""
+    """Stored with the environment. Footplate does not run anything on Databricks."""
 
     def __init__(self) -> None:
         self.maven_libraries: List[Any] = []
@@ -188,7 +188,7 @@ class DatabricksSection(Checked):
 
 
 class RSection(Checked):
-    """Kept with the environment. Footplate installs no R packages."""
+    """Stored with the environment. Footplate does not install R packages."""
 
     def __init__(self) -> None:
         self.r_version: Optional[str] = None
@@ -203,7 +203,7 @@ class RSection(Checked):
 
 
 def registry_from(given: Any) -> ContainerRegistry:
-    """A registry as the constructors of Environment take it: the object, or a dictionary of its attributes."""
+    """Return a registry given as an object or as a dictionary of its attributes."""
     if isinstance(given, ContainerRegistry):
         return given
     if not isinstance(given, dict):

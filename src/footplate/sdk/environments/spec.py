@@ -1,4 +1,4 @@
-"""What an environment asks of a builder: the value that goes to the server with a run."""
+"""The request of an environment to a builder: the value that goes to the server with a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 DEFAULT_NAME = "default-environment"
 _PANDAS = re.compile(r"\[[^\]]*\bpandas\b[^\]]*\]", re.IGNORECASE)
-"""The extra of azureml-dataprep and azureml-dataset-runtime that brings pandas, which those who lock know."""
+"""The extra of azureml-dataprep and azureml-dataset-runtime that requests pandas; the server handles it when it
+locks."""
 
 _EXACT = re.compile(r"\d+(\.\d+){0,2}")
 _BOUND = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)\s*")
@@ -27,11 +28,12 @@ _BOUND = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)\s*")
 def to_spec(
     environment: Environment, runtime: Optional[DockerConfiguration] = None, mpi: bool = False
 ) -> EnvironmentSpec:
-    """`runtime` is how the run configuration wants containers started; it wins over the environment's own section.
+    """Return the request.
 
-    `mpi` says that the run starts over MPI: Azure's curated environments have Horovod for that.
+    `runtime` is the run configuration's section about containers; it takes precedence over the environment's own. `mpi`
+    tells that the run starts over MPI: Azure's curated environments contain Horovod for that.
 
-    Builders: "existing" for an interpreter that is there, "venv" when all packages come from pip, else "conda".
+    Builders: "existing" for an existing interpreter, "venv" if all packages come from pip, otherwise "conda".
     """
     python, dependencies = environment.python, environment.python.conda_dependencies
     name, version = environment.name, environment.version
@@ -62,7 +64,7 @@ def to_spec(
 
 
 def _untouched(environment: Environment) -> bool:
-    """Nobody asked for packages: the run gets the interpreter that submits it, with all that it has."""
+    """Whether no packages were requested: the run then gets the submitting interpreter as it is."""
     return environment.name == DEFAULT_NAME and environment.python.conda_dependencies == CondaDependencies()
 
 
@@ -79,7 +81,8 @@ def _conda_packages(dependencies: CondaDependencies) -> List[str]:
 
 
 def _python(dependencies: CondaDependencies) -> str:
-    """An exact version as it is asked for; of a range, the submitting interpreter's own when that is in it."""
+    """Return an exact version as it is; for a range, the submitting interpreter's own version if the range contains
+    it."""
     wanted, own = dependencies.get_python_version(), default_python_version()
     if wanted is None:
         return own
@@ -92,7 +95,7 @@ def _python(dependencies: CondaDependencies) -> str:
 
 
 def _admits(sign: str, bound: str, version: str) -> bool:
-    """Compared to the length of the shorter: 3.11 stands for every 3.11.x, so `>3.11.2` may still be met by it."""
+    """Compare to the length of the shorter: 3.11 stands for every 3.11.x, so `>3.11.2` may still hold."""
     limit, own = _numbers(bound), _numbers(version)
     length = min(len(limit), len(own))
     left, right = own[:length], limit[:length]
@@ -116,7 +119,7 @@ def _numbers(version: str) -> List[int]:
 
 
 def _docker(environment: Environment, runtime: Optional[DockerConfiguration]) -> Dict[str, Any]:
-    """What was set about containers; empty when nothing was.
+    """Return everything that was set about containers; empty if nothing was.
 
     `base_image` None leaves the choice of the image to the builder; `interpreter` is the path inside the image.
     """
@@ -160,14 +163,15 @@ def _context(section: DockerSection) -> Optional[Dict[str, str]]:
 
 
 def _registry(registry: ContainerRegistry) -> Optional[Dict[str, Any]]:
-    """The password travels within the address, out of which the server takes it before it keeps anything."""
+    """Return the registry. The password travels inside the address; the server extracts it before it stores
+    anything."""
     address, username, password = registry.address, registry.username, registry.password
     if not address and not username and not password:
         return None
     if password:
         if not address or not username:
             raise UserErrorException(
-                f"a password is given without all of the rest: {registry!r}",
+                f"a password was given, but not the address or the user name: {registry!r}",
                 hint="set address and username of docker.base_image_registry as well",
             )
         host = address.split("://")[-1].rstrip("/")

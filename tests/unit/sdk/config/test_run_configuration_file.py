@@ -179,7 +179,7 @@ def test_a_file_of_azures_own(tmp_path: Path, caplog: pytest.LogCaptureFixture):
         ("history: none", "history of .* is 'none'"),
         ("- a", "is \\['a'\\]"),
         ("a: *b", "line 1, column 4 of"),
-        ("environment: env.yml", "names 'env.yml', and there is no such file"),
+        ("environment: env.yml", "names 'env.yml', which does not exist"),
         ("environment:\n  python:\n    condaDependenciesFile: c.yml", "names 'c.yml'"),
     ],
 )
@@ -200,7 +200,7 @@ def test_missing_ones(tmp_path: Path):
     RunConfiguration("a.py").save(str(tmp_path), "train")
     with pytest.raises(UserErrorException, match="'other'") as caught:
         RunConfiguration.load(str(tmp_path), "other")
-    assert "those there are train" in str(caught.value)
+    assert "the configurations there are train" in str(caught.value)
     with pytest.raises(UserErrorException, match="is not a run configuration"):
         RunConfiguration.load(str(tmp_path))
     RunConfiguration.delete(str(tmp_path), "train")

@@ -142,7 +142,7 @@ def test_channels():
 def test_what_is_no_text_is_refused(value: object):
     made = CondaDependencies()
     for add in (made.add_channel, made.add_conda_package, made.add_pip_package, made.set_pip_option):
-        with pytest.raises(UserErrorException, match="give a text"):
+        with pytest.raises(UserErrorException, match="give a string"):
             add(value)  # type: ignore[arg-type]
 
 

@@ -229,7 +229,7 @@ def test_a_password_travels_where_the_server_takes_it_out(tmp_path: Path, caplog
         assert "hunter2" not in shown
     assert registry.password == "hunter2/"
     registry.username = None
-    with pytest.raises(UserErrorException, match="without all of the rest") as caught:
+    with pytest.raises(UserErrorException, match="but not the address or the user name") as caught:
         to_spec(environment)
     assert "hunter2" not in str(caught.value)
 

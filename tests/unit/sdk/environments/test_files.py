@@ -39,7 +39,7 @@ def test_requirement_files_that_cannot_be_read(tmp_path: Path):
         Environment.from_pip_requirements("mine", str(tmp_path / "nowhere.txt"))
     (tmp_path / "a.txt").write_text("-r b.txt\n")
     (tmp_path / "b.txt").write_text("-r a.txt\n")
-    with pytest.raises(UserErrorException, match="names itself"):
+    with pytest.raises(UserErrorException, match="includes itself"):
         Environment.from_pip_requirements("mine", str(tmp_path / "a.txt"))
     (tmp_path / "c.txt").write_bytes(b"\xff")
     with pytest.raises(UserErrorException, match="not UTF-8"):
@@ -76,7 +76,7 @@ def test_a_folder_and_back(tmp_path: Path):
 def test_folders_that_hold_no_environment(tmp_path: Path):
     with pytest.raises(UserErrorException, match="save_to_directory"):
         Environment.load_from_directory(str(tmp_path))
-    for text, words in (("{", "is not JSON"), ("[]", "holds no environment")):
+    for text, words in (("{", "is not JSON"), ("[]", "does not contain an environment")):
         (tmp_path / "azureml_environment.json").write_text(text)
         with pytest.raises(UserErrorException, match=words):
             Environment.load_from_directory(str(tmp_path))
