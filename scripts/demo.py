@@ -1,6 +1,6 @@
-"""`make demo`: the whole loop as a user would go through it, in a throw-away home, with every result checked.
+"""`make demo`: walk through the whole loop as a user, in a temporary home, and check every result.
 
-Uses only what is installed in .venv. Everything it makes is under .demo/, and stays there for a look around.
+It uses only what is installed in .venv. Everything it creates is under .demo/ and stays there for inspection.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def environment() -> dict[str, str]:
 
 
 def do(*argv: str) -> str:
-    """Show a command, run it, show its output as it comes, and return it."""
+    """Print a command, run it, print its output as it arrives, and return the output."""
     print(f"\n\033[1m$ {' '.join(argv)}\033[0m" if sys.stdout.isatty() else f"\n$ {' '.join(argv)}", flush=True)
     process = subprocess.Popen(argv, cwd=PROJECT, env=environment(), stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -43,7 +43,7 @@ def do(*argv: str) -> str:
 
 
 def ask(*argv: str) -> Any:
-    """What a command says to machines."""
+    """Return the JSON output of a command."""
     done = subprocess.run(
         [*argv, "--json"], cwd=PROJECT, env=environment(), capture_output=True, text=True, check=False
     )
@@ -52,7 +52,7 @@ def ask(*argv: str) -> Any:
 
 
 class Wrong(Exception):
-    """The demo did not show what it is there to show."""
+    """A result that the demo did not expect."""
 
 
 def check(true: bool, otherwise: str) -> None:
@@ -84,7 +84,7 @@ def look() -> None:
 
 
 def verify() -> None:
-    """Not only that it ran, but that what came out is right."""
+    """Check the results, not only that the run completed."""
     run = ask("footplate", "runs", "show", "latest")
     check(run["status"] == "Completed", f"the run ended {run['status']}")
     metrics = {
@@ -92,15 +92,18 @@ def verify() -> None:
     }
     loss = metrics["loss"]
     check(len(loss) == EPOCHS, f"{len(loss)} of {EPOCHS} losses arrived")
-    check(abs(loss[0] - math.log(2)) < 1e-9, f"the first loss is {loss[0]}, and that of a coin is log 2")
+    check(abs(loss[0] - math.log(2)) < 1e-9, f"the first loss is {loss[0]} instead of log 2")
     check(all(a > b for a, b in itertools.pairwise(loss)), "the loss did not go down at every step")
-    check(metrics["final accuracy"][0] > 0.9, f"the model is right in only {metrics['final accuracy'][0]:.0%}")
+    check(
+        metrics["final accuracy"][0] > 0.9,
+        f"the model is correct in only {metrics['final accuracy'][0]:.0%} of the cases",
+    )
     model = ask("footplate", "models", "show", "cloud-classifier")
-    check(model["run"] == run["id"], "the model does not know its run")
+    check(model["run"] == run["id"], "the model does not name its run")
     downloaded = (DEMO / "downloaded" / "model.json").read_bytes()
     ask("footplate", "runs", "download", run["id"], "outputs/model.json", "--to", str(DEMO / "from-run"))
     check(downloaded == (DEMO / "from-run" / "outputs" / "model.json").read_bytes(), "model and run differ")
-    check(len(json.loads(downloaded)["weights"]) == 3, "the model has lost its weights")
+    check(len(json.loads(downloaded)["weights"]) == 3, "the model has no weights")
 
 
 def stop() -> None:
@@ -112,7 +115,7 @@ def stop() -> None:
 
 
 def living() -> list[str]:
-    """Processes that carry the demo's home in their environment (where there is a /proc to look at)."""
+    """List processes with the demo's home in their environment, on systems with /proc."""
     wanted, found = f"FOOTPLATE_HOME={HOME}".encode(), list[str]()
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -132,11 +135,11 @@ def main() -> int:
         verify()
         stop()
     except (Wrong, OSError, ValueError, KeyError, IndexError) as error:
-        print(f"\nthe demo went wrong: {error!r}", file=sys.stderr)
+        print(f"\nthe demo failed: {error!r}", file=sys.stderr)
         print(f"look at {HOME / 'logs' / 'server.log'}", file=sys.stderr)
         subprocess.run([str(BIN / "footplate"), "server", "stop"], env=environment(), capture_output=True, check=False)
         return 1
-    print(f"\nall right, in {time.monotonic() - start:.1f} s. Have a look around:")
+    print(f"\nthe demo succeeded in {time.monotonic() - start:.1f} s. Have a look around:")
     print(f"  {PROJECT.relative_to(ROOT)}/      the project: train.py, submit.py, .azureml/config.json")
     print(f"  {(DEMO / 'downloaded').relative_to(ROOT)}/   the model")
     print(f"  {HOME.relative_to(ROOT)}/         everything that was stored")

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Puts uv, in the version that uv.lock names, into .uv/ with the first Python of this machine that is able to.
+# Install uv, in the version of uv.lock, into .uv/ with the first suitable Python of this machine.
 set -eu
 cd "$(dirname "$0")/.."
 
 say() { printf '%s\n' "$*" >&2; }
 
-# A pyenv shim may exist for a version that is not switched on, so a name on the PATH proves nothing: each is tried.
+# Try each name: a pyenv shim may exist for a version that is not activated.
 find_python() {
     for name in ${PYTHON:-python3.13 python3.12 python3.11 python3.10 python3 python}; do
         if "$name" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 14))' 2>/dev/null; then
@@ -17,8 +17,8 @@ find_python() {
         fi
     done
     if [ -n "${oldest_known:-}" ]; then
-        say "error: $oldest_known cannot make virtual environments (no ensurepip)"
-        say "hint: install them, on Debian and Ubuntu with: apt-get install python3-venv"
+        say "error: $oldest_known cannot create virtual environments (no ensurepip)"
+        say "hint: install venv, on Debian and Ubuntu with: apt-get install python3-venv"
     else
         say "error: no Python from 3.10 to 3.13 on this machine (looked for ${PYTHON:-python3.13 … python3.10, python3, python})"
         say "hint: install one, on Debian and Ubuntu with: apt-get install python3 python3-venv; or name one: make PYTHON=/path/to/python"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the tests need from the system: git, PostgreSQL's server programs, FUSE, npm (for Azurite), podman,
-# a registry of images. Installed when this is root on Debian.
+# Install system packages for the tests, as root on Debian: git, PostgreSQL's server programs, FUSE, npm (for Azurite),
+# podman and a container registry.
 set -eu
 
 missing=""
@@ -10,7 +10,7 @@ if ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev
 fi
 command -v fusermount3 >/dev/null || missing="$missing fuse3"
 command -v npm >/dev/null || missing="$missing npm"
-# runc, because the other runtime refuses machines with both kinds of control groups.
+# runc, because crun rejects machines with both kinds of control groups.
 command -v podman >/dev/null || missing="$missing podman runc"
 command -v docker-registry >/dev/null || missing="$missing docker-registry"
 [ -z "$missing" ] && exit 0
@@ -21,8 +21,8 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     # shellcheck disable=SC2086  # a list of names
     apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 \
         || { apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing; } >/dev/null \
-        || echo "warning: could not install:$missing; the tests that need them are skipped" >&2
+        || echo "warning: could not install:$missing; tests that need them are skipped" >&2
 else
-    echo "warning: missing:$missing; the tests that need them are skipped" >&2
+    echo "warning: missing:$missing; tests that need them are skipped" >&2
     echo "hint: on Debian and Ubuntu: sudo apt-get install$missing" >&2
 fi

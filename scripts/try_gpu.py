@@ -1,12 +1,12 @@
-"""Try GPUs for real, on a machine that has one: a single-rank NCCL job, a run that has to wait, and the GPU's curves.
+"""Test GPU support on a machine that has a GPU: a single-rank NCCL job, a run that has to wait, and the GPU's series.
 
     python3 -m venv .try
     .try/bin/pip install '.[gpu]' ./packages/azureml      (without a network: --no-index --find-links WHEELS)
     .try/bin/python scripts/try_gpu.py --python "$(command -v python3)"
 
-`--python` is the interpreter of the jobs. With torch in it they talk through NCCL and multiply matrices; without, they
-take memory of the device through the CUDA driver alone. Everything is made in a throw-away home. The exit code is 0
-when all that is claimed was seen.
+`--python` is the interpreter of the jobs. With torch, they communicate through NCCL and multiply matrices; without it,
+they allocate device memory through the CUDA driver. Everything is created in a temporary home. The exit code is 0 if
+every check succeeded.
 """
 
 from __future__ import annotations
@@ -91,18 +91,18 @@ def attempt(folder: Path, python: str, has_torch: bool, seconds: float) -> None:
     assert len(node.gpus) == 1, node
     second = experiment.submit(configuration(source, python, has_torch, len(devices)))
     reason = waiting_words(second)
-    print(f"while the first runs, the second says: {reason}")
+    print(f"while the first run is active, the second waits: {reason}")
     for run in (first, second):
         run.wait_for_completion()
         log = folder / "log.txt"
         run.download_file("user_logs/std_log.txt", str(log))
         print(f"--- {run.id}: {run.get_status()}\n{log.read_text().rstrip()}")
         show_curves(run)
-    assert started(second) >= ended(first), "the second began before the first had ended"
+    assert started(second) >= ended(first), "the second run started before the first had ended"
 
 
 def configuration(source: Path, python: str, has_torch: bool, gpus: int | None) -> Any:
-    """NCCL asks for one GPU; a number, for as many, which nobody else may have meanwhile."""
+    """Request one GPU through NCCL, or the given number of GPUs exclusively."""
     from footplate import Environment, PyTorchConfiguration, ScriptRunConfig
 
     environment = Environment("jobs")
@@ -125,7 +125,7 @@ def wait_for(run: Any, status: str) -> None:
 def waiting_words(run: Any) -> str:
     end = time.monotonic() + 60
     while "GPU" not in (words := run.get_detailed_status()["details"]):
-        assert time.monotonic() < end, f"it does not wait: {run.get_detailed_status()}"
+        assert time.monotonic() < end, f"the run does not wait: {run.get_detailed_status()}"
         time.sleep(0.1)
     return words
 
@@ -133,13 +133,13 @@ def waiting_words(run: Any) -> str:
 def show_curves(run: Any) -> None:
     series = run._session.get(f"/runs/{run.id}/metrics", {"system": True})[run.id]
     curves = [each for each in series if "/gpu_" in each["name"]]
-    assert curves, "no GPU curves"
+    assert curves, "there are no GPU series"
     for each in curves:
         values = [point[2] for point in each["points"]]
         mean = sum(values) / len(values)
         print(f"{each['name']}: {len(values)} points, least {min(values):g}, mean {mean:g}, most {max(values):g}")
     busiest = max(point[2] for each in curves if each["name"].endswith("_percent") for point in each["points"])
-    assert busiest > 0, "the GPU was never seen busy"
+    assert busiest > 0, "the GPU was never busy"
 
 
 def started(run: Any) -> float:

@@ -1,8 +1,8 @@
-"""Run uv with the settings that pip has on this machine: uv does not read pip's configuration.
+"""Run uv with pip's settings on this machine, because uv does not read pip's configuration.
 
     .uv/bin/python scripts/uv_like_pip.py sync --frozen
 
-A variable of uv's own that is already set is left as it is.
+A variable of uv's own takes precedence.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# pip's option → uv's variable, and what stands between several values there.
+# pip's option → uv's variable, and the separator of several values there.
 VARIABLES = {
     "index-url": ("UV_DEFAULT_INDEX", ""),
     "extra-index-url": ("UV_INDEX", " "),
@@ -27,7 +27,7 @@ VARIABLES = {
 
 
 def pip_settings(listing: str) -> dict[str, str]:
-    """`pip config list` as {option: value}; what pip lets win (install over global, the environment over both) wins."""
+    """Return `pip config list` as {option: value}: install overrides global, the environment overrides both."""
     ranks = {"global": 0, "install": 1, ":env:": 2}
     found: dict[str, tuple[int, str]] = {}
     for line in listing.splitlines():
@@ -40,15 +40,15 @@ def pip_settings(listing: str) -> dict[str, str]:
 
 
 def uv_environment(settings: dict[str, str], environment: dict[str, str]) -> dict[str, str]:
-    """`environment` with uv's words for pip's settings."""
+    """Return `environment` with pip's settings added as variables of uv."""
     result = dict(environment)
-    result.pop("VIRTUAL_ENV", None)  # somebody's active environment is not ours
+    result.pop("VIRTUAL_ENV", None)  # another environment that happens to be active
     for option, value in settings.items():
         name, separator = VARIABLES[option]
         if value.strip() and name not in result:
             result[name] = separator.join(value.split()) if separator else value
     if "UV_INDEX" in result:
-        result.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")  # pip takes the best version of all its indexes
+        result.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")  # pip chooses the best version from all its indexes
     return result
 
 

@@ -1,4 +1,4 @@
-"""The script that runs. It knows nothing of Footplate: any script will do."""
+"""The script that runs. It does not know Footplate: any script will do."""
 
 import os
 import sys
@@ -6,6 +6,6 @@ import sys
 print(f"hello from run {os.environ['AZUREML_RUN_ID']}")
 print(f"Python {sys.version.split()[0]} in {os.getcwd()}, with arguments {sys.argv[1:]}")
 
-# What is in ./outputs when the script ends belongs to the run.
+# Files in ./outputs are stored with the run when the script ends.
 with open("outputs/greeting.txt", "w") as file:
     file.write("hello\n")

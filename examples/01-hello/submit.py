@@ -1,4 +1,4 @@
-"""Submit hello.py, watch it, and look at what it left.
+"""Submit hello.py, watch it, and list its files.
 
 python submit.py          the same without Python: footplate run hello.py --wait -- --who world
 """
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from azureml.core import Experiment, ScriptRunConfig, Workspace
 
-workspace = Workspace.from_config()  # no file yet? make one with: footplate init
+workspace = Workspace.from_config()  # no file yet? create one with: footplate init
 experiment = Experiment(workspace, "hello")
 
 config = ScriptRunConfig(Path(__file__).parent, script="hello.py", arguments=["--who", "world"])
-run = experiment.submit(config)  # returns at once; the run goes on even if this process dies
+run = experiment.submit(config)  # returns at once; the run continues even if this process dies
 run.wait_for_completion(show_output=True)
 
 print("files of the run:", [name for name in run.get_file_names() if name.startswith("outputs/")])

@@ -1,4 +1,4 @@
-"""Submit train.py and read back what it logged.
+"""Submit train.py and read its metrics.
 
 python submit.py          the same without Python: footplate run train.py --wait && footplate runs metrics latest
 """

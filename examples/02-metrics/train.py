@@ -1,4 +1,4 @@
-"""Everything that can be logged. Outside of a run the same calls print what they would log."""
+"""Log values of every kind. Outside a run, the same calls only print them."""
 
 import math
 

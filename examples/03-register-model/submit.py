@@ -1,4 +1,4 @@
-"""Train, register what was trained as a model, and get it back: the whole loop.
+"""Train, register the model, and download it: the whole loop.
 
 python submit.py --learning-rate 0.5
 """

@@ -1,4 +1,4 @@
-"""Logistic regression by hand, on data that the script makes itself: nothing to install, nothing to download."""
+"""Logistic regression by hand, on generated data: nothing to install, nothing to download."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ run = Run.get_context()
 
 
 def make_points(count, seed):
-    """Two clouds of points that touch, labelled 0 and 1."""
+    """Yield two overlapping clouds of points, labelled 0 and 1."""
     rng = random.Random(seed)
     for _ in range(count):
         label = rng.randint(0, 1)

@@ -1,4 +1,4 @@
-"""A run without a submission: this very process, or the cell of a notebook, is the run.
+"""A run without a submission: this process, or the cell of a notebook, is the run.
 
 python explore.py
 """
@@ -8,7 +8,7 @@ from azureml.core import Experiment, Workspace
 experiment = Experiment(Workspace.from_config(), "explore")
 
 with experiment.start_logging(snapshot_directory=None) as run:
-    print("this line is in the log of the run, too")
+    print("this line is also in the log of the run")
     for degree in range(1, 6):
         with run.child_run(name=f"degree {degree}") as child:
             child.log("degree", degree)

@@ -1,4 +1,4 @@
-"""Give a run data, and keep what it makes of it.
+"""Give a run data, and keep its output as a dataset.
 
 footplate init
 python submit.py
@@ -12,7 +12,7 @@ store = workspace.get_default_datastore()
 
 dataset = Dataset.File.upload_directory("poems", (store, "poems"), overwrite=True, show_progress=False)
 dataset = dataset.register(workspace, "poems", create_new_version=True)
-print("poems, version", dataset.version, "has", dataset.to_path())
+print(f"poems, version {dataset.version}:", dataset.to_path())
 
 counts = OutputFileDatasetConfig("counts").register_on_complete("word-counts")
 config = ScriptRunConfig(
@@ -24,4 +24,4 @@ run.wait_for_completion()
 made = Dataset.get_by_name(workspace, "word-counts")
 with made.mount() as mounted, open(mounted.mount_point + "/sea-fever.txt") as file:
     print("words:", file.read())
-print("as it was registered:", bool(dataset.verify()))
+print("unchanged since:", bool(dataset.verify()))

@@ -1,4 +1,4 @@
-"""The documentation names only what exists, and all of what must be named."""
+"""The documentation names only things that exist, and documents every command, variable and setting."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ def test_links_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
         if "://" not in link:
             target, _, anchor = link.partition("#")
-            led_to = page.parent / target if target else page
-            assert led_to.exists(), f"{name(page)} links to {link}"
-            assert not anchor or anchor in anchors_of(led_to), f"{name(page)} links to {link}"
+            linked = page.parent / target if target else page
+            assert linked.exists(), f"{name(page)} links to {link}"
+            assert not anchor or anchor in anchors_of(linked), f"{name(page)} links to {link}"
 
 
 def anchors_of(page: Path) -> set[str]:
-    """The headings of a page, as links name them."""
+    """Return the headings of a page in the form that links use."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_python_blocks_are_python(page: Path) -> None:
+def test_python_blocks_compile(page: Path) -> None:
     for language, body in _BLOCK.findall(page.read_text(encoding="utf-8")):
         if language == "python":
             compile(body, name(page), "exec")
 
 
 def commands_of(page: Path) -> list[str]:
-    """Every `footplate …` that a page shows: lines of blocks, and words between backticks."""
+    """Return every `footplate …` of a page: lines of blocks, and inline code."""
     text = page.read_text(encoding="utf-8")
     lines = [
         line.strip() for language, body in _BLOCK.findall(text) for line in body.splitlines() if language != "python"
@@ -77,7 +77,7 @@ def test_commands_and_options_exist(page: Path) -> None:
 
 
 def test_hints_name_commands_that_exist() -> None:
-    """A hint is the last thing somebody in trouble reads: it must not lead nowhere."""
+    """Check hints, because they are the last thing that a user in trouble reads."""
     hints = [
         words
         for source in (ROOT / "src").rglob("*.py")
@@ -90,11 +90,11 @@ def test_hints_name_commands_that_exist() -> None:
             if not isinstance(command, click.Group) or not word.isalpha():
                 break
             below = command.get_command(click.Context(command), word)
-            assert below is not None, f"a hint says: footplate {words}"
+            assert below is not None, f"a hint names: footplate {words}"
             command = below
 
 
-def test_every_variable_of_ours_is_documented() -> None:
+def test_every_footplate_variable_is_documented() -> None:
     page = (ROOT / "docs" / "reference" / "environment-variables.md").read_text(encoding="utf-8")
     found = {
         variable
@@ -106,7 +106,7 @@ def test_every_variable_of_ours_is_documented() -> None:
     assert not missing, f"not in environment-variables.md: {missing}"
 
 
-def test_every_setting_is_documented_with_its_default_and_what_it_may_be() -> None:
+def test_every_setting_is_documented_with_default_and_values() -> None:
     page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     shown = configparser.ConfigParser(interpolation=None)
     shown.read_string(next(body for language, body in _BLOCK.findall(page) if language == "ini"))
@@ -126,7 +126,7 @@ def test_every_page_is_in_an_index() -> None:
         assert page == index or f"({page.relative_to(index.parent)})" in index.read_text(encoding="utf-8")
 
 
-def test_the_picture_is_a_picture() -> None:
+def test_picture_is_svg_with_one_title() -> None:
     tree = ElementTree.parse(ROOT / "docs" / "footplate.svg")
     assert tree.getroot().tag.endswith("svg")
     assert len(tree.findall(".//{http://www.w3.org/2000/svg}title")) == 1

@@ -1,4 +1,4 @@
-"""Each example is a lesson that works."""
+"""Each example runs and prints what it promises."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Run = Callable[..., str]
 
 @pytest.fixture
 def run(environment: dict[str, str], tmp_path: Path) -> Run:
-    """Copy an example away, make a workspace for it, and run one of its files."""
+    """Return a function that copies an example, creates a workspace for it, and runs one of its files."""
 
     def in_copy(lesson: str, file: str, *arguments: str, seconds: float = 120.0) -> str:
         folder = tmp_path / lesson
@@ -56,15 +56,15 @@ def test_register_model(run: Run) -> None:
 
 def test_interactive(run: Run) -> None:
     output = run("04-interactive", "explore.py")
-    assert "this line is in the log of the run, too" in output
+    assert "this line is also in the log of the run" in output
     assert "best degree: 4" in output
 
 
 def test_data(run: Run) -> None:
     assert run("05-data", "submit.py").splitlines() == [
-        "poems, version 1 has ['/sea-fever.txt']",
+        "poems, version 1: ['/sea-fever.txt']",
         "words: 15",
-        "as it was registered: True",
+        "unchanged since: True",
     ]
 
 
@@ -72,14 +72,14 @@ def test_data(run: Run) -> None:
 @pytest.mark.timeout(1500)  # PyTorch may have to be installed
 def test_distributed(shared_environments: Path, run: Run) -> None:
     assert run("06-distributed", "submit.py", seconds=1400.0).splitlines() == [
-        "rank 0 of 2 on node 0, which meets at 127.0.0.2",
-        "rank 1 of 2 on node 1, which meets at 127.0.0.2",
+        "rank 0 of 2 on node 0, rendezvous at 127.0.0.2",
+        "rank 1 of 2 on node 1, rendezvous at 127.0.0.2",
         "loss went from 124 to 0.00",
         "idle nodes: 2",
     ]
 
 
-def test_a_lesson_is_at_most_three_files_and_says_how_to_run_it() -> None:
+def test_lessons_have_at_most_three_files_and_name_their_command() -> None:
     lessons = sorted(folder for folder in EXAMPLES.iterdir() if folder.is_dir())
     assert len(lessons) == 6
     for folder in lessons:

@@ -1,4 +1,4 @@
-"""What a fresh machine gets: a lock that any machine can use, and settings handed on from pip to uv."""
+"""Set-up on a fresh machine: the lock, pip settings for uv, make targets, wheels."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def uv_like_pip() -> ModuleType:
     return module
 
 
-def test_the_lock_names_pypi_and_nothing_else() -> None:
+def test_lock_names_only_pypi() -> None:
     text = (ROOT / "uv.lock").read_text(encoding="utf-8")
     assert set(re.findall(r'registry = "([^"]*)"', text)) == {"https://pypi.org/simple"}
     assert set(re.findall(r"https?://([^/\"]+)/", text)) == {"pypi.org", "files.pythonhosted.org"}
     assert "file://" not in text
 
 
-def test_the_lock_holds_what_the_project_asks_for() -> None:
-    """Read by hand: Python 3.10 has no tomllib."""
+def test_lock_contains_every_dependency() -> None:
+    """Read the file with a regular expression, because Python 3.10 has no tomllib."""
     lock = (ROOT / "uv.lock").read_text(encoding="utf-8")
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    asked = re.search(r"^dependencies = \[(.*?)^\]", project, re.MULTILINE | re.DOTALL)
-    assert asked is not None
-    names = re.findall(r'"([\w-]+)', asked[1])
+    section = re.search(r"^dependencies = \[(.*?)^\]", project, re.MULTILINE | re.DOTALL)
+    assert section is not None
+    names = re.findall(r'"([\w-]+)', section[1])
     assert "sqlalchemy" in names
     assert {n for n in names if f'\nname = "{n}"\n' not in lock} == set()
 
@@ -66,7 +66,7 @@ def test_pip_settings_become_uv_settings(uv_like_pip: ModuleType) -> None:
     }
 
 
-def test_a_setting_of_uv_itself_wins(uv_like_pip: ModuleType) -> None:
+def test_uv_settings_take_precedence_over_pip_settings(uv_like_pip: ModuleType) -> None:
     found = uv_like_pip.uv_environment({"index-url": "https://pip.example"}, {"UV_DEFAULT_INDEX": "https://uv.example"})
     assert found == {"UV_DEFAULT_INDEX": "https://uv.example"}
 
@@ -83,8 +83,8 @@ def test_ci_runs_lint_and_tests() -> None:
     assert "make lint test" in script.read_text()
 
 
-def test_without_a_python_the_way_out_is_named(tmp_path: Path) -> None:
-    """The set-up must not leave a half-made .uv/ behind, so it is run from a copy."""
+def test_setup_without_python_names_the_way_out(tmp_path: Path) -> None:
+    """Run the set-up from a copy, to check that it leaves no half-made .uv/ behind."""
     (tmp_path / "scripts").mkdir()
     for file in ("scripts/install_uv.sh", "uv.lock"):
         (tmp_path / file).write_bytes((ROOT / file).read_bytes())
@@ -102,8 +102,8 @@ def test_without_a_python_the_way_out_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / ".uv").exists()
 
 
-def test_a_python_without_venv_is_named_with_what_to_install(tmp_path: Path) -> None:
-    """Debian's python3-minimal: an interpreter whose ensurepip is not there."""
+def test_setup_with_a_python_without_venv_names_the_package(tmp_path: Path) -> None:
+    """Simulate Debian's python3-minimal, an interpreter without ensurepip."""
     bare = tmp_path / "python3"
     bare.write_text(f'#!/bin/sh\ncase "$2" in *ensurepip*) exit 1;; esac\nexec {sys.executable} "$@"\n')
     bare.chmod(0o755)
@@ -119,7 +119,7 @@ def test_a_python_without_venv_is_named_with_what_to_install(tmp_path: Path) -> 
         timeout=60,
     )
     assert done.returncode == 1
-    assert "cannot make virtual environments" in done.stderr
+    assert "cannot create virtual environments" in done.stderr
     assert "apt-get install python3-venv" in done.stderr
 
 
@@ -130,7 +130,7 @@ def test_a_python_without_venv_is_named_with_what_to_install(tmp_path: Path) -> 
         ("packages/azureml", ["azureml/core/py.typed", "azureml/core/__init__.py", "azureml/exceptions.py"]),
     ],
 )
-def test_wheels_hold_what_they_need(folder: str, needed: list[str], tmp_path: Path) -> None:
+def test_wheels_contain_required_files(folder: str, needed: list[str], tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     done = subprocess.run(build, cwd=ROOT / folder, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
