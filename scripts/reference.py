@@ -152,6 +152,7 @@ def _type(schema: Schema) -> str:
 
 # ── The "may import" column of the map ────────────────────────────────────────────────────────────────────────────────
 
+BASE = ("errors", "environ", "lazy", "disk", "backoff")
 _ROW = re.compile(r"^(\| `(\w+)(?:/|\.py)` \| [^|]* \|)[^|]*\|$", re.MULTILINE)
 
 
@@ -161,10 +162,18 @@ def architecture_page(current: str) -> str:
     assert rows == set(allowed), f"the packages of ARCHITECTURE.md and src/footplate differ: {rows ^ set(allowed)}"
 
     def rewrite(row: re.Match[str]) -> str:
-        others = allowed[row[2]]
-        return f"{row[1]} {'all' if len(others) == len(allowed) - 1 else ', '.join(others) or '–'} |"
+        return f"{row[1]} {_summary(allowed[row[2]], len(allowed))} |"
 
     return _ROW.sub(rewrite, current)
+
+
+def _summary(others: list[str], count: int) -> str:
+    """Return the names as a cell, with `base` for the modules that nearly all packages may import."""
+    if len(others) == count - 1:
+        return "all"
+    if set(BASE) <= set(others):
+        others = [name for name in others if name not in BASE] + ["base"]
+    return ", ".join(others) or "–"
 
 
 def may_import() -> dict[str, list[str]]:
