@@ -1,7 +1,7 @@
-"""Fixtures that every room's tests may use.
+"""Fixtures that all tests may use.
 
-`home` is a throw-away FOOTPLATE_HOME whose teardown *proves* that nothing was left behind: the server is asked to stop,
-and a process that still carries the home in its environment fails the test.
+`home` is a temporary FOOTPLATE_HOME. Its teardown *proves* that nothing was left behind: it stops the server, and a
+process that still has the home in its environment fails the test.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from footplate.testing.postgres import PostgresServer, find_binaries
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
-SETTLE_SECONDS = 15.0  # how long agents and ranks of runs that are ending may take to be gone
+SETTLE_SECONDS = 15.0  # seconds that agents and ranks of ending runs may take to exit
 FOREIGN = ("FOOTPLATE_", "AZUREML_")
 CACHE = Path(os.environ.get("FOOTPLATE_TEST_CACHE") or Path.home() / ".cache" / "footplate-tests") / "environments"
 
 
 def processes_of(home: Path) -> dict[int, str]:
-    """{pid: command line} of the living processes that were started with this home."""
+    """Return {pid: command line} of the living processes that were started with this home."""
     wanted, found = f"FOOTPLATE_HOME={home}".encode(), dict[int, str]()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -40,13 +40,13 @@ def processes_of(home: Path) -> dict[int, str]:
         try:
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:  # gone meanwhile, or a zombie
+        except OSError:  # exited meanwhile, or a zombie
             continue
     return found
 
 
 def stop_server(home: Path) -> None:
-    """End the server of this home, if there is one, by the pid that it wrote down."""
+    """Stop the server of this home, if there is one, by the pid that it recorded."""
     try:
         pid = int(json.loads((home / "server.json").read_text())["pid"])
     except (OSError, ValueError, KeyError):
@@ -56,7 +56,7 @@ def stop_server(home: Path) -> None:
 
 
 def remove_home(home: Path) -> dict[int, str]:
-    """Stop and delete everything of `home`; what had to be killed is returned, and should be nothing."""
+    """Stop and delete everything of `home`; return the processes that had to be killed, which should be none."""
     stop_server(home)
     end, left = time.monotonic() + SETTLE_SECONDS, processes_of(home)
     while left and time.monotonic() < end:
@@ -73,21 +73,21 @@ def remove_home(home: Path) -> dict[int, str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _interruptible() -> None:
-    """What a shell starts in the background ignores Ctrl-C, and all that it starts would inherit that."""
+    """Restore Ctrl-C, which background processes of a shell ignore and pass on to their children."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
 def _no_inherited_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test starts without the settings of whoever runs it, also when that is itself a job of Footplate."""
+    """Start each test without the settings of the calling process, which may itself be a job of Footplate."""
     for name in [n for n in os.environ if n.startswith(FOREIGN)]:
         monkeypatch.delenv(name)
 
 
 @pytest.fixture(autouse=True)
 def _no_conda_channels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Conda's names lead nowhere, whatever this machine can reach; tests that want a channel make one."""
+    """Make conda's channel names unreachable; tests that need a channel create one."""
     for name in [n for n in os.environ if n.startswith("CONDA")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("CONDARC", os.devnull)
@@ -96,9 +96,9 @@ def _no_conda_channels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _temporary_folder() -> Iterator[Path]:
-    """One short folder under /tmp for everything temporary of this session, removed at its end.
+    """Provide one short folder under /tmp for all temporary files of this session.
 
-    Short, because the path of a Unix socket has at most 107 bytes.
+    It is short because the path of a Unix socket has at most 107 bytes.
     """
     before, folder = os.environ.get("TMPDIR"), Path(tempfile.mkdtemp(prefix="fp", dir="/tmp"))
     os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
@@ -122,7 +122,7 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def shared_environments(home: Path) -> Path:
-    """The home builds environments in a folder outside of it (FOOTPLATE_TEST_CACHE), by content, once for all tests.
+    """Build environments in a folder outside the home (FOOTPLATE_TEST_CACHE), by content, once for all tests.
 
     Footplate's own locks keep two workers from building the same one.
     """
@@ -133,7 +133,7 @@ def shared_environments(home: Path) -> Path:
 
 @pytest.fixture
 def project(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder with a workspace's config file, made the current one."""
+    """Create a folder with the config file of a workspace, and make it the working directory."""
     folder = tmp_path / "project"
     (folder / ".azureml").mkdir(parents=True)
     config = {"subscription_id": "local", "resource_group": "tests", "workspace_name": "testing"}
@@ -144,7 +144,7 @@ def project(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.fixture
 def workspace(project: Path) -> Workspace:
-    from footplate.sdk.workspace import Workspace  # starts the home's server: only for tests that ask for it
+    from footplate.sdk.workspace import Workspace  # starts the home's server: only for tests that need it
 
     return Workspace.from_config()
 
@@ -172,7 +172,7 @@ class Terminal:
         if code is not None:
             assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr, done.stderr
-        # A command that starts the server says so when that takes a while, which a busy machine makes happen anywhere.
+        # A command reports the start of a server if that takes a while, which can happen on a busy machine.
         done.stderr = done.stderr.replace("waiting for the server to answer …\n", "")
         return done
 
@@ -192,7 +192,7 @@ class Terminal:
 
 @pytest.fixture
 def bare(home: Path, tmp_path: Path) -> Terminal:
-    """In a folder that belongs to no workspace."""
+    """Provide a terminal in a folder that belongs to no workspace."""
     folder = tmp_path / "bare"
     folder.mkdir()
     return Terminal(folder)
@@ -200,7 +200,7 @@ def bare(home: Path, tmp_path: Path) -> Terminal:
 
 @pytest.fixture
 def footplate(home: Path, project: Path) -> Terminal:
-    """In a folder that belongs to the workspace `testing`."""
+    """Provide a terminal in a folder that belongs to the workspace `testing`."""
     return Terminal(project)
 
 
@@ -209,13 +209,13 @@ def footplate(home: Path, project: Path) -> Terminal:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """For databases of one's own in it."""
+    """Provide a server for databases of one's own."""
     yield from _postgres()
 
 
 @pytest.fixture
 def own_postgres() -> Iterator[PostgresServer]:
-    """For tests that kill it."""
+    """Provide a server that the test may kill."""
     yield from _postgres()
 
 
@@ -233,7 +233,7 @@ def _postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def _engine(_temporary_folder: Path) -> Iterator[tuple[dict[str, str], str]]:
-    """podman with a storage of its own, and an image with a Python in it: once per worker."""
+    """Provide podman with its own storage and an image with Python, once per worker."""
     reason = images.why_not()
     if reason is not None:
         pytest.skip(reason)
@@ -245,7 +245,7 @@ def _engine(_temporary_folder: Path) -> Iterator[tuple[dict[str, str], str]]:
 
 @pytest.fixture
 def python_image(_engine: tuple[dict[str, str], str], monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The name of an image with a Python in it. A test leaves no container behind, or fails."""
+    """Return the name of an image with Python. A container that a test leaves behind fails it."""
     variables, name = _engine
     for key, value in variables.items():
         monkeypatch.setenv(key, value)

@@ -1,4 +1,4 @@
-"""What the tests here share. Also `ops_tools`: pytest's importlib mode puts no test folder on the path by itself."""
+"""Shared fixtures. They also put `ops_tools` on the path, which pytest's importlib mode does not do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture
 def here() -> Environment:
-    """The interpreter of the tests, as it is."""
+    """Return the interpreter of the tests, unchanged."""
     environment = Environment("here")
     environment.python.user_managed_dependencies = True
     environment.python.interpreter_path = sys.executable

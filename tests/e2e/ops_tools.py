@@ -1,4 +1,4 @@
-"""What the tests of bad days share: runs to break, ways to break them, and what must be whole afterwards."""
+"""Helpers for failure tests: runs to break, ways to break them, and checks of what must be intact afterwards."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def kill_server(home: Path) -> None:
 
 
 def agent_pid(home: Path, run: Run) -> int | None:
-    """The agent of the run's only node; None before it has begun and after it is done."""
+    """Return the pid of the agent of the run's only node; None before it starts and after it exits."""
     try:
         return int(json.loads((home / "work" / run.id / "node_0" / "agent.lock").read_text())["pid"])
     except (OSError, ValueError, KeyError):
@@ -64,6 +64,6 @@ def send_agent(home: Path, run: Run, number: int) -> None:
 
 
 def resident(pid: int, what: str = "VmRSS") -> int:
-    """Bytes; `VmHWM` is the most that it ever was."""
+    """Return the resident bytes; `VmHWM` is their peak."""
     rows = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     return next(int(row[1]) * 1024 for row in rows if row and row[0] == f"{what}:")

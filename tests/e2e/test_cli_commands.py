@@ -1,4 +1,4 @@
-"""The commands, against a real server."""
+"""All commands, against a real server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRAIN = (
 )
 
 
-def test_the_whole_loop(footplate: Any) -> None:
+def test_whole_loop_works(footplate: Any) -> None:
     footplate.write("train.py", *TRAIN)
     done = footplate("run", "train.py", "--wait", "--tag", "data=may", "--name", "the first", "--", "0.9")
     assert done.stdout == "trained with ['0.9']\n"
@@ -69,7 +69,7 @@ def test_the_whole_loop(footplate: Any) -> None:
     assert any("the script runs" in line["text"] for line in story)
 
 
-def test_models(footplate: Any) -> None:
+def test_models_are_registered_listed_downloaded_and_deleted(footplate: Any) -> None:
     footplate.write("train.py", *TRAIN)
     footplate("run", "train.py", "--wait", "--no-stream")
     made = footplate("models", "register", "net", "outputs/model.txt", "--run", "latest", "--tag", "a=1")
@@ -106,7 +106,7 @@ def test_models(footplate: Any) -> None:
         ("os.kill(os.getpid(), signal.SIGKILL)", 137, "Failed"),
     ],
 )
-def test_the_exit_code_is_the_outcome(footplate: Any, line: str, code: int, words: str) -> None:
+def test_exit_code_is_the_outcome(footplate: Any, line: str, code: int, words: str) -> None:
     footplate.write("s.py", "import os, signal, sys", line)
     done = footplate("run", "s.py", "--wait", code=code)
     assert words in done.stderr
@@ -114,7 +114,7 @@ def test_the_exit_code_is_the_outcome(footplate: Any, line: str, code: int, word
     assert ("because" in shown) == (code != 0)
 
 
-def test_cancel_and_its_exit_code(footplate: Any) -> None:
+def test_cancel_ends_the_run_with_exit_code_130(footplate: Any) -> None:
     footplate.write("long.py", "import time", "print('begun', flush=True)", "time.sleep(600)")
     waiting = footplate.open("run", "long.py", "--wait")
     assert waiting.stdout.readline() == "begun\n"
@@ -140,7 +140,7 @@ def test_ctrl_c_leaves_the_run_running(footplate: Any) -> None:
     assert "canceled" in footplate("runs", "logs", "-f", run["id"]).stderr.lower()
 
 
-def test_a_reader_that_has_enough_is_left_in_peace(footplate: Any) -> None:
+def test_closed_pipe_is_not_an_error(footplate: Any) -> None:
     footplate.write("chatty.py", "for i in range(200000): print('line', i)")
     footplate("run", "chatty.py", "--wait", "--no-stream")
     reading = footplate.open("runs", "logs", "latest")
@@ -150,7 +150,7 @@ def test_a_reader_that_has_enough_is_left_in_peace(footplate: Any) -> None:
     assert reading.stderr.read() == ""
 
 
-def test_runs_are_found_by_the_beginning_of_their_id(footplate: Any) -> None:
+def test_runs_are_found_by_a_prefix_of_their_id(footplate: Any) -> None:
     error = footplate("runs", "show", "latest", code=1).stderr
     assert error == "error: workspace testing has no runs\nhint: submit one with: footplate run SCRIPT --wait\n"
     footplate.write("a.py", "pass")
@@ -168,7 +168,7 @@ def test_runs_are_found_by_the_beginning_of_their_id(footplate: Any) -> None:
         footplate("runs", "logs", "-f", run)
 
 
-def test_runs_sorted_by_a_metric(footplate: Any) -> None:
+def test_runs_are_sorted_by_a_metric(footplate: Any) -> None:
     footplate.write("train.py", *TRAIN)
     for score in ("0.2", "0.8", "0.5"):
         footplate("run", "train.py", "--wait", "--no-stream", "--", score)
@@ -182,7 +182,7 @@ def test_runs_sorted_by_a_metric(footplate: Any) -> None:
     assert footplate("runs", "list", "--experiment", "nothing").stderr == "no runs\n"
 
 
-def test_what_a_run_is_started_with(footplate: Any) -> None:
+def test_run_options_reach_the_script(footplate: Any) -> None:
     footplate.write("show.py", "import os, sys", "print(os.environ['A'], os.environ['B'], sys.argv[1:])")
     footplate.write("variables", "# a comment", "", "A=from file", "B=from file")
     done = footplate("run", "show.py", "--wait", "--env-file", "variables", "--env", "B=x=y", "--", "--lr", "-1")
@@ -191,7 +191,7 @@ def test_what_a_run_is_started_with(footplate: Any) -> None:
     assert "give one of them" in footplate("run", "show.py", "-r", "variables", "--python", "p", code=2).stderr
 
 
-def test_a_script_below_brings_this_folder_and_one_elsewhere_its_own(footplate: Any, tmp_path: Path) -> None:
+def test_script_below_uses_this_folder_and_one_elsewhere_its_own(footplate: Any, tmp_path: Path) -> None:
     (footplate.folder / "src").mkdir()
     footplate.write("src/main.py", "import os", "print(sorted(os.listdir('.')))")
     footplate.write("data.txt", "x")
@@ -202,14 +202,14 @@ def test_a_script_below_brings_this_folder_and_one_elsewhere_its_own(footplate: 
     assert "'data.txt'" not in footplate("run", str(elsewhere / "alone.py"), "--wait").stdout
 
 
-def test_json_of_a_waited_run_is_the_only_thing_on_stdout(footplate: Any) -> None:
+def test_json_of_a_waited_run_is_alone_on_stdout(footplate: Any) -> None:
     footplate.write("s.py", "print('to stderr, please')")
     done = footplate("run", "s.py", "--wait", "--json")
     assert json.loads(done.stdout)["status"] == "Completed"
     assert "to stderr, please" in done.stderr
 
 
-def test_the_workspace_of_a_folder(bare: Any) -> None:
+def test_workspace_comes_from_the_folder(bare: Any) -> None:
     assert "hint: create one with: footplate init" in bare("runs", "list", code=1).stderr
     made = bare.json("init", "--name", "first-one", "--path", "sub")
     assert made["workspace"] == "first-one"
@@ -225,7 +225,7 @@ def test_the_workspace_of_a_folder(bare: Any) -> None:
     assert bare.json("init", "--name", "first-one", "--path", "sub")["id"] == made["id"]
 
 
-def test_experiments(footplate: Any) -> None:
+def test_experiments_are_listed_and_archived(footplate: Any) -> None:
     footplate.write("a.py", "pass")
     for name in ("one", "two"):
         footplate("run", "a.py", "-e", name, "--wait", "--no-stream")
@@ -240,7 +240,7 @@ def test_experiments(footplate: Any) -> None:
     assert "hint: it has: one, two" in error
 
 
-def test_a_cluster_is_a_queue_that_gives_its_reasons(footplate: Any) -> None:
+def test_cluster_queue_gives_its_reasons(footplate: Any) -> None:
     footplate.write("wait.py", "import time", "print('begun', flush=True)", "time.sleep(600)")
     footplate("compute", "create", "single", "--max-nodes", "1")
     first = footplate.open("run", "wait.py", "-t", "single", "--wait")
@@ -268,7 +268,7 @@ def test_a_cluster_is_a_queue_that_gives_its_reasons(footplate: Any) -> None:
     assert "the target 'local' cannot be deleted" in footplate("compute", "delete", "local", code=1).stderr
 
 
-def test_doctor(footplate: Any, home: Path) -> None:
+def test_doctor_reports_the_installation(footplate: Any, home: Path) -> None:
     findings = {f["name"]: f for f in footplate.json("doctor")}
     assert {f["state"] for f in findings.values()} <= {"ok", "warn"}
     assert {"python", "home", "space", "socket", "server", "database", "uv", "git"} <= set(findings)
@@ -285,7 +285,7 @@ def test_doctor(footplate: Any, home: Path) -> None:
     assert json.loads(footplate("doctor", "--json", code=1).stdout)[0]["state"] == "ok"
 
 
-def test_a_team_server_asks_for_its_token(bare: Any, home: Path, tmp_path: Path) -> None:
+def test_team_server_requires_its_token(bare: Any, home: Path, tmp_path: Path) -> None:
     serving = bare.open("server", "--host", "127.0.0.1", "--port", "0")
     wait_until((home / "server.json").exists)
     url = json.loads((home / "server.json").read_text())["url"]

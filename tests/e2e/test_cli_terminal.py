@@ -1,4 +1,4 @@
-"""The command line for those who sit before it, and for those who only parse it."""
+"""The command line on a terminal and in a pipe."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 
 @pytest.fixture
 def trained(footplate: Any) -> Any:
-    """In a folder with a run that has ended, and a model of it."""
+    """Provide a folder with a run that has ended, and a model from it."""
     footplate.write("train.py", *TRAIN)
     footplate("run", "train.py", "--wait", "--no-stream", "--name", "a display name that no column has room for")
     footplate("models", "register", "net", "outputs/model.txt", "--run", "latest")
@@ -32,7 +32,7 @@ def trained(footplate: Any) -> Any:
 
 
 def on_terminal(footplate: Any, *arguments: str, columns: int = 140, talk: bool = False, **variables: str) -> str:
-    """What a command shows on a terminal of that width; with `talk`, its stderr too."""
+    """Return the output of a command on a terminal of that width; with `talk`, including stderr."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), **variables}
     streams = {"stdout": theirs, "stderr": theirs if talk else None}
@@ -42,14 +42,14 @@ def on_terminal(footplate: Any, *arguments: str, columns: int = 140, talk: bool 
     try:
         while piece := os.read(ours, 65536):
             shown += piece
-    except OSError:  # how Linux says that the other side is closed
+    except OSError:  # Linux reports a closed other side like this
         pass
     os.close(ours)
     assert started.wait(30) == 0
     return shown.decode()
 
 
-def test_colours_and_plots_are_for_terminals(trained: Any) -> None:
+def test_colours_and_plots_need_a_terminal(trained: Any) -> None:
     listed = on_terminal(trained, "runs", "list")
     assert "\x1b[32mCompleted" in listed
     assert "─────" in listed
@@ -64,7 +64,7 @@ def test_colours_and_plots_are_for_terminals(trained: Any) -> None:
     assert "\x1b" not in trained("doctor").stdout
 
 
-def test_tables_fit_a_narrow_terminal_and_ids_stay_whole(trained: Any) -> None:
+def test_tables_fit_a_narrow_terminal_with_whole_ids(trained: Any) -> None:
     (run,) = trained.json("runs", "list")
     for arguments in (
         ("runs", "list"),
@@ -82,12 +82,12 @@ def test_tables_fit_a_narrow_terminal_and_ids_stay_whole(trained: Any) -> None:
 
 
 def seen_in_the_end(shown: str) -> list[str]:
-    """The lines that are left when everything that was erased is gone."""
+    """Return the lines that remain after all erasures."""
     kept = shown.replace("\r\n", "\n").split("\n")
     return [_ESCAPE.sub("", line.rpartition("\r\x1b[2K")[2]) for line in kept]
 
 
-def test_a_line_says_what_is_going_on_and_leaves_nothing_behind(footplate: Any) -> None:
+def test_status_line_leaves_nothing_behind(footplate: Any) -> None:
     footplate.write(
         "slow.py",
         "import time",
@@ -109,7 +109,7 @@ def test_a_line_says_what_is_going_on_and_leaves_nothing_behind(footplate: Any) 
 
 
 def test_json_of_every_command_is_json(trained: Any) -> None:
-    """And nothing else is on stdout."""
+    """Stdout holds nothing else."""
     trained("compute", "create", "pair", "--max-nodes", "2")
     for command in (
         "init other --path other",
@@ -143,7 +143,7 @@ def _refuse(word: str) -> None:
     raise AssertionError(f"{word} is not JSON")
 
 
-def test_tab_offers_the_names_that_there_are(trained: Any) -> None:
+def test_completion_offers_existing_names(trained: Any) -> None:
     (run,) = trained.json("runs", "list")
 
     def offered(line: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Clusters as the documents make and use them: sizes, shapes, queues."""
+"""Clusters as Azure's documents create and use them: sizes, shapes, queues."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOLD = """
 
 
 def cluster(workspace: Workspace, name: str = "gpu-cluster", **sizes: object) -> ComputeTarget:
-    """The idiom of the documents."""
+    """Create a cluster with the idiom of the documents."""
     try:
         return ComputeTarget(workspace=workspace, name=name)
     except ComputeTargetException:
@@ -33,7 +33,7 @@ def cluster(workspace: Workspace, name: str = "gpu-cluster", **sizes: object) ->
 
 
 @pytest.mark.skipif(bool(machine_shape().gpus), reason="this machine has GPUs")
-def test_what_the_machine_does_not_have_is_a_warning_on_the_run(workspace: Workspace, project: Path) -> None:
+def test_machine_smaller_than_the_size_is_a_warning_on_the_run(workspace: Workspace, project: Path) -> None:
     run = finish(submit(workspace, project, "print(1)", compute_target=cluster(workspace)))
     assert run.get_status() == "Completed"
     words = " ".join(warning["message"] for warning in run.get_details()["warnings"])
@@ -41,21 +41,21 @@ def test_what_the_machine_does_not_have_is_a_warning_on_the_run(workspace: Works
     assert "1 GPU (it has none)" in words
 
 
-def test_a_size_that_nobody_knows_is_a_warning_on_the_run(workspace: Workspace, project: Path) -> None:
+def test_unknown_size_is_a_warning_on_the_run(workspace: Workspace, project: Path) -> None:
     run = finish(submit(workspace, project, "print(1)", compute_target=cluster(workspace, vm_size="STANDRAD_NC6")))
     words = " ".join(warning["message"] for warning in run.get_details()["warnings"])
     assert "size STANDRAD_NC6, and what such a node has is not known (is it STANDARD_NC6?)" in words
 
 
 @pytest.mark.skipif(bool(machine_shape().gpus), reason="this machine has GPUs")
-def test_unless_the_home_wants_exact_shapes(home: Path, workspace: Workspace, project: Path) -> None:
+def test_exact_shapes_reject_the_run(home: Path, workspace: Workspace, project: Path) -> None:
     (home / "settings.ini").write_text("[computes]\nshapes = exact\n")
     with pytest.raises(Exception, match="does not have 1 GPU"):
         submit(workspace, project, "print(1)", compute_target=cluster(workspace))
 
 
 @pytest.mark.skipif(bool(machine_shape().gpus), reason="this machine has GPUs")
-def test_nccl_without_gpus_names_gloo(workspace: Workspace, project: Path) -> None:
+def test_nccl_without_gpus_suggests_gloo(workspace: Workspace, project: Path) -> None:
     two = PyTorchConfiguration("Nccl", node_count=2)
     run = finish(submit(workspace, project, "print(1)", distributed_job_config=two))
     error = run.get_details()["error"]["error"]
@@ -63,7 +63,7 @@ def test_nccl_without_gpus_names_gloo(workspace: Workspace, project: Path) -> No
     assert "Gloo" in error["hint"]
 
 
-def test_status_of_a_cluster_that_works(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+def test_status_counts_nodes_of_a_busy_cluster(workspace: Workspace, project: Path, tmp_path: Path) -> None:
     target, gate = cluster(workspace, vm_size="", min_nodes=1, max_nodes=3), tmp_path / "gate"
     assert target.get_status().serialize()["nodeStateCounts"]["idleNodeCount"] == 1
     two = PyTorchConfiguration("Gloo", node_count=2)
@@ -96,7 +96,7 @@ def test_status_of_a_cluster_that_works(workspace: Workspace, project: Path, tmp
         target.get_status()
 
 
-def test_a_short_run_overtakes_one_that_has_to_wait(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+def test_short_run_overtakes_a_waiting_one(workspace: Workspace, project: Path, tmp_path: Path) -> None:
     target, gate = cluster(workspace, vm_size="", max_nodes=3), tmp_path / "gate"
     two = PyTorchConfiguration("Gloo", node_count=2)
     hold = HOLD.format(gate=str(gate))
@@ -114,8 +114,8 @@ def test_a_short_run_overtakes_one_that_has_to_wait(workspace: Workspace, projec
     assert {finish(run).get_status() for run in (first, large, endless)} == {"Completed"}
 
 
-def test_parameter_servers_end_when_the_workers_are_done(workspace: Workspace, project: Path) -> None:
-    """And under a chief the workers, too, only serve."""
+def test_parameter_servers_stop_when_the_workers_have_finished(workspace: Workspace, project: Path) -> None:
+    """Under a chief, the workers are stopped as well."""
     script = """
         import json, os, signal, sys, time
         task = json.loads(os.environ["TF_CONFIG"])["task"]

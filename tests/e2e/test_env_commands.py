@@ -1,4 +1,4 @@
-"""`footplate env`, against a real server and wheels that are made here."""
+"""`footplate env`, against a real server and wheels that are built here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_from_a_file_to_a_built_environment_and_back(footplate: Any, wheels: Path) -> None:
+def test_file_becomes_a_lock_and_a_built_environment(footplate: Any, wheels: Path) -> None:
     footplate.write("requirements.txt", "tiny<2", "azureml-defaults")
     locked = footplate.json("env", "lock", "requirements.txt")
     assert locked["content"]["requirements"].startswith("tiny==1.0")
@@ -55,7 +55,7 @@ def test_from_a_file_to_a_built_environment_and_back(footplate: Any, wheels: Pat
     assert "cleared" not in footplate("env", "gc", "--caches").stdout, "nothing is left in them"
 
 
-def test_a_lock_stays_until_a_refresh(footplate: Any, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_stays_until_a_refresh(footplate: Any, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with indexes.serve(wheels) as index:
         footplate.write("requirements.txt", f"--index-url {index.url}", "tiny")
         monkeypatch.delenv("PIP_NO_INDEX")
@@ -68,7 +68,7 @@ def test_a_lock_stays_until_a_refresh(footplate: Any, wheels: Path, monkeypatch:
     assert changes == [{"what": "tiny", "before": "2.0", "after": "3.0"}]
 
 
-def test_a_conda_file_tells_its_mapping_and_refuses_what_it_cannot_map(footplate: Any) -> None:
+def test_conda_file_reports_its_mapping_and_unmappable_packages(footplate: Any) -> None:
     footplate.write("env.yml", "dependencies:", f"- python={PYTHON}", "- tiny=1.0")
     done = footplate("env", "lock", "env.yml")
     assert "warning: conda packages are installed from PyPI: tiny=1.0 → tiny==1.0.*" in done.stderr
@@ -82,7 +82,7 @@ def submit(footplate: Any, wanted: str) -> str:
     return done.stdout.split()[-1]
 
 
-def test_what_two_runs_differ_in(footplate: Any) -> None:
+def test_diff_compares_two_runs(footplate: Any) -> None:
     footplate.write(
         "submit.py",
         "import sys",
@@ -103,7 +103,7 @@ def test_what_two_runs_differ_in(footplate: Any) -> None:
     assert "the same" in footplate("env", "diff", ids[0], ids[0]).stderr
 
 
-def test_the_catalogue(footplate: Any) -> None:
+def test_catalogue_is_listed(footplate: Any) -> None:
     assert "footplate env list --curated" in footplate("env", "list").stderr
     shown = footplate("env", "list", "--curated").stdout
     assert "AzureML-TensorFlow-2.2-GPU" in shown and "Footplate-Horovod" in shown
@@ -112,7 +112,7 @@ def test_the_catalogue(footplate: Any) -> None:
     assert Path(footplate("env", "build", "footplate-minimal").stdout.strip()).exists()
 
 
-def test_a_run_is_run_again_from_its_lock_when_the_world_has_moved_on(footplate: Any, wheels: Path) -> None:
+def test_rerun_uses_the_lock_after_the_index_has_changed(footplate: Any, wheels: Path) -> None:
     (wheels / "tiny-2.0-py3-none-any.whl").unlink()
     footplate.write("requirements.txt", "tiny")
     footplate.write("train.py", "import sys, tiny; print(tiny.version, *sys.argv[1:])")
@@ -135,7 +135,7 @@ def test_a_run_is_run_again_from_its_lock_when_the_world_has_moved_on(footplate:
     assert other.stdout.strip() == "1.0 --lr 2"
 
 
-def test_what_cannot_be_run_again_is_refused(footplate: Any) -> None:
+def test_rerun_of_an_unsuitable_run_is_rejected(footplate: Any) -> None:
     footplate.write("requirements.txt", "tiny==9")
     footplate.write("train.py", "")
     footplate("run", "train.py", "-r", "requirements.txt", "--wait", code=1)

@@ -1,4 +1,4 @@
-"""A password in an address of an environment: used by the server and by the node, and to be read nowhere."""
+"""A password in an address of an environment: used by server and node, and readable nowhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 SECRET = "correct-horse"
 
 
-def test_it_is_used_and_in_no_record_log_or_file(
+def test_password_is_used_and_appears_in_no_record_log_or_file(
     workspace: Workspace, project: Path, home: Path, tmp_path: Path
 ) -> None:
     make_wheel(tmp_path / "wheels", "tiny", "1.0")
@@ -29,7 +29,7 @@ def test_it_is_used_and_in_no_record_log_or_file(
         )
         run = Experiment(workspace, "logins").submit(ScriptRunConfig(str(source), "train.py", environment=asked))
         run.wait_for_completion(raise_on_error=True)
-        # From here on the bare address is enough: for what was registered, for a build, for another run.
+        # From here on the bare address suffices: for registered environments, for a build, for another run.
         kept = asked.register(workspace)
         assert f"--index-url {index.url}" in list(kept.python.conda_dependencies.pip_options)
         kept.python.conda_dependencies.add_pip_package("tiny==1.0")

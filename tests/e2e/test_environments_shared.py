@@ -1,4 +1,4 @@
-"""One environment for many runs: built once, whole or not at all."""
+"""One environment for many runs: built once, complete or not at all."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def logs_of(run: Run) -> str:
 
 
 def heavy(wheels: Path) -> Environment:
-    """One whose build takes a while: a thousand modules to be compiled."""
+    """Return an environment whose build takes a while: a thousand modules to compile."""
     body = "\n".join(f"def f{n}(a, b={n}):\n    return [a + b for a in range({n})]" for n in range(30))
     make_wheel(wheels, "heavy", "1.0", files={f"heavy/m{n}.py": body for n in range(1000)} | {"heavy/__init__.py": ""})
     made = Environment("heavy")
@@ -52,7 +52,7 @@ def heavy(wheels: Path) -> Environment:
 
 
 @pytest.mark.slow
-def test_twenty_runs_build_once_and_the_others_wait_saying_so(
+def test_twenty_runs_build_once_and_the_others_wait(
     wheels: Path, project: Path, workspace: Workspace, home: Path
 ) -> None:
     (project / "train.py").write_text("import heavy.m7; print(heavy.m7.f3(1)[:2])\n")
@@ -72,9 +72,7 @@ def test_twenty_runs_build_once_and_the_others_wait_saying_so(
 
 
 @pytest.mark.slow
-def test_a_build_that_is_killed_leaves_nothing_half_made(
-    wheels: Path, project: Path, workspace: Workspace, home: Path
-) -> None:
+def test_killed_build_leaves_nothing_half_made(wheels: Path, project: Path, workspace: Workspace, home: Path) -> None:
     (project / "train.py").write_text("import heavy.m999; print('whole')\n")
     run = Experiment(workspace, "killed").submit(ScriptRunConfig(".", "train.py", environment=heavy(wheels)))
     folder = home / "work" / run.id / "node_0"

@@ -1,4 +1,4 @@
-"""Runs of several nodes, all of them virtual and here: together or not at all, and what the loss of one does."""
+"""Runs on several virtual nodes of this machine: they start together or not at all, and fail when one is lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TELL = """
     open(f"logs/{rank}.txt", "w").write(rank)
 """
 
-# Every rank says that it runs, notes a request to end, and goes on until then; `fatal` is what rank 3 does.
+# Every rank reports that it runs, records SIGTERM, and continues until then; `fatal` is what rank 3 does.
 WAIT = """
     import os, signal, sys, time
     rank = os.environ["RANK"]
@@ -89,7 +89,7 @@ def test_every_rank_knows_its_place(workspace: Workspace, project: Path, tmp_pat
     assert said[3]["argv"][5] == said[3]["AZ_BATCHAI_PYTORCH_INIT_METHOD"]
 
 
-def test_nodes_have_their_own_addresses_and_one_working_folder(
+def test_nodes_have_own_addresses_and_share_a_working_directory(
     workspace: Workspace, project: Path, tmp_path: Path
 ) -> None:
     run = finish(submit(workspace, project, TELL, distributed_job_config=FOUR_ON_TWO))
@@ -100,8 +100,10 @@ def test_nodes_have_their_own_addresses_and_one_working_folder(
     assert {f"{folder}/{rank}.txt" for folder in ("outputs", "logs") for rank in range(4)} <= names
 
 
-def test_the_folder_is_kept_until_the_last_node_has_ended(workspace: Workspace, project: Path, tmp_path: Path) -> None:
-    """Azure's workers wait for files that others write, and the slowest of them writes last."""
+def test_working_directory_stays_until_the_last_node_has_ended(
+    workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
+    """Azure's workers wait for files that others write, and the slowest writes last."""
     script = """
         import os, time
         if os.environ["RANK"] == "1":
@@ -117,8 +119,8 @@ def test_the_folder_is_kept_until_the_last_node_has_ended(workspace: Workspace, 
     assert bytes_of(run, "outputs/last", tmp_path) == b"last"
 
 
-def test_runs_at_the_same_time_do_not_share_a_port(workspace: Workspace, project: Path, tmp_path: Path) -> None:
-    """Each of them listens where it was told to, for as long as all of them run."""
+def test_concurrent_runs_do_not_share_a_port(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    """Each of them listens on its assigned port while all of them run."""
     script = """
         import os, socket, time
         rank, address = os.environ["RANK"], (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
@@ -140,7 +142,7 @@ def test_runs_at_the_same_time_do_not_share_a_port(workspace: Workspace, project
     assert [finish(run).get_status() for run in runs] == ["Completed", "Completed"]
 
 
-def test_the_rank_that_failed_first_is_named_and_the_others_are_told(
+def test_rank_that_failed_first_is_named_and_the_others_get_sigterm(
     home: Path, workspace: Workspace, project: Path
 ) -> None:
     script = WAIT.format(when_told=LEAVE, fatal='print("out of luck"); raise ValueError("no more data")')
@@ -154,7 +156,7 @@ def test_the_rank_that_failed_first_is_named_and_the_others_are_told(
     assert_nothing_is_left(home, run)
 
 
-def test_those_that_die_of_a_failure_are_not_its_cause(workspace: Workspace, project: Path) -> None:
+def test_ranks_that_fail_as_a_consequence_are_not_the_cause(workspace: Workspace, project: Path) -> None:
     """Rank 3 is killed; all others notice within a moment and fail loudly, on both nodes."""
     script = """
         import os, signal, socket, time
@@ -176,8 +178,8 @@ def test_those_that_die_of_a_failure_are_not_its_cause(workspace: Workspace, pro
     assert (error_of(run)["rank"], error_of(run)["signal"]) == (3, "SIGKILL"), error_of(run)
 
 
-def test_who_leaves_the_group_before_its_exception_is_out_is_the_cause(workspace: Workspace, project: Path) -> None:
-    """As with `finally: destroy_process_group()`: on both nodes the others fail, and are told of, before it."""
+def test_rank_that_leaves_the_group_before_its_exception_is_the_cause(workspace: Workspace, project: Path) -> None:
+    """As with `finally: destroy_process_group()`: the others fail on both nodes, and are reported, before it."""
     script = """
         import os, time
         if os.environ["RANK"] == "3":
@@ -194,10 +196,10 @@ def test_who_leaves_the_group_before_its_exception_is_out_is_the_cause(workspace
     assert error_of(run)["message"] == "rank 3 on node 1: ValueError: no more data"
 
 
-def test_a_rank_that_does_not_listen_is_killed_after_the_grace_period(
+def test_rank_that_ignores_sigterm_is_killed_after_the_grace_period(
     home: Path, workspace: Workspace, project: Path
 ) -> None:
-    """The grace period begins for all nodes at the same time, not for one after the other."""
+    """The grace period starts for all nodes at the same time, not for one after the other."""
     script = WAIT.format(when_told="pass", fatal="sys.exit(7)")
     config = ScriptRunConfig(str(write_source(project, script)), "train.py", distributed_job_config=FOUR_ON_TWO)
     config.run_config.environment_variables["FOOTPLATE_GRACE_SECONDS"] = "3"
@@ -210,7 +212,7 @@ def test_a_rank_that_does_not_listen_is_killed_after_the_grace_period(
     assert_nothing_is_left(home, run)
 
 
-def test_a_killed_agent_is_a_lost_node(home: Path, workspace: Workspace, project: Path) -> None:
+def test_killed_agent_is_a_lost_node(home: Path, workspace: Workspace, project: Path) -> None:
     run = submit(workspace, project, WAIT.format(when_told=LEAVE, fatal="pass"), distributed_job_config=FOUR_ON_TWO)
     until_all_run(home, run)
     os.kill(agent_of(home, run, 1), signal.SIGKILL)
@@ -223,10 +225,8 @@ def test_a_killed_agent_is_a_lost_node(home: Path, workspace: Workspace, project
     assert_nothing_is_left(home, run)
 
 
-def test_a_node_that_dies_whole_is_the_cause_and_not_the_ranks_that_miss_it(
-    home: Path, workspace: Workspace, project: Path
-) -> None:
-    """As when a machine is switched off: the ranks of the other node fail long before anybody misses the agent."""
+def test_lost_node_is_the_cause_and_not_the_ranks_that_miss_it(home: Path, workspace: Workspace, project: Path) -> None:
+    """As when a machine loses power: the ranks of the other node fail long before the agent is missed."""
     script = """
         import os, time
         rank, folder = os.environ["RANK"], "outputs"
@@ -250,9 +250,7 @@ def test_a_node_that_dies_whole_is_the_cause_and_not_the_ranks_that_miss_it(
     assert_nothing_is_left(home, run)
 
 
-def test_a_gang_survives_the_death_of_the_server(
-    home: Path, workspace: Workspace, project: Path, tmp_path: Path
-) -> None:
+def test_gang_survives_the_death_of_the_server(home: Path, workspace: Workspace, project: Path, tmp_path: Path) -> None:
     script = """
         import os, time
         open(f"outputs/ready_{os.environ['RANK']}", "w").close()
@@ -270,7 +268,7 @@ def test_a_gang_survives_the_death_of_the_server(
     assert_nothing_is_left(home, run)
 
 
-def test_cancel_ends_every_rank_of_every_node(home: Path, workspace: Workspace, project: Path) -> None:
+def test_cancel_stops_every_rank_of_every_node(home: Path, workspace: Workspace, project: Path) -> None:
     run = submit(workspace, project, WAIT.format(when_told=LEAVE, fatal="pass"), distributed_job_config=FOUR_ON_TWO)
     until_all_run(home, run)
     run.cancel()

@@ -1,4 +1,4 @@
-"""GPUs handed out to real runs, on a machine whose nvidia-smi is ours: two devices that nobody has."""
+"""GPUs assigned to real runs, on a machine with a fake nvidia-smi that lists two devices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TELLS = """
 
 @pytest.fixture(autouse=True)
 def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the path of the server, which the first request starts, and so of its agents."""
+    """Put the fake on the PATH of the server, which the first request starts, and so of its agents."""
     pretend(tmp_path, 2)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -60,7 +60,7 @@ def said(run: Run, tmp_path: Path, log: str = "user_logs/std_log.txt") -> str:
     return bytes_of(run, log, tmp_path).decode().strip()
 
 
-def test_runs_at_the_same_time_never_have_the_same_gpu(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+def test_concurrent_runs_never_share_a_gpu(workspace: Workspace, project: Path, tmp_path: Path) -> None:
     go = tmp_path / "go"
     held = {"SECONDS": "60", "GO": str(go)}
     first, second = (start(workspace, project, 1, **held) for _ in range(2))
@@ -82,7 +82,9 @@ def test_runs_at_the_same_time_never_have_the_same_gpu(workspace: Workspace, pro
     assert said(third, tmp_path) in ("0 0", "1 1")
 
 
-def test_ranks_share_what_the_run_has_and_know_their_own(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+def test_ranks_share_the_gpus_of_the_run_and_know_their_own(
+    workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
     run = finish(submit(workspace, project, TELLS, distributed_job_config=PyTorchConfiguration("Nccl", 2)))
     assert run.get_status() == "Completed", run.get_details()
     logs = [said(run, tmp_path, f"user_logs/std_log_process_0{rank}.txt") for rank in (0, 1)]
@@ -92,14 +94,14 @@ def test_ranks_share_what_the_run_has_and_know_their_own(workspace: Workspace, p
     assert [device["name"] for device in node.info["gpu_devices"]] == ["Fake", "Fake"]
 
 
-def test_more_than_there_are_is_refused_in_words(workspace: Workspace, project: Path) -> None:
+def test_requesting_more_gpus_than_exist_is_an_error(workspace: Workspace, project: Path) -> None:
     run = finish(start(workspace, project, 3))
     error = run.get_details()["error"]["error"]
     assert "is to have 3 GPUs, and" in error["message"]
     assert "has 2" in error["message"]
 
 
-def test_nccl_without_gpus_names_gloo(
+def test_nccl_without_gpus_suggests_gloo(
     workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch, two_gpus: None
 ) -> None:
     run = finish(submit(workspace, project, TELLS, distributed_job_config=PyTorchConfiguration("Nccl", 4)))
@@ -110,7 +112,7 @@ def test_nccl_without_gpus_names_gloo(
     assert "Gloo" in (view.outcome.cause.hint or "")
 
 
-def test_the_curves_of_its_gpus_are_in_the_run(workspace: Workspace, project: Path) -> None:
+def test_gpu_series_are_recorded_with_the_run(workspace: Workspace, project: Path) -> None:
     run = finish(start(workspace, project, 1, SECONDS="3"))
     series = run._session.get(f"/runs/{run.id}/metrics", {"system": True})[run.id]  # pyright: ignore[reportPrivateUsage]
     found = {each["name"]: each["points"][0][2] for each in series if "gpu_" in each["name"]}
@@ -121,7 +123,7 @@ def test_the_curves_of_its_gpus_are_in_the_run(workspace: Workspace, project: Pa
     }
 
 
-def test_two_nodes_of_one_machine_have_one_each(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+def test_two_nodes_of_one_machine_get_one_gpu_each(workspace: Workspace, project: Path, tmp_path: Path) -> None:
     run = finish(submit(workspace, project, TELLS, distributed_job_config=PyTorchConfiguration("Nccl", 2, 2)))
     assert run.get_status() == "Completed", run.get_details()
     logs = [said(run, tmp_path, f"user_logs/std_log_process_0{rank}.txt") for rank in (0, 1)]
@@ -134,7 +136,7 @@ def ranks_of(run: Run, tmp_path: Path, count: int) -> list[str]:
 
 
 @pytest.mark.usefixtures("four_gpus")
-def test_four_gpus_on_two_nodes(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+def test_four_gpus_are_divided_between_two_nodes(workspace: Workspace, project: Path, tmp_path: Path) -> None:
     even = submit(workspace, project, TELLS, distributed_job_config=PyTorchConfiguration("Nccl", 4, 2))
     assert ranks_of(even, tmp_path, 4) == ["0,1 0", "0,1 1", "2,3 2", "2,3 3"]
     uneven = submit(workspace, project, TELLS, distributed_job_config=PyTorchConfiguration("Nccl", 3, 2))
@@ -152,7 +154,7 @@ def test_more_ranks_than_gpus_is_a_warning_and_for_nccl_an_error(
     assert "NCCL wants one for each process" in refused.get_details()["error"]["error"]["message"]
 
 
-def test_a_killed_agent_does_not_free_what_its_ranks_use(
+def test_killed_agent_does_not_free_the_gpus_of_its_ranks(
     home: Path, workspace: Workspace, project: Path, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"

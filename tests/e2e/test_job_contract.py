@@ -1,4 +1,4 @@
-"""What a script finds when it runs under Footplate, and what is said about it when it ends badly."""
+"""The environment of a script that runs under Footplate, and the reports about failed scripts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cause_of(run: Run) -> str:
 
 
 def interpreters() -> list[str]:
-    """The oldest and the newest interpreter at hand that Footplate promises to run in."""
+    """Return the oldest and the newest available interpreter that Footplate supports in jobs."""
     found: dict[tuple[int, int], str] = {}
     for minor in range(8, 15):
         for path in Path("~/.pyenv/versions").expanduser().glob(f"3.{minor}.*/bin/python3"):
@@ -50,7 +50,7 @@ def interpreters() -> list[str]:
     return [found[min(found)], found[max(found)]]
 
 
-def test_arguments_variables_and_folders(project: Path, workspace: Workspace, tmp_path: Path) -> None:
+def test_script_gets_arguments_variables_and_folders(project: Path, workspace: Workspace, tmp_path: Path) -> None:
     run = finished(
         workspace,
         project,
@@ -79,7 +79,7 @@ def test_arguments_variables_and_folders(project: Path, workspace: Workspace, tm
     assert os.listdir(project / "source") == ["train.py"], "the source folder was touched"
 
 
-def test_variables_of_the_environment_and_of_the_run_configuration(project: Path, workspace: Workspace) -> None:
+def test_script_gets_variables_of_environment_and_run_configuration(project: Path, workspace: Workspace) -> None:
     environment = Environment("mine")
     environment.python.user_managed_dependencies = True
     environment.python.interpreter_path = sys.executable
@@ -95,7 +95,7 @@ def test_variables_of_the_environment_and_of_the_run_configuration(project: Path
     assert run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"].split() == ["1", "run"]
 
 
-def test_a_command_goes_through_a_shell(project: Path, workspace: Workspace, tmp_path: Path) -> None:
+def test_command_runs_in_a_shell(project: Path, workspace: Workspace, tmp_path: Path) -> None:
     config = ScriptRunConfig(
         str(write_source(project, "print('from python')")),
         command='echo "run $AZUREML_RUN_ID" && python train.py > outputs/out.txt && exit 7',
@@ -109,10 +109,10 @@ def test_a_command_goes_through_a_shell(project: Path, workspace: Workspace, tmp
 
 
 @pytest.mark.parametrize("which", [0, -1], ids=["oldest", "newest"])
-def test_the_azureml_names_work_in_a_bare_interpreter(
+def test_azureml_modules_work_in_a_bare_interpreter(
     project: Path, workspace: Workspace, tmp_path: Path, which: int
 ) -> None:
-    """Nothing of ours is installed there, and nothing of theirs: only the standard library."""
+    """Only the standard library is installed there."""
     venv = tmp_path / "bare"
     subprocess.run([interpreters()[which], "-m", "venv", "--without-pip", str(venv)], check=True, timeout=120)
     environment = Environment("bare")
@@ -150,7 +150,7 @@ def test_the_azureml_names_work_in_a_bare_interpreter(
     assert run.get_tags()["python"].startswith("3.")
 
 
-def test_an_exception_is_told_with_its_traceback_and_the_last_lines(project: Path, workspace: Workspace) -> None:
+def test_exception_is_reported_with_traceback_and_last_lines(project: Path, workspace: Workspace) -> None:
     run = finished(
         workspace,
         project,
@@ -176,19 +176,19 @@ def test_an_exception_is_told_with_its_traceback_and_the_last_lines(project: Pat
         ("import sys; sys.exit('no data today')", "no data today"),
     ],
 )
-def test_how_it_ended_is_said_in_words(project: Path, workspace: Workspace, script: str, words: str) -> None:
+def test_cause_of_death_is_named(project: Path, workspace: Workspace, script: str, words: str) -> None:
     run = finished(workspace, project, script)
     assert run.get_status() == "Failed"
     assert words in cause_of(run)
 
 
-def test_a_script_that_does_not_parse(project: Path, workspace: Workspace) -> None:
+def test_syntax_error_is_reported(project: Path, workspace: Workspace) -> None:
     run = finished(workspace, project, "def broken(:\n    pass\n")
     assert run.get_status() == "Failed"
     assert "SyntaxError" in cause_of(run)
 
 
-def test_an_interpreter_that_is_not_there(project: Path, workspace: Workspace) -> None:
+def test_missing_interpreter_is_reported(project: Path, workspace: Workspace) -> None:
     environment = Environment("gone")
     environment.python.user_managed_dependencies = True
     environment.python.interpreter_path = "/nowhere/bin/python"
@@ -201,7 +201,7 @@ def test_an_interpreter_that_is_not_there(project: Path, workspace: Workspace) -
 @pytest.mark.skipif(
     os.geteuid() != 0 or not os.access("/sys/fs/cgroup/memory", os.W_OK), reason="needs root and the memory cgroup (v1)"
 )
-def test_the_out_of_memory_killer_is_named(project: Path, workspace: Workspace, tmp_path: Path) -> None:
+def test_out_of_memory_killer_is_named(project: Path, workspace: Workspace, tmp_path: Path) -> None:
     group = Path("/sys/fs/cgroup/memory") / f"footplate-test-{os.getpid()}-{time.time_ns()}"
     group.mkdir()
     try:
@@ -222,14 +222,14 @@ def test_the_out_of_memory_killer_is_named(project: Path, workspace: Workspace, 
         group.rmdir()
 
 
-def test_a_run_that_takes_too_long_is_ended_and_says_so(project: Path, workspace: Workspace) -> None:
+def test_run_beyond_its_time_limit_is_stopped(project: Path, workspace: Workspace) -> None:
     run = finished(workspace, project, "import time; time.sleep(600)", max_run_duration_seconds=1)
     assert run.get_status() == "Failed"
     assert "limit of 1 second" in cause_of(run)
 
 
 def test_logs_are_live(project: Path, workspace: Workspace) -> None:
-    """The run waits for a file that the test makes only after it has seen the run's first line."""
+    """The run waits for a file that the test creates only after it has seen the run's first line."""
     flag = project / "go"
     script = f"""
         import os, time
@@ -270,7 +270,7 @@ def test_each_rank_has_its_own_log_and_variables(project: Path, workspace: Works
     assert run.get_metrics() == {"from_0": 0, "from_1": 1, "from_2": 2}
 
 
-def test_the_first_rank_that_failed_is_named(project: Path, workspace: Workspace) -> None:
+def test_first_failed_rank_is_named(project: Path, workspace: Workspace) -> None:
     run = finished(
         workspace,
         project,
@@ -286,7 +286,7 @@ def test_the_first_rank_that_failed_is_named(project: Path, workspace: Workspace
     assert "rank one is to blame" in cause_of(run)
 
 
-def test_a_cluster_of_one_node_runs_one_after_the_other(project: Path, workspace: Workspace) -> None:
+def test_cluster_of_one_node_runs_jobs_one_by_one(project: Path, workspace: Workspace) -> None:
     with pytest.raises(Exception, match="small"):
         ComputeTarget(workspace, "small")
     configuration = AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", max_nodes=1)
@@ -309,7 +309,7 @@ def test_a_cluster_of_one_node_runs_one_after_the_other(project: Path, workspace
     assert target.get_status().serialize()["currentNodeCount"] >= 0
 
 
-def test_the_machine_is_sampled(project: Path, workspace: Workspace) -> None:
+def test_machine_samples_are_recorded(project: Path, workspace: Workspace) -> None:
     run = finished(workspace, project, "import time; time.sleep(2.5)")
     series = connect().get(f"/runs/{run.id}/metrics", {"system": "true"})[run.id]
     names = {s["name"].rsplit("/", 1)[-1]: s for s in series}

@@ -1,4 +1,4 @@
-"""An answer that gets lost on its way: the request is sent again, and has happened once."""
+"""Lost responses: the client retries the request, and the server applies it once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from footplate.sdk.exceptions import AzureMLException
 
 
 class Relay:
-    """Stands between client and server, and loses the first answer to each request that `loses` matches."""
+    """A relay between client and server that drops the first response to each request that `loses` matches."""
 
     def __init__(self, place: Path, server: Path, loses: bytes) -> None:
         self.lost: list[bytes] = []
@@ -63,7 +63,7 @@ class Relay:
 
 @pytest.fixture
 def run(home: Path, workspace: Workspace) -> Run:
-    """Through the door; the relay comes afterwards."""
+    """Submit directly; the relay is used afterwards."""
     return Experiment(workspace, "lossy").start_logging(snapshot_directory=None)
 
 
@@ -75,7 +75,7 @@ def relay(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rel
     relay.close()
 
 
-def test_an_upload_whose_answer_is_lost_is_no_conflict(relay: Relay, run: Run, tmp_path: Path) -> None:
+def test_upload_whose_response_is_lost_is_not_a_conflict(relay: Relay, run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     again = Workspace.from_config().get_run(run.id)
     again.upload_file("outputs/a.txt", str(tmp_path / "a.txt"))
@@ -86,7 +86,7 @@ def test_an_upload_whose_answer_is_lost_is_no_conflict(relay: Relay, run: Run, t
     run.complete()
 
 
-def test_a_name_is_a_file_or_a_folder(run: Run, tmp_path: Path) -> None:
+def test_name_is_either_a_file_or_a_folder(run: Run, tmp_path: Path) -> None:
     (tmp_path / "f").write_text("f")
     run.upload_file("a", str(tmp_path / "f"))
     with pytest.raises((AzureMLException, UserErrorException), match="'a/x' cannot be below 'a', which is a file"):
@@ -99,7 +99,7 @@ def test_a_name_is_a_file_or_a_folder(run: Run, tmp_path: Path) -> None:
     run.complete()
 
 
-def test_a_key_with_an_equals_sign_can_be_asked_for(run: Run, workspace: Workspace) -> None:
+def test_key_with_an_equals_sign_can_be_queried(run: Run, workspace: Workspace) -> None:
     run.set_tags({"a=b": "c", "50%": "x", "%3D": "y"})
     run.add_properties({"p=": "=q"})
     found = Experiment(workspace, "lossy")
