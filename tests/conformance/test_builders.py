@@ -23,7 +23,7 @@ class Arena:
     impossible: EnvironmentSpec
 
 
-def test_the_suite_runs_over_every_builder() -> None:
+def test_suite_covers_every_builder() -> None:
     tested = {TestExisting.NAME, TestVenv.NAME, TestConda.NAME, TestContainer.NAME}
     assert tested == set(environments.names())
 
@@ -80,7 +80,7 @@ class TestConda(BuilderSuite):
 
 
 class TestCondaSolved(BuilderSuite):
-    """The same builder where the channel is there: packages of conda, with one of pip on top."""
+    """The same builder with a reachable channel: conda packages, with a pip package on top."""
 
     @pytest.fixture
     def arena(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arena:
@@ -116,7 +116,7 @@ class TestContainer(BuilderSuite):
 
 
 def only_tinything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A world in which the only packages are `tinything` 1.0 and 2.0."""
+    """Provide an index whose only packages are `tinything` 1.0 and 2.0."""
     wheels = tmp_path / "wheels"
     for version in ("1.0", "2.0"):
         make_wheel(wheels, "tinything", version)

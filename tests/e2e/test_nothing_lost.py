@@ -1,4 +1,4 @@
-"""Nothing lost: real processes, really killed. What had been said to be kept is there afterwards, once."""
+"""Nothing is lost: real processes are killed, and everything acknowledged before is stored exactly once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def assert_all_there(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "model.bin").read_bytes() == MODEL
 
 
-def test_the_server_killed_again_and_again_during_a_run(
+def test_server_killed_repeatedly_during_a_run_loses_nothing(
     home: Path, project: Path, workspace: Workspace, tmp_path: Path
 ) -> None:
     run = submit(workspace, project, STEADY)
@@ -61,7 +61,7 @@ def test_the_server_killed_again_and_again_during_a_run(
     assert_all_there(run, tmp_path)
 
 
-def test_the_server_killed_right_after_submission(
+def test_server_killed_right_after_submission_loses_nothing(
     home: Path, project: Path, workspace: Workspace, tmp_path: Path
 ) -> None:
     run = submit(workspace, project, STEADY)
@@ -70,17 +70,19 @@ def test_the_server_killed_right_after_submission(
     assert_all_there(run, tmp_path)
 
 
-def test_the_server_killed_after_a_run(home: Path, project: Path, workspace: Workspace, tmp_path: Path) -> None:
+def test_server_killed_after_a_run_loses_nothing(
+    home: Path, project: Path, workspace: Workspace, tmp_path: Path
+) -> None:
     run = submit(workspace, project, STEADY)
     run.wait_for_completion(raise_on_error=False, wait_post_processing=True)
     kill_server(home)
     assert_all_there(run, tmp_path)
 
 
-def test_a_run_ends_well_though_nobody_but_its_agent_is_left(
+def test_run_completes_with_only_its_agent_left(
     home: Path, project: Path, workspace: Workspace, tmp_path: Path
 ) -> None:
-    """No client brings the server back here: the agent must."""
+    """No client restarts the server here: the agent must."""
     run = submit(workspace, project, STEADY)
     wait_until(lambda: run.get_status() == "Running")
     kill_server(home)
@@ -90,7 +92,9 @@ def test_a_run_ends_well_though_nobody_but_its_agent_is_left(
     assert_all_there(run, tmp_path)
 
 
-def test_the_agent_killed_during_a_run(home: Path, project: Path, workspace: Workspace, tmp_path: Path) -> None:
+def test_agent_killed_during_a_run_loses_nothing(
+    home: Path, project: Path, workspace: Workspace, tmp_path: Path
+) -> None:
     run = submit(workspace, project, STEADY)
     wait_until(lambda: run.get_status() == "Running")
     time.sleep(0.5)
@@ -100,7 +104,7 @@ def test_the_agent_killed_during_a_run(home: Path, project: Path, workspace: Wor
     assert_all_there(run, tmp_path)
 
 
-def test_the_agent_killed_during_a_command(home: Path, project: Path, workspace: Workspace) -> None:
+def test_agent_killed_during_a_command_loses_nothing(home: Path, project: Path, workspace: Workspace) -> None:
     (project / "source").mkdir()
     config = ScriptRunConfig(str(project / "source"), command="sleep 1.5; echo over; exit 4")
     run = Experiment(workspace, "lost").submit(config)
@@ -142,7 +146,9 @@ def test_metrics_logged_before_the_rank_was_killed_are_kept(project: Path, works
     assert "SIGKILL" in json.dumps(run.get_details()["error"])
 
 
-def test_the_submitting_client_killed(home: Path, project: Path, workspace: Workspace, tmp_path: Path) -> None:
+def test_killed_submitter_does_not_affect_the_run(
+    home: Path, project: Path, workspace: Workspace, tmp_path: Path
+) -> None:
     (project / "source").mkdir()
     (project / "source" / "train.py").write_text(textwrap.dedent(STEADY))
     client = textwrap.dedent(
@@ -161,7 +167,7 @@ def test_the_submitting_client_killed(home: Path, project: Path, workspace: Work
     assert_all_there(run, tmp_path)
 
 
-def test_metrics_of_an_interactive_client_that_was_killed(home: Path, project: Path, workspace: Workspace) -> None:
+def test_metrics_of_a_killed_interactive_client_are_kept(home: Path, project: Path, workspace: Workspace) -> None:
     client = textwrap.dedent(
         """
         import os, signal
@@ -179,7 +185,9 @@ def test_metrics_of_an_interactive_client_that_was_killed(home: Path, project: P
     assert run.get_metrics()["value"] == [float(i) for i in range(2000)]
 
 
-def test_the_server_killed_during_an_upload(home: Path, project: Path, workspace: Workspace, tmp_path: Path) -> None:
+def test_server_killed_during_an_upload_loses_nothing(
+    home: Path, project: Path, workspace: Workspace, tmp_path: Path
+) -> None:
     run = Experiment(workspace, "lost").start_logging(snapshot_directory=None)
     contents = {f"data/{n}.bin": os.urandom(3_000_000) for n in range(12)}
     for name, content in contents.items():
@@ -242,7 +250,7 @@ def test_cancel_leaves_no_process_behind(home: Path, project: Path, workspace: W
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_two_hundred_runs_at_once_all_end_in_a_right_state(project: Path, workspace: Workspace) -> None:
+def test_two_hundred_concurrent_runs_all_end_correctly(project: Path, workspace: Workspace) -> None:
     script = """
         import sys
         from azureml.core import Run

@@ -1,4 +1,4 @@
-"""A full disk, on a real file system of forty megabytes: errors in words, waits that end, and a store that is whole."""
+"""A full disk, on a real file system of forty megabytes: clear errors, waits that end, and an intact store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [
 
 
 class Disk:
-    """The small file system under a home folder, and a file that takes all the room there is."""
+    """The small file system under a home folder, and a file that fills it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -62,7 +62,7 @@ def disk(home: Path) -> Iterator[Disk]:
 
 @pytest.fixture
 def full(disk: Disk, workspace: Workspace, home: Path, project: Path, tmp_path: Path) -> Iterator[Disk]:
-    """With one run from before; at the end that one is whole, another one goes through, and SQLite is content."""
+    """Provide a full disk with one earlier run; at the end that run is intact, another succeeds, SQLite is valid."""
     before = finish(submit(workspace, project, "open('outputs/kept.txt', 'w').write('kept')"))
     yield disk
     disk.clear()
@@ -81,7 +81,7 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def test_a_source_folder_that_does_not_fit(full: Disk, workspace: Workspace, project: Path) -> None:
+def test_source_folder_that_does_not_fit_is_an_error(full: Disk, workspace: Workspace, project: Path) -> None:
     source = write_source(project, "print('hello')")
     (source / "large.bin").write_bytes(os.urandom(48 << 20))
     free = full.free()
@@ -91,7 +91,7 @@ def test_a_source_folder_that_does_not_fit(full: Disk, workspace: Workspace, pro
     (source / "large.bin").unlink()
 
 
-def test_calls_that_write_say_so_and_calls_that_read_go_on(full: Disk, workspace: Workspace, home: Path) -> None:
+def test_writes_fail_with_an_error_and_reads_continue(full: Disk, workspace: Workspace, home: Path) -> None:
     experiment = Experiment(workspace, "ops")
     run = next(iter(experiment.get_runs()))
     full.fill()
@@ -103,7 +103,9 @@ def test_calls_that_write_say_so_and_calls_that_read_go_on(full: Disk, workspace
     assert run.get_status() == "Completed", "a server even starts on a full disk"
 
 
-def test_a_script_that_prints_into_a_full_disk(full: Disk, workspace: Workspace, project: Path, home: Path) -> None:
+def test_script_that_prints_into_a_full_disk_is_reported(
+    full: Disk, workspace: Workspace, project: Path, home: Path
+) -> None:
     script = """
         import time
         from azureml.core import Run

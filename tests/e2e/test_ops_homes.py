@@ -1,4 +1,4 @@
-"""Homes as people really have them: strange names, no rights, files left over by the dead, clocks that go back."""
+"""Unusual homes: odd names, missing rights, leftovers of killed servers, clocks that go back."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_home_of_any_name(folder: Path, project: Path, tmp_path: Path, monkeypatch, name: str) -> None:
+def test_home_may_have_any_name(folder: Path, project: Path, tmp_path: Path, monkeypatch, name: str) -> None:
     home = folder / name / "home"
     monkeypatch.setenv("FOOTPLATE_HOME", str(home))
     try:
@@ -71,8 +71,8 @@ def test_a_home_of_any_name(folder: Path, project: Path, tmp_path: Path, monkeyp
     assert [entry.name for entry in folder.iterdir()] == [name], "nothing beside the home"
 
 
-def test_a_home_that_cannot_be_written(folder: Path) -> None:
-    """Root may write anywhere but on a file system that nobody may write on."""
+def test_home_that_is_not_writable_is_an_error(folder: Path) -> None:
+    """Root may write everywhere except on a read-only file system."""
     root = os.geteuid() == 0
     if root:
         mount = ["mount", "-t", "tmpfs", "-o", "ro,size=1m,mode=0700", "footplate-test", str(folder)]
@@ -92,13 +92,13 @@ def test_a_home_that_cannot_be_written(folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
-def test_the_home_of_somebody_else(folder: Path) -> None:
+def test_home_of_another_user_is_an_error(folder: Path) -> None:
     os.chown(folder, 65534, 65534)
     with pytest.raises(FootplateError, match="belongs to user 65534"):
         homes.home_folder(str(folder))
 
 
-def test_two_homes_know_nothing_of_each_other(folder: Path, project: Path, monkeypatch) -> None:
+def test_two_homes_are_independent(folder: Path, project: Path, monkeypatch) -> None:
     found: list[list[str]] = []
     for name in ("one", "two"):
         monkeypatch.setenv("FOOTPLATE_HOME", str(folder / name))
@@ -110,8 +110,8 @@ def test_two_homes_know_nothing_of_each_other(folder: Path, project: Path, monke
         stop_server(str(folder / name))
 
 
-def test_what_the_dead_left_behind(home: Path, project: Path, workspace: Workspace) -> None:
-    """A record, a socket, locks and half a file of a server that was killed, and its pid given to somebody else."""
+def test_leftovers_of_a_killed_server_are_ignored(home: Path, project: Path, workspace: Workspace) -> None:
+    """A record, a socket, locks and half a file of a killed server, whose pid now belongs to another process."""
     run = Experiment(workspace, "ops").start_logging(snapshot_directory=None)
     stranger = subprocess.Popen(
         [sys.executable, "-c", "import time; time.sleep(600)"], env={"PATH": os.environ["PATH"]}
@@ -138,7 +138,7 @@ def test_what_the_dead_left_behind(home: Path, project: Path, workspace: Workspa
     run.complete()
 
 
-def test_an_agents_pid_that_belongs_to_somebody_else_now(home: Path, project: Path, workspace: Workspace) -> None:
+def test_reused_pid_of_an_agent_is_not_killed(home: Path, project: Path, workspace: Workspace) -> None:
     run = submit(workspace, project, "import time\nprint('x', flush=True)\ntime.sleep(3)")
     lock = home / "work" / run.id / "node_0" / "agent.lock"
     wait_until(lambda: run.get_status() == "Running")
@@ -157,7 +157,7 @@ def test_an_agents_pid_that_belongs_to_somebody_else_now(home: Path, project: Pa
         stranger.wait()
 
 
-def test_a_clock_that_goes_back(folder: Path) -> None:
+def test_clock_that_goes_back_does_not_change_the_order(folder: Path) -> None:
     """Order comes from numbers that only grow; times are for people."""
     store = Storage.open(folder)
     try:
@@ -172,14 +172,14 @@ def test_a_clock_that_goes_back(folder: Path) -> None:
         store.close()
 
 
-def test_a_home_whose_path_is_a_file(folder: Path) -> None:
+def test_home_whose_path_is_a_file_is_an_error(folder: Path) -> None:
     (folder / "home").write_text("not a folder")
     with pytest.raises(FootplateError, match="is not a folder") as refusal:
         connect(str(folder / "home"))
     assert "FOOTPLATE_HOME" in (refusal.value.hint or "")
 
 
-def test_sources_with_odd_names(workspace: Workspace, project: Path) -> None:
+def test_sources_may_have_odd_names(workspace: Workspace, project: Path) -> None:
     source = write_source(project, "import os\nprint(sorted(os.listdir('.')))")
     for name in ("sp ace", "new\nline", "quo'te", os.fsdecode(b"not-utf8-\xff")):
         (source / name).write_text(name.encode("utf-8", "surrogateescape").hex())

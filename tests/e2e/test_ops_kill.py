@@ -1,4 +1,4 @@
-"""Kills at many moments: of the server, the agent, both, the nursery. At none of them is anything lost or doubled."""
+"""Kills of server, agent, both, and the nursery at many moments: nothing is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def kill_both(home: Path, run: Run) -> None:
 
 
 def nurseries(home: Path) -> list[int]:
-    """The process that agents are forked from, not the agents: those live in sessions of their own."""
+    """Return the processes that agents are forked from, not the agents, which live in sessions of their own."""
     found: list[int] = []
     for entry in Path("/proc").iterdir():
         try:
@@ -107,10 +107,10 @@ def at_random_moments(
         wait_until(lambda run=run: not (home / "work" / run.id).exists())
 
 
-def test_both_killed_when_the_run_was_over_but_not_yet_cleaned_up(
+def test_both_killed_after_the_run_but_before_cleanup(
     home: Path, workspace: Workspace, project: Path, tmp_path: Path
 ) -> None:
-    """Its folder as it was in that moment is put back while nobody is there; the next server removes it."""
+    """Restore its folder as it was at that moment while no process runs; the next server removes it."""
     run = submit(workspace, project, SCRIPT)
     kept = tmp_path / "kept"
     wait_until((home / "work" / run.id / "node_0" / "agent.lock").exists)
@@ -126,7 +126,7 @@ def test_both_killed_when_the_run_was_over_but_not_yet_cleaned_up(
     assert stranger.exists()
 
 
-def test_a_kept_working_folder_stays(
+def test_kept_working_directory_stays(
     home: Path, project: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.setenv("FOOTPLATE_KEEP_WORK", "1")
@@ -134,26 +134,30 @@ def test_a_kept_working_folder_stays(
     first = finish(submit(workspace, project, "open('made', 'w').write('x')"))
     kill_server(home)
     finish(submit(workspace, project, "print()"))  # by then the server has looked for leftovers
-    time.sleep(2)  # and the watcher, once a second
+    time.sleep(2)  # and so has the watcher, once a second
     assert (home / "work" / first.id / "node_0" / "wd" / "made").exists()
 
 
 @pytest.mark.parametrize("what", sorted(BREAKS))
-def test_killed_at_a_random_moment(home: Path, workspace: Workspace, project: Path, tmp_path: Path, what: str) -> None:
+def test_kill_at_a_random_moment_loses_nothing(
+    home: Path, workspace: Workspace, project: Path, tmp_path: Path, what: str
+) -> None:
     at_random_moments(home, workspace, project, tmp_path, what, 2, seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("what", sorted(BREAKS))
-def test_killed_at_many_random_moments(
+def test_kills_at_many_random_moments_lose_nothing(
     home: Path, workspace: Workspace, project: Path, tmp_path: Path, what: str
 ) -> None:
     at_random_moments(home, workspace, project, tmp_path, what, 15, seed=2)
 
 
-def test_the_agent_stopped_for_a_while(home: Path, workspace: Workspace, project: Path, tmp_path: Path) -> None:
-    """As by a laptop that sleeps: the ranks go on, and what they wrote meanwhile comes afterwards."""
+def test_agent_that_was_paused_ships_afterwards(
+    home: Path, workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
+    """As on a laptop that sleeps: the ranks continue, and their output arrives later."""
     run = submit(workspace, project, SCRIPT)
     wait_until(lambda: run.get_status() == "Running")
     send_agent(home, run, signal.SIGSTOP)
@@ -165,7 +169,7 @@ def test_the_agent_stopped_for_a_while(home: Path, workspace: Workspace, project
 
 
 class Murderer:
-    """Kills the server a few times, each time a new one has come; clients are patient, but not for ever."""
+    """A thread that kills the server several times, each time after a new one has started."""
 
     def __init__(self, home: Path, seed: int) -> None:
         self._home = home
@@ -191,7 +195,7 @@ class Murderer:
                 pass
 
 
-def test_the_server_killed_while_models_are_registered(
+def test_server_killed_while_models_are_registered(
     home: Path, workspace: Workspace, project: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "net").mkdir()
@@ -207,7 +211,7 @@ def test_the_server_killed_while_models_are_registered(
     assert all((target / f"{i}.bin").read_bytes() == (tmp_path / "net" / f"{i}.bin").read_bytes() for i in range(20))
 
 
-def test_the_server_killed_while_a_folder_is_uploaded(
+def test_server_killed_while_a_folder_is_uploaded(
     home: Path, workspace: Workspace, project: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "data"

@@ -1,4 +1,4 @@
-"""Much at once, and much in one run. The small sizes run always, the large ones with the slow tests."""
+"""Load: many clients at once, and large runs. Small sizes always run, large ones with the slow tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from footplate.client import connect
 
 LARGE = (pytest.mark.slow, pytest.mark.timeout(900))
 SANE = 400 << 20
-"""Bytes of memory that the server stays below, whatever is asked of it here."""
+"""Upper limit of the server's memory in bytes, for all tests here."""
 
 
 def all_at_once(count: int, call: Callable[[], None]) -> None:
@@ -35,7 +35,7 @@ def all_at_once(count: int, call: Callable[[], None]) -> None:
 
 
 @pytest.mark.parametrize(("threads", "each"), [(16, 4), pytest.param(16, 32, marks=LARGE)])
-def test_interactive_runs_from_many_threads(home: Path, workspace: Workspace, threads: int, each: int) -> None:
+def test_many_threads_run_interactive_runs(home: Path, workspace: Workspace, threads: int, each: int) -> None:
     experiment = Experiment(workspace, "ops")
 
     def work() -> None:
@@ -55,7 +55,7 @@ def test_interactive_runs_from_many_threads(home: Path, workspace: Workspace, th
 
 
 @pytest.mark.parametrize("followers", [30, pytest.param(200, marks=LARGE)])
-def test_followers_hold_nobody_up(home: Path, workspace: Workspace, followers: int) -> None:
+def test_followers_do_not_block_others(home: Path, workspace: Workspace, followers: int) -> None:
     run = Experiment(workspace, "ops").start_logging(snapshot_directory=None)
     here, seen = threading.Barrier(followers + 1), list[str]()
 
@@ -82,7 +82,7 @@ def test_followers_hold_nobody_up(home: Path, workspace: Workspace, followers: i
 
 
 @pytest.mark.parametrize(("megabytes", "line"), [(8, 3_000_000), pytest.param(200, 10_000_000, marks=LARGE)])
-def test_much_output(
+def test_much_output_arrives(
     home: Path, workspace: Workspace, project: Path, tmp_path: Path, megabytes: int, line: int
 ) -> None:
     script = f"""
@@ -101,7 +101,9 @@ def test_much_output(
 
 
 @pytest.mark.parametrize(("points", "names"), [(50_000, 300), pytest.param(1_000_000, 5_000, marks=LARGE)])
-def test_many_points_and_many_names(home: Path, workspace: Workspace, project: Path, points: int, names: int) -> None:
+def test_many_points_and_many_names_arrive(
+    home: Path, workspace: Workspace, project: Path, points: int, names: int
+) -> None:
     script = f"""
         from azureml.core import Run
         run = Run.get_context()
@@ -119,7 +121,7 @@ def test_many_points_and_many_names(home: Path, workspace: Workspace, project: P
 
 
 @pytest.mark.parametrize("count", [600, pytest.param(10_000, marks=LARGE)])
-def test_many_outputs(home: Path, workspace: Workspace, project: Path, tmp_path: Path, count: int) -> None:
+def test_many_outputs_arrive(home: Path, workspace: Workspace, project: Path, tmp_path: Path, count: int) -> None:
     script = f"""
         for i in range({count}):
             open(f"outputs/{{i}}.txt", "w").write(str(i))
@@ -132,7 +134,7 @@ def test_many_outputs(home: Path, workspace: Workspace, project: Path, tmp_path:
 
 
 @pytest.mark.parametrize("count", [1_000, pytest.param(20_000, marks=LARGE)])
-def test_a_large_tree_as_source(workspace: Workspace, project: Path, tmp_path: Path, count: int) -> None:
+def test_large_source_tree_can_be_submitted(workspace: Workspace, project: Path, tmp_path: Path, count: int) -> None:
     source = write_source(project, "")
     for number in range(count):
         folder = source / f"part{number // 100}"

@@ -1,4 +1,4 @@
-"""A team server on PostgreSQL: the whole loop over TCP, the database killed in the middle of it, and run tokens."""
+"""A team server on PostgreSQL: the whole loop over TCP, the database killed in the middle, and run tokens."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TeamServer:
         self.token = (home / "token").read_text().strip()
 
     def job_variables(self, run: str) -> dict[str, str]:
-        """What the server tells a job whose agent is on another machine, its own token included."""
+        """Return the variables of a job whose agent is on another machine, including its own token."""
         store = Storage.open(self.home, self.database)
         try:
             token, expires = TokenService(store.tokens).for_run(run, 600.0)
@@ -88,7 +88,7 @@ def assert_whole(run: Run, tmp_path: Path) -> None:
     assert bytes_of(run, "outputs/model.bin", tmp_path) == bytes(range(256)) * 100
 
 
-def test_the_whole_loop(remote: Workspace, project: Path, tmp_path: Path) -> None:
+def test_whole_loop_works_on_postgres(remote: Workspace, project: Path, tmp_path: Path) -> None:
     run = submit(remote, project, STEADY, arguments=[])
     run.tag("colour", "green")
     wait_until(lambda: run.get_status() == "Running")
@@ -128,7 +128,7 @@ def test_postgres_killed_in_the_middle_of_a_run(
 def test_postgres_killed_while_runs_are_submitted(
     remote: Workspace, own_postgres: PostgresServer, project: Path
 ) -> None:
-    """Whatever was being decided when the database went away is decided afterwards: no run is forgotten."""
+    """Decisions that were pending when the database went away are made afterwards: no run is forgotten."""
     runs = [submit(remote, project, f"print({n})") for n in range(6)]
     own_postgres.kill()
     time.sleep(1)
@@ -137,7 +137,7 @@ def test_postgres_killed_while_runs_are_submitted(
         assert finish(run).get_status() == "Completed"
 
 
-def test_what_a_runs_token_reaches(team: TeamServer, remote: Workspace, tmp_path: Path) -> None:
+def test_run_token_reaches_only_its_run(team: TeamServer, remote: Workspace, tmp_path: Path) -> None:
     experiment = Experiment(remote, "ops")
     mine, other = (experiment.start_logging(snapshot_directory=None) for _ in range(2))
     door = Transport(team.url, team.job_variables(mine.id)["FOOTPLATE_TOKEN"], patience=0)
@@ -154,10 +154,8 @@ def test_what_a_runs_token_reaches(team: TeamServer, remote: Workspace, tmp_path
     other.complete()
 
 
-def test_a_script_that_speaks_tcp_with_its_own_token(
-    team: TeamServer, remote: Workspace, project: Path, tmp_path: Path
-) -> None:
-    """What a job on another machine does: the same script, its endpoint the address and its token the run's."""
+def test_script_uses_tcp_with_its_own_token(team: TeamServer, remote: Workspace, project: Path, tmp_path: Path) -> None:
+    """Simulate a job on another machine: the same script, with the TCP address and the run's token."""
     run = Experiment(remote, "ops").start_logging(snapshot_directory=None)
     code = """
         from azureml.core import Run

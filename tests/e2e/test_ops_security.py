@@ -1,4 +1,4 @@
-"""What strangers may send: paths that climb, bodies without end, nonsense, and files that are not the run's."""
+"""Hostile requests: paths that climb, endless bodies, nonsense, and files of other runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Answer:
 
 
 class RawServer:
-    """A server on TCP, spoken to in bytes: no client of ours is in the way."""
+    """A server on TCP, addressed in raw bytes without our client."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -118,18 +118,18 @@ def test_run_ids_are_names_and_not_paths(server: RawServer, run: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["..%2f..%2f..%2ftoken", "..%2f..%2fjournals%2fw.slots", "%ff%fe", "a%0d%0ab"])
-def test_files_that_are_not_the_runs(server: RawServer, path: str) -> None:
+def test_files_of_other_runs_are_not_served(server: RawServer, path: str) -> None:
     assert server.send("GET", f"/runs/r1/files/{path}").status in (400, 404)
     assert server.send("GET", f"/runs/r1/follow?log={path}&offset=0").status in (200, 400)
 
 
-def test_a_blob_that_is_not_there_is_an_error_and_not_half_an_answer(server: RawServer) -> None:
+def test_missing_blob_is_an_error_and_not_half_a_response(server: RawServer) -> None:
     answer = server.send("GET", f"/blobs/{'b' * 64}")
     assert (answer.status, answer.error()["code"]) == (404, "not_found")
 
 
 @pytest.mark.parametrize("size", [3, 0, -5, 10**30])
-def test_a_files_size_is_that_of_its_content(server: RawServer, size: int) -> None:
+def test_size_of_a_file_is_that_of_its_content(server: RawServer, size: int) -> None:
     assert server.send("PUT", f"/blobs/{DIGEST}", b"hi").status == 204
     file = {"path": "lie", "digest": DIGEST, "size": size}
     assert server.json("POST", "/runs/r1/files", {"files": [file]}).status == 400
@@ -155,12 +155,12 @@ def test_models_stay_inside_their_root(server: RawServer, root: str, path: str) 
         "/runs/r1/journals/w/slots?offset=99999999999999999999999",
     ],
 )
-def test_offsets_that_cannot_be(server: RawServer, query: str) -> None:
+def test_impossible_offsets_are_rejected(server: RawServer, query: str) -> None:
     assert server.send("PUT", query, b"data").status in (400, 409)
 
 
 @pytest.mark.parametrize("version", ["%C2%B2", "99999999999999999999999", "-1", "1.5"])
-def test_model_versions_that_cannot_be(server: RawServer, version: str) -> None:
+def test_impossible_model_versions_are_rejected(server: RawServer, version: str) -> None:
     assert server.send("GET", f"/workspaces/{server.workspace}/models/m/{version}").status == 400
 
 
@@ -175,12 +175,12 @@ def test_model_versions_that_cannot_be(server: RawServer, version: str) -> None:
         b'{"id":"q","spec":{"experiment":"e","kind":"interactive"},"more":1}',
     ],
 )  # fmt: skip
-def test_nonsense_is_refused_in_words(server: RawServer, body: bytes) -> None:
+def test_nonsense_is_rejected_with_an_error(server: RawServer, body: bytes) -> None:
     answer = server.send("POST", f"/workspaces/{server.workspace}/runs", body, "Content-Type: application/json")
     assert answer.status == 400 and answer.error()["hint"], answer
 
 
-def test_what_is_no_http(server: RawServer) -> None:
+def test_bytes_that_are_not_http_are_rejected(server: RawServer) -> None:
     for data in (b"\0\1\2\3\r\n\r\n", server.head("PUT", "/runs/r1/logs/x", 5, "Content-Length: 6") + b"abcde"):
         assert server.raw(data).status == 400
     doubled = server.head("PUT", "/runs/r1/logs/x", 5, "Transfer-Encoding: chunked", "Connection: close")
@@ -189,7 +189,7 @@ def test_what_is_no_http(server: RawServer) -> None:
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_body_without_end_costs_no_memory(server: RawServer, chunked: bool) -> None:
+def test_endless_body_costs_no_memory(server: RawServer, chunked: bool) -> None:
     before, piece = resident(server.process.pid), bytes(1 << 20)
     with server.dial() as door:
         if chunked:
@@ -203,12 +203,12 @@ def test_a_body_without_end_costs_no_memory(server: RawServer, chunked: bool) ->
             for _ in range(400):
                 door.sendall(b"100000\r\n" + piece + b"\r\n" if chunked else piece)
         except OSError:
-            pass  # it hung up: that is an answer, too
+            pass  # closing the connection is an acceptable response
     assert resident(server.process.pid, "VmHWM") - before < 200 << 20
     assert not (server.home / "runs" / "r1" / "logs" / "big").exists()
 
 
-def test_senders_that_stall_keep_nobody_else_waiting(server: RawServer) -> None:
+def test_stalled_senders_do_not_block_others(server: RawServer) -> None:
     stalled = [server.dial() for _ in range(20)]
     try:
         for number, door in enumerate(stalled):
@@ -220,7 +220,7 @@ def test_senders_that_stall_keep_nobody_else_waiting(server: RawServer) -> None:
             door.close()
 
 
-def test_what_is_no_text_in_a_log(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+def test_log_may_contain_binary_bytes(workspace: Workspace, project: Path, tmp_path: Path) -> None:
     said = b"\x1b[31mred\x1b[0m\x00\xff\xfe\r\n\xf0\x9f\x98 \x1b]0;title\x07 end\n"
     run = finish(submit(workspace, project, f"import sys\nsys.stdout.buffer.write({said!r})\nsys.exit(3)"))
     assert bytes_of(run, "user_logs/std_log.txt", tmp_path) == said
@@ -240,7 +240,7 @@ SECRETS = """
 """
 
 
-def test_links_that_leave_the_working_folder_are_not_followed(
+def test_links_out_of_the_working_directory_are_not_followed(
     workspace: Workspace, project: Path, tmp_path: Path
 ) -> None:
     run = finish(submit(workspace, project, SECRETS))
@@ -252,7 +252,7 @@ def test_links_that_leave_the_working_folder_are_not_followed(
     assert "outputs/link.txt is not kept: it is a link that leaves the working folder" in said
 
 
-def test_outputs_itself_may_not_be_a_link_out(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+def test_outputs_must_not_be_a_link_out(workspace: Workspace, project: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "key.txt").write_text("private")

@@ -38,7 +38,7 @@ def finished(workspace: Workspace, project: Path, environment: Environment, code
     return run
 
 
-def test_pip_requirements_a_conda_file_with_pip_alone_and_conda_packages(project: Path, workspace: Workspace) -> None:
+def test_pip_requirements_and_conda_files_are_built(project: Path, workspace: Workspace) -> None:
     (project / "base.txt").write_text("six==1.16.0  # an old one\n")
     (project / "requirements.txt").write_text("-r base.txt\nazureml-defaults\n")
     (project / "env.yml").write_text(
@@ -58,7 +58,7 @@ def test_pip_requirements_a_conda_file_with_pip_alone_and_conda_packages(project
     assert definition(again) == definition(from_pip)
 
 
-def test_a_private_wheel(project: Path, workspace: Workspace) -> None:
+def test_private_wheel_is_installed(project: Path, workspace: Workspace) -> None:
     wheel = make_wheel(project, "mine", "1.0", "value = 41\n")
     address = Environment.add_private_pip_wheel(workspace, str(wheel))
     with pytest.raises(UserErrorException, match="has a wheel"):
@@ -77,7 +77,7 @@ def test_a_private_wheel(project: Path, workspace: Workspace) -> None:
 
 
 def make_wheel(folder: Path, name: str, version: str, code: str) -> Path:
-    """A wheel is a zip with three files more, and their digests."""
+    """Write a wheel: a zip with three additional files and their digests."""
     info = f"{name}-{version}.dist-info"
     files = {
         f"{name}.py": code,
@@ -93,7 +93,7 @@ def make_wheel(folder: Path, name: str, version: str, code: str) -> Path:
     return path
 
 
-def test_built_before_the_first_run(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_environment_is_built_before_the_first_run(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     made = Environment("mine")
     made.python.conda_dependencies = CondaDependencies.create(pip_packages=["six==1.16.0"], python_version=OWN)
     building = made.build(workspace)
@@ -104,7 +104,7 @@ def test_built_before_the_first_run(workspace: Workspace, capsys: pytest.Capture
     assert made.build_local(workspace).status == "Succeeded"
 
 
-def test_what_is_built_of_it_can_be_asked(workspace: Workspace) -> None:
+def test_image_details_describe_the_build(workspace: Workspace) -> None:
     made = Environment("mine")
     made.python.conda_dependencies = CondaDependencies.create(pip_packages=["six==1.16.0"], python_version=OWN)
     before = made.get_image_details(workspace)
@@ -119,14 +119,14 @@ def test_what_is_built_of_it_can_be_asked(workspace: Workspace) -> None:
     assert user_managed.get_image_details(workspace).interpreter_path == sys.executable
 
 
-def test_what_cannot_be_resolved_is_refused_in_the_resolvers_words(workspace: Workspace) -> None:
+def test_resolver_errors_are_reported_verbatim(workspace: Workspace) -> None:
     made = Environment("mine")
     made.python.conda_dependencies = CondaDependencies.create(pip_packages=["six==999"], python_version=OWN)
     with pytest.raises(UserErrorException, match="six==999"):
         made.build(workspace)
 
 
-def test_a_build_that_fails_says_why(workspace: Workspace) -> None:
+def test_failed_build_gives_its_reason(workspace: Workspace) -> None:
     made = Environment("mine")
     made.python.user_managed_dependencies = True
     made.python.interpreter_path = "/nowhere/bin/python"
@@ -136,7 +136,7 @@ def test_a_build_that_fails_says_why(workspace: Workspace) -> None:
     assert building.status == "Failed"
 
 
-def test_the_registry(workspace: Workspace) -> None:
+def test_registry_keeps_versions_by_content(workspace: Workspace) -> None:
     made = Environment("mine")
     made.docker.base_dockerfile = "FROM a\n"
     made.environment_variables = {"A": "b"}
@@ -154,7 +154,7 @@ def test_the_registry(workspace: Workspace) -> None:
     assert Environment.get(workspace, "mine").version == "2"
 
 
-def test_labels(workspace: Workspace) -> None:
+def test_labels_select_versions(workspace: Workspace) -> None:
     made = Environment("mine")
     made.register(workspace)
     made.python.conda_dependencies.add_pip_package("six")
@@ -178,7 +178,7 @@ def test_labels(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize("name", ["AzureML-Mine", "azureml-mine", "Microsoft-mine"])
-def test_names_of_curated_environments_are_refused_with_the_clone_as_the_hint(workspace: Workspace, name: str) -> None:
+def test_reserved_names_are_rejected_with_clone_as_the_hint(workspace: Workspace, name: str) -> None:
     made = Environment(name)
     with pytest.raises(UserErrorException, match="reserved prefix") as caught:
         made.register(workspace)
@@ -186,13 +186,13 @@ def test_names_of_curated_environments_are_refused_with_the_clone_as_the_hint(wo
     assert made.clone("mine").register(workspace).version == "1"
 
 
-def test_names_that_could_not_be_asked_for_are_refused(workspace: Workspace) -> None:
+def test_names_that_cannot_be_queried_are_rejected(workspace: Workspace) -> None:
     for name in ("", "a/b"):
         with pytest.raises(UserErrorException, match="cannot be an environment's name"):
             Environment(name).register(workspace)
 
 
-def test_a_build_context_is_kept_in_the_store(project: Path, workspace: Workspace) -> None:
+def test_build_context_is_stored(project: Path, workspace: Workspace) -> None:
     folder = project / "image"
     folder.mkdir()
     with pytest.raises(UserErrorException, match="no 'Dockerfile'"):
@@ -207,7 +207,7 @@ def test_a_build_context_is_kept_in_the_store(project: Path, workspace: Workspac
 # ── Curated ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_curated_environments_are_there_by_name_and_run(project: Path, workspace: Workspace) -> None:
+def test_curated_environments_are_found_by_name_and_run(project: Path, workspace: Workspace) -> None:
     got = Environment.get(workspace, "azureml-minimal")
     assert (got.name, got.version, got.curated) == ("AzureML-Minimal", "1", "AzureML-Minimal")
     assert (
@@ -222,7 +222,7 @@ def test_curated_environments_are_there_by_name_and_run(project: Path, workspace
         Environment.get(workspace, "AzureML-Unheard-Of")
 
 
-def test_every_name_that_examples_of_azure_use(workspace: Workspace) -> None:
+def test_every_name_in_azure_examples_is_known(workspace: Workspace) -> None:
     names = [
         "AzureML-Minimal", "AzureML-Tutorial", "AzureML-sklearn-1.5", "azureml-sklearn-1.5",
         "AzureML-tensorflow-2.16-cuda12", "azureml-tensorflow-2.11-cuda11", "azureml-acpt-pytorch-2.2-cuda12.1",
@@ -236,7 +236,7 @@ def test_every_name_that_examples_of_azure_use(workspace: Workspace) -> None:
         assert got.clone("mine").curated == got.curated
 
 
-def test_a_clone_knows_where_it_comes_from(project: Path, workspace: Workspace) -> None:
+def test_clone_knows_its_origin(project: Path, workspace: Workspace) -> None:
     mine = Environment.get(workspace, "AzureML-Minimal").clone("mine")
     mine.python.conda_dependencies.add_pip_package("six==1.16.0")
     registered = mine.register(workspace)

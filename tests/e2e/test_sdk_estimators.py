@@ -47,14 +47,14 @@ def estimator(folder: Path, **parameters: Any) -> Estimator:
     )
 
 
-def test_an_estimator_runs(workspace: Workspace, project: Path):
+def test_estimator_runs(workspace: Workspace, project: Path):
     run = Experiment(workspace, "estimators").submit(estimator(project), tags={"kind": "old"})
     run.wait_for_completion()
     assert run.get_metrics() == {"arguments": ["--lr", "0.5", "--verbose"], "greeting": "hello"}
     assert (run.type, run.get_tags()["kind"]) == ("azureml.scriptrun", "old")
 
 
-def test_parameters_given_at_submission_count_this_one_time(workspace: Workspace, project: Path):
+def test_parameters_of_a_submission_apply_once(workspace: Workspace, project: Path):
     experiment, made = Experiment(workspace, "estimators"), estimator(project)
     first = experiment.submit(made, script_params={"--lr": 0.1})
     second = experiment.submit(made)
@@ -63,7 +63,7 @@ def test_parameters_given_at_submission_count_this_one_time(workspace: Workspace
         assert run.get_metrics()["arguments"] == expected
 
 
-def test_the_run_configuration_is_what_is_submitted(workspace: Workspace, project: Path):
+def test_run_configuration_of_the_estimator_is_submitted(workspace: Workspace, project: Path):
     made = estimator(project)
     assert (made.run_config.script, made.run_config.arguments) == ("train.py", ["--lr", 0.5, "--verbose"])
     made.run_config.arguments += ["--epochs", 3]
@@ -73,7 +73,7 @@ def test_the_run_configuration_is_what_is_submitted(workspace: Workspace, projec
     assert run.get_metrics() == {"arguments": ["--lr", "0.5", "--verbose", "--epochs", "3"], "greeting": "good morning"}
 
 
-def test_an_environment_that_was_edited_or_replaced_counts(workspace: Workspace, project: Path):
+def test_edited_or_replaced_environment_is_used(workspace: Workspace, project: Path):
     made = TensorFlow("source", compute_target="local", entry_script="train.py", framework_version="2.2")
 
     def submitted() -> Environment:
@@ -91,12 +91,12 @@ def test_an_environment_that_was_edited_or_replaced_counts(workspace: Workspace,
     assert list(submitted().python.conda_dependencies.pip_packages) == ["azureml-defaults"]
 
 
-def test_other_options_of_a_submission_are_refused(workspace: Workspace, project: Path):
+def test_unknown_options_of_a_submission_are_rejected(workspace: Workspace, project: Path):
     with pytest.raises(TrainingException, match="run_id"):
         Experiment(workspace, "estimators").submit(estimator(project), run_id="mine")
 
 
-def test_a_machine_size_alone_makes_its_cluster_and_uses_it_again(workspace: Workspace, project: Path):
+def test_machine_size_alone_creates_a_cluster_and_reuses_it(workspace: Workspace, project: Path):
     experiment = Experiment(workspace, "estimators")
     made = estimator(project, compute_target=None, vm_size="Standard_NC6")
     for _ in range(2):
@@ -111,7 +111,7 @@ def test_a_machine_size_alone_makes_its_cluster_and_uses_it_again(workspace: Wor
 
 
 def pasted(kind: Any, **parameters: Any) -> tuple[Estimator, ScriptRunConfig]:
-    """The estimator, and what the lines of its warning make where its parameters are variables, as in scripts."""
+    """Return the estimator, and the result of the code in its warning, with the estimator's parameters as variables."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         made = kind("source", **{"compute_target": "local", "entry_script": "train.py", **parameters})
@@ -151,7 +151,7 @@ def registry() -> ContainerRegistry:
         (SKLearn, {"pip_requirements_file": "reqs.txt", "environment_variables": {"A": "b"}}),
     ],
 )
-def test_the_lines_of_the_warning_ask_for_the_same(
+def test_code_in_the_warning_requests_the_same(
     workspace: Workspace, project: Path, kind: Any, parameters: dict[str, Any]
 ):
     (project / "source").mkdir()
@@ -161,7 +161,7 @@ def test_the_lines_of_the_warning_ask_for_the_same(
     check_paste(workspace, kind, **parameters)
 
 
-def test_the_lines_of_the_warning_name_the_same_data(workspace: Workspace, project: Path):
+def test_code_in_the_warning_names_the_same_data(workspace: Workspace, project: Path):
     (project / "source").mkdir()
     (project / "source" / "train.py").touch()
     store = workspace.get_default_datastore()

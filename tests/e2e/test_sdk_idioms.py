@@ -1,4 +1,4 @@
-"""How people write it: whole little scripts with `azureml` imports only, each in a process of its own."""
+"""Typical user code: small scripts with only `azureml` imports, each in its own process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def run_script(project: Path, code: str) -> list[str]:
-    """What the script prints. It must end well, and say so in its last line."""
+    """Return the output of the script, which must succeed and end with a success line."""
     (project / "notebook.py").write_text(textwrap.dedent(code) + "\nprint('THE END')\n")
     done = subprocess.run([sys.executable, "notebook.py"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -18,7 +18,7 @@ def run_script(project: Path, code: str) -> list[str]:
     return lines
 
 
-def test_managing_runs(project: Path):
+def test_manage_runs_script_works(project: Path):
     source = project / "hello"
     source.mkdir()
     (source / "hello.py").write_text("print('hello')\n")
@@ -93,7 +93,7 @@ def test_managing_runs(project: Path):
     assert "hello" in lines and "{'quality': 'great run', 'worth another look': None}" in lines
 
 
-def test_training_within_a_notebook(project: Path):
+def test_notebook_training_script_works(project: Path):
     (project / "data.csv").write_text("1,2\n")
     lines = run_script(
         project,
@@ -144,7 +144,7 @@ def test_training_within_a_notebook(project: Path):
     assert "['outputs/model_alpha_0.2.pkl']" in lines and "best 1 {'alpha': '0.2'}" in lines
 
 
-def test_training_on_this_machine(project: Path):
+def test_local_training_script_works(project: Path):
     source = project / "code"
     source.mkdir()
     (source / "helper.py").write_text("def rates():\n    return [0.1, 0.2]\n")
@@ -202,7 +202,7 @@ def test_training_on_this_machine(project: Path):
     assert lines[0] == "Run(Experiment: train-on-local,"
 
 
-def test_the_logging_api(project: Path):
+def test_logging_script_works(project: Path):
     run_script(
         project,
         """
@@ -250,8 +250,8 @@ def test_the_logging_api(project: Path):
     )
 
 
-def test_old_habits_inside_a_job(project: Path):
-    """Submitted runs, the parent of a child, forked workers, two logs of one name, and a script that fails itself."""
+def test_old_habits_work_inside_a_job(project: Path):
+    """Submitted runs, the parent of a child, forked workers, two logs of one name, a script that fails its run."""
     source = project / "code"
     source.mkdir()
     (source / "child.py").write_text(

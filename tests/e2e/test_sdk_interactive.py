@@ -1,4 +1,4 @@
-"""Runs that are the client's own process: metrics, files, tags, children, and the death of the client."""
+"""Interactive runs in the client's own process: metrics, files, tags, children, and the death of the client."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_metrics_come_back_in_azures_shapes(experiment: Experiment):
     assert run.get_status() == "Completed" and Run(experiment, run.id).get_metrics("once") == {"once": 0.5}
 
 
-def test_pictures_and_documents_are_files_of_the_run(experiment: Experiment, project: Path):
+def test_images_and_documents_are_files_of_the_run(experiment: Experiment, project: Path):
     run = start(experiment)
     (project / "plot.png").write_bytes(PNG)
     (project / "plot.txt").write_text("no picture")
@@ -95,7 +95,9 @@ def test_pictures_and_documents_are_files_of_the_run(experiment: Experiment, pro
     run.complete()
 
 
-def test_files(experiment: Experiment, project: Path, monkeypatch: pytest.MonkeyPatch):
+def test_files_are_uploaded_listed_and_downloaded(
+    experiment: Experiment, project: Path, monkeypatch: pytest.MonkeyPatch
+):
     run = start(experiment, outputs=False)
     (project / "a.txt").write_text("a")
     (project / "folder" / "deep").mkdir(parents=True)
@@ -137,7 +139,7 @@ def test_files(experiment: Experiment, project: Path, monkeypatch: pytest.Monkey
     run.complete()
 
 
-def test_tags_properties_and_names(experiment: Experiment):
+def test_tags_properties_and_names_are_stored(experiment: Experiment):
     run = start(experiment, display_name="shown", name="named")
     run.tag("quick")
     run.tag("number", 3)
@@ -163,7 +165,7 @@ def test_tags_properties_and_names(experiment: Experiment):
     assert run.story()[0].event and run.get_details()["endTimeUtc"]
 
 
-def test_lists_are_generators_and_go_on_over_pages(experiment: Experiment):
+def test_lists_are_generators_across_pages(experiment: Experiment):
     parent = start(experiment)
     children = [child for _ in range(2) for child in parent.create_children(count=60)]
     listed = parent.get_children()
@@ -176,7 +178,7 @@ def test_lists_are_generators_and_go_on_over_pages(experiment: Experiment):
     assert parent.get_status() == "Canceled" and {c.get_status() for c in children} == {"Canceled"}
 
 
-def test_children(experiment: Experiment):
+def test_children_are_created_and_listed(experiment: Experiment):
     parent = start(experiment, name="top")
     with parent.child_run("first") as child:
         child.log("m", 1)
@@ -198,7 +200,7 @@ def test_children(experiment: Experiment):
     parent.complete()
 
 
-def test_a_script_may_change_its_folder(experiment: Experiment, project: Path):
+def test_script_may_change_its_working_directory(experiment: Experiment, project: Path):
     (project / "elsewhere").mkdir()
     with start(experiment) as run, pytest.MonkeyPatch.context() as patch:
         Path("outputs/model.txt").write_text("model")
@@ -208,7 +210,7 @@ def test_a_script_may_change_its_folder(experiment: Experiment, project: Path):
     assert run.get_file_names() == ["logs/user_log.txt", "outputs/model.txt"]
 
 
-def test_with_keeps_what_is_printed_and_what_is_put_out(experiment: Experiment, project: Path):
+def test_with_captures_output_and_outputs_folder(experiment: Experiment, project: Path):
     (project / "code.py").write_text("x = 1\n")
     with experiment.start_logging() as run:
         print("hello from the block")
@@ -227,7 +229,7 @@ def test_with_keeps_what_is_printed_and_what_is_put_out(experiment: Experiment, 
         run.take_snapshot(".")
 
 
-def test_with_ends_as_the_block_ends(experiment: Experiment):
+def test_with_ends_the_run_as_the_block_ends(experiment: Experiment):
     with pytest.raises(ZeroDivisionError), start(experiment) as run:
         raise ZeroDivisionError("of its own")
     assert run.get_status() == "Failed"
@@ -247,7 +249,7 @@ def test_with_ends_as_the_block_ends(experiment: Experiment):
         start(experiment).fail(5)  # type: ignore[arg-type]
 
 
-def test_ending_twice(experiment: Experiment):
+def test_ending_twice_is_harmless(experiment: Experiment):
     run = start(experiment)
     run.complete()
     run.complete()
@@ -271,7 +273,7 @@ time.sleep(60)
 """
 
 
-def test_what_a_killed_client_logged_is_shipped_by_the_next_one(workspace: Workspace, home: Path):
+def test_metrics_of_a_killed_client_are_shipped_by_the_next_one(workspace: Workspace, home: Path):
     process = subprocess.Popen([sys.executable, "-c", LOGS_AND_WAITS], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     lines = [process.stdout.readline().strip() for _ in range(2)]
@@ -305,7 +307,7 @@ print(run.id)
 """
 
 
-def test_a_client_that_forks_and_never_completes_loses_nothing(workspace: Workspace, home: Path):
+def test_client_that_forks_and_never_completes_loses_nothing(workspace: Workspace, home: Path):
     done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=True)
     run = workspace.get_run(done.stdout.strip())
     assert run.get_metrics() == {"m": [0.5, 1.5, 2.5]} and run.get_status() == "Running"
@@ -313,7 +315,7 @@ def test_a_client_that_forks_and_never_completes_loses_nothing(workspace: Worksp
     run.cancel()
 
 
-def test_metrics_reach_the_server_while_the_run_goes_on(experiment: Experiment, workspace: Workspace):
+def test_metrics_reach_the_server_during_the_run(experiment: Experiment, workspace: Workspace):
     run = start(experiment)
     run.log("m", 1.0)
     (metric,) = wait_until(lambda: workspace.session.get(f"/runs/{run.id}/metrics")[run.id])

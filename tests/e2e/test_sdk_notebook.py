@@ -1,4 +1,4 @@
-"""A training tutorial the way Azure's own are written: only `azureml` names, cell by cell, up to the model."""
+"""A training tutorial written like Azure's own: only `azureml` names, cell by cell, up to the model."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ print('THE END')
 """
 
 
-def test_a_tutorial_runs_as_it_was_written_for_azure(project: Path):
+def test_tutorial_runs_as_written_for_azure(project: Path):
     (project / "tf_mnist.py").write_text(TRAINING)
     config = {"subscription_id": "0000-1111", "resource_group": "docs-aml", "workspace_name": "docs-ws"}
     (project / ".azureml" / "config.json").write_text(json.dumps(config))

@@ -1,4 +1,4 @@
-"""A run that is tried again keeps its id, metrics, logs and outputs, and says which attempt it is at."""
+"""A restarted run keeps its id, metrics, logs and outputs, and knows the number of its attempt."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ RESUMES = """
 
 
 def marks(log: bytes) -> list[str]:
-    """The lines of a log, those that mark an attempt without their time."""
+    """Return the lines of a log, without the time in lines that mark an attempt."""
     lines = log.decode().splitlines()
     return [line.split(" · ")[0] if line.startswith("──── ") else line for line in lines]
 
 
-def test_a_failed_run_goes_on_where_it_stopped(home: Path, workspace: Workspace, project: Path, tmp_path: Path) -> None:
+def test_failed_run_continues_where_it_stopped(home: Path, workspace: Workspace, project: Path, tmp_path: Path) -> None:
     run = finish(submit(workspace, project, RESUMES))
     assert (run.get_status(), run.attempt) == ("Failed", 1)
     run.restart("it was only half done")
@@ -63,7 +63,7 @@ def test_a_failed_run_goes_on_where_it_stopped(home: Path, workspace: Workspace,
     wait_until(lambda: not (home / "work" / run.id).exists())
 
 
-def test_what_cannot_be_restarted_is_refused_in_words(workspace: Workspace, project: Path) -> None:
+def test_unsuitable_runs_are_not_restarted(workspace: Workspace, project: Path) -> None:
     completed = finish(submit(workspace, project, "print(1)"))
     with pytest.raises(AzureMLException, match="has completed"):
         completed.restart()
@@ -73,7 +73,7 @@ def test_what_cannot_be_restarted_is_refused_in_words(workspace: Workspace, proj
     interactive.complete()
 
 
-def test_a_canceled_run_is_restarted(workspace: Workspace, project: Path) -> None:
+def test_canceled_run_is_restarted(workspace: Workspace, project: Path) -> None:
     run = submit(workspace, project, "import os, time\nif os.environ['FOOTPLATE_ATTEMPT'] == '1': time.sleep(60)")
     wait_until(lambda: run.get_status() == "Running")
     with pytest.raises(AzureMLException, match="only a run that has ended"):
@@ -100,10 +100,10 @@ LOSES_ITS_AGENT = """
 """
 
 
-def test_a_lost_node_is_tried_again_and_finds_its_checkpoint(
+def test_lost_node_is_retried_and_finds_its_checkpoint(
     home: Path, workspace: Workspace, project: Path, tmp_path: Path
 ) -> None:
-    """The agent is killed until it is given up; nobody but the next attempt can bring over what lies in its folder."""
+    """The agent is killed until the server gives it up; only the next attempt can save the files in its folder."""
     config = ScriptRunConfig(str(write_source(project, LOSES_ITS_AGENT)), "train.py")
     config.run_config.max_attempts = 2
     run = Experiment(workspace, "ops").submit(config)
@@ -120,8 +120,8 @@ def test_a_lost_node_is_tried_again_and_finds_its_checkpoint(
     wait_until(lambda: not (home / "work" / run.id).exists())
 
 
-def test_a_gang_that_loses_a_node_is_tried_again(home: Path, workspace: Workspace, project: Path) -> None:
-    """One killed agent is enough: the other node cannot go on without it."""
+def test_gang_that_loses_a_node_is_retried(home: Path, workspace: Workspace, project: Path) -> None:
+    """One killed agent is enough: the other node cannot continue without it."""
     job = PyTorchConfiguration("Gloo", node_count=2)
     script = LOSES_ITS_AGENT.replace('"READY"', '"READY_" + os.environ["RANK"]')
     source = str(write_source(project, script))
@@ -138,10 +138,10 @@ def test_a_gang_that_loses_a_node_is_tried_again(home: Path, workspace: Workspac
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
-def test_a_restart_by_hand_finds_what_a_lost_node_had(
+def test_restart_by_hand_finds_the_files_of_a_lost_node(
     home: Path, workspace: Workspace, project: Path, tmp_path: Path, nodes: int
 ) -> None:
-    """Its ranks do not listen: whoever follows the killed agent is killed as well, before it has saved anything."""
+    """Its ranks ignore SIGTERM: the replacement of the killed agent is killed as well, before it has saved anything."""
     script = LOSES_ITS_AGENT.replace(
         "time.sleep(300)", "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(300)"
     )
@@ -155,7 +155,7 @@ def test_a_restart_by_hand_finds_what_a_lost_node_had(
         return run.get_status() == "Failed"
 
     wait_until(killed_until_lost, 120.0)
-    time.sleep(4)  # a person takes longer than whoever tidies up behind runs that are over
+    time.sleep(4)  # a person takes longer than the cleanup after a run
     run.restart()
     finish(run)
     assert (run.get_status(), run.attempt) == ("Completed", 2), run.get_details()
@@ -190,7 +190,7 @@ GOES_ON = """
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("asked_by", ["ScriptRunConfig", "Estimator"])
-def test_another_run_goes_on_from_a_folder_of_a_datastore(
+def test_new_run_resumes_from_a_folder_in_a_datastore(
     workspace: Workspace, project: Path, tmp_path: Path, asked_by: str
 ) -> None:
     (tmp_path / "checkpoint").mkdir()

@@ -9,7 +9,7 @@ import pytest
 from footplate import Experiment, ScriptRunConfig, UserErrorException, Workspace
 
 
-def test_a_job_reads_a_secret_and_no_record_of_the_run_holds_it(project: Path, workspace: Workspace) -> None:
+def test_job_reads_a_secret_that_no_record_contains(project: Path, workspace: Workspace) -> None:
     keyvault = workspace.get_default_keyvault()
     keyvault.set_secrets({"api-key": "s3cr3t-value", "other": "x"})
     assert keyvault.list_secrets() == [{"name": "api-key"}, {"name": "other"}]

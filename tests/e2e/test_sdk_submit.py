@@ -49,7 +49,7 @@ def script(project: Path, code: str, name: str = "train.py") -> ScriptRunConfig:
 
 
 def interpreters() -> list[str]:
-    """The oldest and the newest at hand, of those that jobs may use: nothing of ours is installed in them."""
+    """Return the oldest and the newest available interpreter for jobs; nothing of ours is installed in them."""
     found = {file.parents[1].name: str(file) for file in INTERPRETERS.glob("3.*/bin/python")}
     versions = sorted((v for v in found if _parts(v)[:2] >= (3, 8)), key=_parts)
     return [found[v] for v in {versions[0]: 0, versions[-1]: 0}] if versions else [sys.executable]
@@ -59,7 +59,7 @@ def _parts(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
-def test_the_whole_loop(experiment: Experiment, project: Path, capsys: pytest.CaptureFixture[str]):
+def test_whole_loop_works(experiment: Experiment, project: Path, capsys: pytest.CaptureFixture[str]):
     config = script(
         project,
         """
@@ -115,7 +115,7 @@ def test_the_whole_loop(experiment: Experiment, project: Path, capsys: pytest.Ca
     assert [r.id for r in experiment.get_runs(type="azureml.scriptrun")] == [run.id]
 
 
-def test_models_from_the_run_to_the_disk(experiment: Experiment, project: Path, monkeypatch: pytest.MonkeyPatch):
+def test_models_go_from_the_run_to_the_disk(experiment: Experiment, project: Path, monkeypatch: pytest.MonkeyPatch):
     workspace = experiment.workspace
     run = experiment.submit(
         script(
@@ -188,7 +188,7 @@ def test_models_from_the_run_to_the_disk(experiment: Experiment, project: Path, 
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_inside_a_job_with_nothing_installed(experiment: Experiment, project: Path, python: str):
+def test_job_works_with_nothing_installed(experiment: Experiment, project: Path, python: str):
     config = script(
         project,
         """
@@ -238,7 +238,7 @@ def test_inside_a_job_with_nothing_installed(experiment: Experiment, project: Pa
     assert run.get_environment().name == "old"
 
 
-def test_a_failure_in_words(experiment: Experiment, project: Path):
+def test_failure_is_explained(experiment: Experiment, project: Path):
     run = experiment.submit(script(project, "print('before')\nraise ValueError('too bad')\n"))
     with pytest.raises(ActivityFailedException) as caught:
         run.wait_for_completion()
@@ -250,7 +250,7 @@ def test_a_failure_in_words(experiment: Experiment, project: Path):
     assert f"footplate runs logs {run.id}" in str(caught.value) or caught.value.hint
 
 
-def test_cancel_is_no_error_and_waiting_says_why(experiment: Experiment, project: Path):
+def test_cancel_is_not_an_error_and_waiting_runs_give_a_reason(experiment: Experiment, project: Path):
     workspace = experiment.workspace
     ComputeTarget.create(workspace, "one", AmlCompute.provisioning_configuration(vm_size="x", max_nodes=1))
     config = script(project, "import time\nprint('runs', flush=True)\ntime.sleep(60)\n")
@@ -266,7 +266,7 @@ def test_cancel_is_no_error_and_waiting_says_why(experiment: Experiment, project
     assert first.wait_for_completion(raise_on_error=False)["error"]["error"]["message"] == "enough"
 
 
-def test_commands_children_and_what_cannot_be_submitted(experiment: Experiment, project: Path):
+def test_commands_and_children_are_submitted_and_others_rejected(experiment: Experiment, project: Path):
     script(project, "print('child')\n")
     source = str(project / "source")
     parent = experiment.start_logging(snapshot_directory=None, outputs=False)
@@ -291,7 +291,7 @@ def test_commands_children_and_what_cannot_be_submitted(experiment: Experiment, 
         experiment.submit(object())
 
 
-def test_git_is_remembered(experiment: Experiment, project: Path):
+def test_git_state_is_recorded(experiment: Experiment, project: Path):
     config = script(project, "print(1)\n")
     source = project / "source"
     git = ["git", "-C", str(source), "-c", "user.name=x", "-c", "user.email=x@x"]
@@ -333,7 +333,7 @@ def test_ctrl_c_leaves_the_run_running(experiment: Experiment, project: Path):
     assert run.wait_for_completion()["status"] == "Canceled"
 
 
-def test_outside_a_job_the_run_is_offline(project: Path):
+def test_run_is_offline_outside_a_job(project: Path):
     from azureml.core.run import Run as AzureRun
     from azureml.core.run import _OfflineRun
     from azureml.exceptions import RunEnvironmentException

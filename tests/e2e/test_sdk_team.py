@@ -1,4 +1,4 @@
-"""The same SDK against a server on TCP: nothing is shared with it but its address and a token."""
+"""The same SDK against a server on TCP that shares nothing with the client but its address and a token."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOKEN = "a-token-of-this-test"
 
 @pytest.fixture
 def address(home: Path) -> Iterator[str]:
-    """A team server with a home of its own."""
+    """Start a team server with its own home and return its address."""
     with tempfile.TemporaryDirectory(prefix="team", dir="/tmp") as folder:
         (Path(folder) / "secret").write_text(TOKEN)
         (Path(folder) / "secret").chmod(0o600)
@@ -54,7 +54,7 @@ def team(address: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> Worksp
     return Workspace.from_config()
 
 
-def test_the_training_loop_over_tcp(team: Workspace, project: Path, home: Path, address: str):
+def test_training_loop_works_over_tcp(team: Workspace, project: Path, home: Path, address: str):
     source = project / "source"
     (source / "deep").mkdir(parents=True)
     for at in range(20):
@@ -82,7 +82,7 @@ def test_the_training_loop_over_tcp(team: Workspace, project: Path, home: Path, 
     assert again["server"] == address and Workspace.from_config("elsewhere").id == team.id
 
 
-def test_a_job_whose_snapshot_holds_the_config_file_finds_its_workspace(team: Workspace, project: Path):
+def test_job_with_the_config_file_in_its_snapshot_finds_its_workspace(team: Workspace, project: Path):
     (project / "train.py").write_text(
         "from azureml.core import Run, Workspace\n"
         "run, workspace = Run.get_context(), Workspace.from_config()\n"
@@ -94,7 +94,7 @@ def test_a_job_whose_snapshot_holds_the_config_file_finds_its_workspace(team: Wo
     assert run.get_tags() == {"found": "team-ws"}
 
 
-def test_without_the_right_token_nothing_goes(team: Workspace, monkeypatch: pytest.MonkeyPatch):
+def test_wrong_token_is_rejected(team: Workspace, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FOOTPLATE_TOKEN", "another")
     with pytest.raises(UserErrorException, match="FOOTPLATE_TOKEN"):
         Workspace.from_config()
@@ -103,8 +103,8 @@ def test_without_the_right_token_nothing_goes(team: Workspace, monkeypatch: pyte
         Workspace.from_config()
 
 
-def test_data_over_tcp(team: Workspace, project: Path, tmp_path: Path):
-    """The client pins and the node brings; the server touches no data."""
+def test_data_moves_over_tcp(team: Workspace, project: Path, tmp_path: Path):
+    """The client pins files and the node fetches them; the server touches no data."""
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "a.txt").write_text("given")
     given = Datastore.register_folder(team, "given", str(tmp_path / "given"))

@@ -1,4 +1,4 @@
-"""What a new implementation of Azure's SDK is likely to get wrong: one test for each trap, by its number in our notes.
+"""Likely mistakes in a new implementation of Azure's SDK: one test for each, by its number in our notes.
 
 Traps about datasets, several nodes, sweeps, estimators and serving belong to the tests of those.
 """
@@ -48,7 +48,7 @@ def printed(run: Run) -> str:
     return run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"]
 
 
-def test_trap_01_what_was_logged_once_is_a_bare_value(experiment: Experiment):
+def test_trap_01_a_metric_logged_once_is_a_bare_value(experiment: Experiment):
     run = interactive(experiment)
     run.log("mse", 0.5)
     assert run.get_metrics() == {"mse": 0.5}
@@ -82,7 +82,7 @@ def test_trap_02_complete_inside_a_script_does_not_end_the_run(experiment: Exper
     assert not hasattr(run, "input_datasets")
 
 
-def test_trap_03_waiting_returns_details_and_raises_for_failures_only(experiment: Experiment, project: Path):
+def test_trap_03_waiting_returns_details_and_raises_only_for_failures(experiment: Experiment, project: Path):
     fails = experiment.submit(script(project, "raise SystemExit(3)\n"))
     with pytest.raises(ActivityFailedException, match='"exitCode": 3'):
         fails.wait_for_completion()
@@ -93,7 +93,7 @@ def test_trap_03_waiting_returns_details_and_raises_for_failures_only(experiment
     assert isinstance(details, dict) and details["status"] == "Canceled" and details["runId"] == canceled.id
 
 
-def test_trap_04_a_hidden_config_above_beats_a_plain_one_here(home: Path, tmp_path: Path):
+def test_trap_04_hidden_config_above_beats_a_plain_one_here(home: Path, tmp_path: Path):
     here = tmp_path / "a" / "b"
     here.mkdir(parents=True)
     Workspace.create("above", show_output=False).write_config(str(tmp_path))
@@ -103,7 +103,7 @@ def test_trap_04_a_hidden_config_above_beats_a_plain_one_here(home: Path, tmp_pa
     assert Workspace.from_config(str(here / "config.json")).name == "plain"
 
 
-def test_trap_07_typos_on_configurations_raise_and_deprecated_attributes_do_not():
+def test_trap_07_typos_on_configurations_raise_but_not_old_attributes():
     config, environment = RunConfiguration(), Environment("e")
     for thing in (config, config.history, environment, environment.python, environment.docker):
         with pytest.raises(AttributeError, match="no_such"):
@@ -115,7 +115,7 @@ def test_trap_07_typos_on_configurations_raise_and_deprecated_attributes_do_not(
     environment.environment_variables = {"A": "b"}
 
 
-def test_trap_08_a_run_config_beats_what_stands_beside_it(project: Path, caplog: pytest.LogCaptureFixture):
+def test_trap_08_run_config_beats_other_arguments(project: Path, caplog: pytest.LogCaptureFixture):
     given = RunConfiguration()
     made = script(
         project,
@@ -131,7 +131,7 @@ def test_trap_08_a_run_config_beats_what_stands_beside_it(project: Path, caplog:
     assert "compute_target, environment, max_run_duration_seconds is ignored" in caplog.text
 
 
-def test_trap_09_what_the_counts_of_processes_count():
+def test_trap_09_process_counts_have_their_meanings():
     def nodes(job: object) -> tuple[int, str, str]:
         made = ScriptRunConfig(".", "x.py", distributed_job_config=job).run_config  # type: ignore[arg-type]
         return made.node_count, made.framework, made.communicator
@@ -143,7 +143,7 @@ def test_trap_09_what_the_counts_of_processes_count():
         PyTorchConfiguration("mpi")
 
 
-def test_trap_10_variables_in_arguments_stay_until_the_process_expands_them(experiment: Experiment, project: Path):
+def test_trap_10_variables_in_arguments_are_expanded_by_the_process(experiment: Experiment, project: Path):
     config = script(project, "import sys; print(sys.argv[1:])\n")
     config.arguments = ["$AZUREML_RUN_ID", "${AZUREML_ARM_PROJECT_NAME}/x", "$NO_SUCH", 3, np.int64(4), np.float32(0.5)]
     run = experiment.submit(config)
@@ -153,7 +153,7 @@ def test_trap_10_variables_in_arguments_stay_until_the_process_expands_them(expe
     assert printed(run) == f"{[run.id, 'traps/x', *literal[2:]]}\n"
 
 
-def test_trap_12_outputs_are_files_of_the_run_when_it_ends(experiment: Experiment, project: Path):
+def test_trap_12_outputs_become_files_of_the_run_when_it_ends(experiment: Experiment, project: Path):
     run = experiment.submit(
         script(
             project,
@@ -205,7 +205,7 @@ def test_trap_16_lists_of_runs_are_generators(experiment: Experiment):
     run.complete()
 
 
-def test_trap_20_a_missing_compute_target_is_the_switch_that_makes_it(workspace: Workspace):
+def test_trap_20_missing_compute_target_raises_so_that_users_create_it(workspace: Workspace):
     try:
         target = ComputeTarget(workspace=workspace, name="cpu")
     except ComputeTargetException:
@@ -229,7 +229,7 @@ def test_trap_21_numbers_of_other_libraries_are_numbers(experiment: Experiment):
     run.complete()
 
 
-def test_trap_22_an_offline_run_has_no_experiment():
+def test_trap_22_offline_run_has_no_experiment():
     run = Run.get_context()
     assert type(run) is _OfflineRun and not hasattr(run, "experiment") and run.id.startswith("OfflineRun")
     with pytest.raises(TypeError, match="step"):
@@ -246,12 +246,12 @@ def test_trap_23_start_logging_takes_a_snapshot_and_makes_outputs(experiment: Ex
     bare.complete()
 
 
-def test_trap_24_what_a_workspace_says_of_itself_is_text(workspace: Workspace):
+def test_trap_24_workspace_details_are_text(workspace: Workspace):
     words = workspace.name + workspace.location + workspace.resource_group + workspace.subscription_id + workspace.sku
     assert words.startswith("testing")
 
 
-def test_children_logged_to_in_this_process_are_in_recursive_metrics(experiment: Experiment, project: Path):
+def test_recursive_metrics_include_children_of_this_process(experiment: Experiment, project: Path):
     parent = interactive(experiment)
     child = parent.child_run("child")
     child.child_run("grandchild").log("m", 2)
@@ -264,7 +264,7 @@ def test_children_logged_to_in_this_process_are_in_recursive_metrics(experiment:
     parent.cancel()
 
 
-def test_the_newest_model_is_found_though_an_older_one_is_on_disk(workspace: Workspace, project: Path):
+def test_newest_model_is_found_despite_an_older_one_on_disk(workspace: Workspace, project: Path):
     (project / "model.pkl").write_text("one")
     Model.register(workspace, "model.pkl", "m")
     assert Path(Model.get_model_path("m", _workspace=workspace)).read_text() == "one"
@@ -277,7 +277,7 @@ def test_the_newest_model_is_found_though_an_older_one_is_on_disk(workspace: Wor
         Model.list(workspace, tags={"a": 1})  # type: ignore[arg-type]
 
 
-def test_a_folder_may_be_uploaded_to_the_top_of_the_run(experiment: Experiment, project: Path):
+def test_folder_may_be_uploaded_to_the_top_of_the_run(experiment: Experiment, project: Path):
     (project / "folder" / "deep").mkdir(parents=True)
     (project / "folder" / "deep" / "x.txt").write_text("x")
     run = interactive(experiment)
@@ -288,7 +288,7 @@ def test_a_folder_may_be_uploaded_to_the_top_of_the_run(experiment: Experiment, 
     run.complete()
 
 
-def test_paths_may_be_path_objects_and_pictures_may_come_from_anywhere(
+def test_paths_may_be_path_objects_and_images_may_be_anywhere(
     experiment: Experiment, project: Path, tmp_path_factory: pytest.TempPathFactory
 ):
     picture = b"\x89PNG\r\n\x1a\n" + bytes(9)

@@ -21,7 +21,7 @@ from footplate import (
 )
 
 
-def test_a_config_file_of_azure_names_a_workspace_that_is_made_on_first_use(project: Path):
+def test_azure_config_file_creates_its_workspace_on_first_use(project: Path):
     config = {"subscription_id": "1b2c", "resource_group": "cloud-group", "workspace_name": "cloud-ws"}
     (project / ".azureml" / "config.json").write_text(json.dumps(config))
     with pytest.raises(WorkspaceException, match="footplate init"):
@@ -37,7 +37,9 @@ def test_a_config_file_of_azure_names_a_workspace_that_is_made_on_first_use(proj
     assert {"id", "location", "type", "tags", "friendlyName", "creationTime", "storageAccount", "sku"} <= set(details)
 
 
-def test_making_listing_and_writing_down_workspaces(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_workspaces_are_created_listed_and_written_to_files(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserErrorException, match="footplate init"):
         Workspace.from_config(_file_name="not-there.json")
@@ -64,12 +66,12 @@ def test_making_listing_and_writing_down_workspaces(home: Path, tmp_path: Path, 
     assert Workspace.from_config(str(tmp_path / "sub")).id == other.id
 
 
-def test_the_first_blobs_of_a_home_already_go_straight_into_its_store(workspace: Workspace, home: Path):
+def test_first_blobs_of_a_home_go_directly_into_its_store(workspace: Workspace, home: Path):
     assert workspace.session.blob_folder == str(home / "blobs")
     assert list((home / "blobs").iterdir()) == []
 
 
-def test_experiments(workspace: Workspace):
+def test_experiments_are_created_listed_and_archived(workspace: Workspace):
     with pytest.raises(UserErrorException, match="'no spaces'"):
         Experiment(workspace, "no spaces")
     experiment = Experiment(workspace=workspace, name="first-one")
@@ -113,7 +115,7 @@ def test_environments_get_versions_by_content(workspace: Workspace):
         Environment("AzureML-mine").register(workspace)
 
 
-def test_the_usual_way_to_find_or_make_a_cluster(workspace: Workspace, capsys: pytest.CaptureFixture[str]):
+def test_usual_idiom_finds_or_creates_a_cluster(workspace: Workspace, capsys: pytest.CaptureFixture[str]):
     assert workspace.compute_targets == {} and workspace.get_default_compute_target("cpu") is None
     with pytest.raises(ComputeTargetException):
         ComputeTarget(workspace=workspace, name="cpu-cluster")
@@ -150,7 +152,7 @@ def test_the_usual_way_to_find_or_make_a_cluster(workspace: Workspace, capsys: p
         found.delete()
 
 
-def test_what_the_server_refuses_is_an_azure_exception(workspace: Workspace):
+def test_server_errors_become_azure_exceptions(workspace: Workspace):
     with pytest.raises(ServiceException, match="nothing_1_ab") as caught:
         workspace.get_run("nothing_1_ab")
     assert caught.value.status_code == 404

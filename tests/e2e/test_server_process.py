@@ -1,4 +1,4 @@
-"""The server as processes really see it: started by many at once, replaced, killed, idle, stopped in the middle."""
+"""The server as a process: started by many clients at once, replaced, killed, idle, stopped in the middle."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def server_pid(home: Path | str) -> int:
 
 
 def servers_of(home: Path) -> list[int]:
-    """Every server process that was started for this home, whatever its record says."""
+    """Return every server process of this home, whatever its record contains."""
     found: list[int] = []
     for entry in Path("/proc").iterdir():
         try:
@@ -56,7 +56,7 @@ def cli(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def new_run(transport: Transport) -> str:
-    """An interactive run: something that can be waited for."""
+    """Create an interactive run: something to wait for."""
     names = {"name": "testing", "subscription_id": "s", "resource_group": "g", "if_exists": "return"}
     workspace = transport.post("/workspaces", names)["id"]
     run = f"r{uuid.uuid4().hex[:8]}"
@@ -86,7 +86,7 @@ def open_files(pid: int) -> list[str]:
     return links
 
 
-def test_the_server_is_nobodys_child_and_holds_nothing_of_its_starter(home, tmp_path):
+def test_server_is_detached_from_its_starter(home, tmp_path):
     with open(tmp_path / "of the starter", "w") as file:
         os.set_inheritable(file.fileno(), True)
         pid = connect().get("/server")["pid"]
@@ -100,7 +100,7 @@ def test_the_server_is_nobodys_child_and_holds_nothing_of_its_starter(home, tmp_
     assert os.readlink(f"/proc/{pid}/fd/2") == str(home / "logs" / "server.log")
 
 
-def test_everything_of_it_is_private(home):
+def test_all_files_of_the_server_are_private(home):
     connect()
     modes = {
         name: stat.S_IMODE(os.stat(home / name).st_mode)
@@ -109,7 +109,7 @@ def test_everything_of_it_is_private(home):
     assert modes == {".": 0o700, "socket": 0o700, "socket/server.sock": 0o600, "logs": 0o700, "logs/server.log": 0o600}
 
 
-def test_second_server_in_the_foreground_refuses(home):
+def test_second_server_in_the_foreground_fails(home):
     pid = connect().get("/server")["pid"]
     done = cli("server", "--host", "127.0.0.1", "--port", "0")
     assert done.returncode == 1
@@ -121,7 +121,7 @@ def test_second_server_in_the_foreground_refuses(home):
 
 @pytest.fixture
 def other_version(tmp_path: Path) -> Path:
-    """A folder for PYTHONPATH that holds the same package under another version."""
+    """Return a folder for PYTHONPATH with the same package under another version."""
     copy = tmp_path / "old" / "footplate"
     copy.mkdir(parents=True)
     for entry in PACKAGE.iterdir():
@@ -149,7 +149,7 @@ def test_server_of_another_version_is_replaced(home, other_version):
     assert servers_of(home) == [told["pid"]]
 
 
-def test_inside_a_job_it_is_not_replaced(home, other_version, monkeypatch):
+def test_job_does_not_replace_the_server(home, other_version, monkeypatch):
     old = start_other_version(other_version)
     monkeypatch.setenv("FOOTPLATE_RUN_ID", "some-run")
     assert connect().get("/server")["pid"] == old
@@ -159,7 +159,7 @@ def test_inside_a_job_it_is_not_replaced(home, other_version, monkeypatch):
 # ── Killed ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_next_call_brings_a_killed_server_back(home):
+def test_next_call_restarts_a_killed_server(home):
     transport = connect()
     run = new_run(transport)
     for _ in range(2):
@@ -169,7 +169,7 @@ def test_next_call_brings_a_killed_server_back(home):
         assert transport.get("/server")["pid"] != before
 
 
-def test_a_wait_goes_on_when_the_server_is_killed_under_it(home):
+def test_wait_continues_when_the_server_is_killed(home):
     transport = connect()
     run = new_run(transport)
     version = transport.get(f"/runs/{run}")["version"]
@@ -186,7 +186,7 @@ def test_a_wait_goes_on_when_the_server_is_killed_under_it(home):
 
 
 def old_python() -> str:
-    """The oldest interpreter at hand on which a job may run. (A name on the PATH may be a shim that refuses.)"""
+    """Return the oldest available interpreter for jobs. (A name on the PATH may be a shim that fails.)"""
     for minor in range(8, 14):
         installed = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python"))
         for candidate in (*map(str, installed), shutil.which(f"python3.{minor}")):
@@ -195,8 +195,8 @@ def old_python() -> str:
     return sys.executable
 
 
-def test_a_job_with_nothing_installed_brings_it_back(home):
-    """On the user's interpreter, which could not run a server itself."""
+def test_job_with_nothing_installed_restarts_the_server(home):
+    """The user's interpreter could not run a server itself."""
     transport = connect()
     recorded, before = homes.read_record(str(home)), server_pid(home)
     os.kill(before, signal.SIGKILL)
@@ -214,7 +214,7 @@ def test_a_job_with_nothing_installed_brings_it_back(home):
     assert b"FOOTPLATE_ENDPOINT" not in environment
 
 
-def test_server_that_cannot_start_says_why(home):
+def test_server_that_cannot_start_gives_the_reason(home):
     (home / "footplate.db").write_bytes(b"this is not a database, it is a shopping list, and quite a long one")
     with pytest.raises(Unavailable, match="ended while it started") as caught:
         connect()
@@ -225,7 +225,7 @@ def test_server_that_cannot_start_says_why(home):
 # ── Idle ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_idle_server_ends_and_comes_back(home, monkeypatch):
+def test_idle_server_stops_and_is_restarted(home, monkeypatch):
     monkeypatch.setenv("FOOTPLATE_IDLE_SECONDS", "0.5")
     transport = connect()
     first = transport.get("/server")["pid"]
@@ -234,7 +234,7 @@ def test_idle_server_ends_and_comes_back(home, monkeypatch):
     assert transport.get("/server")["pid"] != first
 
 
-# The real process with services whose number of active runs is written in a file.
+# The real process, with services whose number of active runs is read from a file.
 WITH_FAKE_SERVICES = """
 import sys
 from contextlib import contextmanager
@@ -256,7 +256,7 @@ sys.exit(process.main(sys.argv[1:], build))
 """
 
 
-def test_never_with_a_run_active(home):
+def test_server_with_an_active_run_is_not_idle(home):
     (home / "logs").mkdir()
     (home / "logs" / "active").write_text("1")
     argv = [sys.executable, "-c", WITH_FAKE_SERVICES, "--home", str(home), "--idle", "0.3"]
@@ -269,7 +269,7 @@ def test_never_with_a_run_active(home):
     assert server.wait(20) == 0
 
 
-def test_server_whose_home_is_deleted_ends():
+def test_server_whose_home_is_deleted_stops():
     home = tempfile.mkdtemp(prefix="h", dir="/tmp")
     pid = connect(home=home).get("/server")["pid"]
     shutil.rmtree(home)
@@ -280,7 +280,7 @@ def test_server_whose_home_is_deleted_ends():
 
 
 @pytest.mark.parametrize("how", ["request", "SIGTERM", "SIGINT"])
-def test_stop_does_not_wait_for_long_polls_and_they_go_on_at_the_next_server(home, how):
+def test_stop_does_not_wait_for_long_polls_and_they_continue(home, how):
     transport = connect()
     run, pid = new_run(transport), server_pid(home)
     version = transport.get(f"/runs/{run}")["version"]
@@ -307,7 +307,7 @@ def test_stop_does_not_wait_for_long_polls_and_they_go_on_at_the_next_server(hom
     assert "Traceback" not in (home / "logs" / "server.log").read_text()
 
 
-def test_a_server_that_hangs_is_ended_by_force(home):
+def test_hung_server_is_killed(home):
     pid = connect().get("/server")["pid"]
     os.kill(pid, signal.SIGSTOP)
     assert launcher.stop_server(str(home), patience=0.5) is True
@@ -319,7 +319,7 @@ def test_a_server_that_hangs_is_ended_by_force(home):
 
 @pytest.fixture
 def team(home: Path) -> Iterator[str]:
-    """The address of a server in the foreground."""
+    """Start a server in the foreground and return its address."""
     argv = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", "127.0.0.1", "--port", "0"]
     server = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
     wait_until((home / "server.json").exists)
@@ -328,7 +328,7 @@ def team(home: Path) -> Iterator[str]:
     assert server.wait(20) == 0
 
 
-def test_over_tcp_without_a_token_403_and_with_it_200(home, team):
+def test_tcp_without_a_token_is_403_and_with_it_200(home, team):
     with pytest.raises(NotAllowed):
         Transport(team).get("/server")
     with pytest.raises(NotAllowed):
@@ -342,11 +342,11 @@ def test_over_tcp_without_a_token_403_and_with_it_200(home, team):
     assert token not in log
 
 
-def test_the_unix_socket_is_there_as_well_and_needs_no_token(home, team):
+def test_unix_socket_also_exists_and_needs_no_token(home, team):
     assert connect().get("/server")["blobs"] == str(home / "blobs")
 
 
-def test_who_talks_to_it_waits_for_its_restart(home):
+def test_clients_wait_for_a_server_restart(home):
     argv = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", "127.0.0.1", "--port", "0"]
     first = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
     wait_until((home / "socket" / "server.sock").exists)
@@ -362,7 +362,7 @@ def test_who_talks_to_it_waits_for_its_restart(home):
     assert started[0].wait(20) == 0
 
 
-def test_nobody_else_starts_a_server_that_was_set_up_by_hand(home, team):
+def test_clients_do_not_start_a_server_that_was_started_by_hand(home, team):
     os.kill(server_pid(home), signal.SIGTERM)
     wait_until(lambda: not launcher._is_held(str(home / "server.lock")))
     with pytest.raises(Unavailable, match="started by hand"):
@@ -375,7 +375,7 @@ def test_nobody_else_starts_a_server_that_was_set_up_by_hand(home, team):
 
 
 @pytest.mark.parametrize("name", ["x" * 150, "a ?#%41 ü"])
-def test_odd_homes(name, monkeypatch):
+def test_unsuitable_homes_are_rejected(name, monkeypatch):
     root = Path(tempfile.mkdtemp(prefix="h", dir="/tmp"))
     home = root / name
     monkeypatch.setenv("FOOTPLATE_HOME", str(home))
@@ -394,7 +394,7 @@ def test_odd_homes(name, monkeypatch):
         shutil.rmtree(root)
 
 
-def test_commands(home):
+def test_server_commands_work(home):
     nothing = cli("server", "status")
     assert (nothing.returncode, "not running" in nothing.stdout) == (3, True)
     assert "no server log yet" in cli("server", "logs").stderr
@@ -424,7 +424,7 @@ def test_log_is_followed(home):
         follower.communicate(timeout=20)
 
 
-def test_settings_and_commands_do_not_mix(home):
+def test_options_and_subcommands_do_not_mix(home):
     done = cli("server", "--host", "127.0.0.1", "status")
     assert (done.returncode, "--host is for a server in the foreground" in done.stderr) == (2, True)
     assert "Usage" in cli("server").stdout

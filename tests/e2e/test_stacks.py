@@ -1,4 +1,4 @@
-"""A run that hangs tells where: every rank, every thread, from the SDK and on the command line."""
+"""A hung run reports where it hangs: every rank and every thread, in the SDK and on the command line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEADLOCK = """
 """
 
 
-def test_two_ranks_in_a_deadlock(home: Path, workspace: Workspace, project: Path) -> None:
+def test_deadlock_of_two_ranks_is_visible(home: Path, workspace: Workspace, project: Path) -> None:
     run = submit(workspace, project, DEADLOCK, distributed_job_config=PyTorchConfiguration("Gloo", 2))
     wait_until(lambda: len(list((home / "work" / run.id / "node_0" / "wd").glob("ready.*"))) == 4)
     wait_until(lambda: run.get_status() == "Running")
@@ -59,8 +59,8 @@ SERVES = """
 """
 
 
-def test_nodes_that_only_serve_tell_too(home: Path, workspace: Workspace, project: Path) -> None:
-    """When a chief waits for ever, what matters is where its workers and parameter servers are."""
+def test_nodes_that_only_serve_report_stacks(home: Path, workspace: Workspace, project: Path) -> None:
+    """When a chief waits forever, the stacks of its workers and parameter servers matter."""
     job = TensorflowConfiguration(worker_count=2, parameter_server_count=1, chief=True)
     run = submit(workspace, project, SERVES, distributed_job_config=job)
     wait_until(lambda: len(list((home / "work" / run.id / "node_0" / "wd").glob("ready.*"))) == 4)

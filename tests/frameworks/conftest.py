@@ -1,4 +1,4 @@
-"""Real frameworks, in environments that are built once and then shared by all tests, sessions and workers."""
+"""Real frameworks, in environments that are built once and shared by all tests, sessions and workers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from footplate import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 
 JOBS = Path(__file__).parent / "jobs"
-sys.path.insert(0, str(JOBS.parent.parent / "e2e"))  # for `ops_tools`: pytest's importlib mode puts no folder there
+sys.path.insert(
+    0, str(JOBS.parent.parent / "e2e")
+)  # for `ops_tools`, which pytest's importlib mode does not put on the path
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Environments of a gigabyte are built in here; and one worker does one framework after the other."""
+    """Mark these tests as slow, because they build environments of a gigabyte, and run each framework on one worker."""
     for item in items:
         if JOBS.parent in item.path.parents:
             item.add_marker(pytest.mark.timeout(1500))
@@ -47,7 +49,7 @@ def start(shared_environments: Path, workspace: Workspace) -> Train:
 
 @pytest.fixture
 def train(start: Train) -> Train:
-    """Run a script as `start` does, to its good end."""
+    """Run a script as `start` does, and require success."""
 
     def run_to_the_good_end(*what: Any) -> Run:
         run = start(*what)
@@ -58,7 +60,7 @@ def train(start: Train) -> Train:
 
 
 def weights(run: Run, ranks: int, folder: Path) -> list[list[float]]:
-    """What each rank ended with."""
+    """Return the final weights of each rank."""
     found: list[list[float]] = []
     for rank in range(ranks):
         target = folder / f"{run.id}_{rank}.json"
@@ -69,14 +71,14 @@ def weights(run: Run, ranks: int, folder: Path) -> list[list[float]]:
 
 @pytest.fixture
 def same_as_alone(train: Train, tmp_path: Path) -> Callable[..., Run]:
-    """Train with `ranks` ranks and with one process: all ranks agree, and on what the one process finds."""
+    """Train with `ranks` ranks and with one process: all ranks agree with each other and with the one process."""
 
     def check(script: str, packages: list[str], job: Any, ranks: int, arguments: tuple[Any, ...] = ()) -> Run:
         together = train(script, packages, job, arguments)
         alone = weights(train(script, packages), 1, tmp_path)[0]
         for found in weights(together, ranks, tmp_path):
             assert found == pytest.approx(alone, rel=1e-9, abs=1e-9)
-        assert max(map(abs, alone)) > 1.0  # it has learned something
+        assert max(map(abs, alone)) > 1.0  # the model has learned something
         return together
 
     return check

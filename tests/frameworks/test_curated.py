@@ -1,4 +1,4 @@
-"""The tested environments of the catalogue, built from the index and trained with. Those for GPUs are only resolved."""
+"""The tested environments of the catalogue, built from the index and used for training. GPU ones are only resolved."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ def run(interpreter: Interpreter, code: str) -> None:
 
 
 @pytest.mark.parametrize("name", TRAIN)
-def test_it_trains(name: str, root: Path) -> None:
+def test_curated_environment_trains(name: str, root: Path) -> None:
     lock = lock_of(name, root)
     run(environments.load("venv").build(lock, root, lambda _: None), TRAIN[name])
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in curated.every() if entry.nearest is None])
-def test_it_can_be_resolved_as_it_is_pinned(name: str, root: Path) -> None:
+def test_gpu_environment_can_be_resolved_as_pinned(name: str, root: Path) -> None:
     found = packages(lock_of(name, root))
     for line in curated.get(name).requirements:
         package, version = line.split("==")

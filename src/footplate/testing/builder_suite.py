@@ -1,4 +1,4 @@
-"""What every environment builder promises (`environments/base.py`), as tests. Subclass `BuilderSuite`, give `arena`."""
+"""Tests of the contract of environment builders (`environments/base.py`): subclass `BuilderSuite`, provide `arena`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from footplate.errors import FootplateError
 
 
 class BuilderArena(Protocol):
-    """A builder with two specs that differ in content, and one that cannot be."""
+    """A builder with two specs that differ in content, and an impossible one."""
 
     builder: Builder
     root: Path
@@ -35,35 +35,35 @@ def lock_of(arena: BuilderArena, spec: EnvironmentSpec) -> Lock:
 
 
 def runs(interpreter: Interpreter) -> str:
-    """The prefix of the Python that the interpreter's argv starts."""
+    """Return the prefix of the Python that the interpreter's argv starts."""
     argv = [*interpreter.argv, "-c", "import sys; print(sys.prefix)"]
     return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
 
 class BuilderSuite:
-    def test_same_content_same_digest(self, arena: BuilderArena) -> None:
+    def test_same_content_has_the_same_digest(self, arena: BuilderArena) -> None:
         first, second = (lock_of(arena, arena.spec) for _ in range(2))
         assert first == second
         assert first.builder == arena.builder.name
         assert lock_of(arena, arena.other).digest != first.digest
 
-    def test_a_lock_survives_its_journey_as_json(self, arena: BuilderArena) -> None:
+    def test_lock_survives_json(self, arena: BuilderArena) -> None:
         lock = lock_of(arena, arena.spec)
         assert from_json(Lock, to_json(lock)) == lock
 
-    def test_the_interpreter_runs_and_is_the_same_next_time(self, arena: BuilderArena) -> None:
+    def test_interpreter_runs_and_is_reused(self, arena: BuilderArena) -> None:
         lock = lock_of(arena, arena.spec)
         first = arena.builder.build(lock, arena.root, quiet)
         assert runs(first)
         assert arena.builder.build(lock, arena.root, quiet) == first
 
-    def test_what_is_there_already_takes_no_words(self, arena: BuilderArena) -> None:
+    def test_existing_environment_logs_nothing(self, arena: BuilderArena) -> None:
         lock, said = lock_of(arena, arena.spec), list[str]()
         arena.builder.build(lock, arena.root, quiet)
         arena.builder.build(lock, arena.root, said.append)
         assert said == []
 
-    def test_many_ask_at_once_and_all_get_the_same(self, arena: BuilderArena) -> None:
+    def test_concurrent_builds_return_the_same_environment(self, arena: BuilderArena) -> None:
         lock = lock_of(arena, arena.spec)
         with ThreadPoolExecutor(4) as pool:
             asked = [pool.submit(arena.builder.build, lock, arena.root, quiet) for _ in range(4)]
@@ -71,7 +71,7 @@ class BuilderSuite:
         assert len({interpreter.argv for interpreter in built}) == 1
         assert runs(built[0])
 
-    def test_what_cannot_be_is_refused_with_a_hint(self, arena: BuilderArena) -> None:
+    def test_impossible_spec_is_rejected_with_a_hint(self, arena: BuilderArena) -> None:
         with pytest.raises(FootplateError) as caught:
             arena.builder.build(lock_of(arena, arena.impossible), arena.root, quiet)
         assert caught.value.hint

@@ -1,4 +1,4 @@
-"""A conda channel in a folder, made on the spot: small packages, and a Python that is the interpreter at hand."""
+"""A conda channel in a folder: small generated packages, and a Python package made from the current interpreter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 PLACEHOLDER = "/opt/placeholder_" + "p" * 200
-"""What a package says where the prefix belongs: as long as conda-build's, for binary files are patched in place."""
+"""Placeholder for the prefix in packages, as long as conda-build's because binary files are patched in place."""
 
 PYTHON = "{}.{}.{}".format(*sys.version_info[:3])
 MINOR = "{}.{}".format(*sys.version_info[:2])
@@ -24,9 +24,9 @@ MINOR = "{}.{}".format(*sys.version_info[:2])
 
 @dataclass(frozen=True)
 class Package:
-    """`files` is path → content; one that holds the PLACEHOLDER gets the prefix of the environment instead.
+    """A conda package. `files` maps paths to contents; PLACEHOLDER in a content becomes the prefix of the environment.
 
-    `entry_points` are for noarch packages, as in `tool = module:function`; `info` are further files about the package.
+    `entry_points` are for noarch packages, as in `tool = module:function`; `info` holds further metadata files.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Package:
 
 
 def python_package(version: str = PYTHON) -> Package:
-    """The interpreter at hand as a conda package: a copy of it that finds its standard library where that lies."""
+    """Return the current interpreter as a conda package: a copy that finds its standard library in place."""
     real = os.path.realpath(sys.executable)
     base = os.path.join(sys.base_prefix, "bin")
     files = {
@@ -56,7 +56,7 @@ def python_package(version: str = PYTHON) -> Package:
 
 
 def module(name: str, version: str, *depends: str, text: str | None = None) -> Package:
-    """A noarch package with a module of its own name, which knows its version."""
+    """Return a noarch package with a module of its own name, which contains its version."""
     code = (text or f"version = {version!r}\n").encode()
     about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode()
     info = f"site-packages/{name}-{version}.dist-info"
@@ -65,14 +65,14 @@ def module(name: str, version: str, *depends: str, text: str | None = None) -> P
 
 
 def make_channel(folder: Path, packages: Sequence[Package]) -> str:
-    """The address of a channel with these packages."""
+    """Create a channel with these packages and return its address."""
     for package in packages:
         _write(folder, package)
     return index(folder)
 
 
 def index(folder: Path) -> str:
-    from rattler import index as rattler_index  # of the extra `conda`
+    from rattler import index as rattler_index  # from the extra `conda`
 
     for subdir in ("noarch", _subdir()):
         (folder / subdir).mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def index(folder: Path) -> str:
 
 
 def _subdir() -> str:
-    from rattler import Subdir  # of the extra `conda`
+    from rattler import Subdir  # from the extra `conda`
 
     return str(Subdir.current())
 

@@ -22,7 +22,10 @@ PATIENCE = 20.0
 
 
 class EngineArena(Protocol):
-    """`folder` is seen by the stand-ins; `engine(program)` gives a new engine object each time, as a restart would."""
+    """A place for the tests of one engine.
+
+    `folder` is visible to the stand-ins; `engine(program)` returns a new engine object each time, as a restart would.
+    """
 
     folder: Path
 

@@ -1,4 +1,4 @@
-"""A container engine for tests, with storage of its own, and an image with a Python in it that no registry has."""
+"""A container engine for tests with its own storage, and an image with Python that is in no registry."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from footplate.environments.uv import find_uv
 
 NAME = "localhost/footplate-test-python:1"
 ENGINE = "docker" if os.environ.get(environ.TEST_ENGINE) == "docker" else "podman"
-"""docker only for who has a daemon to spare: all of its containers and images are removed at the end."""
+"""The engine to use. Use docker only with a spare daemon: all its containers and images are removed at the end."""
 
 _OF_THE_C_LIBRARY = ("libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1", "libm.so.6")
-"""What every image has with it, and wheels expect: empty by now, for all of it is in the C library itself."""
+"""Empty library files that every image has and wheels expect; their content is in the C library by now."""
 
 PROGRAMS = ("sh", "cat", "env", "ls", "mkdir", "mv", "sleep")
 _LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "tkinter", "turtledemo", "__pycache__"}
 
 
 def why_not() -> str | None:
-    """Why there can be no container tests here, in words; None when there can."""
+    """Return why container tests cannot run here, or None if they can."""
     if shutil.which(ENGINE) is None:
         return f"{ENGINE} is not installed (scripts/system_packages.sh installs podman on Debian)"
     if ENGINE == "podman" and os.geteuid() != 0:
@@ -36,9 +36,9 @@ def why_not() -> str | None:
 
 
 def configure(folder: Path) -> dict[str, str]:
-    """The variables that make podman keep everything below `folder`, and that let it run where little is allowed.
+    """Return the variables that make podman store everything below `folder` and run with few privileges.
 
-    With docker, which keeps everything where its daemon was told to, those that make podman seem not to work.
+    With docker, which stores everything where its daemon does, return variables that make podman seem broken.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if ENGINE == "docker":
@@ -50,7 +50,7 @@ def configure(folder: Path) -> dict[str, str]:
     storage.write_text(
         f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/images"\nrunroot = "{folder}/state"\n', encoding="utf-8"
     )
-    # runc, because crun refuses hybrid control groups; modest limits, because a container of CI may not raise its own.
+    # runc, because crun rejects hybrid control groups; modest limits, because a CI container may not raise its own.
     runtime = 'runtime = "runc"\n' if shutil.which("runc") else ""
     engine.write_text(
         '[containers]\ndefault_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]\n'
@@ -61,7 +61,7 @@ def configure(folder: Path) -> dict[str, str]:
 
 
 def make_image(folder: Path, variables: dict[str, str], name: str = NAME) -> str:
-    """An image with this machine's Python, its standard library, and a shell: some 60 MB, in a second or two."""
+    """Create an image with this machine's Python, its standard library and a shell: about 60 MB, in a second or two."""
     archive = folder / "python.tar"
     with tarfile.open(archive, "w") as tar:
         for source, target in _files():
@@ -74,7 +74,7 @@ def make_image(folder: Path, variables: dict[str, str], name: str = NAME) -> str
 
 
 def containers(variables: dict[str, str]) -> list[str]:
-    """What there is of containers, running or not; waited for a little, for an engine tidies up behind itself."""
+    """Return all containers, running or not, after a short wait for the engine's own cleanup."""
     found = list[str]()
     for _ in range(50):
         found = _engine(variables, "ps", "--all", "--format", "{{.ID}} {{.Status}} {{.Command}}").splitlines()
@@ -85,7 +85,7 @@ def containers(variables: dict[str, str]) -> list[str]:
 
 
 def clear(variables: dict[str, str]) -> None:
-    """Remove everything, so that the folder can be."""
+    """Remove everything, so that the folder can be deleted."""
     for what in (("rm", "--force"), ("rmi", "--force")):
         asked = ("ps" if what[0] == "rm" else "images", "--all", "--quiet")
         if found := dict.fromkeys(_engine(variables, *asked).split()):
@@ -98,7 +98,7 @@ def _engine(variables: dict[str, str], *arguments: str) -> str:
 
 
 def _files() -> Iterator[tuple[str, str]]:
-    """(path here, path in the image)"""
+    """Yield pairs of the path here and the path in the image."""
     python = os.path.realpath(sys.executable)
     library, version = sysconfig.get_path("stdlib"), f"python{sys.version_info.major}.{sys.version_info.minor}"
     programs = [found for name in PROGRAMS if (found := shutil.which(name))]
@@ -116,11 +116,11 @@ def _files() -> Iterator[tuple[str, str]]:
     for path in _libraries([python, find_uv(), *programs, *modules]):
         yield os.path.realpath(path), path.lstrip("/")
     for name in ("tmp", "proc", "sys", "dev"):
-        yield "/tmp", name  # as empty folders, with its mode
+        yield "/tmp", name  # as empty folders, with their mode
 
 
 def _libraries(programs: Iterable[str]) -> set[str]:
-    """The shared libraries that they need, by the paths under which they are looked for."""
+    """Return the shared libraries that the programs need, by the paths where they are searched."""
     done = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False)
     found = set[str]()
     for line in done.stdout.splitlines():

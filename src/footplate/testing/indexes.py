@@ -1,4 +1,4 @@
-"""A package index on this machine: a folder of wheels over HTTP, with a password or a certificate if asked for."""
+"""A package index on this machine: a folder of wheels over HTTP, optionally with a password or a certificate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 
 @dataclass
 class Index:
-    """`url` is for pip's index-url; `asked` are the paths that were asked for and given."""
+    """A running index. `url` is for pip's index-url; `asked` lists the paths that were requested and served."""
 
     url: str
     certificate: Path | None = None
@@ -31,7 +31,7 @@ class Index:
 
 @contextmanager
 def serve(wheels: Path, login: str | None = None, certificates: Path | None = None) -> Generator[Index]:
-    """`login` is `user:password`; with a folder for `certificates` it is https, of an authority that nobody knows."""
+    """Serve a folder. `login` is `user:password`; with a folder for `certificates`, use https with our authority."""
     index = Index("")
     wanted = f"Basic {base64.b64encode(login.encode()).decode()}" if login else None
 
@@ -55,7 +55,7 @@ def serve(wheels: Path, login: str | None = None, certificates: Path | None = No
         do_HEAD = do_GET
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nobody reads it."""
+            """Discard the access log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     if certificates is not None:
@@ -78,7 +78,7 @@ def _kind(path: str) -> str:
 
 
 def _content(wheels: Path, path: str) -> bytes | None:
-    """`/simple/NAME/` lists the wheels of that name; `/files/NAME` is one of them."""
+    """Return the content of `/simple/NAME/`, the list of the wheels of that name, or of `/files/NAME`, one of them."""
     if path.startswith("/files/"):
         file = wheels / path.rsplit("/", 1)[1]
         return file.read_bytes() if file.is_file() else None
@@ -90,7 +90,7 @@ def _content(wheels: Path, path: str) -> bytes | None:
 
 
 def certify(folder: Path) -> Path:
-    """An authority of our own, `ca.pem`, and `server.pem`, which it vouches for."""
+    """Create our own authority, `ca.pem`, and `server.pem`, which it has signed."""
     folder.mkdir(parents=True, exist_ok=True)
     authority, server = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     issuer = _named("an authority of the tests")

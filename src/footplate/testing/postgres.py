@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests: in a folder of its own, on a Unix socket, gone when the tests end."""
+"""A PostgreSQL server for tests: in its own folder, on a Unix socket, removed when the tests end."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from footplate.errors import Unavailable
 
 _USER = "footplate"
 _START_SECONDS = 60.0
-# Tests need no durability, and a shared machine has little memory to give.
+# Tests need no durability, and shared machines have little memory.
 _SETTINGS = ("fsync=off", "full_page_writes=off", "shared_buffers=16MB", "max_connections=100", "listen_addresses=")
 
 
 def find_binaries() -> Path | None:
-    """The folder that holds initdb and postgres, or None where PostgreSQL's server is not installed."""
+    """Return the folder that holds initdb and postgres, or None if PostgreSQL's server is not installed."""
     named = shutil.which("initdb")
     folders = [os.path.dirname(os.path.realpath(named))] if named else []
     folders += sorted(glob.glob("/usr/lib/postgresql/*/bin"), reverse=True)
@@ -33,7 +33,7 @@ def find_binaries() -> Path | None:
 
 
 class PostgresServer:
-    """Started by the constructor; `stop` ends it and removes its folder."""
+    """A PostgreSQL server. The constructor starts it; `stop` stops it and removes its folder."""
 
     def __init__(self, binaries: Path) -> None:
         # Not below TMPDIR: the path of a Unix socket is short, and the user below must be able to enter.
@@ -50,12 +50,12 @@ class PostgresServer:
         self._wait_until_ready()
 
     def kill(self) -> None:
-        """As a power cut would: nothing is said to anybody."""
+        """Kill the server as a power failure would, without notice."""
         self._process.kill()
         self._process.wait()
 
     def start_again(self) -> None:
-        """After `kill`. What its own children still hold, they let go of in a moment; until then it does not start."""
+        """Start the server after `kill`, as soon as its orphaned children have released their resources."""
         give_up = time.monotonic() + _START_SECONDS
         self._process = self._spawn()
         while not self._is_ready():
@@ -66,13 +66,13 @@ class PostgresServer:
             time.sleep(0.05)
 
     def _spawn(self) -> subprocess.Popen[Any]:
-        # Not with the settings of the test that happens to start it: its home is looked for processes left behind.
+        # Drop the settings of the test that happens to start it: its home is searched for leftover processes.
         variables = {name: value for name, value in os.environ.items() if not name.startswith("FOOTPLATE_")}
         with (self.folder / "server.log").open("ab") as log:
             return subprocess.Popen(self._argv, stdout=log, stderr=log, cwd="/", env=variables, **self._identity)
 
     def new_database(self) -> str:
-        """The address of a fresh, empty database."""
+        """Create an empty database and return its address."""
         self._databases += 1
         name = f"test_{os.getpid()}_{self._databases}"
         with _connect(self.folder, "postgres") as connection:
@@ -80,14 +80,14 @@ class PostgresServer:
         return f"postgresql://{_USER}@/{name}?host={self.folder}"
 
     def drop_database(self, address: str) -> None:
-        """Whoever is still connected is thrown out."""
+        """Drop a database and disconnect its clients."""
         name = address.rpartition("@/")[2].partition("?")[0]
         with _connect(self.folder, "postgres") as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     def stop(self) -> None:
         if self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)  # "fast": connections are ended, nothing is waited for
+            self._process.send_signal(signal.SIGINT)  # "fast": closes connections and waits for nothing
             self._process.wait(timeout=_START_SECONDS)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -115,7 +115,7 @@ class PostgresServer:
 
 
 def _someone_else() -> dict[str, Any]:
-    """PostgreSQL refuses to run as root."""
+    """Return another user, because PostgreSQL refuses to run as root."""
     for name in ("postgres", "nobody"):
         try:
             entry = pwd.getpwnam(name)
@@ -128,7 +128,7 @@ def _someone_else() -> dict[str, Any]:
 
 
 def _connect(folder: Path, database: str) -> Any:
-    import psycopg  # of the extra `postgres`: only for those who start a server
+    import psycopg  # from the extra `postgres`, only needed to start a server
 
     return psycopg.connect(f"host={folder} user={_USER} dbname={database}", autocommit=True, connect_timeout=10)
 

@@ -1,4 +1,4 @@
-"""A recipe for a package of one module, whose source archive is made on the spot."""
+"""A recipe for a package of one module, with a generated source archive."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def handmade(folder: Path, setup: str) -> dict[str, Any]:
-    """As a lock has it. The archive lies in `folder`, for find-links; the tools are for an index to bring."""
+    """Return the recipe as in a lock. The archive lies in `folder`, for find-links; an index provides the tools."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {
         "setup.py": setup,

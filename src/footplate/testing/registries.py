@@ -1,4 +1,4 @@
-"""A registry of images on this machine, with a password, for tests."""
+"""A container registry on this machine with a password, for tests."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 USERNAME, PASSWORD = "puller", "Pa55-w0rd"
-_HASHED = "$2b$04$TLA1qJ/bdqRPPtxJEmzOIuUXIi0TfQB/HNDvw/NexUcxmPc2c63Gi"  # bcrypt, which the registry insists on
+_HASHED = "$2b$04$TLA1qJ/bdqRPPtxJEmzOIuUXIi0TfQB/HNDvw/NexUcxmPc2c63Gi"  # bcrypt, which the registry requires
 _START_SECONDS = 60.0
 
 
 def why_not() -> str | None:
-    """Why there can be none here, in words; None when there can."""
+    """Return why a registry cannot run here, or None if it can."""
     if shutil.which("docker-registry") is None:
         return "docker-registry is not installed (scripts/system_packages.sh installs it on Debian)"
     return None
@@ -31,10 +31,10 @@ def why_not() -> str | None:
 @dataclass(frozen=True)
 class Registry:
     address: str
-    variables: dict[str, str]  # with these podman talks to it, although it has no certificate
+    variables: dict[str, str]  # makes podman accept a registry without a certificate
 
     def push(self, image: str, name: str) -> str:
-        """The address under which the image is to be had from now on; under that it is not on this machine."""
+        """Push the image, remove it from this machine under its new address, and return that address."""
         there = f"{self.address}/{name}"
         self._podman("push", "--quiet", "--creds", f"{USERNAME}:{PASSWORD}", image, there)
         return there
@@ -46,7 +46,7 @@ class Registry:
 
 @contextlib.contextmanager
 def registry(folder: Path) -> Generator[Registry]:
-    """One that listens on the loopback interface and keeps everything below `folder`."""
+    """Run a registry on the loopback interface that stores everything below `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""Small wheels, made on the spot."""
+"""Small generated wheels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def make_wheel(
     python: str = ">=3.8",
     files: Mapping[str, str] | None = None,
 ) -> None:
-    """A wheel with a module of its own name, which knows its version; or, if given, with these files (path → text)."""
+    """Write a wheel with a module of its own name that contains its version, or with these files (path → text)."""
     folder.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
     modules = dict(files or {f"{name}.py": f"version = {version!r}\n"})

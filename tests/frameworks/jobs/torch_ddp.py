@@ -38,4 +38,4 @@ with open(f"outputs/weights_{rank}.json", "w") as file:
 if together:
     dist.barrier()
     dist.destroy_process_group()
-    time.sleep(0.2)  # gloo may abort a process that ends at once
+    time.sleep(0.2)  # gloo may abort a process that exits at once
