@@ -65,7 +65,10 @@ class RunConfiguration(Checked):
         self.gpus: Optional[int] = None  # Footplate's own: GPUs reserved for each node
         self.gpus_per_process: Optional[int] = None  # Footplate's own: GPUs reserved for each process
         self.needs_gpus = False  # Footplate's own: as many nodes as the processes need
-        self.max_attempts = 1  # Footplate's own: total number of attempts if a node is lost
+        self.max_attempts: Optional[int] = 1  # Footplate's own: attempts in all; None: no limit
+        self.restart = "on_failure"  # Footplate's own: never, on_failure (for `restart_causes`) or always
+        self.restart_causes: List[str] = ["node_lost"]  # Footplate's own: names in `domain.specs.RESTART_CAUSES`
+        self.restart_backoff_seconds = 0.0  # Footplate's own: the first pause before another attempt; it doubles
         self.environment = Environment(DEFAULT_NAME)
         if conda_dependencies is not None:
             self.environment.python.conda_dependencies = conda_dependencies

@@ -9,7 +9,7 @@ import os
 import posixpath
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union, cast
 
-from footplate.domain.specs import GpuRequest, Program, RunSpec
+from footplate.domain.specs import GpuRequest, Program, RestartPolicy, RunSpec
 from footplate.domain.targets import LOCAL
 from footplate.sdk.config.checked_attributes import nearest
 from footplate.sdk.config.run_configuration import (
@@ -134,6 +134,9 @@ def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[Configu
         max_seconds=_seconds(run_config.max_run_duration_seconds),
         gpus=GpuRequest(run_config.gpus, run_config.gpus_per_process, run_config.needs_gpus),
         max_attempts=run_config.max_attempts,
+        restart=RestartPolicy(
+            run_config.restart, tuple(run_config.restart_causes), float(run_config.restart_backoff_seconds)
+        ),
         priority=run_config.priority or 0,
         collect=("outputs",) if history.output_collection else (),
         watch=tuple(str(folder) for folder in history.directories_to_watch),

@@ -2,6 +2,7 @@
 
     experiment      Experiment: groups runs, submits and lists them
     submission      `experiment.submit` and `run.rerun`
+    groups          `experiment.start_group`: a parent run that ends with its children
     interactive     `experiment.start_logging` and child runs, which are executed by this process
     run             Run and ScriptRun: the user's handle on a run
     handle          RunHandle, its base: identity, status, tags, properties
@@ -19,7 +20,7 @@
     filters         tags, properties and statuses as a query
     status          the names of a run's states
 
-`tests/e2e/test_sdk_*.py` cover experiment, submission, run, handle, files, snapshots, details and stacks on a server.
+`tests/e2e/test_sdk_*.py` cover experiment, submission, groups, run, handle, files, snapshots, details and stacks on a server.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from footplate.sdk.runs import details as details
     from footplate.sdk.runs import experiment as experiment
     from footplate.sdk.runs import files as files
+    from footplate.sdk.runs import groups as groups
     from footplate.sdk.runs import interactive as interactive
     from footplate.sdk.runs import output_capture as output_capture
     from footplate.sdk.runs import recorder as recorder

@@ -74,6 +74,23 @@ class Experiment:
         """Start a run that this process executes: log to it, then call `complete()`, or use it in `with`."""
         return runs.interactive.start_logging(self, name, run_id, outputs, snapshot_directory, display_name, tags or {})
 
+    def start_group(
+        self,
+        children: Union[Mapping[str, Any], Sequence[Any], None] = None,
+        name: Optional[str] = None,
+        run_id: Optional[str] = None,
+        display_name: Optional[str] = None,
+        tags: Optional[Mapping[str, Any]] = None,
+    ) -> Run:
+        """Start a parent run that the server ends when all its children have ended; this process may exit.
+
+        `children` are configurations, in a list or by key. The run id of a child is `<group>_<key>`. Without `children`
+        the group is open: add them with `submit_child`, then call `complete()`, or use the group in `with`. The group
+        fails if a child fails, is canceled if all were canceled, and completes otherwise. `restart()` restarts the
+        children that did not complete.
+        """
+        return runs.groups.start_group(self, children, name, run_id, display_name, tags or {})
+
     def get_runs(
         self,
         type: Optional[str] = None,

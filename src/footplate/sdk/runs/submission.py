@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import RunView
@@ -63,6 +63,25 @@ def submit_script(
         raise UserErrorException(
             f"submit does not accept {', '.join(sorted(unknown))}", hint="a ScriptRunConfig takes run_id= and tags="
         )
+    script = prepare_script(experiment, config)
+    workspace, chosen = experiment.workspace, run_id or new_run_id(experiment.name)
+    spec = replace(script.spec, parent=parent, tags=texts(tags))
+    body = {"id": chosen, "spec": to_json(spec), "created_by": user_name()}
+    view = from_json(RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body, _KINDS))
+    script.data.submitted(chosen)
+    snapshots.keep_diff(workspace.session, chosen, script.diff)
+    return ScriptRun._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
+
+
+class PreparedScript(NamedTuple):
+    """A configuration as a spec, with its source folder in the store, and what is left to do after the submission."""
+
+    spec: RunSpec
+    data: ConfiguredData
+    diff: bytes
+
+
+def prepare_script(experiment: Experiment, config: ScriptRunConfig) -> PreparedScript:
     if not os.path.isdir(config.source_directory):
         raise ExperimentExecutionException(
             f"there is no source directory {os.path.abspath(config.source_directory)}",
@@ -74,19 +93,7 @@ def submit_script(
     if spec.target == on_demand.TARGET:
         spec = on_demand.place(workspace, spec, config.run_config)
     taken = snapshots.take(workspace.session, config.source_directory)
-    spec = replace(
-        spec,
-        snapshot=taken.id,
-        parent=parent,
-        properties=taken.properties,
-        tags=texts(tags),
-    )
-    chosen = run_id or new_run_id(experiment.name)
-    body = {"id": chosen, "spec": to_json(spec), "created_by": user_name()}
-    view = from_json(RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body, _KINDS))
-    data.submitted(chosen)
-    snapshots.keep_diff(workspace.session, chosen, taken.diff)
-    return ScriptRun._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
+    return PreparedScript(replace(spec, snapshot=taken.id, properties=taken.properties), data, taken.diff)
 
 
 def rerun(run: Run, arguments: Optional[Sequence[Any]], tags: Mapping[str, Any], run_id: Optional[str]) -> Run:
