@@ -102,6 +102,11 @@ class Orchestrator:
         with self._active_guard:
             return len(self._active)
 
+    @property
+    def effect_types(self) -> tuple[type[Effect], ...]:
+        """The effects that the table has a row for."""
+        return tuple(self._table)
+
     # ── The queue ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def look_at_queue(self, workspace: str, target: str) -> None:

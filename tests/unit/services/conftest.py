@@ -15,7 +15,7 @@ from footplate.domain.records import RunView
 from footplate.domain.shapes import Shape
 from footplate.domain.specs import EnvironmentSpec, Program, RunSpec
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
-from footplate.errors import Unavailable
+from footplate.errors import NotFound, Unavailable
 from footplate.services import Services
 from footplate.services.agent_jobs import Listeners
 from footplate.storage import Storage
@@ -29,6 +29,8 @@ class FakeEngine:
     forgotten: list[str] = field(default_factory=list)
     seen: dict[str, Observation] = field(default_factory=dict)
     refuses: str = ""
+    silent: bool = False
+    asked: int = 0
     shares_home: bool = True
     options: dict[str, str] = field(default_factory=dict)
     shape: Shape | None = None
@@ -48,6 +50,9 @@ class FakeEngine:
         return f"handle-{request.run}"
 
     def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
+        self.asked += 1
+        if self.silent:
+            raise Unavailable("the scheduler does not answer")
         return {h: self.seen.get(h, Observation("running")) for h in handles}
 
     def cancel(self, handle: str, grace: float) -> None:
@@ -101,7 +106,13 @@ class House:
         self.bulletin.until(lambda: self.status(run) in wanted)
 
     def until_launched(self, run: str) -> None:
-        self.bulletin.until(lambda: self.store.runs.record(run).handle is not None)
+        self.bulletin.until(lambda: self._is_launched(run))
+
+    def _is_launched(self, run: str) -> bool:
+        try:
+            return self.store.runs.record(run).handle is not None
+        except NotFound:  # a child that its group has not submitted yet
+            return False
 
 
 def open_house(home: Path, engine: FakeEngine, gpus: int = 0) -> House:
@@ -119,6 +130,15 @@ def open_house(home: Path, engine: FakeEngine, gpus: int = 0) -> House:
     view = views[0] if views else services.workspaces.create("lab-ws", "s", "g")
     services.start()
     return House(store, services, engine, bulletin, view.id, home)
+
+
+def run_through(house: House, run: str) -> None:
+    """Be the agent: join, start, end well, ship."""
+    house.until_launched(run)
+    house.services.nodes.join(run, 0, 1, "host", "127.0.0.1", {})
+    house.services.nodes.report(run, 0, "started", None, None)
+    house.services.nodes.report(run, 0, "exited", None, None)
+    house.services.nodes.report(run, 0, "done", None, None)
 
 
 @pytest.fixture

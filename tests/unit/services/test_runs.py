@@ -10,16 +10,7 @@ from footplate.domain.specs import Distribution, Program
 from footplate.engines.base import Observation
 from footplate.errors import Conflict, InvalidInput, InvalidTransition, NotFound
 
-from .conftest import FakeEngine, House, open_house
-
-
-def run_through(house: House, run: str) -> None:
-    """Be the agent: join, start, end well, ship."""
-    house.until_launched(run)
-    house.services.nodes.join(run, 0, 1, "host", "127.0.0.1", {})
-    house.services.nodes.report(run, 0, "started", None, None)
-    house.services.nodes.report(run, 0, "exited", None, None)
-    house.services.nodes.report(run, 0, "done", None, None)
+from .conftest import FakeEngine, House, open_house, run_through
 
 
 def test_a_run_goes_from_submission_to_completed_and_tells_its_story(house: House) -> None:
@@ -205,6 +196,36 @@ def test_an_agent_that_died_is_started_again_and_in_the_end_given_up(house: Hous
     assert house.engine.submitted == ["r1"] * 4
     outcome = house.services.runs.view("r1").outcome
     assert outcome is not None and outcome.cause is not None and outcome.cause.code == "node_lost"
+
+
+def test_revivals_are_counted_over_server_restarts(house: House) -> None:
+    house.submit("r1")
+    house.until_launched("r1")
+    house.services.nodes.join("r1", 0, 1, "host", "127.0.0.1", {})
+    house.services.nodes.report("r1", 0, "started", None, None)
+    house.engine.seen["handle-r1"] = Observation("gone")
+    house.bulletin.until(lambda: house.store.runs.record("r1").revivals >= 2)
+    house.services.stop()
+    before = house.store.runs.record("r1").revivals
+    house.store.close()
+    engine = FakeEngine(seen={"handle-r1": Observation("gone")})
+    again = open_house(house.home, engine)
+    try:
+        again.until_status("r1", "Failed")
+        assert again.store.runs.record("r1").revivals == 3
+        assert len(engine.submitted) == 3 - before
+    finally:
+        again.services.stop()
+        again.store.close()
+
+
+def test_an_engine_that_cannot_tell_ends_no_run(house: House) -> None:
+    house.submit("r1")
+    house.until_launched("r1")
+    house.engine.silent = True
+    house.bulletin.until(lambda: house.engine.asked > 10)
+    assert house.status("r1") == "Provisioning"
+    assert house.store.runs.record("r1").revivals == 0
 
 
 def test_an_agent_of_an_earlier_attempt_or_an_unknown_node_is_turned_away(house: House) -> None:
