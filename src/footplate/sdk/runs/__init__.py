@@ -20,7 +20,7 @@
     filters         tags, properties and statuses as a query
     status          the names of a run's states
 
-`tests/e2e/test_sdk_*.py` cover experiment, submission, groups, run, handle, files, snapshots, details and stacks on a server.
+`tests/e2e/test_sdk_*.py` cover experiment, submission, groups, run, handle, files, snapshots, details and stacks.
 """
 
 from __future__ import annotations
