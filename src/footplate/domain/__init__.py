@@ -1,5 +1,39 @@
-"""PURE. What is asked (specs), what happened (records), what follows (lifecycle, queue, launch).
+"""Pure values and decisions: no files, no sockets, no clock. Time and ids come in as arguments.
 
-Nothing here opens a file, a socket or a clock: time and ids come in as arguments. Standard library only, Python ≥ 3.8,
-because a training script may import it through the SDK.
+Standard library only, Python ≥ 3.8, because a training script may import it through the SDK.
+
+Runs
+    specs              the request that a client sends, and its checks
+    records            the state that the server keeps and the API returns
+    run_kinds          table of run kinds: admitted events, children, who ends the run
+    run_status         the status that users see, derived from the record
+    events             events, effects, and their sentences in the story
+    lifecycle          `apply(record, event, now)`: the new record and the effects
+    node_transitions   the lifecycle's functions for events of nodes
+    group_transitions  the lifecycle's functions for events of groups
+    outcomes           how a run ends, and which failure is the cause
+    root_cause         failures that are consequences of other failures
+    restarts           restart policy, backoff and further attempts
+    controllers        the seam between a group and its controller
+    child_groups       the controller of groups that complete with their children
+    requests, replies  bodies of the HTTP API that are not records; covered by the API contract tests
+Nodes
+    launch             the ranks of a run: which process starts where, with which variables
+    azure_variables    environment variables that Azure ML scripts expect; covered by `tests/e2e/test_job_contract.py`
+    queue              which waiting runs start now
+    scaling            how many nodes a cluster has
+    shapes             machine sizes by name
+    gpus               which node and which rank gets which GPU
+    stacks             stack traces of a run's processes; covered by the unit tests of `node` and `services`
+    locks              contents of environment locks, and their differences
+Data
+    data               stores and the entries that they list
+    datasets           datastores, datasets, inputs and outputs of runs; covered by `tests/unit/services/test_data.py`
+    store_names        safe file names and patterns
+    expressions        filters as plain data; covered by `tests/unit/data`
+    tabular, frames    tables: their definition, and their columns as buffers; covered by `tests/unit/data`
+JSON
+    codec              dataclasses to JSON and back
+    floats             NaN and infinities in JSON
+    tag_filters        filters by tag and property in a query
 """

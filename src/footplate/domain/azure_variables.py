@@ -1,4 +1,4 @@
-"""The variables that a script written for Azure ML expects to find in its environment."""
+"""Environment variables that a script written for Azure ML expects."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ REFERENCE, _INPUT = "AZUREML_DATAREFERENCE_", "AZURE_ML_INPUT_"
 def data_variables(
     inputs: Sequence[DataInput], outputs: Sequence[DataOutput], places: Mapping[str, str], taken: Container[str]
 ) -> Dict[str, str]:
-    """How a script finds its data: `places` are the paths (or ids) of inputs and outputs by name.
+    """Return the variables by which a script finds its data: `places` are paths (or ids) of inputs and outputs by name.
 
-    A dataset is found under its own name as well, and under its upper-case twin unless that is `taken`, or the name of
-    another: an input called `path` must not become the PATH of the job.
+    A dataset is available under its own name, and under its upper-case name unless that is `taken` or names another
+    dataset: an input called `path` must not become the PATH of the job.
     """
     variables: Dict[str, str] = {}
     names = {each.name for each in (*inputs, *outputs)}
@@ -46,7 +46,7 @@ def data_variables(
 def job_variables(
     run: RunView, workspace: WorkspaceView, endpoint: str, token: str, token_expiry: float, node: int
 ) -> Dict[str, str]:
-    """What every rank of `run` on `node` sees, before its own rank's variables and the user's are laid over it."""
+    """Return the variables of every rank of `run` on `node`. The rank's own variables and the user's take precedence."""
     distribution = run.spec.distribution if run.spec else None
     kind = distribution.kind if distribution else "none"
     backend = (distribution.backend if distribution else None) or _COMMUNICATOR[kind]

@@ -1,11 +1,10 @@
 """Frozen dataclasses to JSON and back, with errors that name the field.
 
-One rule for every spec and record: what `to_json` writes, `from_json` reads; a key that is missing takes the field's
-default, so an older peer can be read; a key that nobody knows is refused when `strict`, so that a misspelled field of a
-request is an error and not silence.
+One rule for every spec and record: `from_json` reads what `to_json` writes. A missing key takes the field's default, so
+an older peer can be read. With `strict`, an unknown key is refused, so that a misspelled field of a request is an error.
 
-Every record that the server reads or answers with passes through here, so what a type asks for is found out once: a
-type becomes a *reader*, a function that knows what to do with the data.
+Every record that the server reads or returns passes through here, so each type is inspected once: it becomes a
+*reader*, a function that converts the data.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ T = TypeVar("T")
 _WORDS: Dict[Any, str] = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 _PLAIN = frozenset([str, int, float, bool, type(None)])
 
-_Where = Any  # a name, or a pair: the place around it, and a field's name or an index
-_Reader = Callable[[Any, _Where, bool], Any]  # data, where it stands, whether unknown keys are refused
+_Where = Any  # a name, or a pair: the enclosing place, and the name of a field or an index
+_Reader = Callable[[Any, _Where, bool], Any]  # data, its place in the document, whether unknown keys are refused
 _readers: Dict[Any, _Reader] = {}
 _names: Dict[type, Tuple[str, ...]] = {}
 
@@ -33,7 +32,7 @@ _names: Dict[type, Tuple[str, ...]] = {}
 
 def to_json(value: Any) -> Any:
     kind: Any = value.__class__
-    if kind in _PLAIN:  # most values are; asking the questions below of each costs more than all the rest
+    if kind in _PLAIN:  # most values are plain; the checks below cost more than everything else
         return value
     names = _names.get(kind)
     if names is None and hasattr(kind, "__dataclass_fields__"):
@@ -137,7 +136,7 @@ def _scalar(kind: Any) -> _Reader:
 
 
 class _DataclassReader:
-    """Its fields are looked at when the first one is read: by then every name in their types is defined."""
+    """A reader of a dataclass. It inspects the fields on first use: by then every name in their types is defined."""
 
     def __init__(self, kind: type) -> None:
         self._kind = kind
@@ -187,7 +186,7 @@ def _wrong(where: _Where, data: Any, wanted: str) -> InvalidInput:
 
 
 def _path(where: _Where) -> str:
-    """In words; only an error needs them."""
+    """Return the place as text; only an error needs it."""
     if isinstance(where, str):
         return where
     around, name = where

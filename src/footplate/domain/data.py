@@ -1,7 +1,7 @@
-"""Where data lies and what lies there: stores, the entries that they list, and the items that a folder is made of.
+"""Data in stores: the stores, the entries that they list, and the items of a folder that is composed of entries.
 
-A store is a folder, a bucket, a container or a web site. Its `location` says where, its `credentials` let one in, and
-only the first of the two is ever printed, hashed or compared.
+A store is a folder, a bucket, a container or a web site. Its `location` may be printed, hashed and compared; its
+`credentials` never are.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ FOLDER, AZURE_BLOB, AZURE_FILE, ADLS_GEN2 = "folder", "azure_blob", "azure_file"
 S3, GCS, HTTP, SQL, SERVER = "s3", "gcs", "http", "sql", "server"
 
 DIALECTS = ("sqlite", "postgresql", "mysql", "mssql")
-"""The databases that queries can be sent to."""
+"""Databases that accept queries."""
 
 UNKNOWN_SIZE = -1
-"""The size of an entry whose server does not say how long it is."""
+"""The size of an entry whose server does not report a size."""
 
 
 class _Kind(NamedTuple):
@@ -52,9 +52,9 @@ _ADDRESSES = ("url", "endpoint", "host")
 
 @dataclass(frozen=True)
 class StoreSpec:
-    """One place where data lies.
+    """A store: one place that holds data.
 
-    kind                      location, [may be left out]               credentials, one of
+    kind                      location, [optional]                      credentials, one of
     folder                    path (absolute)                           –
     azure_blob, adls_gen2     account, container, [endpoint, prefix]    key · sas · token ·
                                                                         client_id + client_secret + tenant_id
@@ -62,16 +62,16 @@ class StoreSpec:
     s3                        bucket, [endpoint, region, prefix]        access_key_id + secret_access_key,
                                                                         [session_token]
     gcs                       bucket, [endpoint, prefix]                service_account_key (its JSON) · token
-    http                      [url: what paths are relative to;         token · username + password
-                              without it a path is a whole URL]
+    http                      [url: base of the paths; without it       token · username + password
+                              a path is a whole URL]
     server                    url, workspace, datastore: a built-in     token
                               datastore, through the server's API
     sql                       dialect (sqlite, postgresql, mysql,       username + password
                               mssql), database, [host, port]
 
-    A database holds rows and no files: only tables are read from it. Without credentials requests are anonymous.
-    `{"source": "environment"}` takes what the machine itself has: variables, the role of a virtual machine, a logged-in
-    command line.
+    A database holds rows and no files: only tables can be read from it. Without credentials, requests are anonymous.
+    `{"source": "environment"}` uses the credentials of the machine: variables, the role of a virtual machine, or a
+    logged-in command line.
     """
 
     kind: str
@@ -79,12 +79,12 @@ class StoreSpec:
     credentials: Dict[str, str] = field(default_factory=lambda: {}, repr=False, compare=False)
 
     def identity(self) -> str:
-        """The same for the same place, whoever asks with whichever credentials: what a cache is keyed by."""
+        """Return a key for caches: the same for the same place, whatever the credentials."""
         place = json.dumps([self.kind, self.location], sort_keys=True)
         return hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()
 
     def check(self) -> StoreSpec:
-        """The spec itself, when its fields are those of its kind."""
+        """Return the spec itself, or raise InvalidInput when its fields do not fit its kind."""
         if self.kind not in _KINDS:
             raise InvalidInput(f"there is no store of kind {self.kind!r}", f"the kinds are {', '.join(STORE_KINDS)}")
         kind = _KINDS[self.kind]
@@ -102,7 +102,7 @@ class StoreSpec:
 
 
 def credential_fields(kind: str) -> Tuple[str, ...]:
-    """Which fields of a store of this kind are secrets."""
+    """Return the fields that are secret in a store of this kind."""
     return _KINDS[kind].credentials
 
 
@@ -114,7 +114,7 @@ def _check_fields(kind: str, what: str, given: Dict[str, str], known: Tuple[str,
 
 
 def _check_address(kind: str, field: str, text: str) -> None:
-    """A location is printed and kept as it is, so no secret may be in it; nor is one repeated here."""
+    """Raise InvalidInput for a secret in a location, which is printed and stored in the clear. The error does not repeat it."""
     if any(mark in text for mark in "@?#"):
         raise InvalidInput(
             f"the {field} of a store of kind {kind!r} was given with a user, a password or a query in it",
@@ -134,7 +134,7 @@ def _check_address(kind: str, field: str, text: str) -> None:
 
 
 class StoreEntry(NamedTuple):
-    """A file as its store lists it. `etag` changes when it does; `digest` (`sha256:…`, `md5:…`) is of its content."""
+    """A file as its store lists it. `etag` changes with the file; `digest` (`sha256:…`, `md5:…`) is that of its content."""
 
     path: str
     size: int
@@ -144,10 +144,10 @@ class StoreEntry(NamedTuple):
 
 
 class Item(NamedTuple):
-    """A file of a folder that is made of files of stores: under which name, and where its bytes are.
+    """A file of a folder that is composed of files in stores: its name in the folder, and the place of its bytes.
 
-    `store` is the label of its store in the mapping that goes with the listing, "" where there is only one;
-    `path` is its path there, "" where that is its name.
+    `store` is the label of its store in the mapping that goes with the listing, "" if there is only one. `path` is its
+    path in the store, "" if that equals its name.
     """
 
     name: str
@@ -167,6 +167,6 @@ class Item(NamedTuple):
 
 
 def place(entry: StoreEntry, name: str, store: str = "") -> Item:
-    """The item that shows `entry` of `store` under `name`."""
+    """Return the item that shows `entry` of `store` under `name`."""
     path = "" if entry.path == name else entry.path
     return Item(name, entry.size, entry.etag, entry.modified, entry.digest, store, path)

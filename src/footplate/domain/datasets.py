@@ -1,9 +1,9 @@
-"""Data as the workspace knows it: where it lies (datastores), what is named (datasets), and what runs read and write.
+"""Data as the workspace knows it: datastores, named datasets, and the inputs and outputs of runs.
 
 A dataset is a definition, `{"sources": [{"datastore", "path"} or {"url"}, …], "steps": [{"do", …}, …], …}`, which the
-client's API words and `footplate.data` carries out. One that was made of a version by a step has that version's id as
-`of`. A version of it may also pin what the definition named on the day that it was registered: a listing (path, size
-and ETag of every file), kept as one blob.
+client's API writes and `footplate.data` evaluates. A dataset that a step derived from a version has that version's id
+as `of`. A version may also pin the files that the definition named when it was registered: a listing (path, size and
+ETag of every file), stored as one blob.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from footplate.errors import InvalidInput
 
 DEFAULT_DATASTORE = "workspaceblobstore"
 BUILT_IN_DATASTORES = (DEFAULT_DATASTORE, "workspacefilestore")
-"""Folders of the server's home, which every workspace has without anybody registering them."""
+"""Directories of the server's home that every workspace has without registration."""
 
 OUTPUT_PATH = "dataset/{run-id}/{output-name}"
-"""Where an output goes when nobody says: a folder for each run and name."""
+"""The default destination of an output: a folder per run and name."""
 
 INPUT_MODES = ("mount", "download", "direct")
 OUTPUT_MODES = ("mount", "upload")
@@ -39,8 +39,8 @@ _INPUT_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 class DataInput:
     """Data that a run reads: either a `dataset`, by id, or the `path` of a `datastore`.
 
-    `mode`: mount (appears as a folder, or a file, and is read as it is needed), download (copied before the start) or
-    direct (the script gets the id and reads by itself). `path_on_compute`: where it appears, else a folder of ours.
+    `mode`: mount (appears as a folder or a file and is read on demand), download (copied before the start) or direct (the
+    script gets the id and reads the data itself). `path_on_compute`: where it appears; the default is a folder of ours.
     """
 
     name: str
@@ -54,7 +54,7 @@ class DataInput:
 
 @dataclass(frozen=True)
 class Registration:
-    """The name under which an output becomes a dataset when the run has ended well."""
+    """The name under which an output becomes a dataset when the run completes."""
 
     name: str
     description: Optional[str] = None
@@ -65,9 +65,9 @@ class Registration:
 class DataOutput:
     """A folder that a run writes and that goes to `path` of `datastore`; `{run-id}` and `{output-name}` are filled in.
 
-    `mode`: mount (kept also when the run fails) or upload (at the end, when all went well). `globs` choose among its
-    files. `is_dataset` is false for one that is only a place: then it is no dataset of the run. `table`: how its files
-    are read as a table (`format`, `types`, `steps` of a tabular definition, and `glob`: which of them); None for files.
+    `mode`: mount (kept also when the run fails) or upload (at the end, if the run completes). `globs` select files.
+    `is_dataset` is false for an output that is only a place: it is not a dataset of the run. `table`: how its files are
+    read as a table (`format`, `types`, `steps` of a tabular definition, and `glob` to select them); None for files.
     """
 
     name: str
@@ -83,7 +83,7 @@ class DataOutput:
 
 
 def check_data(inputs: Tuple[DataInput, ...], outputs: Tuple[DataOutput, ...]) -> None:
-    """Refuse, by name, what no node could make true."""
+    """Raise InvalidInput, naming the input or output, for a request that no node could satisfy."""
     seen: Set[str] = set()
     for each in (*inputs, *outputs):
         what = "input" if isinstance(each, DataInput) else "output"
@@ -97,23 +97,23 @@ def check_data(inputs: Tuple[DataInput, ...], outputs: Tuple[DataOutput, ...]) -
         modes = INPUT_MODES if isinstance(each, DataInput) else OUTPUT_MODES
         if each.mode not in modes:
             raise InvalidInput(f"the mode of {what} {each.name!r} is {each.mode!r}", f"use {', '.join(modes)}")
-        clean_folder(each.path)  # refuses what would leave the datastore
+        clean_folder(each.path)  # raises for a path that leaves the datastore
         if "\0" in (each.path_on_compute or ""):
             raise InvalidInput(f"path_on_compute of {what} {each.name!r} contains NUL", "remove it")
         if isinstance(each, DataOutput) and each.register is not None:
-            check_dataset_name(each.register.name)  # now, not when the run is done and cannot be kept
+            check_dataset_name(each.register.name)  # now, not when the run has ended and its output cannot be stored
     for each in inputs:
         if (each.dataset is None) == (each.datastore is None):
             raise InvalidInput(f"input {each.name!r} names no data", "give either a dataset or a datastore with a path")
 
 
 def output_path(output: DataOutput, run: str) -> str:
-    """Where an output of this run goes, with the template filled in."""
+    """Return the destination of an output of this run, with the template filled in."""
     return output.path.replace("{run-id}", run).replace("{output-name}", output.name).strip("/")
 
 
 def written_definition(output: DataOutput, run: str) -> Dict[str, Any]:
-    """The dataset that an output of this run is."""
+    """Return the definition of the dataset that an output of this run is."""
     table = dict(output.table or {})
     path = "/".join(part for part in (clean_folder(output_path(output, run)), table.pop("glob", "")) if part)
     return {"sources": [{"datastore": output.datastore, "path": path}], **table}
@@ -124,7 +124,7 @@ def written_definition(output: DataOutput, run: str) -> Dict[str, Any]:
 
 @dataclass(frozen=True)
 class DatastoreView:
-    """A place for data. `kind` and `location` are those of a StoreSpec; credentials are never part of a view."""
+    """A datastore. `kind` and `location` are those of a StoreSpec; credentials are never part of a view."""
 
     workspace: str
     name: str
@@ -133,14 +133,15 @@ class DatastoreView:
     has_credentials: bool = False
     is_default: bool = False
     created: Optional[float] = None
-    options: Dict[str, Any] = field(default_factory=lambda: {})  # the client's own words, kept as they are
+    options: Dict[str, Any] = field(default_factory=lambda: {})  # in the client's own words, stored unchanged
 
 
 @dataclass(frozen=True)
 class DatasetView:
-    """A dataset with its id; registered ones have a name and a version as well.
+    """A dataset with its id; registered ones also have a name and a version.
 
-    `listing` is the digest of the blob that pins it, `files` and `size` what it holds, `run` the run that wrote it.
+    `listing` is the digest of the blob that pins its files, `files` and `size` summarize it, `run` is the run that wrote
+    it.
     """
 
     id: str
@@ -160,7 +161,7 @@ class DatasetView:
 
 @dataclass(frozen=True)
 class DataUse:
-    """One line between a run and a dataset. `role`: read or wrote; `name` is what the run calls it."""
+    """A link between a run and a dataset. `role`: read or wrote; `name` is the run's name for it."""
 
     run: str
     dataset: str
@@ -174,7 +175,7 @@ class DataUse:
 
 @dataclass(frozen=True)
 class ModelUse:
-    """A dataset behind a model. `purpose`: what it was used for, or the name of the run's input."""
+    """A dataset behind a model. `purpose`: the user's word for its use, or the name of the run's input."""
 
     model: str
     model_version: int
@@ -186,7 +187,7 @@ class ModelUse:
 
 @dataclass(frozen=True)
 class Lineage:
-    """What a dataset came from (runs that wrote it) and what came of it (runs that read it, models made by those)."""
+    """The origin of a dataset (runs that wrote it) and its uses (runs that read it, and models that those made)."""
 
     dataset: DatasetView
     runs: Tuple[DataUse, ...] = ()
@@ -195,7 +196,7 @@ class Lineage:
 
 @dataclass(frozen=True)
 class RunData:
-    """What a run's node needs to bring its data: the datasets by id, and the stores by name, with their credentials."""
+    """The data of a run for its nodes: datasets by id, and stores by name, with their credentials."""
 
     datasets: Dict[str, DatasetView] = field(default_factory=lambda: {})
     stores: Dict[str, StoreSpec] = field(default_factory=lambda: {})
@@ -220,13 +221,13 @@ def check_dataset_name(name: str) -> None:
 
 
 def through_server(url: str, token: Optional[str], workspace: str, name: str) -> StoreSpec:
-    """A built-in datastore for who does not see its folder: the server hands its files out and takes them in."""
+    """Return a built-in datastore for a client that cannot see its directory: the server transfers its files."""
     location = {"url": url, "workspace": workspace, "datastore": name}
     return StoreSpec(SERVER, location, {"token": token} if token else {})
 
 
 def sources_of(definition: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The sources of a definition, each checked to be one."""
+    """Return the sources of a definition, after checking each of them."""
     sources: Any = definition.get("sources")
     if not isinstance(sources, (list, tuple)) or not sources:
         raise InvalidInput("the dataset names no data", "give at least one path")
@@ -234,16 +235,16 @@ def sources_of(definition: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         named: Mapping[str, Any] = cast("Mapping[str, Any]", source) if isinstance(source, Mapping) else {}
         text = all(isinstance(named.get(key), str) for key in ("datastore", "path"))
         if isinstance(named.get("url"), str) == text:
-            raise InvalidInput(f"{source!r} is no source of a dataset", "give a datastore and a path, or a url")
+            raise InvalidInput(f"{source!r} is not a source of a dataset", "give a datastore and a path, or a url")
         yield named
 
 
 def origin_of(definition: Mapping[str, Any]) -> Optional[str]:
-    """The id of the version that a dataset was made of by its last steps; None when it was made of none."""
+    """Return the id of the version that the dataset was derived from, or None."""
     origin: Any = definition.get("of")
     return origin if isinstance(origin, str) else None
 
 
 def datastores_of(definition: Mapping[str, Any]) -> Tuple[str, ...]:
-    """The names of the datastores that a definition reads from, each once."""
+    """Return the names of the datastores that a definition reads, each once."""
     return tuple(dict.fromkeys(str(s["datastore"]) for s in sources_of(definition) if "datastore" in s))

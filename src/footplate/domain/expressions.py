@@ -1,10 +1,10 @@
-"""Conditions as plain data, so that a filter can be kept in a definition and carried out anywhere.
+"""Conditions as plain data, so that a filter can be stored in a definition and evaluated anywhere.
 
     {"op": "and", "args": [{"op": ">", "args": [{"field": "Size"}, {"value": 1000}]}, …]}
 
 Operators: == != < <= > >= and or not isin is_null; for the columns of a table also starts_with ends_with contains
-length + - * /. `{"time": "2020-01-31T10:00:00"}` is a moment, in UTC. A field of a file that is missing, or is compared
-with something of another type, makes a comparison false, never an error: files differ, and a filter chooses among them.
+length + - * /. `{"time": "2020-01-31T10:00:00"}` is a time in UTC. A comparison with a missing field of a file, or with
+a value of another type, is false and never an error: files differ, and a filter selects among them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def apply(op: str, *args: Expression) -> Expression:
 
 
 def literal(value: Any) -> Expression:
-    """A constant. A time with a zone is converted to UTC, one without is taken for it."""
+    """Return a constant as data. A time with a zone is converted to UTC; a time without one is taken as UTC."""
     value = _unwrapped(value)
     if isinstance(value, datetime):
         plain = value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value
@@ -55,21 +55,21 @@ def literal(value: Any) -> Expression:
 
 
 def _unwrapped(value: Any) -> Any:
-    """What one of numpy's scalars stands for."""
+    """Return the Python value of a numpy scalar."""
     if not callable(getattr(value, "item", None)) or isinstance(value, (str, int, float)):
         return value
     if getattr(getattr(value, "dtype", None), "kind", "") == "M":
-        value = value.astype("M8[us]")  # of a finer one numpy would give a bare number
+        value = value.astype("M8[us]")  # for a finer unit numpy would return a bare number
     return value.item()
 
 
 def moment(expression: Mapping[str, Any]) -> datetime:
-    """The time of a `{"time": …}`, without a zone."""
+    """Return the time of a `{"time": …}`, without a zone."""
     return datetime.fromisoformat(expression["time"])
 
 
 def fields_of(expression: Mapping[str, Any]) -> FrozenSet[str]:
-    """The fields that an expression reads."""
+    """Return the fields that an expression reads."""
     if "field" in expression:
         return frozenset((str(expression["field"]),))
     found: FrozenSet[str] = frozenset()
@@ -77,7 +77,7 @@ def fields_of(expression: Mapping[str, Any]) -> FrozenSet[str]:
 
 
 def conjuncts(expression: Expression) -> Iterator[Expression]:
-    """The parts of an expression that must all hold."""
+    """Return the parts of an expression that must all hold."""
     if expression.get("op") == "and":
         parts: List[Expression] = expression["args"]
         for part in parts:
@@ -90,7 +90,7 @@ def conjuncts(expression: Expression) -> Iterator[Expression]:
 
 
 def is_true(expression: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
-    """Whether the expression holds for something with these facts."""
+    """Whether the expression holds for these facts."""
     return value_of(expression, facts) is True
 
 
@@ -117,9 +117,7 @@ def _applied(op: str, values: Sequence[Any]) -> bool:
         return values[0] in values[1]
     if op == "is_null" and len(values) == 1:
         return values[0] is None or values[0] is _MISSING
-    raise InvalidInput(
-        f"{op!r} is no operator of an expression", f"use {' '.join(COMPARISONS)} and or not isin is_null"
-    )
+    raise InvalidInput(f"{op!r} is not an operator", f"use {' '.join(COMPARISONS)} and or not isin is_null")
 
 
 def _compared(op: str, left: Any, right: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Floats that JSON cannot write, on their way through it. Apart from `codec`: a training script loads only this."""
+"""Floats that JSON cannot represent. Separate from `codec` because a training script loads only this."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def tag_float(value: float) -> Dict[str, str]:
-    """A form that no text can be mistaken for: `{"float": "NaN"}`."""
+    """Return a form that cannot be confused with text: `{"float": "NaN"}`."""
     return {"float": "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"}
 
 
 def untag_float(value: Any) -> Any:
-    """What `tag_float` wrote, as a float again; everything else as it is."""
+    """Return the float that `tag_float` encoded; return every other value unchanged."""
     if not isinstance(value, dict):
         return value
     tagged = cast("Dict[str, Any]", value)

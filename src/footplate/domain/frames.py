@@ -1,18 +1,18 @@
 """A frame: the columns of a table as plain buffers, which become a pandas DataFrame without Arrow.
 
-A script in a job has pandas and nothing of ours; what computes the table has Arrow and no pandas. Between them go
-buffers that numpy reads as they are, in memory, or as a file:
+A script in a job has pandas and none of our dependencies; the process that computes the table has Arrow and no pandas.
+They exchange buffers that numpy can read in place, in memory or as a file:
 
-    FPFRAME1 │ buffers, each at a multiple of 8 │ JSON: columns, and where their buffers are │ its length │ FPFRAME1
+    FPFRAME1 │ buffers, each at a multiple of 8 │ JSON: columns and the offsets of their buffers │ its length │ FPFRAME1
 
-A column is a list of chunks, one for each batch. `kind` says what the buffers of a chunk are:
+A column is a list of chunks, one per batch. `kind` says what the buffers of a chunk are:
 
-    number             values (numpy's dtype in `of`), and valid (a byte a row) where some are null
-    boolean            values (a byte a row), valid
+    number             values (numpy's dtype in `of`), and valid (a byte per row) if some are null
+    boolean            values (a byte per row), valid
     time · duration    values (int64 of the unit in `of`), valid; a time may have a zone
     date               values (int32, days), valid
     text · bytes · decimal · json      codes (int32, -1 is null) into distinct values: offsets (int64) and data;
-                       of a decimal, `of` may say how many digits there are, and how many after the point: `5,2`
+                       for a decimal, `of` may give the number of digits and of decimals: `5,2`
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Frame:
 
 
 class FrameFile:
-    """Writes a frame as it comes, chunk by chunk; whole once `finish` has returned."""
+    """A file to which a frame is written chunk by chunk. It is complete when `finish` has returned."""
 
     def __init__(self, out: BinaryIO, columns: List[FrameColumn]) -> None:
         self._out = out
@@ -92,7 +92,7 @@ class FrameFile:
 
 
 def read_frame(path: str) -> Frame:
-    """The frame of a file, whose buffers stay in the file until they are looked at."""
+    """Return the frame of a file. Its buffers stay in the file until they are read."""
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size < len(MAGIC) * 3:
             raise _damaged(path)

@@ -1,10 +1,10 @@
-"""Who gets which GPU: what a run asks for and what its nodes have in, the devices of each node and of each rank out.
+"""Assign GPUs: from the request of a run and the devices of its nodes to the devices of each node and of each rank.
 
-A run *asks* when it names a number (for each node or for each process), when its estimator says `use_gpu`, when its
-processes are to talk through NCCL, or when the machine size of its target has GPUs. It then waits until its GPUs are
-free, and has them alone. A run that does not ask takes one for each process if they are free when it starts, alone as
-well, and waits for none. A run that sets CUDA_VISIBLE_DEVICES itself is left alone. A device is known by its UUID, so
-nodes that share a machine share it too.
+A run *asks* for GPUs when it names a number (per node or per process), when its estimator sets `use_gpu`, when its
+processes communicate through NCCL, or when the machine size of its target has GPUs. It then waits until its GPUs are
+free and has exclusive use of them. A run that does not ask takes one per process if they are free when it starts, also
+exclusively, and does not wait. A run that sets CUDA_VISIBLE_DEVICES itself is left alone. A device is identified by its
+UUID, so nodes on the same machine share its devices.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from footplate.domain.specs import RunSpec
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 INFO = "gpu_devices"
-"""The key in a node's info under which its devices are listed."""
+"""The key in a node's info that lists its devices."""
 
 Share = Tuple[str, ...]
-"""The UUIDs of the devices that a node has for itself."""
+"""The variable with the UUIDs of the devices that a node has for its exclusive use."""
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """`index` is the driver's number for it, in the order of the PCI bus; `memory` is in bytes."""
+    """A GPU. `index` is the driver's number, in the order of the PCI bus; `memory` is in bytes."""
 
     index: int
     uuid: str
@@ -37,7 +37,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Need:
-    """How many GPUs a node is to have. `firm`: wait for them. `exact`: fewer will not do, even if it has no more."""
+    """The number of GPUs that a node needs. `firm`: wait for them. `exact`: fewer are not enough, even if it has no more."""
 
     count: int
     firm: bool = False
@@ -45,14 +45,14 @@ class Need:
 
 
 class GpuHost(NamedTuple):
-    """A node as far as this matters: what it has, in the driver's order, and what it needs."""
+    """A node with its devices, in the driver's order, and its need."""
 
     devices: Tuple[Gpu, ...]
     need: Need
 
 
 def devices(info: Mapping[str, Any]) -> Tuple[Gpu, ...]:
-    """What a node said about its devices when it joined."""
+    """Return the devices that a node reported when it joined."""
     return tuple(from_json(Gpu, item) for item in info.get(INFO) or ())
 
 
@@ -65,7 +65,7 @@ def uses_nccl(spec: RunSpec) -> bool:
 
 
 def needs(spec: RunSpec, size: Optional[int] = None) -> Tuple[Need, ...]:
-    """What each node of the run is to have. `size`: how many the machine size has that its target names, if it does."""
+    """Return the need of each node. `size`: the number of GPUs of the machine size that its target names, if it names one."""
     if chooses_itself(spec):
         return (Need(0),) * spec.distribution.node_count
     return tuple(_need(spec, ranks, size) for ranks in processes_per_node(spec.distribution))
@@ -77,7 +77,7 @@ def _need(spec: RunSpec, ranks: int, size: Optional[int]) -> Need:
         return Need(asked.per_process * ranks, firm=True, exact=True)
     if asked.per_node is not None:
         return Need(asked.per_node, firm=True, exact=True)
-    if uses_nccl(spec):  # which wants another device for each process
+    if uses_nccl(spec):  # NCCL requires a device per process
         return Need(ranks, firm=True, exact=True)
     if size:
         return Need(size, firm=True)
@@ -85,15 +85,15 @@ def _need(spec: RunSpec, ranks: int, size: Optional[int]) -> Need:
 
 
 def wanted(spec: RunSpec, size: Optional[int], there: int) -> int:
-    """How many GPUs the run waits for, all nodes together, if these are one machine that has `there`."""
+    """Return how many GPUs the run waits for on all nodes, if these are one machine that has `there`."""
     each = [need for need in needs(spec, size) if need.firm]
     return sum(need.count if need.exact else min(need.count, there // len(each)) for need in each)
 
 
 def assign(machines: Sequence[GpuHost], taken: Collection[str]) -> Optional[Tuple[Share, ...]]:
-    """Devices for all nodes at once, or None when some of them must wait. Nodes may share their devices.
+    """Assign devices to all nodes at once, or return None when some of them must wait. Nodes may share their devices.
 
-    Raises nothing: what can never be had (see `shortage`) is None for ever.
+    Raises nothing: a request that can never be met (see `shortage`) returns None every time.
     """
     used = set(taken)
     shares: List[Share] = []
@@ -108,7 +108,7 @@ def assign(machines: Sequence[GpuHost], taken: Collection[str]) -> Optional[Tupl
 
 
 def shortage(machines: Sequence[GpuHost]) -> Optional[int]:
-    """The first node that could not have its GPUs even if nobody else had any; None when all can."""
+    """Return the first node that could not get its GPUs even if all were free, or None."""
     for last in range(len(machines)):
         if assign(machines[: last + 1], ()) is None:
             return last
@@ -116,7 +116,7 @@ def shortage(machines: Sequence[GpuHost]) -> Optional[int]:
 
 
 def _limits(machines: Sequence[GpuHost]) -> List[int]:
-    """How many each node can have when those that share a machine share its devices alike."""
+    """Return the most that each node can have when nodes on the same machine share its devices equally."""
     together: Dict[Tuple[str, ...], int] = {}
     groups = [tuple(gpu.uuid for gpu in machine.devices) for machine in machines]
     for group in groups:
@@ -128,11 +128,11 @@ def _limits(machines: Sequence[GpuHost]) -> List[int]:
 
 
 def variables(spec: RunSpec, plan: RankPlan, info: Mapping[str, Any], share: Share) -> Dict[str, str]:
-    """The variables of a rank on a node with GPUs; on one without only that, and none when the user has chosen.
+    """Return the GPU variables of a rank. A node without GPUs sets only one; nothing is set if the user has chosen.
 
-    All ranks of a node see all devices that the run has there, and LOCAL_RANK is the number of a rank's own: what
-    scripts for torch and Horovod expect. Each sees its own alone where it was asked for a number for each process, and
-    with TensorFlow, which would fill the memory of all that it sees.
+    All ranks of a node see all devices that the run has there, and LOCAL_RANK is the number of the rank's own device:
+    scripts for torch and Horovod expect that. A rank sees only its own device if the run names a number per process, and
+    with TensorFlow, which would fill the memory of every visible device.
     """
     present = devices(info)
     if chooses_itself(spec):
@@ -152,7 +152,7 @@ def variables(spec: RunSpec, plan: RankPlan, info: Mapping[str, Any], share: Sha
 
 
 def _own(spec: RunSpec, plan: RankPlan, held: List[int]) -> List[int]:
-    """The part of the node's devices that is this rank's; some have the same one when there are fewer than ranks."""
+    """Return the rank's share of the node's devices. Ranks share a device when there are fewer devices than ranks."""
     ranks = processes_per_node(spec.distribution)[plan.node]
     each = len(held) // ranks
     if each == 0:

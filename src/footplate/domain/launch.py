@@ -1,7 +1,7 @@
-"""Who starts what where: (spec, places of the nodes) in, one plan per rank out. Pure: a launch has a golden copy.
+"""Plan the ranks of a run: from its spec and the places of its nodes to one plan per rank. Pure: a launch has a golden copy.
 
 A run of one plain process starts as soon as its agent has joined. All others *meet*: every node prepares itself, holds
-the ports that its ranks will bind, and reports; when all have reported, all get their plans at the same time.
+the ports that its ranks will bind, and reports. When all have reported, all get their plans at the same time.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from footplate.domain.datasets import DataInput, DataOutput
 from footplate.domain.records import Lock
 from footplate.domain.specs import Distribution, Program, RunSpec
 
-_PORTS_OF_TORCH = 2  # for MASTER_PORT, and for the older way of meeting where no folder is shared
-_PORTS_OF_MPI = 2  # for the channel over which daemons are started, and for AZ_BATCH_MASTER_NODE
+_PORTS_OF_TORCH = 2  # for MASTER_PORT, and for the older init method where nodes share no directory
+_PORTS_OF_MPI = 2  # for the channel that starts daemons, and for AZ_BATCH_MASTER_NODE
 
 
 @dataclass(frozen=True)
 class NodePlace:
-    """A node as the ranks of all nodes find it. Its agent holds the ports until the ranks start."""
+    """The address of a node for the ranks of all nodes. Its agent holds the ports until the ranks start."""
 
     address: str
     ports: Tuple[int, ...] = ()
@@ -28,22 +28,24 @@ class NodePlace:
 
 @dataclass(frozen=True)
 class RankPlan:
-    """`defaults` give way to what the user or the machine has set. A rank that `attends` serves the others, never ends
-    by itself and is ended when they are done: a parameter server."""
+    """The plan of one rank. Settings of the user or the machine override `defaults`.
+
+    A rank that `attends` serves the others (a parameter server): it never ends by itself and is stopped when they are done.
+    """
 
     rank: int
     local_rank: int
     node: int
-    log: str  # where its stdout and stderr go, as a file of the run
+    log: str  # the run's file for its stdout and stderr
     variables: Dict[str, str] = field(default_factory=lambda: {})
     defaults: Dict[str, str] = field(default_factory=lambda: {})
     attends: bool = False
-    task: str = ""  # what TensorFlow calls it, as in "worker 1"
+    task: str = ""  # TensorFlow's name for it, such as "worker 1"
 
 
 @dataclass(frozen=True)
 class MpiOrders:
-    """What the node that runs mpirun needs: the places of all nodes, and the word by which daemons are asked for."""
+    """Instructions for the node that runs mpirun: the places of all nodes, and the secret that authorizes daemons."""
 
     places: Tuple[NodePlace, ...]
     processes_per_node: int
@@ -52,12 +54,12 @@ class MpiOrders:
 
 @dataclass(frozen=True)
 class NodeOrders:
-    """All that a node agent needs to know, given to it when it joins and whenever it asks again.
+    """The orders of a node agent. It gets them when it joins and whenever it requests them again.
 
-    `ready` is false until all nodes of the gang are prepared; `ranks` is empty until then. `hold` tells how many ports
-    the node is to hold for its ranks. `others_ended` is true when no rank runs on any other node, and their outputs are
-    home; `ended_well` when those of all nodes have ended so. `shipped` tells how much of each log and journal the
-    server has, so that a restarted agent goes on where the last one stopped:
+    `ready` is false and `ranks` is empty until all nodes of the gang are prepared. `hold` is the number of ports that the
+    node must hold for its ranks. `others_ended` is true when no rank runs on any other node and their outputs are stored;
+    `ended_well` when the ranks of all nodes have completed. `shipped` is how much of each log and journal the server has,
+    so that a restarted agent resumes there:
     `{"logs": {path: bytes}, "journals": {"<run id>/<writer>.slots": bytes, "<run id>/<writer>.text": bytes}}`.
     """
 
@@ -78,18 +80,20 @@ class NodeOrders:
     inputs: Tuple[DataInput, ...] = ()
     outputs: Tuple[DataOutput, ...] = ()
     nodes: int = 1
-    processes: int = 1  # of all nodes together
+    processes: int = 1  # on all nodes together
     hold: int = 0
     others_ended: bool = True
     ended_well: bool = False
     mpi: Optional[MpiOrders] = None
-    gpus: Tuple[str, ...] = ()  # UUIDs of the devices that this node has for itself
-    logins: Dict[str, str] = field(default_factory=lambda: {}, repr=False)  # for channels and indexes of the lock
-    peers: Tuple[str, ...] = ()  # addresses of all nodes, where processes have to find each other
+    gpus: Tuple[str, ...] = ()  # UUIDs of the devices that this node uses exclusively
+    logins: Dict[str, str] = field(
+        default_factory=lambda: {}, repr=False
+    )  # credentials for channels and indexes of the lock
+    peers: Tuple[str, ...] = ()  # addresses of all nodes, if their processes must find each other
 
 
 def plan(spec: RunSpec, places: Sequence[NodePlace]) -> Tuple[RankPlan, ...]:
-    """The ranks of a run whose nodes are at these places, in rank order."""
+    """Return the plans of a run whose nodes are at these places, in rank order."""
     wanted = spec.distribution
     if wanted.kind == "tensorflow":
         return _plan_tensorflow(wanted, places)
@@ -106,12 +110,12 @@ def plan(spec: RunSpec, places: Sequence[NodePlace]) -> Tuple[RankPlan, ...]:
 
 
 def meets(wanted: Distribution) -> bool:
-    """Whether its processes must find each other, so that none may start before all nodes are prepared."""
+    """Whether the processes must find each other, so that none may start before all nodes are prepared."""
     return wanted.kind != "none" or wanted.node_count > 1
 
 
 def ports_to_hold(wanted: Distribution, node: int) -> int:
-    """How many ports the ranks of this node will bind that others must know beforehand."""
+    """Return the number of ports that the ranks of this node will bind and that others must know beforehand."""
     if wanted.kind == "torch":
         return _PORTS_OF_TORCH if node == 0 else 0
     if wanted.kind == "mpi":
@@ -122,7 +126,7 @@ def ports_to_hold(wanted: Distribution, node: int) -> int:
 
 
 def processes_per_node(wanted: Distribution) -> Tuple[int, ...]:
-    """How many ranks each node gets. A total that does not divide evenly gives the first nodes one more."""
+    """Return the number of ranks of each node. A remainder goes to the first nodes, one each."""
     if wanted.kind == "torch":
         total = wanted.process_count or wanted.node_count
         base, more = divmod(total, wanted.node_count)
@@ -138,7 +142,7 @@ def log_name(rank: int, total: int) -> str:
 
 
 def first_log(wanted: Distribution) -> str:
-    """The log that a person who follows the run wants to see: that of rank 0."""
+    """Return the log that a user follows by default: the log of rank 0."""
     if wanted.kind == "tensorflow":
         tasks = _tasks(wanted)
         return _task_log(tasks[0], len(tasks))
@@ -171,7 +175,7 @@ def _torch(wanted: Distribution, places: Sequence[NodePlace], seat: _Seat) -> Di
         "LOCAL_WORLD_SIZE": str(seat.local_total),
         "NODE_RANK": str(seat.node),
         "GROUP_RANK": str(seat.node),
-        # Where the nodes share a folder their agents put a file:// URL in its place.
+        # Agents replace it by a file:// URL if the nodes share a directory.
         "AZ_BATCHAI_PYTORCH_INIT_METHOD": f"tcp://{master.address}:{master.ports[1]}",
         "AZ_BATCHAI_TASK_INDEX": str(seat.rank),
     }
@@ -190,9 +194,9 @@ _VARIABLES = {"none": _none, "torch": _torch, "mpi": _mpi}
 
 
 def _defaults(total: int, places: Sequence[NodePlace]) -> Dict[str, str]:
-    """As torchrun does: processes that share a machine would otherwise all start as many threads as it has cores.
+    """Return torchrun's defaults: otherwise each process on a machine would start as many threads as it has cores.
 
-    On virtual nodes the host's name leads to another interface than their addresses.
+    On virtual nodes the host name resolves to another interface than their addresses.
     """
     found = {"OMP_NUM_THREADS": "1"} if total > 1 else {}
     if total > 1 and all(place.address.startswith("127.") for place in places):
@@ -210,7 +214,7 @@ class _Task(NamedTuple):
 
 
 def _tasks(wanted: Distribution) -> Tuple[_Task, ...]:
-    """In rank order. Workers one to a node and then round again, parameter servers likewise; a chief first of all."""
+    """Return the tasks in rank order: a chief first, then workers, then parameter servers, each round-robin over the nodes."""
     nodes = wanted.node_count
     chief = [_Task("chief", 0, 0)] if wanted.chief else []
     workers = [_Task("worker", index, index % nodes) for index in range(wanted.worker_count)]
@@ -233,7 +237,7 @@ def _plan_tensorflow(wanted: Distribution, places: Sequence[NodePlace]) -> Tuple
         taken[task.node] += 1
     ranks: List[RankPlan] = []
     for rank, (task, local) in enumerate(zip(tasks, seats)):
-        # Under a chief the workers, too, only serve.
+        # With a chief, the workers only serve as well.
         attends = task.type == "ps" or (wanted.chief and task.type == "worker")
         variables, log = _task_variables(cluster, task), _task_log(task, len(tasks))
         name = f"{task.type} {task.number}"
