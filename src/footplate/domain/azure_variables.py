@@ -46,7 +46,10 @@ def data_variables(
 def job_variables(
     run: RunView, workspace: WorkspaceView, endpoint: str, token: str, token_expiry: float, node: int
 ) -> Dict[str, str]:
-    """Return the variables of every rank of `run` on `node`. The rank's own variables and the user's take precedence."""
+    """Return the variables of every rank of `run` on `node`.
+
+    The rank's own variables and the user's take precedence.
+    """
     distribution = run.spec.distribution if run.spec else None
     kind = distribution.kind if distribution else "none"
     backend = (distribution.backend if distribution else None) or _COMMUNICATOR[kind]

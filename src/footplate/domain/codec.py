@@ -1,7 +1,8 @@
 """Frozen dataclasses to JSON and back, with errors that name the field.
 
 One rule for every spec and record: `from_json` reads what `to_json` writes. A missing key takes the field's default, so
-an older peer can be read. With `strict`, an unknown key is refused, so that a misspelled field of a request is an error.
+an older peer can be read. With `strict`, an unknown key is refused, so that a misspelled field of a request is an
+error.
 
 Every record that the server reads or returns passes through here, so each type is inspected once: it becomes a
 *reader*, a function that converts the data.

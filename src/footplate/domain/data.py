@@ -114,7 +114,10 @@ def _check_fields(kind: str, what: str, given: Dict[str, str], known: Tuple[str,
 
 
 def _check_address(kind: str, field: str, text: str) -> None:
-    """Raise InvalidInput for a secret in a location, which is printed and stored in the clear. The error does not repeat it."""
+    """Raise InvalidInput for a secret in a location, which is printed and stored in the clear.
+
+    The error does not repeat it.
+    """
     if any(mark in text for mark in "@?#"):
         raise InvalidInput(
             f"the {field} of a store of kind {kind!r} was given with a user, a password or a query in it",
@@ -134,7 +137,10 @@ def _check_address(kind: str, field: str, text: str) -> None:
 
 
 class StoreEntry(NamedTuple):
-    """A file as its store lists it. `etag` changes with the file; `digest` (`sha256:…`, `md5:…`) is that of its content."""
+    """A file as its store lists it.
+
+    `etag` changes with the file; `digest` (`sha256:…`, `md5:…`) is that of its content.
+    """
 
     path: str
     size: int

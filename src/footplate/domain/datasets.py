@@ -39,8 +39,9 @@ _INPUT_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 class DataInput:
     """Data that a run reads: either a `dataset`, by id, or the `path` of a `datastore`.
 
-    `mode`: mount (appears as a folder or a file and is read on demand), download (copied before the start) or direct (the
-    script gets the id and reads the data itself). `path_on_compute`: where it appears; the default is a folder of ours.
+    `mode`: mount (appears as a folder or a file and is read on demand), download (copied before the start) or direct
+    (the script gets the id and reads the data itself). `path_on_compute`: where it appears; the default is a folder of
+    ours.
     """
 
     name: str
@@ -140,8 +141,8 @@ class DatastoreView:
 class DatasetView:
     """A dataset with its id; registered ones also have a name and a version.
 
-    `listing` is the digest of the blob that pins its files, `files` and `size` summarize it, `run` is the run that wrote
-    it.
+    `listing` is the digest of the blob that pins its files, `files` and `size` summarize it, `run` is the run that
+    wrote it.
     """
 
     id: str

@@ -37,7 +37,10 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Need:
-    """The number of GPUs that a node needs. `firm`: wait for them. `exact`: fewer are not enough, even if it has no more."""
+    """The number of GPUs that a node needs.
+
+    `firm`: wait for them. `exact`: fewer are not enough, even if it has no more.
+    """
 
     count: int
     firm: bool = False
@@ -65,7 +68,10 @@ def uses_nccl(spec: RunSpec) -> bool:
 
 
 def needs(spec: RunSpec, size: Optional[int] = None) -> Tuple[Need, ...]:
-    """Return the need of each node. `size`: the number of GPUs of the machine size that its target names, if it names one."""
+    """Return the need of each node.
+
+    `size`: the number of GPUs of the machine size that its target names, if it names one.
+    """
     if chooses_itself(spec):
         return (Need(0),) * spec.distribution.node_count
     return tuple(_need(spec, ranks, size) for ranks in processes_per_node(spec.distribution))
@@ -131,8 +137,8 @@ def variables(spec: RunSpec, plan: RankPlan, info: Mapping[str, Any], share: Sha
     """Return the GPU variables of a rank. A node without GPUs sets only one; nothing is set if the user has chosen.
 
     All ranks of a node see all devices that the run has there, and LOCAL_RANK is the number of the rank's own device:
-    scripts for torch and Horovod expect that. A rank sees only its own device if the run names a number per process, and
-    with TensorFlow, which would fill the memory of every visible device.
+    scripts for torch and Horovod expect that. A rank sees only its own device if the run names a number per process,
+    and with TensorFlow, which would fill the memory of every visible device.
     """
     present = devices(info)
     if chooses_itself(spec):

@@ -1,4 +1,4 @@
-"""Plan the ranks of a run: from its spec and the places of its nodes to one plan per rank. Pure: a launch has a golden copy.
+"""Plan the ranks of a run: its spec and the places of its nodes in, one plan per rank out. Pure, with golden copies.
 
 A run of one plain process starts as soon as its agent has joined. All others *meet*: every node prepares itself, holds
 the ports that its ranks will bind, and reports. When all have reported, all get their plans at the same time.
@@ -30,7 +30,8 @@ class NodePlace:
 class RankPlan:
     """The plan of one rank. Settings of the user or the machine override `defaults`.
 
-    A rank that `attends` serves the others (a parameter server): it never ends by itself and is stopped when they are done.
+    A rank that `attends` serves the others (a parameter server): it never ends by itself and is stopped when they are
+    done.
     """
 
     rank: int
@@ -56,10 +57,10 @@ class MpiOrders:
 class NodeOrders:
     """The orders of a node agent. It gets them when it joins and whenever it requests them again.
 
-    `ready` is false and `ranks` is empty until all nodes of the gang are prepared. `hold` is the number of ports that the
-    node must hold for its ranks. `others_ended` is true when no rank runs on any other node and their outputs are stored;
-    `ended_well` when the ranks of all nodes have completed. `shipped` is how much of each log and journal the server has,
-    so that a restarted agent resumes there:
+    `ready` is false and `ranks` is empty until all nodes of the gang are prepared. `hold` is the number of ports that
+    the node must hold for its ranks. `others_ended` is true when no rank runs on any other node and their outputs are
+    stored; `ended_well` when the ranks of all nodes have completed. `shipped` is how much of each log and journal the
+    server has, so that a restarted agent resumes there:
     `{"logs": {path: bytes}, "journals": {"<run id>/<writer>.slots": bytes, "<run id>/<writer>.text": bytes}}`.
     """
 
@@ -214,7 +215,9 @@ class _Task(NamedTuple):
 
 
 def _tasks(wanted: Distribution) -> Tuple[_Task, ...]:
-    """Return the tasks in rank order: a chief first, then workers, then parameter servers, each round-robin over the nodes."""
+    """Return the tasks in rank order: a chief first, then workers, then parameter servers, each round-robin over the
+    nodes.
+    """
     nodes = wanted.node_count
     chief = [_Task("chief", 0, 0)] if wanted.chief else []
     workers = [_Task("worker", index, index % nodes) for index in range(wanted.worker_count)]
