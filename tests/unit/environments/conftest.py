@@ -10,7 +10,7 @@ from footplate.testing.wheels import make_wheel
 
 @pytest.fixture
 def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A world in which the only packages are `tiny` 1.0 and 2.0; its environments are to be made in `tmp_path/e`."""
+    """A machine whose only packages are `tiny` 1.0 and 2.0, and a settings object with the root `tmp_path/e`."""
     folder = tmp_path / "wheels"
     for version in ("1.0", "2.0"):
         make_wheel(folder, "tiny", version)

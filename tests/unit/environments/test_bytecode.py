@@ -39,7 +39,7 @@ def test_two_environments_with_the_same_wheel_share_one_compilation(wheels: Path
     assert compiled(first, "tiny").samefile(compiled(second, "tiny"))
 
 
-def test_python_takes_it_for_current_and_shows_the_right_file(
+def test_python_accepts_shared_bytecode_and_tracebacks_name_files(
     wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
@@ -64,7 +64,7 @@ def test_a_wheel_that_was_unpacked_again_is_not_compiled_again(wheels: Path, tmp
     assert f"matches {site}/tiny.py" in done.stderr
 
 
-def test_what_cannot_be_compiled_is_no_obstacle(wheels: Path, tmp_path: Path) -> None:
+def test_files_that_do_not_compile_are_skipped(wheels: Path, tmp_path: Path) -> None:
     make_wheel(wheels, "odd", "1.0", files={"odd.py": "", "odd_template.py": "this is {{ not }} Python\n"})
     python, said, site = build(tmp_path, "odd")
     assert compiled(site, "odd").exists()
@@ -73,21 +73,21 @@ def test_what_cannot_be_compiled_is_no_obstacle(wheels: Path, tmp_path: Path) ->
     assert subprocess.run([python, "-c", "import odd"]).returncode == 0
 
 
-def test_a_package_s_own_tests_are_left_to_python(wheels: Path, tmp_path: Path) -> None:
+def test_tests_inside_packages_are_not_compiled(wheels: Path, tmp_path: Path) -> None:
     make_wheel(wheels, "big", "1.0", files={"big/__init__.py": "", "big/tests/test_it.py": "x = 1\n"})
     _, _, site = build(tmp_path, "big")
     assert (site / "big" / "__pycache__").exists()
     assert not (site / "big" / "tests" / "__pycache__").exists()
 
 
-def test_nothing_half_made_is_left_in_the_store(wheels: Path, tmp_path: Path) -> None:
+def test_no_partial_bytecode_stays_in_the_store(wheels: Path, tmp_path: Path) -> None:
     build(tmp_path, "tiny")
     (store,) = (tmp_path / "e" / STORE).iterdir()
     assert store.name.startswith(f"{sys.implementation.cache_tag}-")
     assert all(len(entry.name) == 64 and (entry / "index").exists() for entry in store.iterdir())
 
 
-def test_what_no_environment_links_to_any_more_is_cleared_away(wheels: Path, tmp_path: Path) -> None:
+def test_bytecode_that_no_environment_links_to_is_removed(wheels: Path, tmp_path: Path) -> None:
     python, _, _ = build(tmp_path, "tiny")
     root, later = tmp_path / "e", time.time() + 60
     (stored,) = (root / STORE).glob("*/*")

@@ -1,4 +1,4 @@
-"""How much of the disk caches hold, when files have several names inside and outside of them."""
+"""The size of caches whose files have several names, inside and outside of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from footplate.environments import caches, disk_usage
 
 
-def test_a_file_is_counted_once_and_is_free_only_when_all_its_names_go(tmp_path: Path) -> None:
+def test_a_file_counts_once_and_is_freed_with_its_last_name(tmp_path: Path) -> None:
     cache, outside = tmp_path / ".uv-cache", tmp_path / "environment"
     for folder in (cache / "a", cache / "b", outside):
         folder.mkdir(parents=True)

@@ -58,7 +58,7 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
         ("hdf5=1.10", None),
     ],
 )
-def test_conda_s_words_become_pip_s(conda: str, pip: str | None) -> None:
+def test_conda_specs_become_pip_requirements(conda: str, pip: str | None) -> None:
     if pip is not None:
         assert to_requirement(parse(conda)) == pip
         return
@@ -81,14 +81,14 @@ def test_conda_s_words_become_pip_s(conda: str, pip: str | None) -> None:
         ("openssl=1.1.1h=h7b6447c_0", "every Python"),
     ],
 )
-def test_what_can_be_done_without_is_left_out_with_the_reason(text: str, reason: str) -> None:
+def test_unneeded_packages_are_left_out_with_a_reason(text: str, reason: str) -> None:
     assert to_requirement(parse(text)) is None
     (told,) = map_packages([text]).dropped
     assert told.startswith(f"{text} is left out: ") and reason in told
 
 
 @pytest.mark.parametrize("text", ["", "numpy=1.2|1.3", "numpy>=", "=1.2", "numpy=a b c"])
-def test_what_cannot_be_read_is_named(text: str) -> None:
+def test_invalid_specs_are_refused_by_name(text: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         parse(text)
     assert repr(text) in caught.value.message
@@ -101,7 +101,7 @@ def lock(tmp_path: Path, dependencies: list[str], pip: tuple[str, ...] = (), **r
     return CondaBuilder().lock(spec, ResolverSettings(tmp_path / "e"), said.append), said
 
 
-def test_the_mapping_is_told_on_the_run_and_in_the_log(wheels: Path, tmp_path: Path) -> None:
+def test_a_warning_and_the_log_list_mapped_packages(wheels: Path, tmp_path: Path) -> None:
     make_wheel(wheels, "torch", "1.6.0")
     made, said = lock(
         tmp_path, [f"python={PYTHON}", "tiny=1.0=py_0", "pytorch=1.6", "cpuonly"], pip=("azureml-defaults",)
@@ -121,23 +121,23 @@ def test_pip_s_section_is_resolved_together_with_the_rest(wheels: Path, tmp_path
         lock(tmp_path, ["tiny=1.0"], pip=("tiny>=2",))
 
 
-def test_azureml_in_the_conda_section_is_ours_too(wheels: Path, tmp_path: Path) -> None:
+def test_azureml_in_the_conda_section_is_not_installed(wheels: Path, tmp_path: Path) -> None:
     made, said = lock(tmp_path, ["azureml-sdk=1.1", "tiny"])
     assert "azureml" not in made.content["requirements"]
     assert any("not installed, Footplate provides" in line for line in said)
 
 
-def test_a_range_of_pythons_takes_the_newest_that_is_there(wheels: Path, tmp_path: Path) -> None:
+def test_a_python_range_takes_the_newest_installed_version(wheels: Path, tmp_path: Path) -> None:
     made, _ = lock(tmp_path, [f"python>=3.8,<={PYTHON}.99", "tiny"])
     assert made.content["python"] == PYTHON
     with pytest.raises(InvalidInput, match=r"no Python on this machine matches >=3\.97"):
         lock(tmp_path, ["python>=3.97", "tiny"])
 
 
-def test_a_range_of_pythons_that_are_all_too_old_gets_the_nearest(wheels: Path, tmp_path: Path) -> None:
+def test_a_python_range_that_is_too_old_gets_the_nearest(wheels: Path, tmp_path: Path) -> None:
     made, _ = lock(tmp_path, ["python>=3.6,<3.8", "tiny"])
     assert any(w.startswith("Python 3.7 cannot run jobs, which need at least 3.8") for w in made.warnings)
 
 
-def test_the_python_of_the_spec_counts_where_the_file_names_none(wheels: Path, tmp_path: Path) -> None:
+def test_the_specs_python_applies_if_the_file_names_none(wheels: Path, tmp_path: Path) -> None:
     assert lock(tmp_path, ["tiny"], python=PYTHON)[0].content["python"] == PYTHON

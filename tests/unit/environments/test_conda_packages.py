@@ -1,4 +1,4 @@
-"""What conda packages may do and say, each on a channel that is made here: as conda has it, or refused in words."""
+"""Features of conda packages, each on a channel that is built here: as in conda, or refused with a message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PYTHON = python_package()
 
 @pytest.fixture(autouse=True)
 def _no_other_packages(wheels: Path) -> None:
-    """Only what the channels have."""
+    """Hide every package outside the channels."""
 
 
 def lock_of(root: Path, channels: list[str], *dependencies: str) -> Lock:
@@ -48,8 +48,8 @@ def test_entry_points_of_a_noarch_package_are_programs_of_the_environment(tmp_pa
 
 
 @pytest.mark.parametrize("code", [0, 3])
-def test_scripts_that_packages_run_when_they_are_linked(code: int, tmp_path: Path) -> None:
-    """They run, as in conda; one that fails is an error, and leaves nothing behind."""
+def test_link_scripts_of_packages_run_and_failures_are_errors(code: int, tmp_path: Path) -> None:
+    """A script that fails is an error and leaves nothing behind."""
     script = f'#!/bin/sh\necho "$PREFIX $PKG_NAME" > "$PREFIX/linked.txt"\nexit {code}\n'.encode()
     linked = Package(
         "linked", "1.0", {"bin/.linked-post-link.sh": script}, programs=frozenset(["bin/.linked-post-link.sh"])
@@ -65,13 +65,13 @@ def test_scripts_that_packages_run_when_they_are_linked(code: int, tmp_path: Pat
     assert (folder / "linked.txt").read_text().split() == [str(folder), "linked"]
 
 
-def test_what_a_package_exports_to_those_built_with_it_is_not_asked_of_those_that_run_with_it(tmp_path: Path) -> None:
+def test_run_exports_do_not_apply_to_environments(tmp_path: Path) -> None:
     exporting = Package("libx", "1.0", info={"run_exports.json": b'{"strong": ["nowhere >=1"]}'})
     made = lock_of(tmp_path, [make_channel(tmp_path / "c", [PYTHON, exporting])], "libx")
     assert set(packages(made)) == {"python", "libx"}
 
 
-def test_a_package_may_hold_others_back_without_bringing_them(tmp_path: Path) -> None:
+def test_a_package_can_constrain_others_without_installing_them(tmp_path: Path) -> None:
     held = Package("holding", "1.0", constrains=("alpha <2",))
     channel = make_channel(tmp_path / "c", [PYTHON, held, module("alpha", "1.0"), module("alpha", "2.0")])
     assert "alpha" not in packages(lock_of(tmp_path, [channel], "holding"))
@@ -93,7 +93,7 @@ def test_a_package_may_hold_others_back_without_bringing_them(tmp_path: Path) ->
         ("__archspec", None, None, None),
     ],
 )
-def test_virtual_packages(
+def test_virtual_packages_describe_the_machine(
     need: str,
     variable: str | None,
     enough: str | None,
@@ -136,13 +136,13 @@ def builds(tmp_path: Path) -> str:
         ("alpha ~=1.0", None),
     ],
 )
-def test_versions_and_builds(line: str, build: str | None, builds: str, tmp_path: Path) -> None:
+def test_specs_choose_versions_and_builds(line: str, build: str | None, builds: str, tmp_path: Path) -> None:
     (found,) = [one for one in lock_of(tmp_path, [builds], line).content["packages"] if one["name"] == "alpha"]
     assert found["build"] == build if build else found["build"] != "pyh0_0"
 
 
 @pytest.mark.parametrize("line", ["alpha=1.0=rocm*", "alpha=3", "alpha=1.0=cpu_0,>2"])
-def test_builds_that_there_are_not(line: str, builds: str, tmp_path: Path) -> None:
+def test_builds_that_do_not_exist_are_refused(line: str, builds: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="alpha") as caught:
         lock_of(tmp_path, [builds], line)
     assert caught.value.hint
@@ -154,7 +154,7 @@ def test_builds_that_there_are_not(line: str, builds: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("priority", "chosen"), [(None, "1.0"), ("flexible", "1.0"), ("strict", "1.0"), ("disabled", "9.0")]
 )
-def test_the_first_channel_that_has_a_package_is_taken(
+def test_the_first_channel_that_has_a_package_wins(
     priority: str | None, chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = make_channel(tmp_path / "first", [PYTHON, module("alpha", "1.0")])
@@ -165,7 +165,7 @@ def test_the_first_channel_that_has_a_package_is_taken(
     assert packages(lock_of(tmp_path, [first, "nodefaults", second], "alpha"))["alpha"] == chosen
 
 
-def test_a_line_may_name_its_channel_by_address_and_then_takes_it_from_nowhere_else(tmp_path: Path) -> None:
+def test_a_line_can_name_its_channel_by_address(tmp_path: Path) -> None:
     first = make_channel(tmp_path / "first", [PYTHON, module("alpha", "1.0"), module("beta", "1.0")])
     second = make_channel(tmp_path / "second", [module("alpha", "9.0")])
     found = {
@@ -176,7 +176,7 @@ def test_a_line_may_name_its_channel_by_address_and_then_takes_it_from_nowhere_e
         lock_of(tmp_path, [first], f"{second}::beta")
 
 
-def test_defaults_are_what_conda_s_settings_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_defaults_follow_condas_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     channel = make_channel(tmp_path / "first", [PYTHON, module("alpha", "1.0")])
     (tmp_path / "condarc").write_text(f"default_channels: [{channel}]\n")
     monkeypatch.setenv("CONDARC", str(tmp_path / "condarc"))

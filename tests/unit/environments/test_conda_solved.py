@@ -1,4 +1,4 @@
-"""Conda files solved from a channel that is made here, and the environments that come of them."""
+"""Conda files solved from a channel that is built here, and the environments built from them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ACTIVATE = (
 
 
 def tool(version: str = "1.2") -> Package:
-    """A native package: a program and a binary file that hold the prefix, and an activation script."""
+    """A native package: a program and a binary file that contain the prefix, and an activation script."""
     return Package(
         "tool",
         version,
@@ -86,7 +86,7 @@ def ask(interpreter: Interpreter, code: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
 
-def test_the_lock_names_each_file_exactly(channel: str, tmp_path: Path) -> None:
+def test_a_solved_lock_names_each_file_exactly(channel: str, tmp_path: Path) -> None:
     made, said = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "beta", "tool"))
     by_name = {one["name"]: one for one in made.content["packages"]}
     assert set(by_name) == {"python", "alpha", "beta", "tool"}
@@ -99,7 +99,7 @@ def test_the_lock_names_each_file_exactly(channel: str, tmp_path: Path) -> None:
     assert {change.what for change in diff(made, other)} == {"alpha", "beta", "tool"}
 
 
-def test_it_is_solved_for_the_c_library_of_an_image(tmp_path: Path, wheels: Path) -> None:
+def test_packages_are_solved_for_the_c_library_of_an_image(tmp_path: Path, wheels: Path) -> None:
     modern = Package("modern", "2.0", {"share/modern": b"new"}, ("__glibc >=2.30",))
     old = Package("modern", "1.0", {"share/modern": b"old"}, ("__glibc >=2.17",))
     channel = make_channel(tmp_path / "channel", [python_package(), modern, old])
@@ -113,7 +113,7 @@ def test_it_is_solved_for_the_c_library_of_an_image(tmp_path: Path, wheels: Path
     assert ask(interpreter, "import tiny; print(tiny.version)") == packages(there)["tiny"]
 
 
-def test_it_runs_with_its_prefix_and_its_activation(channel: str, tmp_path: Path) -> None:
+def test_a_prefix_runs_with_its_activation_variables(channel: str, tmp_path: Path) -> None:
     made, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "beta", "tool"))
     interpreter, said = build(tmp_path, made)
     folder = str(tmp_path / "e" / made.digest)
@@ -138,7 +138,7 @@ def test_files_are_linked_from_one_cache(channel: str, tmp_path: Path) -> None:
     assert os.stat(first.argv[0]).st_ino == os.stat(second.argv[0]).st_ino
 
 
-def test_packages_that_no_environment_links_to_can_be_cleared_away(channel: str, tmp_path: Path) -> None:
+def test_packages_that_no_environment_links_to_are_removed(channel: str, tmp_path: Path) -> None:
     small = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha=1"))[0]
     build(tmp_path, small)
     large = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha=1", "tool"))[0]
@@ -176,14 +176,16 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def test_a_channel_over_http(address: str, tmp_path: Path) -> None:
+def test_packages_install_from_a_channel_over_http(address: str, tmp_path: Path) -> None:
     made, _ = lock_of(tmp_path, spec_of([address], f"python={MINOR}", "beta"))
     interpreter, said = build(tmp_path, made)
     assert ask(interpreter, "import alpha; print(alpha.version)") == "1.0" and " ↓ alpha" in said
 
 
 @pytest.mark.parametrize("way", ["channel", "address"])
-def test_a_file_that_was_replaced_is_not_taken(way: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_a_package_that_was_replaced_in_the_channel_is_refused(
+    way: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     made, _ = lock_of(tmp_path, spec_of([request.getfixturevalue(way)], f"python={MINOR}", "alpha=1"))
     make_channel(tmp_path / "channel", [module("alpha", "1.0", text="version = 'changed'\n")])
     with pytest.raises(FootplateError) as caught:
@@ -193,7 +195,7 @@ def test_a_file_that_was_replaced_is_not_taken(way: str, request: pytest.Fixture
     assert not (tmp_path / "e" / made.digest).exists()
 
 
-def test_two_channels_may_have_the_same_name_and_build_of_other_content(channel: str, tmp_path: Path) -> None:
+def test_two_channels_can_have_equal_names_with_other_content(channel: str, tmp_path: Path) -> None:
     other = make_channel(tmp_path / "other", [python_package(), module("alpha", "2.0", text="version = 'other'\n")])
     ours, _ = build(tmp_path, lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha"))[0])
     theirs, _ = build(tmp_path, lock_of(tmp_path, spec_of([other], f"python={MINOR}", "alpha"))[0])
@@ -201,7 +203,7 @@ def test_two_channels_may_have_the_same_name_and_build_of_other_content(channel:
     assert ask(theirs, "import alpha; print(alpha.version)") == "other"
 
 
-def test_a_conflict_is_told_in_the_solver_s_words_with_the_lines(channel: str, tmp_path: Path) -> None:
+def test_a_conflict_shows_the_solvers_message_and_the_lines(channel: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "beta=1.0", "alpha>=2", "tool"))
     assert "would require" in caught.value.message
@@ -213,7 +215,7 @@ def test_a_conflict_is_told_in_the_solver_s_words_with_the_lines(channel: str, t
         lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha>="))
 
 
-def test_what_the_machine_has_is_seen_and_can_be_stated(
+def test_the_machine_is_detected_and_can_be_overridden(
     channel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
@@ -227,7 +229,7 @@ def test_what_the_machine_has_is_seen_and_can_be_stated(
 # ── pip's section ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_pip_s_section_is_locked_with_hashes_and_installed_on_top(channel: str, tmp_path: Path, wheels: Path) -> None:
+def test_the_pip_section_is_locked_with_hashes_and_installed(channel: str, tmp_path: Path, wheels: Path) -> None:
     make_wheel(wheels, "gamma", "1.0", needs=("alpha>=1", "tiny<2"))
     spec = spec_of([channel], f"python={MINOR}", "alpha=1", pip=("gamma", "azureml-defaults"))
     made, said = lock_of(tmp_path, spec)
@@ -243,15 +245,15 @@ def test_pip_s_section_is_locked_with_hashes_and_installed_on_top(channel: str, 
     assert packages(made)["gamma"] == "1.0"
 
 
-def test_pip_replaces_what_a_line_asks_for_in_another_version(channel: str, tmp_path: Path, wheels: Path) -> None:
+def test_pip_replaces_a_conda_package_of_another_version(channel: str, tmp_path: Path, wheels: Path) -> None:
     make_wheel(wheels, "alpha", "3.0")
     made, said = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha=1", pip=("alpha>=3",)))
     assert "alpha>=3: pip replaces conda's alpha 1.0" in said
     assert ask(build(tmp_path, made)[0], "import alpha; print(alpha.version)") == "3.0"
 
 
-def test_a_recipe_in_pip_s_section_is_built_against_what_conda_brings(tmp_path: Path, wheels: Path) -> None:
-    """Horovod there: the framework and the MPI are conda's, so neither is asked for at the index."""
+def test_a_recipe_in_the_pip_section_links_against_conda_packages(tmp_path: Path, wheels: Path) -> None:
+    """Framework and MPI are conda's, so neither is requested from the index."""
     for name, version in (("cffi", "1.17"), ("cmake", "3.31"), ("pip", "25.0"), ("cloudpickle", "1.0")):
         make_wheel(wheels, name, version)
     for name in ("psutil", "pyyaml", "packaging", "setuptools", "wheel"):
@@ -272,9 +274,7 @@ def test_a_recipe_in_pip_s_section_is_built_against_what_conda_brings(tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_wheel_of_a_recipe_sees_what_conda_brings_while_it_is_built(
-    channel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recipe_build_sees_the_conda_packages(channel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha=1", "tool"))
     for name in ("PIP_NO_INDEX", "PIP_CONFIG_FILE"):  # its tools are real
         monkeypatch.delenv(name)
@@ -290,7 +290,7 @@ def test_a_wheel_of_a_recipe_sees_what_conda_brings_while_it_is_built(
 # ── Channels ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_names_become_addresses_by_conda_s_settings(
+def test_condas_settings_map_channel_names_to_addresses(
     channel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     condarc: dict[str, Any] = {"custom_channels": {"mine": tmp_path.as_uri()}, "channel_alias": tmp_path.as_uri()}
@@ -306,14 +306,14 @@ def test_names_become_addresses_by_conda_s_settings(
     assert packages(lock_of(tmp_path, spec_of([], f"python={MINOR}", "alpha"))[0])["alpha"] == "2.0"
 
 
-def test_a_line_may_name_its_channel(channel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_can_name_its_channel(channel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_channel(tmp_path / "second", [module("alpha", "9.0")])
     monkeypatch.setenv("CONDA_CHANNEL_ALIAS", tmp_path.as_uri())
     made, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "second::alpha"))
     assert packages(made)["alpha"] == "9.0"
 
 
-def test_a_channel_further_down_helps_out_as_in_conda(
+def test_later_channels_complete_earlier_ones_as_in_conda(
     channel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     second = make_channel(tmp_path / "second", [module("alpha", "9.0"), module("delta", "1.0", "alpha >=9")])
@@ -326,7 +326,7 @@ def test_a_channel_further_down_helps_out_as_in_conda(
         lock_of(tmp_path, spec)
 
 
-def test_without_the_channel_the_names_are_mapped_and_the_run_is_told_why(channel: str, tmp_path: Path) -> None:
+def test_names_are_mapped_with_a_reason_if_a_channel_is_down(channel: str, tmp_path: Path) -> None:
     spec = spec_of([channel, "conda-forge"], f"python={MINOR}", "tiny=1.0")
     made, _ = lock_of(tmp_path, spec)
     assert "packages" not in made.content and made.content["requirements"].startswith("tiny==1.0")
@@ -338,13 +338,13 @@ def test_without_the_channel_the_names_are_mapped_and_the_run_is_told_why(channe
         lock_of(tmp_path, spec, conda="solve")
 
 
-def test_the_setting_map_asks_no_channel(channel: str, tmp_path: Path) -> None:
+def test_the_setting_map_contacts_no_channel(channel: str, tmp_path: Path) -> None:
     made, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "tiny"), conda="map")
     assert made.warnings == ("conda packages are installed from PyPI: tiny",)
 
 
 class Guarded(QuietHandler):
-    """The channel for who comes with the token in the path or with the password."""
+    """The channel, for requests with the token in the path or with the password."""
 
     def do_GET(self) -> None:
         known = base64.b64encode(b"someone:s3cret").decode()
@@ -369,9 +369,7 @@ def guarded(channel: str, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("login", ["{}/t/t0ken", "someone:s3cret@{}"])
-def test_a_token_or_password_in_a_channel_s_address_is_used_and_told_nobody(
-    login: str, guarded: str, tmp_path: Path
-) -> None:
+def test_channel_logins_are_used_and_never_shown(login: str, guarded: str, tmp_path: Path) -> None:
     said = list[str]()
     asked = spec_of([f"http://{login.format(guarded)}/channel"], f"python={MINOR}", "alpha=1")
     bare, found = extract_logins(asked)
@@ -394,7 +392,7 @@ def test_a_token_or_password_in_a_channel_s_address_is_used_and_told_nobody(
 # ── Python ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_python_that_is_too_old_for_jobs_is_replaced_by_the_nearest(channel: str, tmp_path: Path) -> None:
+def test_a_python_too_old_for_jobs_is_replaced_by_the_nearest(channel: str, tmp_path: Path) -> None:
     old = make_channel(tmp_path / "old", [python_package(), Package("python", "3.6.2", {"bin/python": b"#!/bin/sh\n"})])
     made, _ = lock_of(tmp_path, spec_of([old], "python=3.6.2"))
     assert made.content["python"] == MINOR
@@ -403,7 +401,7 @@ def test_a_python_that_is_too_old_for_jobs_is_replaced_by_the_nearest(channel: s
         lock_of(tmp_path, spec_of([old], "python=3.6.2"), interpreters="exact")
 
 
-def test_a_file_without_python_gets_that_of_the_spec(channel: str, tmp_path: Path) -> None:
+def test_a_conda_file_without_python_gets_the_specs(channel: str, tmp_path: Path) -> None:
     spec = EnvironmentSpec(
         builder="conda", python=MINOR, options={"conda": {"channels": [channel], "dependencies": ["alpha"], "pip": []}}
     )
@@ -413,7 +411,7 @@ def test_a_file_without_python_gets_that_of_the_spec(channel: str, tmp_path: Pat
 # ── Kept ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_channel_in_a_folder_is_asked_every_time(channel: str, tmp_path: Path) -> None:
+def test_a_channel_in_a_directory_is_read_every_time(channel: str, tmp_path: Path) -> None:
     spec, settings = spec_of([channel], f"python={MINOR}", "alpha"), ResolverSettings(tmp_path / "e")
     assert packages(environments.resolve(spec, settings, lambda _: None))["alpha"] == "2.0"
     make_channel(tmp_path / "channel", [module("alpha", "2.1")])

@@ -27,7 +27,7 @@ def program(path: Path, text: str, mode: int = 0o755) -> str:
     return str(path)
 
 
-def test_without_a_name_it_is_our_own(tmp_path: Path) -> None:
+def test_the_default_interpreter_is_our_own(tmp_path: Path) -> None:
     assert build(None, tmp_path) == (sys.executable,)
 
 
@@ -36,20 +36,20 @@ def test_a_bare_name_is_looked_up_on_the_node(tmp_path: Path, monkeypatch: pytes
     assert build(Path(sys.executable).name, tmp_path) == (sys.executable,)
 
 
-def test_the_path_is_kept_as_given_because_virtual_environments_are_known_by_it(tmp_path: Path) -> None:
+def test_links_are_kept_because_virtual_environments_need_them(tmp_path: Path) -> None:
     link = tmp_path / "python"
     link.symlink_to(sys.executable)
     assert build(str(link), tmp_path) == (str(link),)
 
 
 @pytest.mark.parametrize("name", ["/nowhere/python", "no-such-python-anywhere"])
-def test_a_missing_one_is_named(name: str, tmp_path: Path) -> None:
+def test_a_missing_interpreter_is_named(name: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=name) as caught:
         build(name, tmp_path)
     assert "interpreter_path" in str(caught.value)
 
 
-def test_what_cannot_be_executed_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_executed_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
     for path in (program(tmp_path / "plain", "", 0o644), str(folder)):
@@ -57,7 +57,7 @@ def test_what_cannot_be_executed_is_named(tmp_path: Path) -> None:
             build(path, tmp_path)
 
 
-def test_what_is_no_python_is_told_with_its_own_words(tmp_path: Path) -> None:
+def test_a_broken_interpreters_own_message_is_shown(tmp_path: Path) -> None:
     path = program(tmp_path / "python", "#!/bin/sh\necho cannot load libpython >&2\nexit 3\n")
     with pytest.raises(InvalidInput, match="cannot load libpython"):
         build(path, tmp_path)
@@ -69,7 +69,7 @@ def test_a_python_that_is_too_old_is_refused(tmp_path: Path) -> None:
         build(path, tmp_path)
 
 
-def test_it_is_tried_once_and_again_when_it_has_changed(tmp_path: Path) -> None:
+def test_an_interpreter_is_tried_once_until_it_changes(tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     text = f"#!/bin/sh\necho x >> {calls}\necho 3.11\n"
     path = program(tmp_path / "python", text)
@@ -81,13 +81,13 @@ def test_it_is_tried_once_and_again_when_it_has_changed(tmp_path: Path) -> None:
     assert calls.read_text() == "x\nx\n"
 
 
-def test_an_unknown_builder_is_named_with_those_that_exist() -> None:
+def test_an_unknown_builder_is_named_with_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match="'nix'") as caught:
         environments.load("nix")
     assert "existing, venv" in str(caught.value)
 
 
-def test_a_prefix_of_conda_is_told_to_be_active(tmp_path: Path) -> None:
+def test_a_conda_prefix_is_activated(tmp_path: Path) -> None:
     prefix = tmp_path / "prefix"
     (prefix / "conda-meta").mkdir(parents=True)
     (prefix / "bin").mkdir()

@@ -1,4 +1,4 @@
-"""A company's mirror that works with pip works here: real indexes, with a password, with a certificate of their own."""
+"""A company's mirror that works with pip works here: real indexes, with a password or with their own certificate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOGIN = "someone:s3cret"
 
 @pytest.fixture
 def mirror(wheels: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Wheels that only an index has, and no settings of this machine's user."""
+    """Wheels that only an index has, without the settings of this machine's user."""
     for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS", "SSL_CERT_FILE", "NETRC"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -33,7 +33,7 @@ def mirror(wheels: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pat
 
 
 def build(tmp_path: Path) -> list[str]:
-    """Lock and build; the lines of both logs."""
+    """Lock and build; return the lines of both logs."""
     said = list[str]()
     lock = VenvBuilder().lock(SPEC, ResolverSettings(tmp_path / "e"), said.append)
     python = VenvBuilder().build(lock, tmp_path / "e", said.append).argv[0]
@@ -45,7 +45,7 @@ def build(tmp_path: Path) -> list[str]:
     return said
 
 
-def test_a_password_in_netrc(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_in_netrc_opens_the_index(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1\nlogin someone\npassword s3cret\n")
     with indexes.serve(mirror, LOGIN) as index:
@@ -57,9 +57,7 @@ def test_a_password_in_netrc(mirror: Path, tmp_path: Path, monkeypatch: pytest.M
         assert any(path.endswith(".whl") for path in index.asked)
 
 
-def test_a_password_in_the_home_s_netrc_and_the_index_in_pip_conf(
-    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_users_netrc_and_pip_conf_apply(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login someone password s3cret\n")
     (tmp_path / ".netrc").chmod(0o600)
     monkeypatch.delenv("PIP_CONFIG_FILE")
@@ -69,7 +67,7 @@ def test_a_password_in_the_home_s_netrc_and_the_index_in_pip_conf(
         build(tmp_path)
 
 
-def test_a_password_in_a_keyring(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_in_a_keyring_opens_the_index(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keyring = tmp_path / "bin" / "keyring"
     keyring.parent.mkdir()
     keyring.write_text('#!/bin/sh\n[ "$1" = get ] && echo s3cret\n')
@@ -81,7 +79,7 @@ def test_a_password_in_a_keyring(mirror: Path, tmp_path: Path, monkeypatch: pyte
         build(tmp_path)
 
 
-def test_a_password_in_the_requirements_is_used_and_told_nobody(mirror: Path, tmp_path: Path) -> None:
+def test_a_password_in_requirements_is_used_and_never_shown(mirror: Path, tmp_path: Path) -> None:
     with indexes.serve(mirror, LOGIN) as index:
         whole = index.url.replace("http://", f"http://{LOGIN}@")
         file = f"{whole.removesuffix('/simple')}/files/tiny-2.0-py3-none-any.whl"
@@ -98,7 +96,9 @@ def test_a_password_in_the_requirements_is_used_and_told_nobody(mirror: Path, tm
             assert "s3cret" not in "\n".join(said)
 
 
-def test_a_certificate_of_the_company_s_own(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_private_certificate_authority_is_accepted(
+    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with indexes.serve(mirror, certificates=tmp_path / "tls") as index:
         monkeypatch.setenv("PIP_INDEX_URL", index.url)
         with pytest.raises(InvalidInput, match=r"(?i)certificate|issuer"):
@@ -107,8 +107,10 @@ def test_a_certificate_of_the_company_s_own(mirror: Path, tmp_path: Path, monkey
         build(tmp_path)
 
 
-def test_an_extra_index_has_the_better_version(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As pip, and not as uv by itself, which takes the first index that has the name."""
+def test_the_best_version_of_all_indexes_is_chosen(
+    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Like pip, and unlike uv's default, which takes the first index that has the name."""
     make_wheel(tmp_path / "old", "tiny", "1.0")
     with indexes.serve(tmp_path / "old") as first, indexes.serve(mirror) as second:
         monkeypatch.setenv("PIP_INDEX_URL", first.url)

@@ -55,7 +55,7 @@ def test_a_newer_version_on_the_index_changes_nothing_until_a_refresh(
         assert resolve(SPEC, settings)[0] == fresh
 
 
-def test_a_wheel_that_is_put_into_a_folder_of_this_machine_counts(wheels: Path, settings: ResolverSettings) -> None:
+def test_a_new_wheel_in_a_local_directory_is_noticed(wheels: Path, settings: ResolverSettings) -> None:
     assert version(resolve(SPEC, settings)[0]) == "tiny==2.0"
     make_wheel(wheels, "tiny", "3.0")
     newer, _ = resolve(SPEC, settings)
@@ -70,7 +70,7 @@ def test_a_wheel_that_is_put_into_a_folder_of_this_machine_counts(wheels: Path, 
     assert version(resolve(named, settings)[0]) == "tiny==4.0"
 
 
-def test_a_failure_is_not_kept(wheels: Path, settings: ResolverSettings) -> None:
+def test_a_failed_resolution_is_not_stored(wheels: Path, settings: ResolverSettings) -> None:
     wanted = replace(SPEC, requirements=("tiny>=3",))
     with pytest.raises(InvalidInput):
         resolve(wanted, settings)
@@ -78,14 +78,14 @@ def test_a_failure_is_not_kept(wheels: Path, settings: ResolverSettings) -> None
     assert version(resolve(wanted, settings)[0]) == "tiny==3.0"
 
 
-def test_warnings_are_kept_with_the_lock(wheels: Path, settings: ResolverSettings) -> None:
+def test_warnings_are_stored_with_the_lock(wheels: Path, settings: ResolverSettings) -> None:
     old = replace(SPEC, python="3.6.2")
     first, _ = resolve(old, settings)
     assert first.warnings
     assert resolve(old, settings)[0] == first
 
 
-def test_what_names_local_files_is_resolved_every_time(
+def test_requirements_with_local_files_are_resolved_every_time(
     wheels: Path, tmp_path: Path, settings: ResolverSettings
 ) -> None:
     make_wheel(tmp_path / "own", "own", "1.0", needs=("tiny<2",))
@@ -97,7 +97,7 @@ def test_what_names_local_files_is_resolved_every_time(
     assert first.digest != second.digest
 
 
-def test_many_at_once_resolve_once(settings: ResolverSettings) -> None:
+def test_concurrent_callers_resolve_once(settings: ResolverSettings) -> None:
     calls = list[int]()
 
     def slowly() -> Lock:
@@ -110,7 +110,7 @@ def test_many_at_once_resolve_once(settings: ResolverSettings) -> None:
     assert len(calls) == 1
 
 
-def test_who_has_to_wait_for_a_resolution_says_so(settings: ResolverSettings) -> None:
+def test_waiting_for_a_resolution_is_logged(settings: ResolverSettings) -> None:
     begun, waits, said = threading.Event(), threading.Event(), list[str]()
 
     def slowly() -> Lock:
@@ -131,14 +131,14 @@ def test_who_has_to_wait_for_a_resolution_says_so(settings: ResolverSettings) ->
     assert said[1].startswith("using the lock of ")
 
 
-def test_a_damaged_file_is_resolved_again(wheels: Path, settings: ResolverSettings) -> None:
+def test_a_damaged_lock_file_is_resolved_again(wheels: Path, settings: ResolverSettings) -> None:
     first, _ = resolve(SPEC, settings)
     for path in (settings.root / ".locks").glob("*.json"):
         path.write_text('{"resolved": 1, "lo')
     assert resolve(SPEC, settings)[0] == first
 
 
-def test_the_key_is_what_decides_and_nothing_else(tmp_path: Path, settings: ResolverSettings) -> None:
+def test_the_key_contains_exactly_what_decides(tmp_path: Path, settings: ResolverSettings) -> None:
     none = {"PIP_CONFIG_FILE": os.devnull}
     constraints = tmp_path / "c.txt"
     constraints.write_text("a<1\n")
@@ -168,8 +168,8 @@ def test_the_key_is_what_decides_and_nothing_else(tmp_path: Path, settings: Reso
     assert len({base, *others}) == len(others) + 1
 
 
-def test_what_footplate_itself_brings_decides_as_well(settings: ResolverSettings) -> None:
-    """A recipe that was mended, or a catalogue with other pins, must not be hidden by a lock of an older Footplate."""
+def test_recipes_and_the_catalogue_are_part_of_the_key(settings: ResolverSettings) -> None:
+    """A lock of an older Footplate must not hide a repaired recipe or a catalogue with other pins."""
     none = {"PIP_CONFIG_FILE": os.devnull}
     mended = replace(HOROVOD, edits=HOROVOD.edits[1:])
     assert recipes.fingerprint(mended) != recipes.fingerprint(HOROVOD) == recipes.fingerprint(replace(HOROVOD))

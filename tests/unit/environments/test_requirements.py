@@ -24,11 +24,11 @@ from footplate.environments.requirements import clean, name_of, names_local_file
         ("./folder", None),
     ],
 )
-def test_what_a_line_asks_for(line: str, name: str | None) -> None:
+def test_names_of_requirement_lines(line: str, name: str | None) -> None:
     assert name_of(line) == name
 
 
-def test_everything_called_azureml_is_ours_however_it_is_written() -> None:
+def test_azureml_is_left_out_however_it_is_written() -> None:
     ours = [
         "azureml",
         "azureml-defaults~=1.6",
@@ -55,11 +55,11 @@ def test_everything_called_azureml_is_ours_however_it_is_written() -> None:
         ("azureml-dataprep[pandas]>=2 ; python_version < '3.12'", "pandas; python_version < '3.12'"),
     ],
 )
-def test_the_pandas_that_azures_packages_brought_is_still_wanted(line: str, brought: str) -> None:
+def test_pandas_extras_of_azureml_packages_install_pandas(line: str, brought: str) -> None:
     assert without_azureml([line], print) == [brought]
 
 
-def test_comments_and_continued_lines() -> None:
+def test_comments_are_removed_and_continued_lines_joined() -> None:
     text = "# head\n\nnumpy==1.0 \\\n  --hash=sha256:ab # why\ngit+https://x/y#egg=z\n"
     assert clean([text, "  pandas  "]) == ["numpy==1.0    --hash=sha256:ab", "git+https://x/y#egg=z", "pandas"]
 
@@ -67,12 +67,12 @@ def test_comments_and_continued_lines() -> None:
 @pytest.mark.parametrize(
     "line", ["./x", "../x.whl", "/a/b", "x.whl", "x @ file:///a", "x @ ./a", "-e .", "-r more.txt", "-c c.txt", "~/x"]
 )
-def test_lines_that_mean_what_lies_on_this_machine(line: str) -> None:
+def test_lines_that_name_local_files(line: str) -> None:
     assert names_local_files(["numpy", line])
 
 
 @pytest.mark.parametrize(
     "line", ["numpy", "x @ https://host/x.whl", "https://host/x.whl", "--find-links /wheels", "git+https://host/x"]
 )
-def test_lines_that_do_not(line: str) -> None:
+def test_lines_that_name_no_local_files(line: str) -> None:
     assert not names_local_files([line])

@@ -1,4 +1,4 @@
-"""Addresses that hold a password or a token, and what is left of them."""
+"""Passwords and tokens are taken out of addresses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from footplate.environments.url_credentials import (
         ("numpy==1.26  # me@host", None),
     ],
 )
-def test_lines_of_requirements(line: str, bare: str | None) -> None:
+def test_logins_are_taken_out_of_requirement_lines(line: str, bare: str | None) -> None:
     spec, found = extract_logins(EnvironmentSpec(builder="venv", requirements=(line, "six")))
     assert spec.requirements == (bare or line, "six")
     assert (found == NO_LOGINS) == (bare is None)
@@ -61,7 +61,7 @@ def test_channels(channel: str, bare: str | None) -> None:
     assert "secret" not in str(extract_run_logins(run)[0]) and extract_run_logins(run)[0].definition == changed
 
 
-def test_an_address_is_not_taken_for_one_that_only_begins_like_it() -> None:
+def test_an_address_with_a_longer_path_is_another_address() -> None:
     known = Logins(
         {"https://host/mine": "https://me:secret@host/mine", "https://host/mine/x": "https://you:other@host/mine/x"}
     )
@@ -70,7 +70,7 @@ def test_an_address_is_not_taken_for_one_that_only_begins_like_it() -> None:
     assert known.reveal("https://host/mine/x/z") == "https://you:other@host/mine/x/z"
 
 
-def test_the_password_of_a_registry_of_images() -> None:
+def test_the_password_of_an_image_registry_is_taken_out() -> None:
     registry = {"address": "https://me:s%2Fcret@my.example:5000", "username": "me"}
     docker = {"base_image": "a/b:1", "registry": registry}
     spec, found = extract_logins(EnvironmentSpec(builder="venv", requirements=("six",), options={"docker": docker}))

@@ -11,7 +11,7 @@ from footplate.environments.uv import find_uv, pip_flags, pip_settings, run_uv, 
 from footplate.errors import InvalidInput
 
 
-def test_the_c_library_of_an_image_in_uv_s_words() -> None:
+def test_uv_platform_names_the_c_library_of_an_image() -> None:
     assert uv_platform("x86_64", "2.36") == "x86_64-manylinux_2_36"
     assert uv_platform("aarch64", "2.30") == "aarch64-manylinux_2_28"  # the next older one that uv knows
     assert uv_platform("x86_64", "2.99") == "x86_64-manylinux_2_40"
@@ -20,7 +20,7 @@ def test_the_c_library_of_an_image_in_uv_s_words() -> None:
             uv_platform("x86_64", strange)
 
 
-def test_pip_s_words_become_uv_s() -> None:
+def test_pip_settings_become_uv_variables() -> None:
     settings = {
         "index-url": "https://a/simple",
         "extra-index-url": "https://b/simple\nhttps://c/simple",
@@ -41,7 +41,7 @@ def test_pip_s_words_become_uv_s() -> None:
     }
 
 
-def test_what_uv_takes_only_as_arguments() -> None:
+def test_settings_that_uv_takes_as_arguments_only() -> None:
     settings = {"no-index": "yes", "no-binary": ":all:", "only-binary": "numpy, scipy"}
     assert pip_flags(settings) == [
         *("--no-index", "--no-binary", ":all:"),
@@ -50,26 +50,26 @@ def test_what_uv_takes_only_as_arguments() -> None:
     assert pip_flags({"no-index": "0"}) == []
 
 
-def test_pip_s_other_ways_to_an_index() -> None:
+def test_proxies_and_certificates_of_pip_apply() -> None:
     settings = {"pre": "1", "keyring-provider": "import"}
     assert uv_variables({}, settings, None) == {"UV_PRERELEASE": "allow", "UV_KEYRING_PROVIDER": "subprocess"}
     assert uv_variables({}, {"keyring-provider": "disabled", "pre": "false"}, None) == {}
 
 
 @pytest.mark.parametrize(("named", "option"), [("UV_DEFAULT_INDEX", "index-url"), ("UV_INDEX_URL", "index-url")])
-def test_what_uv_was_told_itself_stands(named: str, option: str) -> None:
+def test_uvs_own_variables_take_precedence(named: str, option: str) -> None:
     variables = uv_variables({named: "mine"}, {option: "pip's"}, None)
     assert variables[named] == "mine"
     assert "pip's" not in variables.values()
 
 
-def test_our_own_environment_is_not_uv_s_business(tmp_path: Path) -> None:
+def test_our_own_environment_is_hidden_from_uv(tmp_path: Path) -> None:
     inherited = {"VIRTUAL_ENV": "/v", "PYTHONPATH": "/p", "UV_CACHE_DIR": "/mine"}
     assert uv_variables(inherited, {}, tmp_path) == {"UV_CACHE_DIR": "/mine"}
     assert uv_variables({}, {}, tmp_path)["UV_CACHE_DIR"] == str(tmp_path)
 
 
-def test_files_and_variables_of_pip_the_later_the_stronger(tmp_path: Path) -> None:
+def test_later_pip_files_and_variables_take_precedence(tmp_path: Path) -> None:
     (tmp_path / "pip").mkdir()
     (tmp_path / "pip" / "pip.conf").write_text(
         "[global]\nindex-url = https://user/\ntimeout = 5\n[install]\ntrusted_host = h\n"
@@ -83,23 +83,23 @@ def test_files_and_variables_of_pip_the_later_the_stronger(tmp_path: Path) -> No
     assert settings["trusted-host"] == "h"
 
 
-def test_no_files_when_pip_is_told_so(tmp_path: Path) -> None:
+def test_pip_config_file_devnull_disables_files(tmp_path: Path) -> None:
     (tmp_path / "pip").mkdir()
     (tmp_path / "pip" / "pip.conf").write_text("[global]\nindex-url = x\n")
     assert "index-url" not in pip_settings({"XDG_CONFIG_HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull})
 
 
-def test_a_broken_file_of_pip_is_passed_over(tmp_path: Path) -> None:
+def test_a_broken_pip_file_is_ignored(tmp_path: Path) -> None:
     broken = tmp_path / "pip.conf"
     broken.write_text("no section = here\n")
     assert "no section" not in pip_settings({"PIP_CONFIG_FILE": str(broken), "XDG_CONFIG_HOME": str(tmp_path)})
 
 
-def test_uv_lies_beside_our_python() -> None:
+def test_uv_is_found_beside_our_python() -> None:
     assert Path(find_uv()).parent == Path(sys.executable).parent
 
 
-def test_its_talk_comes_line_by_line_and_its_output_whole() -> None:
+def test_messages_of_uv_arrive_line_by_line() -> None:
     code, output, _ = run_uv(["--version"], lambda _: None)
     assert code == 0
     assert output.startswith("uv ")
@@ -109,7 +109,7 @@ def test_its_talk_comes_line_by_line_and_its_output_whole() -> None:
     assert "\n".join(said) == talk
 
 
-def test_an_interrupted_caller_takes_uv_along() -> None:
+def test_an_interrupted_caller_kills_uv() -> None:
     class Enough(Exception):
         pass
 
@@ -122,7 +122,7 @@ def test_an_interrupted_caller_takes_uv_along() -> None:
     assert threading.active_count() <= before + 1
 
 
-def test_no_index_is_obeyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_index_is_respected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))

@@ -1,4 +1,4 @@
-"""What a user reads when packages cannot be installed: uv's own words, the line that is meant, and what to do."""
+"""Messages for packages that cannot be installed: uv's own message, the line that caused it, and a hint."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def prepare_metadata_for_build_wheel(folder, *arguments):
 
 
 def refused(root: Path, *lines: str) -> tuple[FootplateError, list[str]]:
-    """What locking and building these lines ends with, and what was said on the way."""
+    """Return the error of locking and building these lines, and the log."""
     said = list[str]()
     spec = EnvironmentSpec(builder="venv", python=PYTHON, requirements=lines)
     with pytest.raises(FootplateError) as caught:
@@ -46,7 +46,7 @@ def refused(root: Path, *lines: str) -> tuple[FootplateError, list[str]]:
 
 
 def make_source(folder: Path, words: str, early: bool = False) -> None:
-    """A source archive that its own backend fails to build, when it is built or already when it is asked what it is."""
+    """Make a source archive whose backend fails, when it is built or already when it is asked for metadata."""
     backend = BACKEND.format(words=words, early="build_wheel()" if early else "")
     system = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
     project = '[project]\nname = "broken"\ndynamic = ["version"]\n'
@@ -58,7 +58,7 @@ def make_source(folder: Path, words: str, early: bool = False) -> None:
             archive.addfile(entry, io.BytesIO(text.encode()))
 
 
-def test_lines_that_clash(wheels: Path, tmp_path: Path) -> None:
+def test_conflicting_lines_are_shown(wheels: Path, tmp_path: Path) -> None:
     make_wheel(wheels, "large", "1.0", needs=("tiny<2",))
     error, said = refused(tmp_path, "large", "tiny==2.0", "azureml-defaults")
     assert error.message.startswith(f"the requirements cannot be resolved for Python {PYTHON}")
@@ -67,7 +67,7 @@ def test_lines_that_clash(wheels: Path, tmp_path: Path) -> None:
     assert any("unsatisfiable" in line for line in said), "the log has it as well"
 
 
-def test_no_wheel_for_this_python_names_those_that_there_are(wheels: Path, tmp_path: Path) -> None:
+def test_a_missing_wheel_names_the_pythons_with_wheels(wheels: Path, tmp_path: Path) -> None:
     for tag in ("cp36-cp36m", "cp38-cp38"):
         make_wheel(wheels, "native", "1.0")
         (wheels / "native-1.0-py3-none-any.whl").rename(wheels / f"native-1.0-{tag}-manylinux2014_x86_64.whl")
@@ -77,7 +77,7 @@ def test_no_wheel_for_this_python_names_those_that_there_are(wheels: Path, tmp_p
 
 
 @pytest.mark.parametrize(("tag", "tries"), [("cp36-cp36m", 1), (f"cp{PYTHON.replace('.', '')}-none", None)])
-def test_no_python_is_tried_for_which_a_pinned_package_has_no_wheel(
+def test_pythons_without_a_wheel_for_a_pin_are_not_tried(
     tag: str, tries: int | None, wheels: Path, tmp_path: Path
 ) -> None:
     make_wheel(wheels, "native", "1.0")
@@ -91,7 +91,7 @@ def test_no_python_is_tried_for_which_a_pinned_package_has_no_wheel(
     assert sum("; trying " in line for line in said) == tries
 
 
-def test_an_index_that_is_down(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_is_down_is_named(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     with socket.create_server(("127.0.0.1", 0)) as closed:
@@ -102,7 +102,7 @@ def test_an_index_that_is_down(wheels: Path, tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_a_source_that_does_not_compile(early: bool, wheels: Path, tmp_path: Path) -> None:
+def test_a_source_that_does_not_compile_shows_its_error(early: bool, wheels: Path, tmp_path: Path) -> None:
     make_source(wheels, "broken.c:1:11: error: expected declaration\n", early)
     error, said = refused(tmp_path, "broken")
     assert error.message.startswith("broken==1.0 has no wheel for ")
@@ -112,12 +112,12 @@ def test_a_source_that_does_not_compile(early: bool, wheels: Path, tmp_path: Pat
     assert any("broken.c:1:11" in line for line in said)
 
 
-def test_a_header_that_is_missing(wheels: Path, tmp_path: Path) -> None:
+def test_a_missing_header_is_named_in_the_hint(wheels: Path, tmp_path: Path) -> None:
     make_source(wheels, "broken.c:1:10: fatal error: lapacke.h: No such file or directory\n")
     assert "install the -dev package that contains lapacke.h" in str(refused(tmp_path, "broken")[0].hint)
 
 
-def test_a_full_disk() -> None:
+def test_a_full_disk_is_out_of_space() -> None:
     for error in (
         uv_errors.not_installed("it cannot be installed", "error: No space left on device (os error 28)"),
         uv_errors.not_resolved((), "Python 3.11", "error: No space left on device (os error 28)"),

@@ -54,7 +54,7 @@ def test_the_lock_is_exact_and_hashed(wheels: Path) -> None:
     assert lock.content["python"] == PYTHON
 
 
-def test_azureml_packages_are_ours_and_left_out_aloud(wheels: Path) -> None:
+def test_azureml_packages_are_left_out_and_logged(wheels: Path) -> None:
     said: list[str] = []
     requirements = ("azureml-defaults~=1.6", "azureml_core", "azureml", "azureml-sdk[x]>=1", "tiny<2", "# a comment")
     lock = lock_of(spec(*requirements), said.append)
@@ -62,19 +62,19 @@ def test_azureml_packages_are_ours_and_left_out_aloud(wheels: Path) -> None:
     assert sum("not installed" in line for line in said) == 4
 
 
-def test_a_conflict_is_explained_in_uv_s_words(wheels: Path) -> None:
+def test_a_conflict_shows_uvs_message(wheels: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         lock_of(spec("tiny<2", "tiny>=2"), quiet)
     assert "tiny" in caught.value.message
     assert "unsatisfiable" in caught.value.message
 
 
-def test_what_is_no_version_is_refused(wheels: Path) -> None:
+def test_an_invalid_python_version_is_refused(wheels: Path) -> None:
     with pytest.raises(InvalidInput, match="'three'"):
         lock_of(spec("tiny", python="three"), quiet)
 
 
-def test_the_build_holds_what_was_locked_compiled(wheels: Path, tmp_path: Path) -> None:
+def test_a_build_contains_the_locked_packages_with_bytecode(wheels: Path, tmp_path: Path) -> None:
     builder, said = VenvBuilder(), list[str]()
     python = builder.build(lock_of(spec("tiny<2"), quiet), tmp_path / "e", said.append)
     argv = [*python.argv, "-c", "import tiny, sys; print(tiny.version, tiny.__cached__, sys.prefix)"]
@@ -85,13 +85,13 @@ def test_the_build_holds_what_was_locked_compiled(wheels: Path, tmp_path: Path) 
     assert any("building" in line for line in said)
 
 
-def test_an_environment_without_requirements_is_an_empty_one(wheels: Path, tmp_path: Path) -> None:
+def test_an_environment_without_requirements_is_empty(wheels: Path, tmp_path: Path) -> None:
     builder = VenvBuilder()
     python = builder.build(lock_of(spec("azureml-defaults"), quiet), tmp_path / "e", quiet)
     assert subprocess.run([*python.argv, "-c", "import tiny"], capture_output=True).returncode == 1
 
 
-def test_a_wheel_that_is_not_the_one_that_was_locked_is_refused(wheels: Path, tmp_path: Path) -> None:
+def test_a_wheel_with_another_hash_is_refused(wheels: Path, tmp_path: Path) -> None:
     builder = VenvBuilder()
     lock = lock_of(spec("tiny"), quiet)
     (wheels / "tiny-1.0-py3-none-any.whl").replace(wheels / "tiny-2.0-py3-none-any.whl")
@@ -101,7 +101,7 @@ def test_a_wheel_that_is_not_the_one_that_was_locked_is_refused(wheels: Path, tm
     assert not (tmp_path / "e" / lock.digest).exists()
 
 
-def test_it_is_built_once_while_others_wait_and_say_so(wheels: Path, tmp_path: Path) -> None:
+def test_concurrent_builds_build_once_and_log_the_wait(wheels: Path, tmp_path: Path) -> None:
     builder, said = VenvBuilder(), list[str]()
     lock = lock_of(spec("tiny"), quiet)
     with ThreadPoolExecutor(3) as pool:
@@ -110,7 +110,7 @@ def test_it_is_built_once_while_others_wait_and_say_so(wheels: Path, tmp_path: P
     assert sum(line.startswith("waiting") for line in said) == 2
 
 
-def test_a_killed_build_is_made_anew(wheels: Path, tmp_path: Path) -> None:
+def test_a_killed_build_starts_afresh(wheels: Path, tmp_path: Path) -> None:
     builder = VenvBuilder()
     lock = lock_of(spec("tiny"), quiet)
     text = (
@@ -127,7 +127,7 @@ def test_a_killed_build_is_made_anew(wheels: Path, tmp_path: Path) -> None:
     assert subprocess.run([*python.argv, "-c", "import tiny"]).returncode == 0
 
 
-def test_one_whose_python_has_gone_is_made_anew(wheels: Path, tmp_path: Path) -> None:
+def test_an_environment_without_its_python_is_rebuilt(wheels: Path, tmp_path: Path) -> None:
     builder = VenvBuilder()
     lock = lock_of(spec("tiny"), quiet)
     python = Path(builder.build(lock, tmp_path / "e", quiet).argv[0])
@@ -146,7 +146,7 @@ def test_a_conflict_names_the_lines_as_they_were_written(wheels: Path) -> None:
     assert sorted(lines) == ["  Tiny<2", "  demanding"]
 
 
-def test_what_a_package_asks_for_of_azureml_is_left_out_as_well(wheels: Path) -> None:
+def test_azureml_dependencies_of_packages_are_left_out_too(wheels: Path) -> None:
     make_wheel(wheels, "helper", "1.0", needs=("azureml-core>=1.20", "tiny"))
     assert [line.split()[0] for line in lock_of(spec("helper")).content["requirements"].splitlines()[::2]] == [
         "helper==1.0",
@@ -154,7 +154,7 @@ def test_what_a_package_asks_for_of_azureml_is_left_out_as_well(wheels: Path) ->
     ]
 
 
-def test_azureml_is_importable_in_an_environment_that_left_it_out(wheels: Path, tmp_path: Path) -> None:
+def test_azureml_is_importable_although_it_is_not_installed(wheels: Path, tmp_path: Path) -> None:
     ours = ("azureml-sdk[automl,explain]>=1.1; python_version>'3'", "azureml-core @ https://x/y.whl")
     lock = lock_of(spec(*ours, "tiny"))
     python = VenvBuilder().build(lock, tmp_path / "e", quiet)
@@ -166,7 +166,7 @@ def test_azureml_is_importable_in_an_environment_that_left_it_out(wheels: Path, 
     assert str(tmp_path / "e") not in done.stdout
 
 
-def test_a_constraint_of_pip_s_configuration_holds_and_does_not_hinder_the_build(
+def test_pip_constraints_apply_to_locks_but_not_to_builds(
     wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "constraints.txt").write_text("tiny<2\n")
@@ -176,9 +176,7 @@ def test_a_constraint_of_pip_s_configuration_holds_and_does_not_hinder_the_build
     VenvBuilder().build(lock, tmp_path / "e", quiet)
 
 
-def test_what_is_in_the_cache_needs_no_index_any_more(
-    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cached_packages_need_no_index(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "simple").mkdir()
     wheels.rename(tmp_path / "simple" / "tiny")  # a folder's listing is an index of the simplest kind
     handler = functools.partial(QuietHandler, directory=str(tmp_path))
@@ -194,7 +192,7 @@ def test_what_is_in_the_cache_needs_no_index_any_more(
     assert Path(builder.build(lock, tmp_path / "e", quiet).argv[0]).exists()
 
 
-def test_one_that_was_changed_is_left_alone_and_built_anew(wheels: Path, tmp_path: Path) -> None:
+def test_a_changed_environment_stays_and_a_new_one_is_built(wheels: Path, tmp_path: Path) -> None:
     builder, lock, said = VenvBuilder(), lock_of(spec("tiny")), list[str]()
     first = Path(builder.build(lock, tmp_path / "e", quiet).argv[0])
     site = next(first.parent.parent.glob("lib/*/site-packages"))
@@ -207,7 +205,7 @@ def test_one_that_was_changed_is_left_alone_and_built_anew(wheels: Path, tmp_pat
     assert subprocess.run([*second.argv, "-c", "import intruder"], capture_output=True).returncode == 1
 
 
-def test_its_last_use_is_noted(wheels: Path, tmp_path: Path) -> None:
+def test_the_last_use_is_recorded(wheels: Path, tmp_path: Path) -> None:
     builder, lock = VenvBuilder(), lock_of(spec("tiny"))
     builder.build(lock, tmp_path / "e", quiet)
     marker = tmp_path / "e" / lock.digest / MARKER
@@ -219,14 +217,16 @@ def test_its_last_use_is_noted(wheels: Path, tmp_path: Path) -> None:
 # ── Pythons ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_python_that_is_nowhere_is_replaced_by_the_nearest_with_a_warning(wheels: Path) -> None:
+def test_a_missing_python_is_replaced_with_a_warning(wheels: Path) -> None:
     lock = lock_of(spec("tiny", python="3.6.2"))
     assert len(lock.warnings) == 1
     assert "Python 3.6.2 cannot run jobs" in lock.warnings[0]
     assert tuple(map(int, lock.content["python"].split("."))) >= (3, 8)
 
 
-def test_the_nearest_is_one_that_the_packages_admit(wheels: Path, tmp_path: Path, pythons: list[Python]) -> None:
+def test_the_nearest_python_is_one_that_the_packages_support(
+    wheels: Path, tmp_path: Path, pythons: list[Python]
+) -> None:
     newest = max(pythons, key=lambda python: python.version)
     if len(pythons) < 2:
         pytest.skip("there is only one Python here")
@@ -236,13 +236,15 @@ def test_the_nearest_is_one_that_the_packages_admit(wheels: Path, tmp_path: Path
     assert newest.minor in lock.warnings[0]
 
 
-def test_exact_admits_no_other(wheels: Path) -> None:
+def test_exact_interpreters_refuse_a_replacement(wheels: Path) -> None:
     with pytest.raises(InvalidInput, match="interpreters = exact") as caught:
         lock_of(spec("tiny", python="3.6.2"), interpreters="exact")
     assert PYTHON in (caught.value.hint or "")
 
 
-def test_every_python_of_this_machine_can_be_built_with(wheels: Path, tmp_path: Path, pythons: list[Python]) -> None:
+def test_environments_build_with_every_python_of_this_machine(
+    wheels: Path, tmp_path: Path, pythons: list[Python]
+) -> None:
     builder = VenvBuilder()
     for python in pythons:
         lock = lock_of(spec("tiny", python=python.minor))

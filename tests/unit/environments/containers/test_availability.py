@@ -52,7 +52,7 @@ def resolve(spec: EnvironmentSpec, tmp_path: Path, **rules: str) -> Any:
 
 
 @pytest.mark.usefixtures("no_engine", "wheels")
-def test_without_an_engine_the_run_is_told_what_was_not_used(tmp_path: Path) -> None:
+def test_without_an_engine_a_warning_lists_what_was_not_used(tmp_path: Path) -> None:
     spec = asks(enabled=True, base_image="some/image:7", arguments=["--cap-add", "x"], shm_size="8g")
     lock, said = resolve(spec, tmp_path)
     assert lock.builder == "venv"
@@ -67,7 +67,7 @@ def test_without_an_engine_the_run_is_told_what_was_not_used(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("no_engine", "wheels")
-def test_a_dockerfile_and_a_mere_wish_are_named_too(tmp_path: Path) -> None:
+def test_the_warning_names_a_dockerfile_or_docker_enabled(tmp_path: Path) -> None:
     lock, _ = resolve(asks("existing", base_dockerfile="FROM a\nRUN b\n"), tmp_path)
     assert lock.builder == "existing"
     assert "the interpreter of this machine and no container" in lock.warnings[0]
@@ -79,7 +79,7 @@ def test_a_dockerfile_and_a_mere_wish_are_named_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_engine", "wheels")
-def test_one_may_be_required_or_ignored(tmp_path: Path) -> None:
+def test_settings_can_require_or_ignore_containers(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"neither podman nor docker answers.*containers = require") as caught:
         resolve(asks(base_image="some/image"), tmp_path, containers="require")
     assert "install podman" in (caught.value.hint or "")
@@ -88,20 +88,20 @@ def test_one_may_be_required_or_ignored(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_engine")
-def test_an_engine_that_does_not_answer_is_none(tmp_path: Path) -> None:
+def test_an_engine_that_does_not_answer_is_not_used(tmp_path: Path) -> None:
     program(tmp_path, "docker", "echo 'Cannot connect to the Docker daemon' >&2", "exit 1")
     assert container_engine.find() is None
 
 
 @pytest.mark.usefixtures("no_engine")
-def test_docker_is_taken_where_podman_does_not_work(tmp_path: Path) -> None:
+def test_docker_is_used_where_podman_does_not_work(tmp_path: Path) -> None:
     program(tmp_path, "podman", "exit 125")
     program(tmp_path, "docker", "echo 28.2.2")
     assert container_engine.find() == ContainerEngine("docker", str(tmp_path / "bin" / "docker"))
 
 
 @pytest.mark.usefixtures("no_engine", "wheels")
-def test_an_image_that_nobody_named_and_that_cannot_be_had_is_no_reason_to_fail(tmp_path: Path) -> None:
+def test_a_default_image_that_cannot_be_pulled_is_no_failure(tmp_path: Path) -> None:
     refuses = ('[ "$1" = info ] && { echo amd64; exit 0; }', "echo 'no route to registry' >&2", "exit 125")
     program(tmp_path, "podman", *refuses)
     lock, _ = resolve(asks(enabled=True), tmp_path)
@@ -112,7 +112,7 @@ def test_an_image_that_nobody_named_and_that_cannot_be_had_is_no_reason_to_fail(
 
 
 @pytest.mark.usefixtures("no_engine", "wheels")
-def test_an_image_whose_registry_is_away_is_done_without_where_there_are_packages(tmp_path: Path) -> None:
+def test_packages_replace_an_image_whose_registry_is_down(tmp_path: Path) -> None:
     program(tmp_path, "podman", '[ "$1" = info ] && { echo amd64; exit 0; }', "echo refused >&2", "exit 125")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -128,7 +128,7 @@ def test_an_image_whose_registry_is_away_is_done_without_where_there_are_package
 
 
 @pytest.mark.usefixtures("no_engine", "wheels")
-def test_an_image_that_its_registry_does_not_give_is_an_error(tmp_path: Path) -> None:
+def test_an_image_that_its_registry_lacks_is_an_error(tmp_path: Path) -> None:
     program(tmp_path, "podman", '[ "$1" = info ] && { echo amd64; exit 0; }', "echo manifest unknown >&2", "exit 125")
     with socket.create_server(("127.0.0.1", 0)) as registry:
         address = f"127.0.0.1:{registry.getsockname()[1]}"
@@ -141,7 +141,7 @@ def test_an_image_that_its_registry_does_not_give_is_an_error(tmp_path: Path) ->
 
 @pytest.mark.usefixtures("no_engine")
 @pytest.mark.parametrize("name", ["podman", "docker"])
-def test_a_login_is_for_its_registry_alone_and_in_no_argument(tmp_path: Path, name: str) -> None:
+def test_a_login_goes_to_its_registry_only_and_not_in_arguments(tmp_path: Path, name: str) -> None:
     place = '"$REGISTRY_AUTH_FILE"' if name == "podman" else '"$DOCKER_CONFIG/config.json"'
     shell = '{ read -r line; echo "$line"; }'
     program(
@@ -161,20 +161,20 @@ def test_a_login_is_for_its_registry_alone_and_in_no_argument(tmp_path: Path, na
     assert "s3cret" not in repr(logins)
 
 
-def test_the_full_name_of_an_image() -> None:
+def test_full_names_contain_the_registry() -> None:
     registry = {"address": "https://my.example/"}
     assert images.full_name({"base_image": "a/b:1", "registry": registry}, "x") == "my.example/a/b:1"
     assert images.full_name({"base_image": "my.example/a/b:1", "registry": registry}, "x") == "my.example/a/b:1"
     assert images.full_name({"base_image": None}, "x") == "x"
 
 
-def test_what_footplate_sets_itself_cannot_be_set(python_image: str, tmp_path: Path) -> None:
+def test_arguments_that_footplate_sets_are_refused(python_image: str, tmp_path: Path) -> None:
     spec = EnvironmentSpec(builder="container", options={"docker": {"base_image": python_image, "arguments": ["-d"]}})
     with pytest.raises(InvalidInput, match=r"docker.arguments has '-d'"):
         ContainerBuilder().lock(spec, ResolverSettings(tmp_path), lambda _: None)
 
 
-def test_from_lines_are_pinned_and_stages_left_alone(python_image: str, tmp_path: Path) -> None:
+def test_from_lines_are_pinned_and_stages_are_not(python_image: str, tmp_path: Path) -> None:
     text = f"FROM {python_image} AS first\nRUN echo a > /a\nFROM first\nRUN echo b > /b\n"
     spec = EnvironmentSpec(builder="container", options={"docker": {"base_dockerfile": text}})
     said = list[str]()
@@ -191,20 +191,20 @@ def test_from_lines_are_pinned_and_stages_left_alone(python_image: str, tmp_path
 @pytest.mark.parametrize(
     "line", ["COPY a.txt /a", "add --chown=1:1 a.txt b.txt /c/", 'COPY ["a.txt", "/a"]', "COPY \\\n  a.txt /a"]
 )
-def test_a_dockerfile_alone_has_nothing_to_copy_from(line: str, tmp_path: Path) -> None:
+def test_a_dockerfile_without_context_cannot_copy_files(line: str, tmp_path: Path) -> None:
     asked = {"base_dockerfile": f"FROM some\n{line}\n"}
     with pytest.raises(InvalidInput, match=r"no directory to copy 'a.txt' from") as caught:
         images.lock_base(ContainerEngine("none", "/none"), asked, "", ResolverSettings(tmp_path), lambda _: None)
     assert "from_local_directory" in (caught.value.hint or "")
 
 
-def test_what_a_dockerfile_alone_may_copy(python_image: str, tmp_path: Path) -> None:
+def test_a_dockerfile_without_context_can_copy_from_stages(python_image: str, tmp_path: Path) -> None:
     text = f"FROM {python_image} AS first\nRUN echo a > /a\nFROM {python_image}\nCOPY --from=first /a /b\nRUN cat /b\n"
     spec = EnvironmentSpec(builder="container", options={"docker": {"base_dockerfile": text}})
     assert ContainerBuilder().lock(spec, ResolverSettings(tmp_path / "e"), lambda _: None).builder == "container"
 
 
-def test_what_a_recipe_makes_is_not_for_images(python_image: str, tmp_path: Path) -> None:
+def test_recipes_are_refused_for_images(python_image: str, tmp_path: Path) -> None:
     docker = {"base_image": python_image}
     spec = EnvironmentSpec(builder="container", requirements=("torch", "horovod"), options={"docker": docker})
     with pytest.raises(InvalidInput, match="horovod is built from source"):
@@ -219,7 +219,7 @@ def test_an_image_without_python_is_refused(python_image: str, tmp_path: Path) -
         )
 
 
-def test_another_python_than_the_one_asked_for(python_image: str, tmp_path: Path, wheels: Path) -> None:
+def test_an_image_with_another_python_gives_a_warning(python_image: str, tmp_path: Path, wheels: Path) -> None:
     spec = EnvironmentSpec(
         builder="container", python="3.7", requirements=("tiny",), options={"docker": {"base_image": python_image}}
     )
@@ -230,7 +230,7 @@ def test_another_python_than_the_one_asked_for(python_image: str, tmp_path: Path
         ContainerBuilder().lock(spec, ResolverSettings(tmp_path / "e", "exact"), lambda _: None)
 
 
-def test_no_word_of_this_machine_becomes_part_of_the_image(
+def test_images_contain_no_addresses_or_paths_of_this_machine(
     python_image: str, tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "http://me:s3cret@127.0.0.1:9/simple")

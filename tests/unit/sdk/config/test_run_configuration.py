@@ -46,7 +46,7 @@ FIELDS = """
 """
 
 
-def test_every_field_of_the_original_is_there():
+def test_every_field_of_azures_class_exists():
     made = RunConfiguration()
     for name in FIELDS.split():
         setattr(made, name, getattr(made, name))
@@ -77,26 +77,26 @@ def test_mpi_counts_processes_per_node():
     assert distribution(run_config) == Distribution("mpi", 3, processes_per_node=2)
 
 
-def test_tensorflow_has_a_node_for_each_worker():
+def test_tensorflow_uses_one_node_per_worker():
     run_config = distributed(TensorflowConfiguration(worker_count=2, parameter_server_count=1))
     assert (run_config.framework, run_config.communicator) == ("TensorFlow", "ParameterServer")
     assert distribution(run_config) == Distribution("tensorflow", 2, worker_count=2, parameter_server_count=1)
 
 
-def test_pytorch_counts_processes_in_all():
+def test_pytorch_counts_processes_in_total():
     run_config = distributed(PyTorchConfiguration("Gloo", process_count=8, node_count=2))
     assert (run_config.framework, run_config.communicator) == ("PyTorch", "gloo")
     assert distribution(run_config) == Distribution("torch", 2, 8, backend="gloo")
 
 
-def test_the_old_way_to_ask_for_mpi():
+def test_the_old_way_to_request_mpi_works():
     run_config = RunConfiguration(communicator="OpenMpi")
     run_config.node_count = 2
     run_config.mpi.process_count_per_node = 4
     assert distribution(run_config) == Distribution("mpi", 2, processes_per_node=4)
 
 
-def test_what_nobody_knows_is_refused_by_name():
+def test_unknown_values_are_refused_by_name():
     with pytest.raises(RunConfigurationException, match="'Horovod'"):
         PyTorchConfiguration("Horovod")
     with pytest.raises(RunConfigurationException, match="'pigeon'"):
@@ -107,7 +107,7 @@ def test_what_nobody_knows_is_refused_by_name():
         distributed("mpi")
 
 
-def test_the_definition_is_in_camel_case_and_the_users_keys_are_not():
+def test_the_definition_is_camel_case_except_users_keys():
     run_config = RunConfiguration(script="train.py", arguments=["--lr", 0.1])
     run_config.environment_variables = {"my_variable": "1"}
     made = run_definition(run_config)

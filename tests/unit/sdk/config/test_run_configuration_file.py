@@ -33,7 +33,7 @@ def full() -> RunConfiguration:
 
 
 @pytest.mark.parametrize("separate", [False, True])
-def test_saved_and_loaded_it_is_the_same(tmp_path: Path, separate: bool):
+def test_a_configuration_survives_save_and_load(tmp_path: Path, separate: bool):
     made = full()
     made.save(str(tmp_path), "train", separate_environment_yaml=separate)
     there = ["conda_dependencies.yml", "environment.yml", "train.runconfig"]
@@ -54,7 +54,7 @@ def test_the_files_are_yaml_in_camel_case(tmp_path: Path):
     assert packages["dependencies"] == ["python=3.9", "numpy", {"pip": ["six"]}]
 
 
-def test_one_that_was_loaded_is_saved_where_it_was(tmp_path: Path):
+def test_save_without_arguments_writes_to_the_loaded_file(tmp_path: Path):
     RunConfiguration("a.py").save(str(tmp_path), "train")
     again = RunConfiguration.load(str(tmp_path), "train")
     again.script = "b.py"
@@ -64,7 +64,7 @@ def test_one_that_was_loaded_is_saved_where_it_was(tmp_path: Path):
     assert RunConfiguration.load(str(tmp_path / ".azureml"), "train.runconfig").script == "b.py"
 
 
-def test_two_in_one_folder_do_not_share_what_differs(tmp_path: Path):
+def test_two_configurations_in_one_directory_keep_their_files(tmp_path: Path):
     first, second = RunConfiguration("a.py"), RunConfiguration("b.py")
     first.environment.python.conda_dependencies.add_pip_package("six")
     for _ in range(2):
@@ -78,7 +78,7 @@ def test_two_in_one_folder_do_not_share_what_differs(tmp_path: Path):
     assert "numpy" not in list(packages.pip_packages)
 
 
-def test_the_old_folder_is_used_where_it_is(tmp_path: Path):
+def test_an_existing_aml_config_directory_is_used(tmp_path: Path):
     (tmp_path / "aml_config").mkdir()
     RunConfiguration("a.py").save(str(tmp_path), "train")
     assert os.listdir(tmp_path) == ["aml_config"]
@@ -156,7 +156,7 @@ amlcompute:
 """
 
 
-def test_a_file_of_azures_own(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_a_file_written_by_azure_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     (tmp_path / "aml_config").mkdir()
     (tmp_path / "aml_config" / "cpu.runconfig").write_text(AZURES)
     (tmp_path / "aml_config" / "conda_dependencies.yml").write_text("dependencies:\n- python=3.6.2\n- pip: [six]\n")
@@ -183,20 +183,20 @@ def test_a_file_of_azures_own(tmp_path: Path, caplog: pytest.LogCaptureFixture):
         ("environment:\n  python:\n    condaDependenciesFile: c.yml", "names 'c.yml'"),
     ],
 )
-def test_a_file_that_is_wrong_is_refused_with_its_name(tmp_path: Path, text: str, words: str):
+def test_an_invalid_file_is_refused_by_name(tmp_path: Path, text: str, words: str):
     (tmp_path / "train.runconfig").write_text(text)
     with pytest.raises(UserErrorException, match=words) as caught:
         RunConfiguration.load(str(tmp_path), "train")
     assert "train.runconfig" in str(caught.value) and "hint: " in str(caught.value)
 
 
-def test_a_misspelled_key_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_a_misspelled_key_gives_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     (tmp_path / "train.runconfig").write_text("nodecont: 2\n")
     RunConfiguration.load(str(tmp_path / "train.runconfig"))
     assert "'nodecont'" in caplog.text and "did you mean 'node_count'" in caplog.text
 
 
-def test_missing_ones(tmp_path: Path):
+def test_missing_configurations_are_named(tmp_path: Path):
     RunConfiguration("a.py").save(str(tmp_path), "train")
     with pytest.raises(UserErrorException, match="'other'") as caught:
         RunConfiguration.load(str(tmp_path), "other")
@@ -212,7 +212,7 @@ def test_missing_ones(tmp_path: Path):
         RunConfiguration("a.py").save(str(tmp_path), "../x")
 
 
-def test_what_cannot_be_written_is_refused_and_the_old_file_stays(tmp_path: Path):
+def test_a_failed_save_keeps_the_old_file(tmp_path: Path):
     made = RunConfiguration("a.py")
     made.save(str(tmp_path), "train")
     made.arguments = [object()]

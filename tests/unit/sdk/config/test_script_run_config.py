@@ -23,7 +23,7 @@ def source(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def test_the_plain_case(source: str):
+def test_a_script_becomes_a_spec(source: str):
     spec = to_run_spec(ScriptRunConfig(source, "train.py", ["--lr", 0.1, "--n", 3, "$HOME"]), "exp")
     assert spec.program == Program("train.py", ("--lr", "0.1", "--n", "3", "$HOME"))
     assert (spec.experiment, spec.kind, spec.type, spec.target) == ("exp", "job", "azureml.scriptrun", "local")
@@ -34,18 +34,18 @@ def test_the_plain_case(source: str):
     assert spec.definition["script"] == "train.py"
 
 
-def test_scripts_are_looked_for_inside_the_source_folder(source: str):
+def test_scripts_are_searched_in_the_source_directory(source: str):
     assert to_run_spec(ScriptRunConfig(source, "./sub//other.py"), "e").program == Program("sub/other.py")
     for bad in ("nowhere.py", "../train.py", str(Path(source).parent / "x.py")):
         with pytest.raises(ExperimentExecutionException, match="not found in the source directory"):
             to_run_spec(ScriptRunConfig(source, bad), "e")
 
 
-def test_an_absolute_path_inside_the_folder_is_made_relative(source: str):
+def test_an_absolute_script_path_becomes_relative(source: str):
     assert to_run_spec(ScriptRunConfig(source, source + "/train.py"), "e").program == Program("train.py")
 
 
-def test_commands(source: str):
+def test_a_command_replaces_the_script(source: str):
     assert to_run_spec(ScriptRunConfig(source, command="echo $A && ls"), "e").program == Program(
         command="echo $A && ls"
     )
@@ -57,7 +57,7 @@ def test_commands(source: str):
         to_run_spec(ScriptRunConfig(source), "e")
 
 
-def test_arguments_are_a_list_and_not_a_line(source: str):
+def test_arguments_must_be_a_list(source: str):
     with pytest.raises(UserErrorException, match="'--n 3'") as caught:
         ScriptRunConfig(source, "train.py", "--n 3")
     assert "arguments=['--n', '3']" in str(caught.value)
@@ -73,12 +73,12 @@ def test_numbers_of_any_library_are_arguments(source: str):
     assert made is not None and made.arguments == ("3", "0.5", "True", "data", "0.1", "1/2")
 
 
-def test_arguments_that_are_no_scalars_are_refused_by_name(source: str):
+def test_arguments_that_are_not_scalars_are_refused_by_name(source: str):
     with pytest.raises(UserErrorException, match=r"\['x'\] is a list"):
         to_run_spec(ScriptRunConfig(source, "train.py", ["--a", ["x"]]), "e")
 
 
-def test_without_a_run_config_the_parameters_count(source: str):
+def test_parameters_apply_without_a_run_config(source: str):
     environment = Environment("mine")
     environment.python.user_managed_dependencies = True
     config = ScriptRunConfig(
@@ -90,20 +90,20 @@ def test_without_a_run_config_the_parameters_count(source: str):
     assert (spec.distribution.kind, spec.distribution.process_count) == ("torch", 2)
 
 
-def test_with_a_run_config_they_are_ignored_with_a_warning(source: str, caplog: pytest.LogCaptureFixture):
+def test_parameters_beside_a_run_config_give_a_warning(source: str, caplog: pytest.LogCaptureFixture):
     config = ScriptRunConfig(source, "train.py", run_config=RunConfiguration(), compute_target="cluster")
     assert to_run_spec(config, "e").target == "local"
     assert "compute_target is ignored" in caplog.text
 
 
-def test_script_and_arguments_win_over_those_of_the_run_config(source: str):
+def test_script_and_arguments_override_the_run_config(source: str):
     run_config = RunConfiguration(script="sub/other.py", arguments=["a"])
     assert to_run_spec(ScriptRunConfig(source, run_config=run_config), "e").program == Program("sub/other.py", ("a",))
     config = ScriptRunConfig(source, "train.py", ["b"], run_config)
     assert to_run_spec(config, "e").program == Program("train.py", ("b",))
 
 
-def test_it_stays_editable_and_what_was_made_of_it_does_not_change(source: str):
+def test_later_edits_do_not_change_a_spec(source: str):
     config = ScriptRunConfig(source, "train.py")
     first = to_run_spec(config, "e")
     config.run_config.target = "cluster"
@@ -115,14 +115,14 @@ def test_it_stays_editable_and_what_was_made_of_it_does_not_change(source: str):
     assert second.program == Program("train.py", ("more",))
 
 
-def test_a_target_may_be_an_object(source: str):
+def test_a_target_can_be_an_object(source: str):
     class Cluster:
         name = "gpu-cluster"
 
     assert to_run_spec(ScriptRunConfig(source, "train.py", compute_target=Cluster()), "e").target == "gpu-cluster"
 
 
-def test_what_this_version_cannot_do_is_refused_at_submission(source: str):
+def test_unsupported_features_are_refused_at_submission(source: str):
     config = ScriptRunConfig(source, "train.py")
     config.run_config.data_references = {"mnist": object()}
     with pytest.raises(UserErrorException, match="mnist"):
@@ -133,8 +133,8 @@ def test_what_this_version_cannot_do_is_refused_at_submission(source: str):
         ScriptRunConfig(source, "train.py", resume_from=object())
 
 
-def test_a_curated_environment_is_told_of_mpi(source: str):
-    """Azure's have Horovod in them, which is built only for those who start over MPI."""
+def test_a_curated_environment_learns_of_mpi(source: str):
+    """Azure's environments contain Horovod, which is built only for runs over MPI."""
     environment = Environment("clone")
     environment.curated = "AzureML-TensorFlow-2.2-GPU"
     for job, told in ((MpiConfiguration(node_count=2), True), (PyTorchConfiguration("Gloo"), None), (None, None)):

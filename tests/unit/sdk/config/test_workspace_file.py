@@ -18,7 +18,7 @@ def put(path: Path, content: object = KEYS) -> Path:
     return path
 
 
-def test_a_file_is_taken_as_it_is(tmp_path: Path):
+def test_a_path_of_a_file_is_used_as_it_is(tmp_path: Path):
     file = put(tmp_path / "any-name.json")
     assert workspace_file.find(str(file)) == str(file)
 
@@ -33,31 +33,31 @@ def test_a_file_is_taken_as_it_is(tmp_path: Path):
         ("config.json", "project.json"),
     ],
 )
-def test_each_kind_of_location_is_looked_for_up_to_the_root_first(tmp_path: Path, better: str, worse: str):
+def test_each_kind_of_location_is_searched_up_to_the_root(tmp_path: Path, better: str, worse: str):
     here = tmp_path / "a" / "b"
     grandparent = put(tmp_path / better)
     put(here / worse)
     assert workspace_file.find(str(here)) == str(grandparent)
 
 
-def test_a_file_name_replaces_both_names(tmp_path: Path):
+def test_a_file_name_replaces_both_default_names(tmp_path: Path):
     put(tmp_path / ".azureml" / "config.json")
     other = put(tmp_path / "aml_config" / "other.json")
     assert workspace_file.find(str(tmp_path), "other.json") == str(other)
 
 
-def test_no_file_says_how_to_make_one(tmp_path: Path):
+def test_a_missing_file_gives_a_hint_how_to_create_one(tmp_path: Path):
     with pytest.raises(UserErrorException, match="footplate init") as caught:
         workspace_file.find(str(tmp_path), "no-such-name-anywhere.json")
     assert str(tmp_path) in caught.value.message
 
 
-def test_a_folder_that_does_not_exist_is_named(tmp_path: Path):
+def test_a_missing_directory_is_named(tmp_path: Path):
     with pytest.raises(UserErrorException, match="nowhere"):
         workspace_file.find(str(tmp_path / "nowhere"))
 
 
-def test_both_forms_are_read(tmp_path: Path):
+def test_both_formats_are_read(tmp_path: Path):
     wanted = WorkspaceConfig("s", "g", "w")
     assert workspace_file.read(str(put(tmp_path / "a.json"))) == wanted
     assert (
@@ -77,7 +77,7 @@ def test_both_forms_are_read(tmp_path: Path):
         ({**KEYS, "server": 5}, "server"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, content: object, named: str):
+def test_errors_in_a_file_are_named(tmp_path: Path, content: object, named: str):
     file = put(tmp_path / "config.json", content)
     with pytest.raises(UserErrorException, match=named) as caught:
         workspace_file.read(str(file))
@@ -91,7 +91,7 @@ def test_a_file_that_is_not_json_is_named(tmp_path: Path):
         workspace_file.read(str(file))
 
 
-def test_what_is_written_is_found_and_read_again(tmp_path: Path):
+def test_a_written_file_is_found_and_read_again(tmp_path: Path):
     wanted = WorkspaceConfig("s", "g", "w", "https://team.example")
     written = workspace_file.write(str(tmp_path), None, wanted)
     assert written == str(tmp_path / ".azureml" / "config.json")
@@ -100,7 +100,7 @@ def test_what_is_written_is_found_and_read_again(tmp_path: Path):
     assert json.loads(Path(written).read_text())["Id"] is None
 
 
-def test_where_a_config_is_written(tmp_path: Path):
+def test_the_file_is_written_to_the_azureml_directory(tmp_path: Path):
     wanted = WorkspaceConfig("s", "g", "w")
     inside = workspace_file.write(str(tmp_path / ".azureml"), "ws.json", wanted)
     assert inside == str(tmp_path / ".azureml" / "ws.json")

@@ -24,7 +24,7 @@ def test_the_default_template():
 
 
 @pytest.mark.parametrize("name", ["conda_channels", "conda_packages", "pip_packages", "pip_options"])
-def test_what_is_read_is_an_iterator_as_in_the_original(name: str):
+def test_packages_are_iterators_as_in_azures_class(name: str):
     made = CondaDependencies()
     assert next(iter(getattr(made, name)), None) == next(getattr(made, name), None)
     with pytest.raises(TypeError):
@@ -44,7 +44,7 @@ def test_create_replaces_the_default_pip_packages():
         CondaDependencies.create(pip_packages="numpy")  # type: ignore[arg-type]
 
 
-def test_a_package_of_the_same_name_is_replaced_where_it_stands():
+def test_a_package_of_the_same_name_is_replaced_in_place():
     made = CondaDependencies.create(pip_packages=["Scikit_Learn==0.22", "numpy"])
     made.add_pip_package("scikit-learn==1.5")
     assert list(made.pip_packages) == ["scikit-learn==1.5", "numpy"]
@@ -56,7 +56,7 @@ def test_a_package_of_the_same_name_is_replaced_where_it_stands():
     assert made.get_python_version() == "3.10"
 
 
-def test_two_wheels_from_one_place_are_two_packages():
+def test_two_wheels_of_one_directory_are_two_packages():
     made = CondaDependencies.create(pip_packages=["https://x.example/a-1.0-py3-none-any.whl"])
     made.add_pip_package("https://x.example/b-1.0-py3-none-any.whl")
     made.add_pip_package("https://x.example/a-2.0-py3-none-any.whl")
@@ -76,7 +76,7 @@ def test_two_wheels_from_one_place_are_two_packages():
         "file:///a/b/foo_bar-1.0-1-py3-none-any.whl", "dist/foo_bar-1.0-py3-none-any.whl",
     ],
 )  # fmt: skip
-def test_names_of_packages(text: str):
+def test_package_names_are_normalized(text: str):
     assert package_name(text) == "foo-bar"
 
 
@@ -85,13 +85,13 @@ def test_names_of_packages(text: str):
     [("python=3.9", "3.9"), ("python==3.9.1", "3.9.1"), ("python 3.8.*", "3.8"), ("python=3.8.*", "3.8"),
      ("python=3.8=h1_0", "3.8"), ("python>=3.8,<3.12", ">=3.8,<3.12"), ("python", None), ("python-dateutil=2", OWN)],
 )  # fmt: skip
-def test_the_version_of_python(package: str, version: str):
+def test_the_python_version_is_read_and_set(package: str, version: str):
     made = CondaDependencies()
     made.add_conda_package(package)
     assert made.get_python_version() == version
 
 
-def test_pip_options():
+def test_pip_options_replace_those_of_the_same_name():
     made = CondaDependencies.create(pip_packages=["numpy"], pip_indexurl="https://one.example")
     made.set_pip_index_url("https://two.example")
     made.set_pip_option("--pre")
@@ -108,14 +108,14 @@ def test_pip_options():
         made.set_pip_option("pre")
 
 
-def test_requirements_all_at_once():
+def test_set_pip_requirements_replaces_everything():
     made = CondaDependencies()
     made.set_pip_requirements(["# mine", "--pre", "numpy", "", "-e ./here", "scipy ; python_version<'4'"])
     assert list(made.pip_options) == ["--pre"]
     assert list(made.pip_packages) == ["numpy", "-e ./here", "scipy ; python_version<'4'"]
 
 
-def test_frameworks():
+def test_framework_packages_can_be_added():
     made = CondaDependencies.create(pip_packages=[])
     made.add_tensorflow_conda_package("gpu", "1.13")
     made.add_tensorflow_pip_package(version="2.2")
@@ -139,14 +139,14 @@ def test_channels():
 
 
 @pytest.mark.parametrize("value", [None, "", 3])
-def test_what_is_no_text_is_refused(value: object):
+def test_values_that_are_not_strings_are_refused(value: object):
     made = CondaDependencies()
     for add in (made.add_channel, made.add_conda_package, made.add_pip_package, made.set_pip_option):
         with pytest.raises(UserErrorException, match="give a string"):
             add(value)  # type: ignore[arg-type]
 
 
-def test_as_yaml_and_on_disk(tmp_path: Path):
+def test_dependencies_are_written_as_yaml(tmp_path: Path):
     made = CondaDependencies.create(
         pip_packages=["numpy>=1.0", "torch @ https://x.example/t.whl"], python_version="3.9"
     )
@@ -163,7 +163,7 @@ def test_as_yaml_and_on_disk(tmp_path: Path):
     assert CondaDependencies(str(tmp_path / "other.yml")) == made == from_dict(made.as_dict())
 
 
-def test_a_conda_file(tmp_path: Path):
+def test_a_conda_file_is_read(tmp_path: Path):
     path = conda_file(
         tmp_path,
         """\
@@ -205,7 +205,7 @@ def test_a_conda_file(tmp_path: Path):
         ("dependencies:\n  - a\n - b", "line 3"),
     ],
 )
-def test_a_file_that_is_not_one_is_refused_with_its_name(tmp_path: Path, text: str, words: str):
+def test_an_invalid_conda_file_is_refused_by_name(tmp_path: Path, text: str, words: str):
     with pytest.raises(UserErrorException, match=words) as caught:
         CondaDependencies(conda_file(tmp_path, text))
     assert "env.yml" in str(caught.value) and "hint: " in str(caught.value)

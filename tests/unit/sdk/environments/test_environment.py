@@ -37,7 +37,7 @@ def with_packages(*conda: str, pip: tuple[str, ...] = ("six",)) -> Environment:
     return environment
 
 
-def test_what_a_new_one_holds():
+def test_defaults_of_a_new_environment():
     made = Environment("mine")
     assert made.environment_variables == {"EXAMPLE_ENV_VAR": "EXAMPLE_VALUE"}
     assert (made.version, made.asset_id, made.inferencing_stack_version, made.r) == (None, None, None, None)
@@ -80,7 +80,7 @@ def test_image_dockerfile_and_context_exclude_each_other(caplog: pytest.LogCaptu
     assert docker.build_context is not None
 
 
-def test_a_dockerfile_is_a_text_a_path_or_a_file(tmp_path: Path):
+def test_a_dockerfile_can_be_a_text_a_path_or_a_file(tmp_path: Path):
     file = tmp_path / "Dockerfile"
     file.write_text("FROM b\n")
     docker = Environment("mine").docker
@@ -94,7 +94,7 @@ def test_a_dockerfile_is_a_text_a_path_or_a_file(tmp_path: Path):
         docker.base_dockerfile = 5
 
 
-def test_from_an_image(tmp_path: Path):
+def test_an_environment_from_an_image(tmp_path: Path):
     (tmp_path / "r.txt").write_text("six\n")
     (tmp_path / "e.yml").write_text("dependencies: [python=3.9, numpy]\n")
     plain = Environment.from_docker_image("mine", "some/image", container_registry={"address": "x.example"})
@@ -109,7 +109,7 @@ def test_from_an_image(tmp_path: Path):
         Environment.from_docker_image("mine", "i", conda_specification="a", pip_requirements="b")
 
 
-def test_from_a_dockerfile_and_from_a_context(tmp_path: Path):
+def test_an_environment_from_a_dockerfile_or_a_context(tmp_path: Path):
     (tmp_path / "r.txt").write_text("six\n")
     plain = Environment.from_dockerfile("mine", "FROM a\n")
     assert plain.python.user_managed_dependencies and plain.docker.base_dockerfile == "FROM a\n"
@@ -125,7 +125,7 @@ def test_from_a_dockerfile_and_from_a_context(tmp_path: Path):
 # ── What is asked of builders ──
 
 
-def test_an_interpreter_that_is_there():
+def test_user_managed_dependencies_use_an_existing_interpreter():
     environment = Environment("mine")
     environment.python.user_managed_dependencies = True
     assert to_spec(environment).builder == "existing"
@@ -134,12 +134,12 @@ def test_an_interpreter_that_is_there():
     assert to_spec(environment).interpreter == "/opt/py/bin/python"
 
 
-def test_no_environment_is_the_interpreter_that_submits():
+def test_without_an_environment_the_submitting_python_is_used():
     made = to_spec(RunConfiguration().environment, RunConfiguration().docker)
     assert (made.builder, made.interpreter, made.options) == ("existing", sys.executable, {})
 
 
-def test_packages_are_built_without_azures_own():
+def test_azures_own_packages_are_not_installed():
     environment = with_packages(pip=("azureml-defaults", "azureml_core==1.2", "azureml", "numpy"))
     environment.environment_variables = {"A": "b", "N": 4}  # type: ignore[dict-item]  # scripts do that
     assert to_spec(environment) == EnvironmentSpec(
@@ -152,7 +152,7 @@ def test_packages_added_to_the_default_environment_are_built():
     assert to_spec(run_config.environment).builder == "venv"
 
 
-def test_conda_packages_are_for_the_conda_builder():
+def test_conda_packages_use_the_conda_builder():
     environment = with_packages("scikit-learn=1.0", "pip=21", pip=("six", "azureml-defaults"))
     environment.python.conda_dependencies.set_pip_option("--pre")
     assert to_spec(environment) == EnvironmentSpec(
@@ -177,11 +177,11 @@ def test_python_and_pip_alone_need_no_conda():
      ("python>=3.8,!=2.7,<4", OWN), (f"python<={OWN}", OWN), (f"python>{OWN}.1", OWN), ("python<3.7", "<3.7"),
      ("python>99", ">99")],
 )  # fmt: skip
-def test_of_a_range_of_pythons_the_own_is_taken_when_it_is_in_it(wanted: str, chosen: str):
+def test_a_python_range_that_contains_ours_takes_ours(wanted: str, chosen: str):
     assert to_spec(with_packages(wanted)).python == chosen
 
 
-def test_containers_are_told_to_the_builder():
+def test_the_builder_receives_the_container_request():
     environment = with_packages()
     docker = environment.docker
     docker.enabled, docker.base_image, docker.arguments = True, "some/image", ["--cap-add", "x"]
@@ -198,7 +198,7 @@ def test_containers_are_told_to_the_builder():
     [("enabled", True), ("base_image", DEFAULT_GPU_IMAGE), ("base_dockerfile", "FROM a\n"), ("shm_size", "8g"),
      ("arguments", ["-v"]), ("shared_volumes", False), ("build_context", DockerBuildContext("git", "https://x.example"))],
 )  # fmt: skip
-def test_whatever_is_set_about_containers_is_told(name: str, value: Any):
+def test_every_container_setting_reaches_the_builder(name: str, value: Any):
     environment = with_packages()
     assert to_spec(environment).options == {}
     setattr(environment.docker, name, value)
@@ -207,7 +207,7 @@ def test_whatever_is_set_about_containers_is_told(name: str, value: Any):
     assert told["base_image"] in (None, DEFAULT_GPU_IMAGE)  # the untouched one is for the builder to choose
 
 
-def test_the_run_configuration_wins_over_the_environment():
+def test_the_run_configuration_overrides_the_environment():
     environment = with_packages()
     environment.docker.shm_size, environment.docker.arguments = "4g", ["-a"]
     told = to_spec(environment, DockerConfiguration(use_docker=True)).options["docker"]
@@ -217,7 +217,7 @@ def test_the_run_configuration_wins_over_the_environment():
     assert (told["shm_size"], told["arguments"], told["shared_volumes"]) == ("8g", ["-b"], False)
 
 
-def test_a_password_travels_where_the_server_takes_it_out(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_a_registry_password_travels_in_the_address(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     registry = ContainerRegistry()
     registry.address, registry.username, registry.password = "x.example", "me", "hunter2/"
     environment = Environment.from_docker_image("mine", "some/image", registry)
@@ -252,7 +252,7 @@ def full() -> Environment:
     return environment
 
 
-def test_the_definition_can_be_read_again():
+def test_the_definition_survives_a_round_trip():
     environment = full()
     again = from_definition(json.loads(json.dumps(definition(environment))))
     assert definition(again) == definition(environment)
@@ -262,7 +262,7 @@ def test_the_definition_can_be_read_again():
     assert definition(from_definition(definition(context))) == definition(context)
 
 
-def test_the_definition_is_worded_as_in_azure():
+def test_the_definition_uses_azures_keys():
     made = definition(Environment("mine"))
     assert made["python"]["condaDependencies"]["channels"] == ["anaconda", "conda-forge"]
     assert made["docker"]["baseImage"] == DEFAULT_CPU_IMAGE and made["docker"]["sharedVolumes"] is True
@@ -271,7 +271,7 @@ def test_the_definition_is_worded_as_in_azure():
     assert json.loads(str(Environment("mine")))["name"] == "mine"
 
 
-def test_data_that_is_wrong_is_refused_by_name_and_what_is_unknown_is_said(caplog: pytest.LogCaptureFixture):
+def test_wrong_data_is_refused_and_unknown_keys_are_reported(caplog: pytest.LogCaptureFixture):
     for data, words in [
         ({"python": {"userManagedDependencies": "maybe"}}, "userManagedDependencies of python of .* is 'maybe'"),
         ({"docker": {"arguments": "-v"}}, "arguments of docker of .* is '-v'"),

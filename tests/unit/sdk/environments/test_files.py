@@ -19,7 +19,7 @@ printf 'prefix: /opt/conda/envs/mine\\n'
 """
 
 
-def test_requirement_files_are_read_with_those_they_name(tmp_path: Path):
+def test_requirements_files_are_read_with_those_they_include(tmp_path: Path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "base.txt").write_text("scipy  # for later\n")
     (tmp_path / "requirements.txt").write_text(
@@ -34,7 +34,7 @@ def test_requirement_files_are_read_with_those_they_name(tmp_path: Path):
     assert to_spec(made).builder == "venv" and "pip=21.0" in list(made.python.conda_dependencies.conda_packages)
 
 
-def test_requirement_files_that_cannot_be_read(tmp_path: Path):
+def test_unreadable_requirements_files_are_refused(tmp_path: Path):
     with pytest.raises(UserErrorException, match=r"nowhere\.txt"):
         Environment.from_pip_requirements("mine", str(tmp_path / "nowhere.txt"))
     (tmp_path / "a.txt").write_text("-r b.txt\n")
@@ -46,7 +46,7 @@ def test_requirement_files_that_cannot_be_read(tmp_path: Path):
         Environment.from_pip_requirements("mine", str(tmp_path / "c.txt"))
 
 
-def test_a_conda_file_without_python_gets_the_own(tmp_path: Path):
+def test_a_conda_file_without_python_gets_our_version(tmp_path: Path):
     (tmp_path / "e.yml").write_text("name: x\ndependencies:\n- pip:\n  - six\n")
     made = Environment.from_conda_specification("mine", str(tmp_path / "e.yml"))
     assert made.name == "mine" and len(list(made.python.conda_dependencies.conda_packages)) == 1
@@ -56,7 +56,7 @@ def test_a_conda_file_without_python_gets_the_own(tmp_path: Path):
     assert made.python.conda_dependencies.get_python_version() == "3.6.2"
 
 
-def test_a_folder_and_back(tmp_path: Path):
+def test_an_environment_survives_a_directory(tmp_path: Path):
     folder = str(tmp_path / "e")
     made = Environment("mine")
     made.docker.base_dockerfile = "FROM a\n"
@@ -73,7 +73,7 @@ def test_a_folder_and_back(tmp_path: Path):
     assert definition(Environment.load_from_directory(folder)) == definition(made)
 
 
-def test_folders_that_hold_no_environment(tmp_path: Path):
+def test_directories_without_an_environment_are_refused(tmp_path: Path):
     with pytest.raises(UserErrorException, match="save_to_directory"):
         Environment.load_from_directory(str(tmp_path))
     for text, words in (("{", "is not JSON"), ("[]", "does not contain an environment")):
@@ -82,7 +82,7 @@ def test_folders_that_hold_no_environment(tmp_path: Path):
             Environment.load_from_directory(str(tmp_path))
 
 
-def test_from_an_environment_of_conda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_environment_from_an_existing_conda_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     program = tmp_path / "conda"
     program.write_text(CONDA)
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -94,7 +94,7 @@ def test_from_an_environment_of_conda(tmp_path: Path, monkeypatch: pytest.Monkey
     assert made.python.conda_dependencies.get_python_version() is not None
 
 
-def test_conda_that_fails_is_none_and_says_why(
+def test_a_failed_conda_export_is_none_and_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     program = tmp_path / "conda"
