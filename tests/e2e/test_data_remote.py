@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import UserErrorException
 from footplate.data.stores.registry import open_store
 from footplate.domain.data import StoreSpec
-from footplate.testing.servers import Azurite, find_azurite
+from footplate.testing.servers import Azurite
 from footplate.testing.waiting import wait_until
 
 READ = """
@@ -32,14 +31,9 @@ json.dump({"seen": seen, "environment": dict(os.environ)}, open(os.path.join(mad
 """
 
 
-@pytest.fixture(scope="module")
-def azurite() -> Iterator[StoreSpec]:
-    program = find_azurite()
-    if program is None:
-        pytest.skip("Azurite is not installed: sh scripts/node_packages.sh")
-    server = Azurite(program)
-    yield server.new_store()
-    server.stop()
+@pytest.fixture
+def container(azurite: Azurite) -> StoreSpec:
+    return azurite.new_store()
 
 
 def submit(workspace: Workspace, text: str, arguments: list[Any], here: Environment) -> Run:
@@ -81,12 +75,12 @@ def test_s3(workspace: Workspace, s3: StoreSpec, here: Environment, home: Path) 
     check_round_trip(workspace, store, s3, here, home)
 
 
-def test_azure_blob(workspace: Workspace, azurite: StoreSpec, here: Environment, home: Path) -> None:
+def test_azure_blob(workspace: Workspace, container: StoreSpec, here: Environment, home: Path) -> None:
     store = Datastore.register_azure_blob_container(
-        workspace, "blobs", azurite.location["container"], azurite.location["account"],
-        account_key=azurite.credentials["key"], endpoint=azurite.location["endpoint"],
+        workspace, "blobs", container.location["container"], container.location["account"],
+        account_key=container.credentials["key"], endpoint=container.location["endpoint"],
     )  # fmt: skip
-    check_round_trip(workspace, store, azurite, here, home)
+    check_round_trip(workspace, store, container, here, home)
 
 
 def check_tables(workspace: Workspace, store: Any) -> None:
@@ -107,10 +101,10 @@ def check_tables(workspace: Workspace, store: Any) -> None:
     assert sorted(again.to_pandas_dataframe()["id"]) == [20, 21, 22]
 
 
-def test_tables_in_a_blob_container(workspace: Workspace, azurite: StoreSpec) -> None:
+def test_tables_in_a_blob_container(workspace: Workspace, container: StoreSpec) -> None:
     store = Datastore.register_azure_blob_container(
-        workspace, "blobs", azurite.location["container"], azurite.location["account"],
-        account_key=azurite.credentials["key"], endpoint=azurite.location["endpoint"],
+        workspace, "blobs", container.location["container"], container.location["account"],
+        account_key=container.credentials["key"], endpoint=container.location["endpoint"],
     )  # fmt: skip
     workspace.set_default_datastore("blobs")
     check_tables(workspace, store)
@@ -122,11 +116,13 @@ def test_tables_in_a_bucket(workspace: Workspace, s3: StoreSpec) -> None:
     check_tables(workspace, store)
 
 
-def test_wrong_credentials_are_an_error_when_the_store_is_registered(workspace: Workspace, azurite: StoreSpec) -> None:
+def test_wrong_credentials_are_an_error_when_the_store_is_registered(
+    workspace: Workspace, container: StoreSpec
+) -> None:
     with pytest.raises(UserErrorException) as refused:
         Datastore.register_azure_blob_container(
-            workspace, "blobs", azurite.location["container"], azurite.location["account"],
-            account_key="d3Jvbmcta2V5LXdyb25nLWtleQ==", endpoint=azurite.location["endpoint"],
+            workspace, "blobs", container.location["container"], container.location["account"],
+            account_key="d3Jvbmcta2V5LXdyb25nLWtleQ==", endpoint=container.location["endpoint"],
         )  # fmt: skip
     assert "d3Jvbmc" not in str(refused.value)
     assert "blobs" not in workspace.datastores

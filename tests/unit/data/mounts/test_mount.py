@@ -22,7 +22,6 @@ from footplate.data.stores.base import SMALL
 from footplate.data.stores.registry import open_store
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Broken, Conflict, NotFound
-from footplate.testing.servers import RcloneS3, find_rclone
 from footplate.testing.waiting import wait_until
 from footplate.testing.web_server import WebServer
 
@@ -351,22 +350,15 @@ def test_a_mount_ends_with_its_last_guard(tmp_path: Path, cache: DataCache, site
 
 
 @needs_fuse
-def test_a_folder_of_an_object_store_is_listed_on_demand(tmp_path: Path, cache: DataCache) -> None:
-    program = find_rclone()
-    assert program is not None
-    server = RcloneS3(program)
-    try:
-        spec = server.new_store()
-        store, big = open_store(spec), os.urandom(SMALL + 5)
-        store.put("data/a.txt", b"alpha")
-        store.put("data/deep/big", big)
-        store.put("beside", b"not here")
-        with mount_folder(spec, "data", tmp_path / "m", cache) as mount:
-            assert sorted(os.listdir(mount.path)) == ["a.txt", "deep"]
-            assert read_all(mount.path) == {"a.txt": b"alpha", "deep/big": big}
-            assert not (mount.path / "beside").exists()
-    finally:
-        server.stop()
+def test_a_folder_of_an_object_store_is_listed_on_demand(tmp_path: Path, cache: DataCache, s3: StoreSpec) -> None:
+    store, big = open_store(s3), os.urandom(SMALL + 5)
+    store.put("data/a.txt", b"alpha")
+    store.put("data/deep/big", big)
+    store.put("beside", b"not here")
+    with mount_folder(s3, "data", tmp_path / "m", cache) as mount:
+        assert sorted(os.listdir(mount.path)) == ["a.txt", "deep"]
+        assert read_all(mount.path) == {"a.txt": b"alpha", "deep/big": big}
+        assert not (mount.path / "beside").exists()
 
 
 def test_a_writable_mount_leaves_the_cache_unchanged(tmp_path: Path, cache: DataCache, site: Site) -> None:

