@@ -155,4 +155,4 @@ def test_outputs_wait_for_room(full: Disk, workspace: Workspace, project: Path, 
     assert run.get_status() == "Completed"
     for i in range(4):
         assert bytes_of(run, f"outputs/{i}.bin", tmp_path) == bytes([i]) * 1_000_000
-    assert "wait for room on the disk" in str(run.get_details()["warnings"])
+    assert "waiting for disk space" in str(run.get_details()["warnings"])

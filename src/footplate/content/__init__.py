@@ -1,1 +1,14 @@
-"""Content addressing. Used inside jobs too: the standard library and Python 3.8 syntax alone."""
+"""Content addressing: directories as blobs named by their sha256. Jobs import it: standard library and Python 3.8 only.
+
+- `blobs`: a directory of blobs, written durably.
+- `manifest`: a snapshot as one JSON document, and the checks on one that an attacker may have written.
+- `source_tree`: scan a source directory and store it as blobs and a manifest.
+- `stat_cache`: digests of files that have not changed since the last scan.
+- `git_index`: files that git's index vouches for, so that a scan need not look at them.
+- `git`: repository, branch, commit and uncommitted changes of a source directory.
+- `ignore`: ignore files with git's semantics.
+- `restore`: a snapshot back as a directory or a zip file.
+- `listing`: the files that make up a dataset, as one file that is its own index.
+
+`tests/unit/content/test_source_tree.py` covers `stat_cache`.
+"""

@@ -1,7 +1,8 @@
-"""A folder of blobs, each named by the sha256 of its content: `ab/<64 hex>`, mode 0444.
+"""A directory of blobs, each named by the sha256 of its content: `ab/<64 hex>`, mode 0444.
 
-A blob is written file, synced and renamed into place, so whatever has a blob's name is that blob, whole, even after a
-power cut. Any number of processes may write at once: they can only ever write the same bytes under the same name.
+A blob is written to a temporary file, synced and renamed into place, so every file with a blob's name is that blob,
+complete, even after a power failure. Any number of processes may write at once: they can only write the same bytes
+under the same name.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from footplate.errors import Broken, InvalidInput, NotFound
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = ".aside"
-_FORGOTTEN = 24 * 3600.0  # an file file of this age belongs to nobody alive
+_FORGOTTEN = 24 * 3600.0  # the writer of a temporary file of this age is dead
 
 
 class _Temporary(NamedTuple):
@@ -30,7 +31,7 @@ class _Temporary(NamedTuple):
 
 
 def check_digest(digest: str) -> str:
-    """The digest itself, when it is one. Everything that becomes a path goes through here."""
+    """Return the digest if it is one, else raise InvalidInput. Digests in paths are checked here."""
     if not _DIGEST.fullmatch(digest):
         raise InvalidInput(
             f"{digest!r:.100} is not a digest", "a digest is 64 lower-case hexadecimal characters (sha256)"
@@ -39,7 +40,7 @@ def check_digest(digest: str) -> str:
 
 
 def hash_file(path: str) -> Tuple[str, int]:
-    """The digest and size of what the file holds now."""
+    """Return the digest and size of the file's current content."""
     with open(path, "rb", buffering=0) as file:
         return _pump(file.fileno(), None)
 
@@ -70,18 +71,18 @@ class BlobFolder:
             return open(self.path(digest), "rb")
 
     def verify(self, digest: str) -> None:
-        """Read the whole blob and raise Broken when it is not what its name says."""
+        """Read the whole blob and raise Broken when it does not match its name."""
         with self._found(digest):
             actual, size = hash_file(self.path(digest))
         if actual != digest:
             raise Broken(
                 f"blob {digest} holds {size} bytes that hash to {actual}",
-                "the disk or somebody has changed it; restore it from a backup",
+                "the disk or another program has changed it; restore it from a backup",
                 path=self.path(digest),
             )
 
     def copy_to(self, digest: str, target: str, executable: bool = False) -> None:
-        """Write the blob to `target`, replacing what is there; nothing stays behind when that fails."""
+        """Write the blob to `target`, replacing an existing file; remove the new file when that fails."""
         with self._found(digest):
             source = os.open(self.path(digest), os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -99,23 +100,23 @@ class BlobFolder:
         return self.put_stream(digest, (data,))
 
     def put_stream(self, digest: str, chunks: Iterable[bytes]) -> str:
-        """Store what `chunks` yields, which must hash to `digest`. Of a blob that is there nothing is read."""
+        """Store the bytes of `chunks`, which must hash to `digest`. If the blob exists, nothing is read."""
         if not self.has(digest):
             file = self._write_temporary(lambda out: _drain(chunks, out))
             if file.digest != digest:
                 os.unlink(file.path)
                 raise InvalidInput(
-                    f"what was sent for blob {digest} is {file.size} bytes that hash to {file.digest}",
+                    f"the content sent for blob {digest} is {file.size} bytes that hash to {file.digest}",
                     "send the content again: it was changed or cut short on the way",
                 )
             self._place([file])
         return digest
 
     def put_file(self, path: str, digest: Optional[str] = None, move: bool = False) -> Tuple[str, int]:
-        """Store a file and say what was stored: the bytes are hashed while they are copied.
+        """Store a file and return digest and size of the bytes stored, which are hashed while they are copied.
 
-        `digest` is what the file held when it was last read; when that blob exists, nothing is read. With `move` the
-        file is gone afterwards, and its bytes are not copied when they can be taken over as they are.
+        `digest` is that of the file when it was last read; if such a blob exists, nothing is read. With `move` the
+        file is gone afterwards, and it is renamed instead of copied where possible.
         """
         if digest is not None and self.has(digest):
             stored = digest, self.size(digest)
@@ -126,10 +127,10 @@ class BlobFolder:
         return stored
 
     def adopt(self, path: str) -> Tuple[str, int]:
-        """Store a file that nobody will write to any more, without copying it where that is possible.
+        """Store a file that nobody will write to any more, without copying it where possible.
 
-        The file keeps its name and becomes read-only: it and the blob are one. A file that has other names already is
-        copied, because somebody might still write to it under one of those.
+        The file keeps its name and becomes read-only: it and the blob are hard links. A file that has other names
+        already is copied, because somebody might still write to it under one of those.
         """
         file = self._link_temporary(path)
         if file is None:
@@ -138,7 +139,7 @@ class BlobFolder:
         return file.digest, file.size
 
     def put_files(self, files: Sequence[Tuple[str, Optional[str]]]) -> List[Tuple[str, int]]:
-        """`put_file` for many (path, digest) at once, which syncs the disk once for all of them."""
+        """Store many files, given as (path, digest), as `put_file` does, with one sync of the disk for all of them."""
         stored: List[Tuple[str, int]] = []
         written: List[_Temporary] = []
         try:
@@ -158,7 +159,7 @@ class BlobFolder:
         return stored
 
     def sweep(self, older_than: float = _FORGOTTEN) -> None:
-        """Remove what writers that were killed have left file, if nobody touched it for so many seconds."""
+        """Remove temporary files that killed writers have left, if nobody touched them for so many seconds."""
         with contextlib.suppress(FileNotFoundError), os.scandir(self._temporary) as entries:
             for entry in entries:
                 with contextlib.suppress(FileNotFoundError):
@@ -172,7 +173,7 @@ class BlobFolder:
         try:
             yield
         except FileNotFoundError:
-            raise NotFound(f"there is no blob {digest}", f"look into {self.root}: was it moved or cleaned?") from None
+            raise NotFound(f"there is no blob {digest}", f"check {self.root}: was it moved or cleaned?") from None
 
     def _temporary_name(self) -> str:
         if not self._has_temporary:
@@ -182,7 +183,7 @@ class BlobFolder:
         return f"{self._temporary}/{os.getpid()}-{os.urandom(8).hex()}"
 
     def _take(self, file: io.FileIO) -> _Temporary:
-        """Write what the file holds file. A small file that is here already is only read, and has no path file."""
+        """Copy the file to a temporary one. A small file whose blob exists is only read, and the result has no path."""
         first, second = file.read(CHUNK), file.read(CHUNK)
         digest = hashlib.sha256(first).hexdigest()
         if not second and self.has(digest):
@@ -196,7 +197,7 @@ class BlobFolder:
             return _Temporary(path, *fill(out))
 
     def _place(self, files: Sequence[_Temporary]) -> None:
-        """Give written files their names, once their bytes are on the disk, and see that the names are there too."""
+        """Sync written files, give them their names, and sync the names."""
         try:
             with space(self.root):
                 new = [file for file in files if not self.has(file.digest)]
@@ -211,7 +212,7 @@ class BlobFolder:
             _unlink_all(files)
 
     def _link_temporary(self, path: str) -> Optional[_Temporary]:
-        """A second name for a file that has only one, hashed; None when that cannot be."""
+        """Make a second name for a file that has only one, and hash it; return None when that is not possible."""
         name = self._temporary_name()
         try:
             if os.path.islink(path) or os.stat(path).st_nlink != 1:
@@ -219,7 +220,7 @@ class BlobFolder:
             os.link(path, name)
         except FileNotFoundError:
             raise
-        except OSError:  # another file system, or one without links
+        except OSError:  # another file system, or one without hard links
             return None
         try:
             os.chmod(name, 0o444)
@@ -236,7 +237,7 @@ def _unlink_all(files: Iterable[_Temporary]) -> None:
 
 
 def _pump(source: int, out: Optional[int]) -> Tuple[str, int]:
-    """Hash what `source` holds while writing it to `out`."""
+    """Hash the content of `source` while writing it to `out`."""
     return _drain(iter(lambda: os.read(source, CHUNK), b""), out)
 
 

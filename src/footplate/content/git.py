@@ -1,4 +1,4 @@
-"""Where the source came from, as git knows it."""
+"""The origin of a source directory, as git knows it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _OVERRIDES = {
     "AZUREML_GIT_BUILD_ID": "build_id",
     "AZUREML_GIT_BUILD_URI": "build_uri",
 }
-# Set while git runs a hook, and then about the hook's repository, which need not be the folder's.
+# Set while git runs a hook. They describe the hook's repository, which may not be that of the directory.
 _NOT_OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 
 
 class Provenance(NamedTuple):
-    """`facts`: repository_uri, branch, commit, dirty ("True" or "False"), build_id, build_uri, those that are known.
+    """`facts` that are known: repository_uri, branch, commit, dirty ("True" or "False"), build_id, build_uri.
 
-    `diff` is what was changed in tracked files and not committed, as a patch for `git apply`.
+    `diff` holds uncommitted changes to tracked files, as a patch for `git apply`.
     """
 
     facts: Dict[str, str]
@@ -32,9 +32,10 @@ class Provenance(NamedTuple):
 
 
 def provenance(folder: str) -> Provenance:
-    """Two git calls at the same time, a third one only when something is not committed; none outside a repository.
+    """Return the provenance of a directory.
 
-    Whatever git cannot say within ten seconds is left out. AZUREML_GIT_* variables have the last word.
+    This costs two git calls at the same time, a third one only with uncommitted changes, and none outside a
+    repository. Facts that git does not report within ten seconds are left out. AZUREML_GIT_* variables override git.
     """
     facts, diff = _ask(folder) if dot_git(folder) else ({}, b"")
     facts.update({fact: os.environ[name] for name, fact in _OVERRIDES.items() if os.environ.get(name)})
@@ -53,7 +54,7 @@ def _ask(folder: str) -> Provenance:
 
 
 def dot_git(folder: str) -> Optional[str]:
-    """The `.git` that git will find. Looked up by hand: outside of repositories this costs no process."""
+    """Return the `.git` that git will find. Looking for it by hand saves a process outside of repositories."""
     here = os.path.realpath(folder)
     while not os.path.lexists(os.path.join(here, ".git")):
         above = os.path.dirname(here)
@@ -64,7 +65,7 @@ def dot_git(folder: str) -> Optional[str]:
 
 
 def asked(folder: str, arguments: List[str]) -> Optional[subprocess.Popen[bytes]]:
-    """Git at work on a question; None when there is no git on this machine."""
+    """Start git with a question; return None when git is not installed."""
     variables = {name: value for name, value in os.environ.items() if name not in _NOT_OURS}
     variables.update(GIT_OPTIONAL_LOCKS="0", GIT_TERMINAL_PROMPT="0", LC_ALL="C")
     try:
@@ -80,7 +81,7 @@ def asked(folder: str, arguments: List[str]) -> Optional[subprocess.Popen[bytes]
 
 
 def result(process: Optional[subprocess.Popen[bytes]], deadline: float) -> Optional[bytes]:
-    """Its answer; None when it failed or did not come in time."""
+    """Return the answer; None when git failed or did not answer in time."""
     if process is None:
         return None
     with process:
@@ -108,7 +109,7 @@ def _facts(status: Optional[bytes], remote: Optional[bytes]) -> Dict[str, str]:
 
 
 def without_credentials(url: str) -> str:
-    """The address without name and password. A name alone stays for ssh, where it is part of the address."""
+    """Return the URL without user name and password. For ssh a user name alone stays: it is part of the address."""
     found = re.match(r"([a-z][a-z0-9+.\-]*)://([^/]*)@", url, re.IGNORECASE)
     if not found:
         return url

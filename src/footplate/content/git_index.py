@@ -1,16 +1,16 @@
-"""Files that git watches: what its index says of them, asked of git, instead of looking at each of them ourselves.
+"""Files that git watches: ask git which files differ from its index, instead of calling stat on each of them.
 
-Git compares the files of a work tree with its index many times faster than Python could. While the index is the one
-that we learnt from, a file of which git says "as in the index" is as it was when we last saw it, provided that
+Git compares the files of a work tree with its index many times faster than Python could. As long as the index is the
+one that we learnt from, a file that git reports as unchanged is as it was when we last saw it, provided that
 
-- it was as in the index then, and
-- it had not been changed for a while: git may compare no more than the seconds of a file's times, so a change in the
-  second of the last one could pass unseen. Every later change falls into a later second, and setting the time of the
-  last modification back does not help it, because the inode's time cannot be set.
+- it matched the index at that time, and
+- it had not been changed for a while: git may compare only the seconds of a file's times, so it could miss a change
+  within the same second. Every later change falls into a later second. Setting the modification time back does not
+  hide a change, because the inode's change time cannot be set.
 
-Clean filters and line endings play no part: `diff-files` compares times, sizes and inodes, and only ever adds what
-differs in content. Files marked "assume unchanged" or "skip worktree" are not watched. Whatever is not as expected
-(no git, another index, no answer) means that nobody watches, and every file is looked at.
+Clean filters and line endings do not matter: `diff-files` compares times, sizes and inodes, and can only add files
+whose content differs. Files marked "assume unchanged" or "skip worktree" are not watched. When anything is unexpected
+(no git, another index, no answer), nothing is watched, and the scan looks at every file.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from footplate.content.git import asked, dot_git, result
 from footplate.content.stat_cache import NOBODY, Seen, WatchedFolder
 
 LARGE = 500
-"""Files. With fewer, they are looked at before git has started."""
+"""With fewer files, calling stat on all of them takes less time than starting git."""
 
 SETTLED_NS = 2_000_000_000
 """A file that changed more recently is not left to git."""
 
 Key = Tuple[str, bytes, Tuple[Optional[Tuple[int, int, int]], ...]]
-"""Which index it is: its repository, its checksum, and how the configuration beside it looks."""
+"""The identity of an index: its repository, its checksum, and the stat data of the configuration beside it."""
 
 _SECONDS = 10.0
 _CHECKSUM_BYTES = 20
 _CONFIGURATIONS = ("config", "config.worktree")
-# All of the stat information, whatever the repository's own settings are; and the index's marks as they are written.
+# Compare all stat data, whatever the repository's settings are, and read the marks of the index as they are stored.
 _SETTINGS = (
     "core.checkStat=default",
     "core.trustctime=true",
@@ -49,7 +49,7 @@ _REGULAR = (b"100644", b"100755")
 
 
 class GitIndex:
-    """Git as the watcher of one folder during one scan. The question which files changed is asked at once."""
+    """Git as the watcher of one directory during one scan. It starts comparing at once."""
 
     def __init__(self, folder: str, remembered: Optional[Key]) -> None:
         self._folder = folder
@@ -67,13 +67,13 @@ class GitIndex:
             self._question.communicate()
 
     def to_look_at(self, others: Dict[str, List[str]]) -> Optional[Dict[str, Set[str]]]:
-        """By folder the names of files that git does not vouch for now; None when it vouches for none."""
+        """Return, by directory, the names of files that git does not vouch for; None when it vouches for none."""
         changed = _paths(result(self._question, self._deadline))
         self._question = None
         return None if changed is None else _by_folder(changed, others)
 
     def learn(self, seen: Seen, began_ns: int) -> WatchedFolder:
-        """Whom git watches now. `seen` is what a scan found that began at `began_ns`, with the index as it was then."""
+        """Return the files that git watches now. `seen` is the scan that began at `began_ns`, with the same index."""
         files = sum(map(len, seen.values()))
         if self._index is None or files < LARGE:
             return NOBODY
@@ -94,12 +94,12 @@ class GitIndex:
                         continue
                     young += 1
                 others.setdefault(folder, []).append(name)
-        # Next time they will be older. Few of them are not worth another question.
+        # They will be old enough next time. For a few of them it is not worth asking git again.
         return WatchedFolder(None if young * 8 > files else self._index, others)
 
 
 def index_of(folder: str) -> Optional[Key]:
-    """The index that the folder's files are in; None when there is none, or one that carries no checksum."""
+    """Return the index that holds the directory's files; None when there is none, or when it has no checksum."""
     place = dot_git(folder)
     if place is None:
         return None
@@ -117,7 +117,7 @@ def _paths(output: Optional[bytes]) -> Optional[Set[str]]:
 
 
 def _regular(output: bytes) -> Set[str]:
-    """The regular files that git compares with its index, from `ls-files`."""
+    """Return the regular files that git compares with its index, from the output of `ls-files`."""
     found: List[bytes] = []
     for line in output.split(b"\0")[:-1]:
         facts, _, path = line.partition(b"\t")
@@ -141,7 +141,7 @@ def _ask(folder: str, command: Sequence[str]) -> Optional[subprocess.Popen[bytes
 
 
 def _repository(place: str) -> str:
-    """The folder of the repository; `.git` is that, or a file that tells where it is."""
+    """Return the directory of the repository: `.git` itself, or the directory that the file `.git` names."""
     if os.path.isdir(place):
         return place
     with open(place, "rb") as file:

@@ -1,9 +1,9 @@
-r"""Ignore files with git's own semantics, compiled to regular expressions over bytes.
+r"""Ignore files with git's semantics, compiled to regular expressions over bytes.
 
-Git matches bytes, not letters (`?` is half an "é"), so this does too. The last rule that matches a path decides;
-nothing below an excluded folder can come back. `git check-ignore` is the reference, its corners included: what stands
-before the first special character of a pattern is compared literally and cut off, so `foo**/bar` means `foo` and then
-`**/bar`.
+Git matches bytes, not characters (`?` is half an "é"), and so does this module. The last rule that matches a path
+decides; nothing below an excluded directory can be included again. `git check-ignore` is the reference, including its
+corner cases: the part of a pattern before the first special character is compared literally and cut off, so
+`foo**/bar` means `foo` and then `**/bar`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class _Rule(NamedTuple):
     regex: bytes
     negated: bool
     only_folders: bool
-    by_name: bool  # matches the last component alone; otherwise the whole path
+    by_name: bool  # matches only the last component; otherwise the whole path
 
 
 class _Group(NamedTuple):
-    """Neighbouring rules that say the same about a path, as one expression."""
+    """Neighbouring rules with the same effect, as one expression."""
 
     matches: Pattern[bytes]
     by_name: bool
@@ -48,7 +48,7 @@ class _Group(NamedTuple):
 
 
 class IgnoreRules:
-    """What an ignore file excludes. `key` is equal for rules that decide alike."""
+    """The rules of an ignore file. Rules with the same effect have the same `key`."""
 
     def __init__(self, text: bytes, hides_git: bool) -> None:
         rules = [rule for rule in map(_parse, _lines(text)) if rule is not None]
@@ -59,17 +59,17 @@ class IgnoreRules:
 
     @classmethod
     def from_text(cls, text: str, hides_git: bool = False) -> IgnoreRules:
-        """Rules from the text of an ignore file. `hides_git`: leave out `.git` as well, as git itself does."""
+        """Parse the text of an ignore file. `hides_git`: exclude `.git` as well, as git itself does."""
         return cls(text.encode("utf-8", "surrogateescape"), hides_git)
 
     def ignores(self, path: str, is_dir: bool) -> bool:
-        """Whether `path` (relative, with slashes) is excluded, by itself or with a folder that it lies in."""
+        """Whether `path` (relative, with slashes) is excluded, directly or with a directory above it."""
         parts = path.split("/")
         folders = ("/".join(parts[: depth + 1]) for depth in range(len(parts) - 1))
         return any(self.excludes(folder, True) for folder in folders) or self.excludes(path, is_dir)
 
     def excludes(self, path: str, is_dir: bool) -> bool:
-        """The same for a path whose folders are known not to be excluded."""
+        """Whether a path is excluded whose directories are known to be included."""
         raw = os.fsencode(path)
         name = raw[raw.rfind(b"/") + 1 :]
         if self._hides_git and name == b".git":
@@ -81,7 +81,7 @@ class IgnoreRules:
 
 
 def rules_for(folder: str) -> IgnoreRules:
-    """`.amlignore` at the top of the folder, else `.gitignore`, else rules that exclude nothing."""
+    """Read `.amlignore` at the top of the directory, else `.gitignore`; without either, exclude nothing."""
     for name in (AMLIGNORE, GITIGNORE):
         try:
             with open(os.path.join(folder, name), "rb") as file:
@@ -122,7 +122,7 @@ def _without_trailing_spaces(line: bytes) -> bytes:
 
 
 def _group(rules: List[_Rule]) -> Tuple[_Group, ...]:
-    """The rules, last first, with neighbours of one sort joined."""
+    """Join neighbouring rules of one kind, last rule first."""
     groups: List[Tuple[_Rule, List[bytes]]] = []
     for rule in reversed(rules):
         if groups and groups[-1][0][1::2] == rule[1::2]:
@@ -145,7 +145,7 @@ def _path_glob(pattern: bytes) -> Optional[bytes]:
 
 
 def _glob(pattern: bytes, any_char: bytes = b".") -> Optional[bytes]:
-    """The expression for a glob; None for one that can match nothing. With `any_char` "[^/]", `**` crosses folders."""
+    """Return the expression for a glob; None if nothing matches it. With `any_char` "[^/]" `**` crosses folders."""
     out: List[bytes] = []
     at = 0
     while at < len(pattern):
@@ -184,12 +184,12 @@ def _stars(pattern: bytes, at: int, any_char: bytes) -> Tuple[int, bytes]:
 
 
 def _char_class(pattern: bytes, at: int, any_char: bytes) -> Optional[Tuple[int, bytes]]:
-    """The expression for the class whose `[` lies before `at`, and where it ends; None when it is malformed."""
+    """Return the expression of the class whose `[` is before `at`, and its end; None when it is malformed."""
     negated = pattern[at : at + 1] in (b"!", b"^")
     if negated:
         at += 1
     members: List[bytes] = []
-    previous: Optional[int] = None  # a byte that could begin a range
+    previous: Optional[int] = None  # a byte that could start a range
     first = True
     while first or pattern[at : at + 1] != b"]":
         first = False
@@ -206,7 +206,7 @@ def _char_class(pattern: bytes, at: int, any_char: bytes) -> Optional[Tuple[int,
 
 
 def _class_item(pattern: bytes, at: int, previous: Optional[int]) -> Optional[Tuple[int, bytes, Optional[int]]]:
-    """One member of a class: where it ends, its expression, and the byte that could begin a range."""
+    """Return the end of one member of a class, its expression, and the byte that could start a range."""
     if at >= len(pattern):
         return None
     if pattern[at : at + 1] == b"-" and previous is not None and pattern[at + 1 : at + 2] not in (b"", b"]"):

@@ -1,13 +1,13 @@
-"""A listing: which files a folder is made of and where their bytes are, as one file that is its own index.
+"""A listing: the files of a dataset and the places of their bytes, as one file that is its own index.
 
     {"count":3,"format":1,"size":1234}
     ["a.txt",3,"etag",1699999999.5,"sha256:…","store","path in the store"]
     …
 
-One line of JSON per item, fields at the end left out while they are empty, sorted so that what is in a folder is
-together (the order of the names with `/` before every other character). Whatever made it, the same items give the same
-bytes, and their sha256 is its digest. A folder or a name is found by halving the file, so opening one of a million
-items costs what opening one of ten does: nothing is read before it is asked for.
+Each item is one line of JSON, without the empty fields at its end. Lines are sorted so that the files of a directory
+are adjacent (by name, with `/` before every other character). The same items always give the same bytes, whose sha256
+is the listing's digest. Directories and names are found by binary search, so opening a listing of a million items
+costs as much as one of ten: nothing is read before it is needed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EMPTY = Item("", 0)
 
 @dataclass(frozen=True)
 class ListingSummary:
-    """What a listing is: its digest names it, `size` is of all bytes that it lists (unknown sizes count nothing)."""
+    """The identity of a listing: its digest, and the `size` of all bytes in it (unknown sizes count as zero)."""
 
     digest: str
     count: int
@@ -40,7 +40,7 @@ class ListingSummary:
 
 
 class Folder(NamedTuple):
-    """What lies directly in a folder of a listing."""
+    """Files and directories directly inside a directory of a listing."""
 
     folders: List[str]
     files: List[Item]
@@ -88,7 +88,7 @@ def _check_tree(lines: List[Tuple[bytes, bytes, int]]) -> None:
         if name == before or name.startswith(before + b"\0"):
             shown = name.replace(b"\0", b"/").decode("utf-8", "surrogatepass")
             what = "there twice" if name == before else "below a name that is a file"
-            raise Conflict(f"{shown!r} is {what}", "give each file a name of its own, or take one of them out")
+            raise Conflict(f"{shown!r} is {what}", "give each file a unique name, or remove one of them")
 
 
 # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -129,7 +129,7 @@ class Listing:
         return hashlib.sha256(self._bytes).hexdigest()
 
     def page(self, limit: int, after: str = "") -> List[Item]:
-        """The first items, or those that follow a name, which need not be there."""
+        """Return the first items, or those after a name, which need not exist."""
         start = self._find(_key(after) + b"\0") if after else self._start
         return list(itertools.islice(self._items_from(start), limit))
 
@@ -148,9 +148,9 @@ class Listing:
         return at < self._end and _key(self._item(at)[0].name).startswith(inside)
 
     def folder(self, name: str = "") -> Folder:
-        """What lies directly in a folder, "" for the top. One that is not there has nothing in it.
+        """Return the direct content of a directory, "" for the top. A directory that does not exist is empty.
 
-        The lines below a folder that is in this one are stepped over, not read.
+        Lines below its subdirectories are skipped without reading them.
         """
         inside = _key(name) + b"\0" if name else b""
         found, skip = Folder([], []), len(name) + 1 if name else 0
@@ -170,7 +170,7 @@ class Listing:
         return found
 
     def _step_over(self, beyond: bytes, at: int) -> int:
-        """The first line that is not before `beyond`, tried first on the next one: small folders are common."""
+        """Return the first line at or after `beyond`. Try the next line first: small directories are common."""
         if at >= self._end or _key(self._item(at)[0].name) >= beyond:
             return at
         return self._find(beyond, at)
@@ -181,7 +181,7 @@ class Listing:
             yield item
 
     def _item(self, at: int) -> Tuple[Item, int]:
-        """The item whose line begins at `at`, and where the next one begins."""
+        """Return the item whose line starts at `at`, and the start of the next line."""
         following = self._bytes.find(b"\n", at) + 1 or self._end
         fields = _load(self.path, self._bytes[at:following])
         try:
@@ -192,7 +192,7 @@ class Listing:
         return item, following
 
     def _find(self, key: bytes, low: Optional[int] = None) -> int:
-        """Where the first line begins whose name is not before `key`, by halving."""
+        """Return the start of the first line whose name is not before `key`, by binary search."""
         low, high = self._start if low is None else low, self._end
         while low < high:
             middle = (low + high) // 2
@@ -213,4 +213,4 @@ def _load(path: str, line: bytes) -> Any:
 
 
 def _damaged(path: str) -> Broken:
-    return Broken(f"{path} is not a whole listing", "remove it: it is fetched or made again when it is needed")
+    return Broken(f"{path} is not a complete listing", "remove it: it is fetched or created again when it is needed")

@@ -1,7 +1,7 @@
-"""The manifest: a snapshot as one JSON document (the format is in ARCHITECTURE.md), whose sha256 is the snapshot's id.
+"""The manifest: a snapshot as one JSON document (format: docs/internals), whose sha256 is the snapshot's id.
 
-A manifest may come from an enemy. Whoever reads one does so through `parse_manifest`, after which every path lies
-inside the folder that it is laid out in, no path leads through a link, and no link leads out.
+An attacker may have written a manifest. Every reader uses `parse_manifest`, which guarantees that each path stays
+inside the target directory, no path passes through a link, and no link leads out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HINT = "this manifest was not written by Footplate, or was damaged: take the sn
 
 
 class ManifestEntry(NamedTuple):
-    """One row of a manifest. `content` is a file's digest or a link's target; empty for an (empty) folder."""
+    """One row of a manifest. `content` is a file's digest or a link's target; it is empty for an (empty) directory."""
 
     path: str
     type: str
@@ -32,7 +32,7 @@ class ManifestEntry(NamedTuple):
 
 
 def to_manifest(entries: Iterable[ManifestEntry]) -> bytes:
-    """The one way to write these entries down. Names that are not UTF-8 travel as escaped surrogates."""
+    """Encode entries in the one canonical form. Names that are not UTF-8 become escaped surrogates."""
     document = {"entries": sorted(entries), "format": _FORMAT}
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode("ascii")
 
@@ -41,11 +41,11 @@ def parse_manifest(manifest: bytes) -> List[ManifestEntry]:
     try:
         document: Any = json.loads(manifest)
     except (ValueError, RecursionError):
-        raise InvalidInput("a manifest is not JSON", _HINT) from None
+        raise InvalidInput("the manifest is not JSON", _HINT) from None
     if not isinstance(document, dict) or set(cast("Dict[str, Any]", document)) != {"entries", "format"}:
-        raise InvalidInput("a manifest has not the fields 'entries' and 'format' alone", _HINT)
+        raise InvalidInput("a manifest must have exactly the fields 'entries' and 'format'", _HINT)
     if document["format"] != _FORMAT or not isinstance(document["entries"], list):
-        raise InvalidInput(f"a manifest has the format {document['format']!r:.50}", f"use one of format {_FORMAT}")
+        raise InvalidInput(f"the manifest has format {document['format']!r:.50}", f"use one of format {_FORMAT}")
     entries = [_entry(row) for row in cast("List[Any]", document["entries"])]
     _check_order(entries)
     _check_nesting(entries)
@@ -54,12 +54,12 @@ def parse_manifest(manifest: bytes) -> List[ManifestEntry]:
 
 
 def check_links(links: Dict[str, str]) -> None:
-    """Refuse links that lead out of the folder, by themselves or by way of each other."""
+    """Refuse links that lead out of the directory, directly or through each other."""
     for path, target in links.items():
         if not target or "\0" in target or _leaves(path, target, links):
             raise InvalidInput(
                 f"the link {path!r} leads out of the folder, to {target!r}",
-                "copy what it points to into the folder, or name the link in .amlignore",
+                "copy its target into the folder, or add the link to .amlignore",
             )
 
 
@@ -91,11 +91,11 @@ def _entry(row: Any) -> ManifestEntry:
     kinds = (str, str, int, int, str)
     fields = cast("List[Any]", row)
     if not isinstance(row, list) or [type(field) for field in fields] != list(kinds):
-        raise InvalidInput(f"a manifest has the row {row!r:.200}", _HINT)
+        raise InvalidInput(f"the manifest has an invalid row {row!r:.200}", _HINT)
     entry = ManifestEntry(*fields)
     _check_path(entry.path)
     if entry.type not in (FILE, FOLDER, LINK) or entry.mode not in (PLAIN, EXECUTABLE) or entry.size < 0:
-        raise InvalidInput(f"a manifest has the row {row!r:.200}", _HINT)
+        raise InvalidInput(f"the manifest has an invalid row {row!r:.200}", _HINT)
     if entry.type == FILE:
         check_digest(entry.content)
     return entry
@@ -105,16 +105,16 @@ def _check_path(path: str) -> None:
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        raise InvalidInput(f"a manifest has the path {path!r:.200}, which no file can have", _HINT) from None
+        raise InvalidInput(f"the manifest has the path {path!r:.200}, which no file can have", _HINT) from None
     if "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
-        raise InvalidInput(f"a manifest has the path {path!r:.200}, which is not one inside a folder", _HINT)
+        raise InvalidInput(f"the manifest has the path {path!r:.200}, which is not inside the folder", _HINT)
 
 
 def _check_order(entries: List[ManifestEntry]) -> None:
     for before, entry in zip(entries, entries[1:]):
         if before.path >= entry.path:
             what = "twice" if before.path == entry.path else f"after {before.path!r}, out of order"
-            raise InvalidInput(f"a manifest names {entry.path!r} {what}", _HINT)
+            raise InvalidInput(f"the manifest names {entry.path!r} {what}", _HINT)
 
 
 def _check_nesting(entries: List[ManifestEntry]) -> None:
@@ -124,6 +124,6 @@ def _check_nesting(entries: List[ManifestEntry]) -> None:
         above = entry.path.rpartition("/")[0]
         while above not in fine:
             if taken.get(above, FOLDER) != FOLDER:
-                raise InvalidInput(f"a manifest has {entry.path!r} below {above!r}, which is no folder", _HINT)
+                raise InvalidInput(f"the manifest has {entry.path!r} below {above!r}, which is not a folder", _HINT)
             fine.add(above)
             above = above.rpartition("/")[0]

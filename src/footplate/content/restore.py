@@ -1,4 +1,4 @@
-"""A snapshot given back: laid out in a folder, or packed as a zip file."""
+"""Restore a snapshot as a directory or as a zip file."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from footplate.content.manifest import EXECUTABLE, FILE, FOLDER, LINK, ManifestE
 from footplate.disk import CHUNK, atomic_file
 
 Fetch = Callable[[str, str, bool], None]
-"""`fetch(digest, path, executable)` writes a blob to a path where nothing is yet."""
+"""`fetch(digest, path, executable)` writes a blob to a path that does not exist yet."""
 
-_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same snapshot is the same zip
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same snapshot gives the same zip
 _ZIP_TYPES = {FILE: stat.S_IFREG, LINK: stat.S_IFLNK, FOLDER: stat.S_IFDIR}
-_ZIP_FOLDER = 0x10  # MS-DOS's own word for it
+_ZIP_FOLDER = 0x10  # the MS-DOS attribute
 _BIG = 2**31 - 1
 
 
 def materialize(manifest: bytes, fetch: Fetch, target: str) -> None:
-    """Lay the snapshot out in the folder `target`, which is made if need be.
+    """Write the snapshot into the directory `target`, which is created if needed.
 
-    Doing it again after an interruption gives the same: what is in the way is replaced. Links come last.
+    Repeating it after an interruption gives the same result: existing files are replaced. Links come last.
     """
     entries = parse_manifest(manifest)
     os.makedirs(target, exist_ok=True)
@@ -56,7 +56,7 @@ def _make_folders(target: str, path: str, made: Set[str]) -> None:
 
 
 def zip_to(manifest: bytes, open_blob: Callable[[str], BinaryIO], zip_path: str) -> None:
-    """Write the snapshot to a zip file, executable bits and links included, whole or not at all."""
+    """Write the snapshot to a zip file, with executable bits and links, whole or not at all."""
     entries = parse_manifest(manifest)
     with atomic_file(zip_path, durable=False) as out, open(out, "wb", closefd=False) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -65,7 +65,7 @@ def zip_to(manifest: bytes, open_blob: Callable[[str], BinaryIO], zip_path: str)
 
 
 def _add(archive: zipfile.ZipFile, entry: ManifestEntry, open_blob: Callable[[str], BinaryIO]) -> None:
-    # Zip files have names in UTF-8 only; bytes that are not are shown as \xff.
+    # Names in zip files are UTF-8; other bytes are shown as \xff.
     name = os.fsencode(entry.path).decode("utf-8", "backslashreplace")
     info = zipfile.ZipInfo(name + "/" if entry.type == FOLDER else name, _ZIP_TIME)
     info.compress_type = zipfile.ZIP_DEFLATED

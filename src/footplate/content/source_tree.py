@@ -1,4 +1,4 @@
-"""A folder as a tree of content: scanned against what is remembered of it, and stored as blobs and one manifest."""
+"""Scan a source directory, compare it with the last scan, and store it as blobs and one manifest."""
 
 from __future__ import annotations
 
@@ -49,21 +49,21 @@ _stamp: Callable[[os.stat_result], Stamp] = operator.attrgetter(
 
 
 class SnapshotStore(Protocol):
-    """Where a tree goes; `BlobFolder` is one."""
+    """The destination of a tree; `BlobFolder` is one."""
 
     def has(self, digest: str) -> bool: ...
 
     def missing(self, digests: Set[str]) -> Set[str]: ...
 
     def put_files(self, files: Sequence[Tuple[str, Optional[str]]]) -> List[Tuple[str, int]]:
-        """Store each (path, digest it should have, if known); what was really stored, in the same order."""
+        """Store files given as (path, expected digest or None); return what was really stored, in the same order."""
         ...
 
     def put_bytes(self, data: bytes) -> str: ...
 
 
 class SourceTree:
-    """A scanned folder. Files that nothing vouches for have no digest until they are stored or hashed."""
+    """A scanned directory. Files that nothing vouches for have no digest until they are stored or hashed."""
 
     def __init__(self, folder: str, rules: IgnoreRules, seen: Seen, cache: StatCache, watcher: GitIndex) -> None:
         self.folder = folder
@@ -79,7 +79,7 @@ class SourceTree:
 
     @property
     def digest(self) -> str:
-        """The snapshot's id. An unchanged folder has it at once; otherwise what is unknown is read."""
+        """The snapshot's id. For an unchanged directory it is known; otherwise unknown files are read."""
         return self._digest or hashlib.sha256(self.manifest()).hexdigest()
 
     @property
@@ -89,7 +89,7 @@ class SourceTree:
 
     @property
     def known(self) -> Dict[str, str]:
-        """The digests of the files that were as they are when they were last read."""
+        """The digests of files that have not changed since they were last read."""
         if self._known is None:
             before, now = self._cache.seen, dict(self._files())
             kept = {folder + name: what for folder, names in before.items() for name, what in names.items()}
@@ -99,7 +99,7 @@ class SourceTree:
 
     @property
     def entries(self) -> List[ManifestEntry]:
-        """The rows of the manifest, sorted; a file that is not known has no content yet."""
+        """Return the rows of the manifest, sorted; a file with an unknown digest has no content yet."""
         known, sizes = self.known, self._sizes
         found = [
             ManifestEntry(
@@ -123,12 +123,12 @@ class SourceTree:
         return f"{self.folder}/{path}"
 
     def unknown(self) -> List[str]:
-        """The paths of the files that must be read."""
+        """Return the paths of the files that must be read."""
         known = self.known
         return [path for path, _ in self._files() if path not in known]
 
     def settle(self, path: str, digest: str, size: int) -> None:
-        """A file was read, and this is what was read."""
+        """Record the digest and size of a file that was read."""
         self.known[path] = digest
         self._sizes[path] = size
         self._digest = None
@@ -137,14 +137,14 @@ class SourceTree:
             self._changing.add(path)
 
     def manifest(self) -> bytes:
-        """The snapshot written down; what is unknown is read."""
+        """Return the manifest; unknown files are read."""
         hash_unknown(self)
         manifest = to_manifest(self.entries)
         self._digest = hashlib.sha256(manifest).hexdigest()
         return manifest
 
     def remember(self) -> None:
-        """Keep what was learnt for the next scan."""
+        """Save the result for the next scan."""
         if self._is_as_remembered and self._watcher.is_known:
             return
         watch = self._watch()
@@ -152,7 +152,7 @@ class SourceTree:
             self._cache.save(self._rules, self._seen, self.known, self._changing, self.digest, watch)
 
     def _watch(self) -> WatchedFolder:
-        """Which files need not be looked at next time; of those that were watched, all that are as they were."""
+        """Return the files that the next scan need not look at; of those watched before, all that have not changed."""
         if not self._watcher.is_known:
             return self._watcher.learn(self._seen, self._cache.began_ns)
         before, others = self._cache.seen, self._cache.others
@@ -170,7 +170,7 @@ class SourceTree:
         )
 
     def _is_still(self, path: str) -> bool:
-        """Whether the file is as the scan found it."""
+        """Whether the file is still as the scan found it."""
         at = path.rfind("/") + 1
         try:
             return _stamp(os.lstat(self.locate(path))) == self._seen[path[:at]][path[at:]]
@@ -188,11 +188,11 @@ class SourceTree:
 
 
 def scan(folder: str, rules: Optional[IgnoreRules] = None, cache: Optional[StatCache] = None) -> SourceTree:
-    """What is in `folder` now, without what `rules` (those of its own ignore file) exclude. No file is read."""
+    """Scan `folder` without the files that `rules` exclude (by default its own ignore file). No file is read."""
     top = os.path.abspath(folder)
     rules = rules_for(top) if rules is None else rules
     cache = StatCache(None) if cache is None else cache
-    # What these rules let in once they let in again, so most paths need not be matched.
+    # Paths that the same rules included last time need not be matched again.
     knows = cache.rules == rules.key
     with GitIndex(top, cache.index if knows else None) as watcher:
         walk = _Walk(top, rules, cache.seen if knows else {})
@@ -203,7 +203,7 @@ def scan(folder: str, rules: Optional[IgnoreRules] = None, cache: Optional[StatC
 
 
 class _Walk:
-    """Through everything below `top`. `let_in` is what the same rules let in once."""
+    """A walk over everything below `top`. `let_in` are the paths that the same rules included last time."""
 
     def __init__(self, top: str, rules: IgnoreRules, let_in: Seen) -> None:
         self._top = top
@@ -213,7 +213,7 @@ class _Walk:
         self.seen: Seen = {}
 
     def enter(self, above: str) -> None:
-        """List a folder and those below it, and take in what is new."""
+        """List a directory and those below it, and add new entries."""
         todo = [above]
         while todo:
             above = todo.pop()
@@ -225,7 +225,7 @@ class _Walk:
             todo += [f"{above}{name}/" for name in names.difference(still) if self._take(above, name)]
 
     def look_again(self, unwatched: Optional[Dict[str, Set[str]]]) -> None:
-        """At what was there before: at the `unwatched` names of each folder, or at all of them."""
+        """Look at known entries again: at the `unwatched` names of each directory, or at all of them."""
         for above, still in list(self._still_there.items()):
             names = still if unwatched is None else unwatched.get(above, set()).intersection(still)
             found = self.seen[above]
@@ -239,12 +239,12 @@ class _Walk:
                     self.enter(f"{above}{name}/")
 
     def _take(self, above: str, name: str, was_let_in: bool = False) -> bool:
-        """Note what has this name, if the rules let it in; True when it is a folder to be entered."""
+        """Record the entry with this name if the rules include it; return whether it is a directory to enter."""
         path = above + name
         place = f"{self._top}/{path}"
         try:
             info = os.lstat(place)
-        except FileNotFoundError:  # removed while we looked
+        except FileNotFoundError:  # removed during the scan
             return False
         if stat.S_ISDIR(info.st_mode):
             return path + "/" in self._let_in or not self._rules.excludes(path, True)
@@ -254,7 +254,7 @@ class _Walk:
 
 
 def _are_as_before(folder: str, names: List[str], before: Dict[str, What]) -> bool:
-    """Whether these names stand for what they stood for. Without a step in Python for each of them."""
+    """Whether all names stand for the same as before, without a Python step for each of them."""
     try:
         now = map(_stamp, map(os.lstat, [folder + name for name in names]))
         return list(now) == [before[name] for name in names]
@@ -269,12 +269,12 @@ def _links(seen: Seen) -> Dict[str, str]:
 
 
 def _target(info: os.stat_result, place: str, path: str) -> str:
-    """The target of a link; nothing else may be here."""
+    """Return the target of a link; refuse sockets, devices and pipes."""
     kind = stat.S_IFMT(info.st_mode)
     if kind == stat.S_IFLNK:
         return os.readlink(place)
     word = {stat.S_IFSOCK: "a socket", stat.S_IFIFO: "a pipe"}.get(kind, "a device")
-    raise InvalidInput(f"{path!r} is {word}, which no snapshot can hold", "remove it, or name it in .amlignore")
+    raise InvalidInput(f"{path!r} is {word}, which a snapshot cannot hold", "remove it, or add it to .amlignore")
 
 
 def _names(folder: str, top: str) -> List[str]:
@@ -282,20 +282,22 @@ def _names(folder: str, top: str) -> List[str]:
         return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         if folder == f"{top}/":
-            raise InvalidInput(f"there is no folder {top!r}", "check the path of the source folder") from None
-        return []  # removed while we looked
+            raise InvalidInput(f"the folder {top!r} does not exist", "check the path of the source folder") from None
+        return []  # removed during the scan
     except PermissionError:
-        raise InvalidInput(f"the folder {folder!r} cannot be read", "allow it, or name it in .amlignore") from None
+        raise InvalidInput(
+            f"the folder {folder!r} cannot be read", "make it readable, or add it to .amlignore"
+        ) from None
 
 
 # ── Store ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def store(tree: SourceTree, blobs: SnapshotStore) -> str:
-    """Put what the store lacks into it and return the snapshot's id.
+    """Store everything that the store lacks, and return the snapshot's id.
 
-    The manifest is stored after all that it names, so one that is there vouches for the rest. Every file is hashed
-    while it is copied: the manifest tells what was stored, whoever writes to the folder meanwhile.
+    The manifest is stored last, so an existing manifest vouches for its files. Every file is hashed while it is copied:
+    the manifest describes the bytes that were stored, even if somebody writes to the directory at the same time.
     """
     if tree.is_known and blobs.has(tree.digest):
         tree.remember()
@@ -308,14 +310,14 @@ def store(tree: SourceTree, blobs: SnapshotStore) -> str:
         for path, (digest, size) in zip(wanted, stored):
             tree.settle(path, digest, size)
         lacking -= {digest for digest, _ in stored}
-        wanted = _holders(tree, lacking)  # again only for files that shared a content which is there no more
+        wanted = _holders(tree, lacking)  # again only for files whose shared content is no longer there
     digest = blobs.put_bytes(tree.manifest())
     tree.remember()
     return digest
 
 
 def hash_unknown(tree: SourceTree) -> None:
-    """Read the files that nobody vouches for, for a store that must be asked before anything is sent to it."""
+    """Read the files with unknown digests, for a store that must be asked before anything is sent to it."""
     with _readable():
         for path in tree.unknown():
             tree.settle(path, *hash_file(tree.locate(path)))
@@ -333,5 +335,5 @@ def _readable() -> Generator[None, None, None]:
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         why = "was removed while the snapshot was taken" if isinstance(error, FileNotFoundError) else "cannot be read"
         raise InvalidInput(
-            f"{error.filename!r} {why}", "let it be read, or name it in .amlignore, and try again"
+            f"{error.filename!r} {why}", "make it readable, or add it to .amlignore, and try again"
         ) from None

@@ -1,8 +1,8 @@
-"""What a source folder looked like and what its files hashed to when it was last read.
+"""The state of a source directory, and the digests of its files, when it was last read.
 
-A file whose size, times and inode are as they were is not read again. One that changed so shortly before it was read
-that a later change could have left the same times is not trusted: the rule that git has for its index. The cache may be
-lost or damaged at any time; that costs one reading of the folder.
+A file with the same size, times and inode is not read again. A file that changed so shortly before it was read that a
+later change could have left the same times is not trusted; git has the same rule for its index. The cache may be lost
+or damaged at any time; that costs one reading of the directory.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ Stamp = Tuple[int, int, int, int, int]
 """A regular file: mode, size, mtime_ns, ctime_ns, inode."""
 
 What = Union[Stamp, str, None]
-"""What has a name: a file's stamp, a link's target, or nothing certain."""
+"""An entry: a file's stamp, a link's target, or None when it is uncertain."""
 
 Seen = Dict[str, Dict[str, What]]
-"""For every folder ("" or "a/b/") what is in it by name, folders excepted, which are here by themselves."""
+"""For every directory ("" or "a/b/") its entries by name, without subdirectories, which have keys of their own."""
 
 _MAGIC = b"footplate stat cache 2, marshal %d\n" % marshal.version
 _TICK_NS = 50_000_000  # more than a tick of any kernel's coarse clock
-_COARSE_NS = 2_000_000_000  # more than the steps of file systems that keep no fractions of seconds
+_COARSE_NS = 2_000_000_000  # more than the resolution of file systems that store whole seconds
 _DIGEST_BYTES = 32
 
 
 class WatchedFolder(NamedTuple):
-    """Files that somebody else watches (`watch.py`): under which index, and by folder the names that nobody does."""
+    """Files that git watches (`git_index.py`): its index, and by directory the names that it does not watch."""
 
     index: Any
     others: Dict[str, List[str]]
@@ -43,7 +43,7 @@ NOBODY = WatchedFolder(None, {})
 
 
 class _Memory(NamedTuple):
-    """The larger part of the cache, which is not needed at once."""
+    """The larger part of the cache, which is loaded only when needed."""
 
     seen: Seen
     digests: bytes
@@ -51,9 +51,9 @@ class _Memory(NamedTuple):
 
 
 class StatCache:
-    """The memory of one folder, for one scan: what the last one found, under the rules `rules`.
+    """The memory of one directory, for one scan: the result of the last scan under the rules `rules`.
 
-    `began_ns` is when reading began, by the clock that the files' times come from.
+    `began_ns` is the start of the scan, by the clock of the files' times.
     """
 
     def __init__(self, path: Optional[str], began_ns: Optional[int] = None) -> None:
@@ -78,11 +78,11 @@ class StatCache:
 
     @property
     def others(self) -> Dict[str, List[str]]:
-        """The names that `WatchedFolder` tells of."""
+        """The names that `WatchedFolder` excludes."""
         return self._remembered().others
 
     def digests(self) -> Dict[str, str]:
-        """The digest of every file in `seen`. They are kept in its order, because an unchanged folder needs none."""
+        """Return the digest of every file in `seen`. Stored in its order: an unchanged directory needs none."""
         raw, width = self._remembered().digests, _DIGEST_BYTES
         return {path: raw[at * width : (at + 1) * width].hex() for at, path in enumerate(_files(self.seen))}
 
@@ -95,7 +95,7 @@ class StatCache:
         manifest: str,
         watch: WatchedFolder = NOBODY,
     ) -> None:
-        """Remember a scan, except for files that changed under the reader's eyes or shortly before."""
+        """Save a scan, without files that changed during it or shortly before."""
         if self._path is None:
             return
         trusted: Seen = {
@@ -109,7 +109,7 @@ class StatCache:
         head = marshal.dumps((rules, manifest, watch.index))
         body = marshal.dumps((trusted, raw, _with_uncertain(watch.others, trusted)))
         data = len(head).to_bytes(4, "little") + head + body
-        with contextlib.suppress(OSError):  # a cache that cannot be kept costs time next time, nothing else
+        with contextlib.suppress(OSError):  # without a cache the next scan takes longer, nothing else
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
             checksum = binascii.crc32(data).to_bytes(4, "little")
             atomic_write(self._path, b"".join((_MAGIC, checksum, data)), durable=False)
@@ -118,7 +118,7 @@ class StatCache:
         if not isinstance(what, tuple):
             return True
         _, _, modified, changed, _ = what
-        # A kernel that keeps fractions of seconds leaves a round number once in a million times.
+        # A kernel that stores fractions of seconds leaves a round number once in a million times.
         slack = _COARSE_NS if changed % 1_000_000 == 0 else _TICK_NS
         return max(modified, changed) + slack < self.began_ns
 
@@ -130,7 +130,7 @@ class StatCache:
             return
         start = len(_MAGIC) + 4
         data = memoryview(content)[start:]
-        # Checked first: marshal may not survive what it did not write.
+        # Checked first: marshal may crash on bytes that it did not write.
         if content.startswith(_MAGIC) and content[len(_MAGIC) : start] == binascii.crc32(data).to_bytes(4, "little"):
             end = 4 + int.from_bytes(data[:4], "little")
             self.rules, self.manifest, self.index = marshal.loads(data[4:end])
@@ -144,7 +144,7 @@ class StatCache:
 
 
 def _with_uncertain(others: Dict[str, List[str]], trusted: Seen) -> Dict[str, List[str]]:
-    """Nobody watches a file that is not trusted: it has to be looked at in any case."""
+    """Add the files that are not trusted: the next scan has to look at them in any case."""
     uncertain = {
         folder: [name for name, what in names.items() if what is None]
         for folder, names in trusted.items()

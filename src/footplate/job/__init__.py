@@ -1,1 +1,10 @@
-"""What runs inside a rank, in the user's interpreter: the standard library, Python 3.8 syntax, nothing else of ours."""
+"""Code that runs inside a rank, in the user's interpreter: standard library, Python 3.8, no other package of ours.
+
+- `bootstrap`: start the user's script and record how it ended.
+- `exit_report`: the part of `bootstrap` that only a failing script needs.
+- `journal`: write metrics.
+- `journal_format`: the format of journals, and how to read and decode them.
+- `offline`: the run object of a script that was started by hand.
+
+`tests/unit/job/test_bootstrap.py` covers `exit_report`; `test_interpreters.py` runs all of it on every Python found.
+"""

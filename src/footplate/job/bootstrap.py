@@ -1,53 +1,53 @@
-"""The first thing that runs in a rank: `python bootstrap.py SCRIPT ARGUMENTS…`.
+"""The first program of a rank: `python bootstrap.py SCRIPT ARGUMENTS…`.
 
-It expands `$NAME` in the arguments against this process's own environment, makes the script the real `__main__`, and
-leaves word of how it ended in `$FOOTPLATE_EXITS/rank_<n>.json`. How the process ends stays Python's own business: every
-exception goes on to the interpreter, and only our frames are taken out of its traceback.
+It expands `$NAME` in the arguments from this process's environment, makes the script the real `__main__`, and writes
+how the script ended to `$FOOTPLATE_EXITS/rank_<n>.json`. The process still ends the way Python ends it: every exception
+reaches the interpreter, and only our frames are removed from its traceback.
 
-All of this is compiled and run before the user's first line, so it is short and imports nothing that the interpreter
-has not loaded by itself: what only a failure needs is in `exit_report.py`.
+All of this is compiled and run before the user's first line. So it is short, and imports only modules that the
+interpreter has already loaded: code that only a failure needs is in `exit_report.py`.
 """
 
 import os
 import sys
 
-TYPE_CHECKING = False  # what `typing` says too, without loading it
+TYPE_CHECKING = False  # the same constant as in `typing`, without loading it
 if TYPE_CHECKING:
     from typing import Any
 
 
 def main() -> None:
-    script, process = _take_our_place(), os.getpid()
-    _answer_for_stacks()
+    script, process = _hide_bootstrap(), os.getpid()
+    _dump_stacks_on_signal()
     try:
         _run(script)
     except BaseException as error:
-        if os.getpid() == process:  # a forked child that ran to the end of the script speaks for nobody
-            _tell_failure(error)
+        if os.getpid() == process:  # a forked child that reaches the end of the script does not report for the rank
+            _report_failure(error)
         raise
     if os.getpid() == process:
-        _tell_success()
+        _report_success()
 
 
-def _take_our_place() -> str:
-    """Make arguments and path what they would be without us, and return the script."""
+def _hide_bootstrap() -> str:
+    """Set arguments and path to their values without this program, and return the script."""
     script = sys.argv[1]
     sys.argv[:] = [script] + [os.path.expandvars(each) if "$" in each else each for each in sys.argv[2:]]
     original = getattr(sys, "orig_argv", [])
     if __file__ in original:
-        original.remove(__file__)  # who starts the same command again means the script
+        original.remove(__file__)  # a script that restarts its own command line means the script
     if sys.path and os.path.realpath(sys.path[0]) == os.path.dirname(os.path.realpath(__file__)):
         del sys.path[0]
-    # The folder of the script as Python does it, and behind it the root of the source, as Azure does.
+    # The directory of the script, as Python does it, then the root of the source, as Azure does.
     folder, root = os.path.dirname(os.path.realpath(script)), os.getcwd()
     sys.path[:0] = [folder] if folder == os.path.realpath(root) else [folder, root]
     return script
 
 
-def _answer_for_stacks() -> None:
-    """Have this process, and those that it forks, write their stacks to a file when a signal asks for them.
+def _dump_stacks_on_signal() -> None:
+    """Make this process, and its forked children, write their stacks to a file on a signal.
 
-    faulthandler does it in C: it also answers for code that hangs. The signal is `footplate.domain.stacks.SIGNAL`.
+    faulthandler does it in C, so it works for code that hangs. The signal is `footplate.domain.stacks.SIGNAL`.
     """
     folder = os.environ.get("FOOTPLATE_EXITS")
     if not folder:
@@ -58,7 +58,12 @@ def _answer_for_stacks() -> None:
 
         file = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         faulthandler.register(50, file=file, all_threads=True, chain=False)
-    except (ImportError, OSError, ValueError, AttributeError):  # no such signal here, or no room: then nobody can ask
+    except (
+        ImportError,
+        OSError,
+        ValueError,
+        AttributeError,
+    ):  # no such signal here, or a full disk: stacks are not available then
         pass
 
 
@@ -84,7 +89,7 @@ def _run(script: str) -> None:
     del ours
 
 
-def _tell_success() -> None:
+def _report_success() -> None:
     folder = os.environ.get("FOOTPLATE_EXITS")
     if not folder:
         return
@@ -98,15 +103,15 @@ def _tell_success() -> None:
         pass
 
 
-def _tell_failure(error: BaseException) -> None:
-    """Let the module beside this one do it, found without the import path, which is the user's now."""
+def _report_failure(error: BaseException) -> None:
+    """Load the module beside this one without the import path, which is the user's now."""
     path = os.path.join(os.path.dirname(os.path.realpath(__file__)), "exit_report.py")
     names: dict[str, Any] = {"__name__": "footplate_exit_report", "__file__": path}
     try:
         with open(path, "rb") as source:
             exec(compile(source.read(), path, "exec", dont_inherit=True), names)
         names["tell"](error, __file__)
-    except Exception:  # the user's own error is the one to be seen
+    except Exception:  # show the user's error, not ours
         pass
 
 

@@ -1,4 +1,4 @@
-"""What the bootstrap needs when a script does not simply end: loaded then, and not before."""
+"""The part of the bootstrap that is loaded only when a script fails or calls `sys.exit`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TRACEBACK_LIMIT = 100_000
 
 
 def tell(error: BaseException, bootstrap: str) -> None:
-    """Write down how the script ended, and see that its traceback is shown without the frames of `bootstrap`."""
+    """Record how the script ended, and remove the frames of `bootstrap` from its traceback."""
     if isinstance(error, SystemExit):
         record = _exit(error)
     else:
@@ -31,7 +31,7 @@ def tell(error: BaseException, bootstrap: str) -> None:
 
 
 def exit_code(code: object) -> Tuple[int, Optional[str]]:
-    """What the interpreter makes of the argument of `sys.exit`: the exit code, and the message if it is one."""
+    """Return the exit code, and the message if any, that the interpreter derives from a `sys.exit` argument."""
     if code is None:
         return 0, None
     if isinstance(code, int):
@@ -52,7 +52,7 @@ def _failure(error: BaseException, bootstrap: str) -> Record:
         name = f"{kind.__module__}.{name}"
     lines = traceback.format_exception(kind, error, _users_frames(error.__traceback__, bootstrap))
     return {
-        # After a KeyboardInterrupt Python ends itself by SIGINT, which shells write as 130.
+        # After a KeyboardInterrupt Python kills itself with SIGINT, which shells report as 130.
         "code": 130 if isinstance(error, KeyboardInterrupt) else 1,
         "exception": name,
         "exception_message": _words(error),
@@ -61,7 +61,7 @@ def _failure(error: BaseException, bootstrap: str) -> Record:
 
 
 def _hide_frames(error: BaseException, bootstrap: str) -> None:
-    """Whoever shows this exception, the interpreter or a hook of the user's, is to see the user's frames alone."""
+    """Remove our frames, so that the interpreter or a hook of the user shows only the user's frames."""
     show = sys.excepthook
 
     def show_users(kind: Type[BaseException], value: BaseException, frames: Optional[TracebackType]) -> None:
@@ -87,5 +87,5 @@ def _words(value: object) -> str:
 
 
 def _shortened(text: str, limit: int) -> str:
-    """Beginning and end of what is too long: the cause of a failure is at one of the two."""
+    """Keep the beginning and the end of a long text: the cause of a failure is in one of them."""
     return text if len(text) <= limit else text[: limit // 2] + "\n…\n" + text[-limit // 2 :]

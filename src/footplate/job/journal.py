@@ -1,14 +1,14 @@
-"""The metric journal: what `run.log` writes and what everybody else reads. The format is in ARCHITECTURE.md.
+"""The writer of metric journals, behind `run.log`. The format is in docs/internals.
 
-Writing is a store into mapped memory, so a call that has returned outlives the death of its process. Three rules make
-that safe without a lock on the fast path:
+Writing is a store into mapped memory, so a value survives the death of its process once the call has returned. Three
+rules make that safe without a lock on the fast path:
 
-* A slot's mark is stored last, by the same call that stores the rest, so a finished slot is a whole one.
-* Slot numbers come from one iterator. Since Python 3.10 neither a signal handler nor another thread can come between
-  taking a number and filling its slot, because both wait for a call to end and there is none in between.
+* A slot's mark is stored last, by the same call that stores the rest, so a finished slot is complete.
+* Slot numbers come from one iterator. Since Python 3.10 neither a signal handler nor another thread can run between
+  taking a number and filling its slot, because both wait for a call to end and there is no call in between.
 * Disk space is reserved before it is mapped: a full disk is an OSError of the call that needed more, never a SIGBUS.
 
-No file stays open between calls: programs that turn into daemons close descriptors they do not know.
+No file stays open between calls, because programs that become daemons close all descriptors.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ Log = Callable[..., None]
 
 
 class Journal:
-    """The journal of one run, written by this process. Its files are made by the first call that logs something.
+    """The journal of one run, written by this process. The first call that logs something creates its files.
 
-    Calls may come from any thread. A forked child goes on with a writer of its own. `log` raises OSError when the disk
-    is full, TypeError for what no slot can hold and ValueError after `close`.
+    Any thread may call it. A forked child continues with a writer of its own. `log` raises OSError when the disk is
+    full, TypeError for a value that no slot can hold, and ValueError after `close`.
     """
 
     log: Log
-    """`log(name, value, step=None, description="")`, bound to the current segment and exchanged when that is full."""
+    """`log(name, value, step=None, description="")`, bound to the current segment and replaced when that is full."""
 
     def __init__(self, folder: str, writer_name: Optional[str] = None) -> None:
         self.folder = os.path.abspath(folder)
@@ -88,11 +88,11 @@ class Journal:
         self._log_text(name, dict(table), TABLE, None, description)
 
     def log_artifact(self, name: str, path: str, type: str, description: str = "") -> None:
-        """A metric whose value is a file of the run: `type` says which kind of picture or chart it is."""
+        """Log a metric whose value is a file of the run; `type` is the kind of picture or chart."""
         self._log_text(name, {"path": path, "type": type}, ARTIFACT, None, description)
 
     def close(self) -> None:
-        """Cut the file to its last slot. Logging ends here; closing again does nothing."""
+        """Truncate the file to its last slot. Logging ends here; closing again does nothing."""
         with self._lock:
             self._closed = True
             self.log = self._log_first
@@ -109,12 +109,12 @@ class Journal:
     # ── the slow paths ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _log_first(self, name: str, value: Any, step: Optional[float] = None, description: str = "") -> None:
-        """What `log` is while there is no writer: at the start, after a fork and after `close`."""
+        """Stand in for `log` while there is no writer: at the start, after a fork and after `close`."""
         self._writer()
         self.log(name, value, step, description)
 
     def _log_other(self, name: str, value: Any, step: Optional[float], description: str) -> None:
-        """Whatever is not exactly a float."""
+        """Log a value that is not exactly a float."""
         if isinstance(value, float):
             self.log(name, float(value), step, description)
         elif value is None or isinstance(value, (bool, str)):
@@ -143,7 +143,7 @@ class Journal:
             return writer.put(TEXT_SLOT.pack_into, (offset, size, time.time(), at, series, kind, MARK))
 
     def _series(self, name: str, description: str) -> Tuple[_Writer, int]:
-        """The writer to use now and the number of the series in it."""
+        """Return the current writer and the number of the series in it."""
         while True:
             writer = self._writer()
             try:
@@ -161,23 +161,23 @@ class Journal:
             if self._current is None:
                 writer = _Writer(self, self.writer)
                 log = writer.bind()
-                # In one statement without a call: a signal that raises between the two would leave half a change.
+                # One statement without a call: a signal that raises between two would leave half a change.
                 self._current, self.log = writer, log
             return self._current
 
     def _replace(self, full: _Writer) -> None:
-        """Go on in new files. Calls that still hold the old writer finish in the old ones."""
+        """Continue in new files. Calls that still hold the old writer finish in the old ones."""
         with self._lock:
             if self._current is full:
                 self._current, self.log, self.writer = None, self._log_first, _unique(self._prefix)
 
     def _turned(self, writer: _Writer) -> None:
-        """The writer has a new segment."""
+        """Use the writer's new segment."""
         if self._current is writer:
             self.log = writer.bind()
 
     def _after_fork(self) -> None:
-        # The lock may have been held by a thread that does not exist here; the mapped memory is the parent's.
+        # A thread that does not exist in the child may have held the lock; the mapped memory belongs to the parent.
         self._lock = threading.RLock()
         if self._current is not None:
             self._current.abandon()
@@ -185,7 +185,7 @@ class Journal:
 
 
 class _Segment:
-    """A stretch of the slots file in memory. `end` is set to 0 to turn away whoever still holds it."""
+    """A part of the slots file in memory. Setting `end` to 0 turns away callers that still hold it."""
 
     __slots__ = ("buffer", "end", "offsets")
 
@@ -219,7 +219,7 @@ class _Writer:
 
     def define(self, name: Any, description: str) -> int:
         if not isinstance(name, str):
-            raise TypeError(f"a metric's name is a string, not {name!r}")
+            raise TypeError(f"the name of a metric must be a string, not {name!r}")
         with self._lock:
             if name not in self.ids:
                 series = len(self.ids) + 1
@@ -229,7 +229,7 @@ class _Writer:
             return self.ids[name]
 
     def put(self, pack: Callable[..., None], fields: Tuple[Any, ...]) -> None:
-        """Fill the next slot, on whatever segment it lies."""
+        """Fill the next slot, in whichever segment it is."""
         while True:
             segment = self._segment
             for offset in segment.offsets:
@@ -240,13 +240,13 @@ class _Writer:
             self.extend(segment)
 
     def write_text(self, payload: bytes) -> Tuple[int, int]:
-        """Append one line; where it lies and how long it is."""
+        """Append one line; return its offset and length."""
         if len(payload) > _TEXT_LIMIT // 2:  # half, so that a new file has room for it and for its definition
-            raise OSError(errno.EFBIG, f"a value of {len(payload)} bytes is too big for the journal", self.text)
+            raise OSError(errno.EFBIG, f"a value of {len(payload)} bytes is too large for the journal", self.text)
         with self._lock:
             fd = os.open(self.text, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC, 0o644)
             try:
-                # Asked of the file and not remembered: a write that failed half-way has left bytes behind.
+                # Read from the file and not remembered: a failed write may have left bytes behind.
                 start = os.lseek(fd, 0, os.SEEK_END)
                 if start + len(payload) > _TEXT_LIMIT:
                     raise _TextFull
@@ -258,13 +258,13 @@ class _Writer:
             return start, len(payload)
 
     def extend(self, full: _Segment) -> None:
-        """Make room behind `full`, unless another thread has done so; ValueError when there is no going on here."""
+        """Make room after `full`, unless another thread has done so; raise ValueError after `close`."""
         with self._lock:
             if full.end == 0:
                 raise ValueError("the journal was closed while this value was logged")
             if self._segment is full:
                 self._grow()
-            # Also when the segment was there already: who comes here holds a function that is out of date.
+            # Also when the segment existed already: a caller that gets here holds an outdated function.
             self._journal._turned(self)  # pyright: ignore[reportPrivateUsage]
 
     def _grow(self) -> None:
@@ -277,7 +277,7 @@ class _Writer:
             raise
 
     def abandon(self) -> None:
-        """Write no more, and leave the file as it is."""
+        """Stop writing, and leave the file as it is."""
         self._segment.end = 0
         self._segment.buffer.close()
 
@@ -297,7 +297,7 @@ class _Writer:
 
 
 def _bind(journal: Journal, writer: _Writer, segment: _Segment) -> Log:
-    """The fast path: `log` for one segment, with everything it needs in its own cells."""
+    """Build the fast path: `log` for one segment, with everything it needs in its own cells."""
     ids, offsets, buffer, pack, now = writer.ids, segment.offsets, segment.buffer, FLOAT_SLOT.pack_into, time.time
 
     def log(name: str, value: Any, step: Optional[float] = None, description: str = "") -> None:
@@ -307,7 +307,7 @@ def _bind(journal: Journal, writer: _Writer, segment: _Segment) -> Log:
             series = ids[name]
         except KeyError:
             writer_now, series = journal._series(name, description)  # pyright: ignore[reportPrivateUsage]
-            if writer_now is not writer:  # this function was kept beyond its time
+            if writer_now is not writer:  # a caller has kept this function after its segment was replaced
                 return journal.log(name, value, step, description)
         at = NO_STEP if step is None else float(step)
         when = now()
@@ -324,7 +324,7 @@ def _bind(journal: Journal, writer: _Writer, segment: _Segment) -> Log:
 
 
 class _TextFull(Exception):
-    """The text file has no more room for offsets of 32 bits."""
+    """The text file has no room left: offsets have 32 bits."""
 
 
 def _unique(prefix: str) -> str:
@@ -332,14 +332,14 @@ def _unique(prefix: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The Python number inside a numpy scalar or a tensor of one element."""
+    """Return the Python number inside a numpy scalar or a tensor with one element."""
     item = getattr(value, "item", None)
     if callable(item):
         plain: Any = item()
         if plain is None or isinstance(plain, (bool, int, float, str)):
             return plain
     raise TypeError(
-        f"a metric's value is a number, a string, a bool or None, not {type(value).__name__}: {value!r:.200}"
+        f"the value of a metric must be a number, a string, a bool or None, not {type(value).__name__}: {value!r:.200}"
     )
 
 

@@ -1,6 +1,6 @@
-"""The journal as its readers see it: the format (ARCHITECTURE.md), what may be shipped, what was logged.
+"""The journal for its readers: the format (docs/internals), the parts that may be shipped, and the decoder.
 
-A reader ships the text of a writer before the slots that point to it, so whoever has a slot has its text.
+A reader ships a writer's text before the slots that point to it, so the receiver never has a slot without its text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CHUNK = 2 * 1024 * 1024
 
 
 class Point(NamedTuple):
-    """One logged value. `kind` is FLOAT … ARTIFACT; `value` is what JSON holds for all but FLOAT and INT."""
+    """One logged value. `kind` is FLOAT … ARTIFACT; except for FLOAT and INT, `value` is decoded JSON."""
 
     name: str
     kind: int
@@ -46,7 +46,7 @@ class MetricColumn(NamedTuple):
 
 
 def writers(folder: str) -> List[str]:
-    """The names of the writers that have files in this folder, oldest name order; none when there is no folder."""
+    """Return the names of the writers with files in this directory, sorted; none when it does not exist."""
     try:
         return sorted(name[: -len(".slots")] for name in os.listdir(folder) if name.endswith(".slots"))
     except FileNotFoundError:
@@ -54,26 +54,26 @@ def writers(folder: str) -> List[str]:
 
 
 def finished_prefix(path: str, offset: int, limit: int = _CHUNK) -> bytes:
-    """The slots from `offset` up to the first unfinished one: safe to ship while the writer lives.
+    """Return the slots from `offset` up to the first unfinished one: safe to ship while the writer is alive.
 
-    At most `limit` bytes at a time: ask again behind them until nothing comes.
+    At most `limit` bytes at a time: call again with the next offset until nothing is returned.
     """
     fd = os.open(path, os.O_RDONLY)
     try:
         seen = os.pread(fd, limit - limit % SLOT, offset)
         low, high = seen[30::SLOT], seen[31::SLOT]
         count = min(len(part) - len(part.lstrip(_MARK_BYTE)) for part in (low, high))
-        # Read again what is finished: on a processor that reorders stores, the first look may have seen a mark
-        # before the value in front of it.
+        # Read the finished part again: on a processor that reorders stores, the first read may have seen a mark before
+        # the value in front of it.
         return os.pread(fd, count * SLOT, offset) if count else b""
     finally:
         os.close(fd)
 
 
 def everything(path: str, offset: int, limit: int = _CHUNK) -> bytes:
-    """The slots from `offset` up to the last finished one, holes included: what to ship when the writer is dead.
+    """Return the slots from `offset` up to the last finished one, with holes: to be shipped when the writer is dead.
 
-    At most `limit` bytes at a time: ask again behind them until nothing comes.
+    At most `limit` bytes at a time: call again with the next offset until nothing is returned.
     """
     fd = os.open(path, os.O_RDONLY)
     try:
@@ -83,7 +83,7 @@ def everything(path: str, offset: int, limit: int = _CHUNK) -> bytes:
 
 
 def read_text(path: str, offset: int, limit: int = _CHUNK) -> bytes:
-    """The text from `offset` on, at most `limit` bytes; nothing when there is no such file yet.
+    """Return at most `limit` bytes of text from `offset`; nothing when the file does not exist yet.
 
     Read the slots first and the text after them, and ship the text first.
     """
@@ -98,7 +98,7 @@ def read_text(path: str, offset: int, limit: int = _CHUNK) -> bytes:
 
 
 def end_of_slots(fd: int, floor: int) -> int:
-    """Where the last finished slot at or behind `floor` ends; `floor` when there is none. Looks from the end back."""
+    """Return the end of the last finished slot at or after `floor`; `floor` when there is none. Searches backwards."""
     size = os.fstat(fd).st_size
     top = size - size % SLOT
     while top > floor:
@@ -115,10 +115,10 @@ def end_of_slots(fd: int, floor: int) -> int:
 
 
 class Decoder:
-    """Turns the slots of one writer back into points. Feed it all slots from the first on, in pieces of any size.
+    """Decodes the slots of one writer into points. Feed it all slots from the first on, in pieces of any size.
 
-    `text(offset, length)` gives bytes of the writer's text file. Holes are passed over. A slot whose text or series is
-    not there (the machine lost power before it reached the disk) is passed over too, and counted in `damaged`.
+    `text(offset, length)` returns bytes of the writer's text file. Holes are skipped. A slot whose text or series is
+    missing (the machine lost power before it reached the disk) is skipped too, and counted in `damaged`.
     """
 
     def __init__(self, text: Callable[[int, int], bytes]) -> None:
@@ -140,7 +140,7 @@ class Decoder:
                 yield point
 
     def columns(self, slots: bytes) -> Dict[Tuple[str, int], MetricColumn]:
-        """The same points, gathered by (name, kind), for those who take many at once."""
+        """Decode points into columns by (name, kind), for callers that take many at once."""
         found: Dict[Tuple[str, int], MetricColumn] = {}
         floats: Dict[int, Tuple[Any, Any, Any]] = {}
         for index, (value, time, step, series, kind, mark) in enumerate(FLOAT_SLOT.iter_unpack(slots)):
@@ -164,7 +164,7 @@ class Decoder:
         return found
 
     def _decode(self, slots: bytes, at: int, head: Tuple[float, float, int, int]) -> Optional[Point]:
-        """Any slot, the slow way; None for a series definition and for what is damaged."""
+        """Decode any slot, the slow way; return None for a series definition and for a damaged slot."""
         time, step, series, kind = head
         try:
             value = self._value(slots, at, kind)
@@ -183,7 +183,7 @@ class Decoder:
         if kind == INT:
             return _INT_VALUE.unpack_from(slots, at)[0]
         if kind not in _TEXT_KINDS:
-            raise ValueError(f"slots of kind {kind} are unknown")
+            raise ValueError(f"unknown kind of slot: {kind}")
         offset, length = _TEXT_PLACE.unpack_from(slots, at)
         payload = self._text(offset, length)
         if len(payload) != length:

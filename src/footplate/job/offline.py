@@ -1,7 +1,7 @@
-"""The run of a script that was started by hand: it prints what it would have recorded, and keeps nothing.
+"""The run of a script that was started by hand: it prints values instead of recording them.
 
-It has these methods and no others. Scripts ask `hasattr(run, "experiment")`, compare the type with `_OfflineRun` or
-catch the AttributeError, to find out whether they run under a platform; and `log` takes no step.
+It has these methods and no others. To find out whether they run under a platform, scripts use
+`hasattr(run, "experiment")`, compare the type with `_OfflineRun` or catch the AttributeError. `log` takes no step.
 """
 
 from __future__ import annotations
@@ -100,4 +100,4 @@ class _OfflineRun:
 
 
 OfflineRun = _OfflineRun
-"""The same class, for those who may not import a private name."""
+"""The same class, for callers that may not import a private name."""

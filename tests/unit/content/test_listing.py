@@ -90,7 +90,7 @@ def test_a_name_may_not_be_there_twice_nor_be_file_and_folder(tmp_path: Path) ->
 @pytest.mark.parametrize("data", [b"", b"x", b'{"count":1,"format":2,"size":0}\n', b"[]\n", b'"'])
 def test_what_is_no_listing_is_broken(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "bad").write_bytes(data)
-    with pytest.raises(Broken, match="not a whole listing"):
+    with pytest.raises(Broken, match="not a complete listing"):
         Listing(str(tmp_path / "bad"))
 
 

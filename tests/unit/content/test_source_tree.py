@@ -253,7 +253,7 @@ def test_ignored_folders_are_not_entered(source):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(InvalidInput, match="there is no folder"):
+    with pytest.raises(InvalidInput, match="does not exist"):
         scan(str(tmp_path / "absent"))
 
 

@@ -1,0 +1,11 @@
+"""Everything that a node agent sends to the server.
+
+- `server_link`: the agent's calls, retried for as long as the server is away.
+- `reporting`: the thread that reports events and heartbeats, and ships while the ranks run.
+- `shipper`: which logs and journals of the node are shipped, and how often (with `footplate.shipping`).
+- `outputs`: collect `./outputs` when the ranks have ended.
+- `salvage`: ship what an earlier attempt with a lost agent left.
+
+`tests/unit/node/test_agent.py` covers `server_link`, `reporting` and `outputs`; `tests/e2e/test_sdk_restart.py` covers
+`salvage`.
+"""

@@ -1,7 +1,7 @@
-"""What the ranks left in `./outputs`, into the store and under the run's name. Also after a failure or a cancel.
+"""Collect the files that the ranks left in `./outputs`, also after a failure or a cancel.
 
-An agent may be killed at any moment of this, and the next one starts over. So a file stays where it is until the whole
-work folder goes, or, when it is too large to be copied, its names and digest are written down before it moves.
+An agent may be killed at any moment, and the next one starts over. So a file stays in place until the whole node
+directory is removed; for a file that is too large to copy, names and digest are recorded before it moves.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from footplate.node.shipping.server_link import Link
 
 BATCH = 500
 LARGE = 32 << 20
-"""From this size on a file is moved into the store instead of copied; that is one more reading of it, to be safe."""
+"""From this size on a file is moved into the store instead of copied, which costs one more reading of it."""
 
 Say = Callable[[str], None]
 
 
 @dataclass
 class _Output:
-    """A file, and its names in the run: several when there are links to it."""
+    """A file, and its names in the run: several if there are links to it."""
 
     path: str
     names: list[str] = field(default_factory=list[str])
@@ -38,9 +38,9 @@ class _Output:
 
 
 def collect(names: Sequence[str], link: Link, home: str | None, folder: NodeFolder, keep: bool, say: Say) -> None:
-    """Store every file of the folders `names` and name it `<folder>/<path>`; a name that the run has already stays.
+    """Store every file of the directories `names` as `<directory>/<path>`; a name that the run already has stays.
 
-    `keep`: the work folder will stay, so nothing is moved out of it.
+    `keep`: the node directory will stay, so nothing is moved out of it.
     """
     store = _Shared(home, folder, keep) if home else _Remote(link)
     _name(store.moved_before(), link, say)
@@ -69,7 +69,7 @@ def _find(names: Sequence[str], folder: NodeFolder, say: Say) -> list[_Output]:
 
 
 def _store(batch: Sequence[_Output], store: _Shared | _Remote, link: Link, say: Say) -> None:
-    """All at once, and when that fails one by one, so that one bad file costs only itself."""
+    """Store all files at once, and if that fails one by one, so that one bad file does not affect the others."""
     try:
         _name(_stored(batch, store, link, say), link, say)
     except (FootplateError, OSError) as error:
@@ -83,7 +83,7 @@ def _store(batch: Sequence[_Output], store: _Shared | _Remote, link: Link, say: 
 
 
 def _stored(batch: Sequence[_Output], store: _Shared | _Remote, link: Link, say: Say) -> list[FileView]:
-    """On a full disk outputs are not given up but wait for room: the work folder holds the only copy."""
+    """Store a batch. On a full disk wait for space: the node directory holds the only copy."""
     told = False
 
     def attempt() -> list[FileView]:
@@ -93,7 +93,7 @@ def _stored(batch: Sequence[_Output], store: _Shared | _Remote, link: Link, say:
         except (OutOfSpace, OSError) as error:
             if not is_full(error):
                 raise
-            words = f"the outputs wait for room on the disk: {error}"
+            words = f"waiting for disk space to store the outputs: {error}"
             if not told:
                 say(words)
                 told = True
@@ -109,11 +109,11 @@ def _name(files: Sequence[FileView], link: Link, say: Say) -> None:
         return
     key = uuid.uuid4().hex
     for name in link.insist(lambda: link.add_files(files, key)):
-        say(f"{name} is in the run already, and stays as it is")
+        say(f"{name} already exists in the run and stays as it is")
 
 
 class _Shared:
-    """The store is on this machine."""
+    """A store on this machine."""
 
     def __init__(self, home: str, folder: NodeFolder, keep: bool) -> None:
         self._blobs = BlobFolder(os.path.join(home, "blobs"))
@@ -124,7 +124,7 @@ class _Shared:
         return not self._keep and os.path.getsize(output.path) >= LARGE
 
     def moved_before(self) -> list[FileView]:
-        """What an agent that was killed had moved, and perhaps not yet named."""
+        """Return the files that a killed agent had moved, and perhaps not yet named."""
         try:
             with open(self._record, encoding="ascii") as record:
                 rows = [json.loads(line) for line in record if line.endswith("\n")]
@@ -149,7 +149,7 @@ class _Shared:
 
 
 class _Remote:
-    """The store is at the server: what it lacks is sent."""
+    """A store at the server: blobs that it lacks are sent."""
 
     def __init__(self, link: Link) -> None:
         self._link = link

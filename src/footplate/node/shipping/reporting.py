@@ -1,6 +1,6 @@
-"""The thread that talks to the server while the ranks run: events in their order, heartbeats, and what has grown.
+"""The thread that talks to the server while the ranks run: events in order, heartbeats, and growing files.
 
-When the server is away it keeps trying, further and further apart; nothing is lost, because everything lies in files.
+While the server is away it retries with growing pauses. Nothing is lost, because everything is in files.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _BUSY_PAUSE = 0.05
 _IDLE_PAUSE = 0.15
 _QUIET_PAUSE = 0.5
 _QUIET_SECONDS = 2.0
-"""When nothing has grown for so long, looks are further apart: each takes a core from a rank for a moment, and whoever
-waits for the next line waits for it a blink longer."""
+"""After so long without news the shipper looks less often: each look takes a core from a rank for a moment. The next
+line then appears slightly later."""
 
 _LONGEST_PAUSE = 2.0
 _SHARE = 0.002
-"""The part of one processor that looking for news may cost: the more there is to look at, the less often it is done."""
+"""The share of one processor that looking for news may cost: the more files there are, the less often it looks."""
 
 _PASSING = (Unavailable, OutOfSpace, Broken)
-"""The server's troubles, not the run's: no reason to end a training."""
+"""Problems of the server, not of the run: not a reason to end a training."""
 
 
 class Reporter:
-    """`on_stop(why)` is called, on this thread, whenever an answer says that the ranks are to end.
+    """The reporting thread. It calls `on_stop(reason)` whenever the server answers that the ranks must stop.
 
-    `on_question(key)` is called when somebody asks where the ranks are; it must not take long.
+    It calls `on_question(key)` when somebody asks for the stacks of the ranks; that must return quickly.
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class Reporter:
         self._thread.start()
 
     def tell(self, event: str, message: str | None = None, cause: Cause | None = None) -> None:
-        """Have an event reported, after those before it."""
+        """Queue an event for the server, after earlier ones."""
         self._events.append((event, message, cause))
         self._wake.set()
 
     def finish(self) -> None:
-        """Ship every byte that is left; all writers must be dead. Returns when the server has it."""
+        """Ship everything that is left, and return when the server has it; all writers must be dead."""
         self._finishing = True
         self._wake.set()
         self._thread.join()
@@ -82,7 +82,7 @@ class Reporter:
         except Abandoned:
             return
         except BaseException:
-            # Crash-only: half an agent is worse than none. The next one goes on from the files.
+            # Crash-only: half an agent is worse than none. The next one continues from the files.
             traceback.print_exc()
             os._exit(71)
 
@@ -103,7 +103,7 @@ class Reporter:
             self._wake.wait(pause)
 
     def _step(self, finishing: bool) -> float:
-        """Everything once; returns how long to wait before the next time, 0 when there is more."""
+        """Do everything once; return the pause before the next time, 0 if there is more to ship."""
         while self._events:
             self._report(*self._events[0])
             self._events.popleft()
@@ -130,9 +130,9 @@ class Reporter:
     def _ask(self, call: Callable[[], bool]) -> None:
         try:
             if call():
-                self._on_stop("the run is to end")
+                self._on_stop("the server asked the ranks to stop")
         except _PASSING:
             raise
         except FootplateError as error:
-            # Not known, over, or of another attempt: whatever it is, this run does not want its ranks any more.
+            # The run is unknown, has ended, or is at another attempt: in each case it does not need its ranks any more.
             self._on_stop(error.message)

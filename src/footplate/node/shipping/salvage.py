@@ -1,4 +1,4 @@
-"""What an attempt whose agent was lost had not handed over: found by the next one on the same machine, and saved."""
+"""Ship what an earlier attempt with a lost agent left on this machine."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from footplate.node.shipping.shipper import NodeShipper
 
 GRACE_SECONDS = 2.0
 _AGENT_SECONDS = 30.0
-"""How long an agent that still lives, because it is about to finish, may take for it."""
+"""Time for an agent that is alive and about to finish."""
 
 
 def save(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, say: Callable[[str], None]) -> None:
-    """End what still runs of that attempt, bring over its logs, metrics and outputs, and remove its folder."""
+    """Kill the processes of that attempt, ship its logs, metrics and outputs, and remove its directory."""
     held = _take(folder)
     if held is None:
-        say(f"{folder.path} belongs to an agent that still lives, and stays")
+        say(f"{folder.path} belongs to an agent that is alive, and stays")
         return
     try:
         if not folder.exists():
             return
-        say(f"saving what an earlier attempt left in {folder.path}")
+        say(f"shipping what an earlier attempt left in {folder.path}")
         process_tree.end(lambda: process_tree.members(folder.marker()), GRACE_SECONDS)
         folder.make()
         link = link.of_attempt(folder.attempt)

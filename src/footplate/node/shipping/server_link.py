@@ -1,4 +1,4 @@
-"""The part of the HTTP API that a node agent uses, with the agent's patience: a server that is away comes back."""
+"""The calls that a node agent makes to the server, retried for as long as the server is away."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from footplate.errors import OutOfSpace, Unavailable
 T = TypeVar("T")
 
 SHORT_PATIENCE = 2.0
-"""How long one call waits for the server. Short, because every caller here knows how to come back to it."""
+"""How long one call waits for the server. It is short, because every caller retries."""
 
 BACKOFF = (0.2, 15.0)
 """The first and the longest pause, in seconds, between calls to a server that is away."""
@@ -33,12 +33,12 @@ _CHECK_SECONDS = 0.2
 
 
 class Abandoned(Exception):
-    """There is nothing left to work for: the agent's folder is gone, or the server knows no such run."""
+    """Raised when there is nothing left to work for: the node directory is gone, or the run is unknown."""
 
 
 class Link:
     def __init__(self, transport: Transport, run: str, node: int, wanted: Callable[[], bool], attempt: int = 1) -> None:
-        """`wanted` says whether it still makes sense to wait for a server that is away."""
+        """`wanted` returns whether it is still useful to wait for a server that is away."""
         self._transport = transport
         self._attempt = attempt
         self._api = ApiClient(transport)
@@ -47,15 +47,15 @@ class Link:
         self._wanted = wanted
 
     def of_attempt(self, attempt: int) -> Link:
-        """The same link, speaking for another attempt."""
+        """Return the same link for another attempt."""
         other = copy.copy(self)
         other._attempt = attempt
         return other
 
     def insist(self, call: Callable[[], T], enough: Callable[[], bool] = lambda: False) -> T:
-        """Repeat until it is done, however long the server is away or the disk is full.
+        """Repeat a call until it succeeds, however long the server is away or the disk is full.
 
-        When it is `enough`, the error comes through.
+        Once `enough` returns true, raise the error instead.
         """
         backoff = Backoff(*BACKOFF)
         while True:

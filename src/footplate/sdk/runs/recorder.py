@@ -1,4 +1,4 @@
-"""Where a run's metrics are written in this process: a journal, and whoever ships it."""
+"""The journal that a run's metrics are written to in this process, and its shipping."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from footplate.sdk.session import Session
 
 
 class Recorder:
-    """The journal of one run. In a spool this process ships it; inside a job (`spool` is None) the node agent does."""
+    """The journal of one run. This process ships it from a spool; in a job (`spool` is None) the agent does."""
 
     def __init__(self, session: Session, run_id: str, journal: Journal, spool: Optional[Spool] = None) -> None:
         self._session = session
@@ -29,7 +29,7 @@ class Recorder:
             ship_own(self._session, self._run, self.journal.folder)
 
     def close(self) -> None:
-        """Flush, and write no more."""
+        """Flush, and stop writing."""
         self.journal.close()
         if self.spool is None:
             self.flush()
@@ -43,7 +43,7 @@ _guard = threading.Lock()
 
 
 def open_recorder(session: Session, run_id: str) -> Recorder:
-    """The recorder for this run, the same one whichever object of the run asks for it."""
+    """Return the recorder of this run, the same one for every object of the run."""
     key = (session.endpoint, run_id)
     with _guard:
         if key not in _recorders:
@@ -65,7 +65,7 @@ def flush_recorder(session: Session, run_id: str) -> None:
 
 
 def flush_all(session: Session) -> None:
-    """Whatever this process has logged, to whichever run of this server."""
+    """Flush everything that this process has logged to runs of this server."""
     with _guard:
         open_ones = [recorder for (endpoint, _), recorder in _recorders.items() if endpoint == session.endpoint]
     for recorder in open_ones:

@@ -108,10 +108,10 @@ def ship_own(session: Session, run_id: str, folder: str) -> None:
 
 
 class Spool:
-    """The folder for journals that this process writes for one run, and its lock.
+    """The directory for the journals that this process writes for one run, and its lock.
 
-    A forked child shares the lock and writes into the same folder, so the parent ships for it; what it leaves there
-    after the parent has gone is recovered like that of a killed process.
+    A forked child shares the lock and writes to the same directory, so the parent ships for it. Journals that the child
+    writes after the parent has ended are recovered like those of a killed process.
     """
 
     def __init__(self, session: Session, run_id: str) -> None:
@@ -127,7 +127,7 @@ class Spool:
         self._write_record()
 
     def watch(self, folder: str, prefix: str) -> None:
-        """Ship what grows in `folder` as well, from now on until `close`."""
+        """Ship the growing files of `folder` as well, from now on until `close`."""
         self._watches.append(LogDirectory(self._session, self._run, os.path.abspath(folder), prefix))
         self._write_record()
 
@@ -137,7 +137,7 @@ class Spool:
             watch.ship()
 
     def close(self) -> None:
-        """Ship the rest, give up the lock, and remove the folder unless a forked child still writes there."""
+        """Ship the rest, release the lock, and remove the directory unless a forked child still writes there."""
         self.ship()
         os.close(self._lock)
         _take_over(self._session, self.folder, lambda: self.ship(finished=True))
@@ -152,7 +152,7 @@ class Spool:
 
 
 def recover(session: Session) -> None:
-    """Ship what processes that no longer live have left in the spool for this server."""
+    """Ship the journals that dead processes have left in the spool for this server."""
     spool = os.path.join(home_folder(), "spool")
     if not os.path.isdir(spool):
         return
@@ -161,17 +161,17 @@ def recover(session: Session) -> None:
 
 
 def recover_run(session: Session, run_id: str) -> None:
-    """The same for one run; costs one look at the disk when nothing was left."""
+    """Ship the journals that dead processes have left for one run; without any, this costs one look at the disk."""
     folder = os.path.join(home_folder(), "spool", run_id)
     for owner in _listing(folder):
         try:
             _take_over(session, os.path.join(folder, owner))
         except (AzureMLException, OSError) as error:
-            _log.warning("what %s left of run %s could not be shipped: %s", owner, run_id, error)
+            _log.warning("journals that %s left for run %s could not be shipped: %s", owner, run_id, error)
 
 
 def _take_over(session: Session, folder: str, ship: Optional[Callable[[], None]] = None) -> None:
-    """If nobody holds its lock: ship all that is there and remove it. `ship` is for who knows what has been shipped."""
+    """Ship and remove a directory whose lock is free. `ship` is for a caller that knows the offsets."""
     try:
         lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -188,11 +188,11 @@ def _take_over(session: Session, folder: str, ship: Optional[Callable[[], None]]
         shutil.rmtree(folder)
         os.rmdir(os.path.dirname(folder))
     except (BlockingIOError, FileNotFoundError):
-        return  # it lives, or somebody else was quicker
+        return  # the owner is alive, or another process was faster
     except OSError as error:
         if os.path.isdir(folder):
             raise
-        _log.debug("the spool of the run is still in use by others: %s", error)
+        _log.debug("other processes still use the spool of the run: %s", error)
     finally:
         os.close(lock)
 
@@ -257,7 +257,7 @@ def _ship_quietly(spool: Spool) -> None:
     try:
         spool.ship()
     except (AzureMLException, OSError) as error:
-        # Nothing is lost: it lies in the spool, and the next look tries again.
+        # Nothing is lost: it is in the spool, and the next pass tries again.
         _log.debug("not shipped now: %s", error)
 
 
@@ -267,11 +267,15 @@ def _ship_at_exit() -> None:
         try:
             spool.close()
         except (AzureMLException, OSError) as error:
-            _log.warning("the last metrics were not sent: %s\nThey lie in %s and are sent later.", error, spool.folder)
+            _log.warning(
+                "the last metrics could not be sent: %s\nThey are kept in %s and will be sent later.",
+                error,
+                spool.folder,
+            )
 
 
 def _after_fork_in_child() -> None:
-    """The parent ships for us: its thread sees the files that we make in its folder."""
+    """Forget the spools: the parent's thread ships the files that this child creates in its directory."""
     global _thread, _guard
     _thread, _guard = None, threading.Lock()
     _spools.clear()

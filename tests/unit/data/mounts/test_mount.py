@@ -233,7 +233,7 @@ def test_messages_of_libfuse_are_not_reported_as_problems(tmp_path: Path, cache:
 @needs_fuse
 def test_a_damaged_listing_is_an_error_before_the_mount(tmp_path: Path, cache: DataCache, site: Site) -> None:
     Path(site.listing).write_text("no listing\n")
-    with pytest.raises(Broken, match="not a whole listing"):
+    with pytest.raises(Broken, match="not a complete listing"):
         site.mount(tmp_path / "m", cache, how="fuse")
     assert not (tmp_path / "m").exists()
 
