@@ -21,3 +21,11 @@ def wait_until(
         assert time.monotonic() < deadline, f"the condition did not hold within {seconds:g} s; last value: {value!r}"
         time.sleep(interval)
     return value
+
+
+def check_stays(condition: Callable[[], object], seconds: float, interval: float = 0.02) -> None:
+    """Fail when `condition` stops holding within `seconds`: for something that another process must not do."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        assert condition(), "the condition no longer holds"
+        time.sleep(interval)

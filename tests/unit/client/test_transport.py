@@ -187,8 +187,8 @@ def test_an_address_where_nobody_ever_was_is_given_up_soon_and_one_that_was_ther
     waiting = [threading.Thread(target=lambda t=t: answers.append(t.get("/x"))) for t in (known, told)]
     for thread in waiting:
         thread.start()
-    time.sleep(STRANGER_PATIENCE + 0.5)
-    assert answers == []
+    waiting[0].join(STRANGER_PATIENCE + 0.5)
+    assert answers == [] and all(thread.is_alive() for thread in waiting)
     with answering(port):
         for thread in waiting:
             thread.join(30)

@@ -18,6 +18,7 @@ from footplate.content.blobs import BlobFolder
 from footplate.content.git_index import LARGE, SETTLED_NS, GitIndex, index_of
 from footplate.content.source_tree import scan, store
 from footplate.content.stat_cache import StatCache
+from footplate.testing.waiting import wait_until
 
 PROJECTS = 10
 FOLDERS = 13
@@ -43,8 +44,9 @@ class Repository:
             (root / f"p{project}" / "link").symlink_to("d0")
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "all")
-        # The one thing that cannot be pretended: the time of a change. Until it has passed, git is not relied on.
-        time.sleep(SETTLED_NS / 1e9 + 0.1)
+        # The time of a change cannot be faked, and git is not relied on until the change is old enough.
+        settled = time.time_ns() + SETTLED_NS
+        wait_until(lambda: time.time_ns() > settled)
 
     def git(self, *arguments: str, at: Path | None = None) -> None:
         who = ["-c", "user.name=n", "-c", "user.email=n@example.org", "-c", "commit.gpgsign=false"]
@@ -234,7 +236,8 @@ CHANGES: dict[str, Callable[[Path, Repository], object]] = {
     "git crlf": _git("config", "core.autocrlf", "input"),
     "assume unchanged": _git_of_file("update-index", "--assume-unchanged"),
     "skip worktree": _git_of_file("update-index", "--skip-worktree"),
-    "forget": _git_of_file("rm", "-q", "--cached", "-f"),
+    # Not `git rm --cached`: it refuses files that are marked "skip worktree".
+    "forget": _git_of_file("update-index", "--force-remove"),
 }
 
 

@@ -165,14 +165,14 @@ def test_end_reaches_what_is_stopped_and_what_forks_while_it_dies(start: Start, 
 
 def test_orphans_come_to_a_subreaper_and_are_buried() -> None:
     text = (
-        "import os, subprocess, sys, time\n"
+        "import os, subprocess\n"
         "from footplate.node import process_tree as tree\n"
+        "from footplate.testing.waiting import wait_until\n"
         "assert tree.become_subreaper()\n"
         "rank = subprocess.Popen(['sh', '-c', 'sleep 0.05 & exit 7'])\n"
-        "time.sleep(0.3)\n"
-        "zombies = [p for p in tree.everyone().values() if p.parent == os.getpid()]\n"
-        "assert len(zombies) == 2 and all(p.zombie for p in zombies), zombies\n"
+        "def ours(): return [p for p in tree.everyone().values() if p.parent == os.getpid()]\n"
+        "wait_until(lambda: len(ours()) == 2 and all(p.zombie for p in ours()))\n"
         "tree.reap_strays([rank.pid]); tree.reap_strays([])\n"
-        "assert [p for p in tree.everyone().values() if p.parent == os.getpid()] == []\n"
+        "assert ours() == []\n"
     )
     subprocess.run([sys.executable, "-c", text], check=True, timeout=30)

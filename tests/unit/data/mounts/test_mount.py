@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from footplate.data.stores.base import SMALL
 from footplate.data.stores.registry import open_store
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Broken, Conflict, NotFound
-from footplate.testing.waiting import wait_until
+from footplate.testing.waiting import check_stays, wait_until
 from footplate.testing.web_server import WebServer
 
 needs_fuse = pytest.mark.skipif(not mounts.has_fuse() or os.geteuid() != 0, reason="needs FUSE")
@@ -332,8 +331,8 @@ def test_a_mount_survives_its_owner_while_a_guard_reads(tmp_path: Path, cache: D
     mount = adopt(record)
     assert mount is not None
     end(reader)
-    time.sleep(0.7)  # longer than the supervisor's polling interval
-    assert (tmp_path / "m" / "deep/er/b").read_bytes() == site.files["deep/er/b"]
+    # Longer than the supervisor waits between two looks.
+    check_stays(lambda: (tmp_path / "m" / "deep/er/b").read_bytes() == site.files["deep/er/b"], seconds=0.7)
     mount.close()
     wait_until(lambda: not is_mounted(str(tmp_path / "m")))
     assert adopt(record) is None
