@@ -1,7 +1,18 @@
-"""The only code that knows how the server keeps things: the database, and the folders of logs, journals and blobs.
+"""The only code that knows how the server keeps data: the database, and the directories of logs, journals and blobs.
 
-`Storage` is the entry point. Values are the frozen dataclasses of `domain/`; nothing above this room sees
-SQL, a row or the path of a file. All errors that leave here are ours (`faults`).
+`store.Storage` is the entry point. Values are the frozen dataclasses of `domain/`; no code above this package sees
+SQL, a row or the path of a file. Every error that leaves it is ours (`database_errors`).
+
+- `database`, `migrate`, `schema`, `column_types`: connections, revisions, tables and their types.
+- `workspaces`, `runs`, `run_query`, `run_keys`, `labels`: runs and how to find them.
+- `files`, `logs`, `append_files`: files of runs, and files that grow.
+- `metrics`, `journals`, `summaries`: metric journals and their summaries.
+- `models`, `datasets`, `datastores`, `lineage`, `registry`, `versions`: everything that is registered.
+- `secrets`, `encryption`, `url_credentials`, `tokens`: secrets and access.
+- `paths`: names from outside that become names on disk.
+
+The conformance suites (`testing/storage_*`, run by `tests/conformance/test_storage.py` on every database) cover all of
+it; `tests/unit/storage` adds crashes, error translation and pure parts.
 """
 
 from footplate.storage.runs import RunQuery

@@ -1,8 +1,8 @@
 """Files that only grow, written by byte offset.
 
-The size of the file is the whole truth about how much has arrived. A repeated piece is skipped, a piece that would
-leave a gap is refused, so a sender that was interrupted anywhere goes on from the size it is told. A process that is
-killed in the middle of a write leaves a shorter piece, never a wrong one.
+The size of the file is the only record of how much has arrived. A repeated piece is skipped and a gap is refused, so an
+interrupted sender continues from the size in the answer. A process that is killed during a write leaves a shorter
+piece, never a wrong one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class KeyedLocks:
-    """A lock for each thing that is in use, made when it is needed and forgotten when nobody holds it."""
+    """A lock for each key in use, created when needed and removed when nobody holds it."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -64,7 +64,7 @@ def append(path: Path, offset: int, data: bytes, *, same: bool = False) -> int:
 
 
 def replace(path: Path, aside: Path, offset: int, data: bytes) -> int:
-    """Make the file its own first `offset` bytes followed by `data`, at once: a reader sees the old or the new one."""
+    """Replace everything after the first `offset` bytes with `data`, atomically."""
     with translated():
         before = size_of(path)
         if offset > before:
@@ -77,7 +77,7 @@ def replace(path: Path, aside: Path, offset: int, data: bytes) -> int:
 
 
 def read(path: Path, offset: int, limit: int) -> bytes:
-    """At most `limit` bytes from `offset`; nothing when there is no such file yet."""
+    """Return at most `limit` bytes from `offset`; nothing when the file does not exist yet."""
     with translated():
         try:
             file = os.open(path, os.O_RDONLY | _FLAGS)
@@ -107,12 +107,12 @@ def _open(path: Path) -> int:
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
         return os.open(path, flags, 0o600)
-    except FileExistsError as error:  # what some systems say for "is a folder" together with O_CREAT
+    except FileExistsError as error:  # the error of some systems for "is a directory" with O_CREAT
         raise IsADirectoryError(21, "Is a directory", str(path)) from error
 
 
 def _write_or_undo(file: int, size: int, data: memoryview) -> int:
-    """Append all of `data` or nothing: what a full disk cut short is taken back."""
+    """Append all of `data` or nothing: undo a write that a full disk cut short."""
     at = size
     try:
         while data:

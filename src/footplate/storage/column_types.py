@@ -1,4 +1,4 @@
-"""The types of columns that both databases take alike."""
+"""Column types that behave the same in both databases."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sqlalchemy.types import TypeDecorator
 from footplate.errors import InvalidInput
 
 
-class Words(TypeDecorator[str]):
-    """Text that both databases take: no NUL, no unpaired surrogates."""
+class SafeText(TypeDecorator[str]):
+    """Text that both databases accept: no NUL, no unpaired surrogates."""
 
     impl = Text
     cache_ok = True
@@ -31,7 +31,7 @@ class Words(TypeDecorator[str]):
 
 
 class Path(TypeDecorator[str]):
-    """A path as the bytes of its name: any name that a file can have is kept, and its order is the same everywhere."""
+    """A path as the bytes of its name: every file name is kept, and the sort order is the same everywhere."""
 
     impl = LargeBinary
     cache_ok = True
@@ -44,7 +44,7 @@ class Path(TypeDecorator[str]):
 
 
 class Json(TypeDecorator[Any]):
-    """JSON as ASCII text: NaN, NUL and surrogates survive, which PostgreSQL's own types refuse. None is NULL."""
+    """JSON as ASCII text: keeps NaN, NUL and surrogates, which PostgreSQL's own types refuse. None is NULL."""
 
     impl = Text
     cache_ok = True
@@ -57,5 +57,5 @@ class Json(TypeDecorator[Any]):
 
 
 def key() -> Any:
-    """A number of its own for a row. Only a plain INTEGER is SQLite's own row number."""
+    """Return a numeric key column. Only a plain INTEGER is SQLite's own row number."""
     return BigInteger().with_variant(Integer, "sqlite")

@@ -1,7 +1,7 @@
-"""Connections and transactions. SQLite in WAL mode, or PostgreSQL through psycopg.
+"""Connections and transactions: SQLite in WAL mode, or PostgreSQL through psycopg.
 
-`read()` is a transaction that sees one moment; `write()` commits as a whole or not at all. On SQLite writers stand in
-line at a lock of this process: waiting there is fair and costs nothing, waiting inside SQLite is a busy loop.
+`read()` is a transaction that sees one moment; `write()` commits as a whole or not at all. On SQLite writers queue at a
+lock of this process: waiting there is fair and costs nothing, while waiting inside SQLite is a busy loop.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _CONNECTIONS_KEPT, _CONNECTIONS_MORE = 8, 56
 
 
 class Database:
-    """One engine for the life of the server; safe to use from any number of threads.
+    """One engine for the life of the server, safe to use from any number of threads.
 
-    `address`: an SQLAlchemy address, or the path of an SQLite file, whatever characters that has.
+    `address`: an SQLAlchemy address, or the path of an SQLite file with any characters.
     """
 
     def __init__(self, address: str | Path) -> None:
@@ -43,7 +43,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Generator[Connection, None, None]:
-        """A transaction that is committed when the block ends well. Do not open one inside another."""
+        """Open a transaction that is committed when the block succeeds. Do not nest them."""
         with translated():
             if not self.sqlite:
                 with self.engine.begin() as connection:
@@ -55,8 +55,8 @@ class Database:
                     yield connection
 
     def insert(self, table: Table) -> Any:
-        """An INSERT that knows `on_conflict_do_update`, in this database's dialect."""
-        # Each dialect is loaded only where it is used: the other one costs the server memory for nothing.
+        """Return an INSERT with `on_conflict_do_update`, in this database's dialect."""
+        # Load only the dialect that is used: the other one would cost the server memory for nothing.
         if self.sqlite:
             from sqlalchemy.dialects.sqlite import insert
         else:
@@ -64,9 +64,9 @@ class Database:
         return insert(table)
 
     def insert_new(self, connection: Connection, table: Table, **values: Any) -> bool:
-        """Insert the row unless one with its key, or another unique value of it, is there; whether it was inserted."""
+        """Insert the row unless its key or another unique value exists; return whether it was inserted."""
         statement = self.insert(table).values(**values).on_conflict_do_nothing()
-        # Asked for, because on PostgreSQL an INSERT that returns its key does not count.
+        # RETURNING is needed because PostgreSQL reports no row count for such an INSERT.
         return connection.execute(statement, execution_options={"preserve_rowcount": True}).rowcount > 0
 
     def hold(self, connection: Connection, column: Column[Any], value: Any) -> None:
@@ -79,7 +79,7 @@ class Database:
 
 
 def new_key(result: CursorResult[Any]) -> int:
-    """The number that the database gave to the row just inserted."""
+    """Return the number that the database gave to the inserted row."""
     key = result.inserted_primary_key
     assert key is not None
     return int(key[0])
@@ -112,7 +112,7 @@ def _sqlite_engine(url: URL) -> Engine:
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    # The driver's own transaction handling commits before some statements; ours begins and ends where we say.
+    # The driver's own transaction handling commits before some statements; we begin and end transactions explicitly.
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
@@ -123,7 +123,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A transaction that begins as a reader and then writes can fail at once when another process wrote in between.
+    # A transaction that begins as a reader and then writes fails at once if another process wrote in between.
     write = connection.get_execution_options().get("footplate_write", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 

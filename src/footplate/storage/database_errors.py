@@ -1,10 +1,10 @@
-"""Foreign errors become ours here and nowhere else: the database drivers', SQLAlchemy's and the operating system's.
+"""Translate errors of the database drivers, SQLAlchemy and the operating system into ours, here and nowhere else.
 
 disk full, quota reached        OutOfSpace     nothing was changed
 locked, unreachable, restarting Unavailable    the same call may work later
 damaged file, failing disk      Broken
 unique key exists, folder ⇄ file Conflict
-text or number that no database takes  InvalidInput
+text or number that no database accepts  InvalidInput
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LATER = "repeat the call; if it goes on, look at: footplate server logs"
 _REPAIR = "check the disk and the file's permissions; if it is damaged, restore the home folder from a backup"
 _SMALLER = "make the name or value shorter, and leave out NUL and unpaired surrogates"
 
-# SQLite has numbers for these, but Python tells them only from 3.11 on; the words have not changed in fifteen years.
+# SQLite has numbers for these, but Python exposes them only from 3.11 on; the texts have not changed in fifteen years.
 _SQLITE: tuple[tuple[str, Kind, str], ...] = (
     ("database or disk is full", OutOfSpace, _FREE_SPACE),
     ("database is locked", Unavailable, "end the other program that has the database open, then repeat the call"),
@@ -37,7 +37,7 @@ _SQLITE: tuple[tuple[str, Kind, str], ...] = (
     ("file is not a database", Broken, _REPAIR),
     ("too big", InvalidInput, _SMALLER),
 )
-# The longest matching beginning of the SQLSTATE decides.
+# The longest matching prefix of the SQLSTATE decides.
 _POSTGRES: dict[str, tuple[Kind, str]] = {
     "53100": (OutOfSpace, "free some space on the disk of the PostgreSQL server, then repeat the call"),
     "08": (Unavailable, "see that the PostgreSQL server runs and can be reached"),
@@ -65,7 +65,7 @@ _OS: dict[int, tuple[Kind, str]] = {
 
 
 def translate(error: Exception) -> FootplateError:
-    """The error of ours that says what `error` means to the caller."""
+    """Return our error for `error`."""
     if isinstance(error, FootplateError):
         return error
     if isinstance(error, OSError):
@@ -76,7 +76,7 @@ def translate(error: Exception) -> FootplateError:
     if isinstance(error, exc.StatementError) and error.orig is not None:
         return _driver_error(error.orig)
     if isinstance(error, (UnicodeEncodeError, OverflowError)):
-        return InvalidInput(f"the database cannot keep this value: {error}", _SMALLER)
+        return InvalidInput(f"the database cannot store this value: {error}", _SMALLER)
     return Broken(f"the store failed: {type(error).__name__}: {error}", _LATER)
 
 
@@ -84,35 +84,35 @@ def _driver_error(error: BaseException) -> FootplateError:
     if isinstance(error, FootplateError):
         return error
     if isinstance(error, (UnicodeEncodeError, OverflowError)):
-        return InvalidInput(f"the database cannot keep this value: {error}", _SMALLER)
-    words = str(error).strip() or type(error).__name__
+        return InvalidInput(f"the database cannot store this value: {error}", _SMALLER)
+    text = str(error).strip() or type(error).__name__
     if isinstance(error, sqlite3.IntegrityError):
-        return Conflict(f"the database refused it: {words}", "look at what is there already")
+        return Conflict(f"the database refused it: {text}", "look at what is there already")
     if isinstance(error, sqlite3.Error):
         for sign, kind, hint in _SQLITE:
-            if sign in words.lower():
-                return kind(f"the database said: {words}", hint)
-        return Broken(f"the database said: {words}", _LATER)
-    return _postgres_error(error, words)
+            if sign in text.lower():
+                return kind(f"the database reported: {text}", hint)
+        return Broken(f"the database reported: {text}", _LATER)
+    return _postgres_error(error, text)
 
 
-def _postgres_error(error: BaseException, words: str) -> FootplateError:
+def _postgres_error(error: BaseException, text: str) -> FootplateError:
     state: str | None = getattr(error, "sqlstate", None)
     if state is None:
-        # The driver gives no state when it never reached the server, or lost it, or refused a value by itself.
+        # The driver reports no state when it never reached the server, lost it, or refused a value itself.
         if type(error).__name__ == "DataError":
-            return InvalidInput(f"the database cannot keep this value: {words}", _SMALLER)
-        return Unavailable(f"the database cannot be reached: {words}", _POSTGRES["08"][1])
+            return InvalidInput(f"the database cannot store this value: {text}", _SMALLER)
+        return Unavailable(f"the database cannot be reached: {text}", _POSTGRES["08"][1])
     for length in (5, 2):
         if state[:length] in _POSTGRES:
             kind, hint = _POSTGRES[state[:length]]
-            return kind(f"the database said: {words}", hint)
-    return Broken(f"the database said ({state}): {words}", _LATER)
+            return kind(f"the database reported: {text}", hint)
+    return Broken(f"the database reported ({state}): {text}", _LATER)
 
 
 @contextmanager
 def translated() -> Generator[None, None, None]:
-    """Raise whatever goes wrong inside as an error of ours."""
+    """Raise every error inside the block as one of ours."""
     try:
         yield
     except FootplateError:

@@ -1,4 +1,4 @@
-"""Datasets: definitions with an id; under a name, versions of them that are never given twice."""
+"""Datasets: definitions with an id, and named versions of them that are never reused."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class DatasetTable:
         self._versions = Versions(database, dataset_versions)
 
     def add(self, request: str, view: DatasetView, new_version: bool = True) -> DatasetView:
-        """Keep it, under the next version of its name if it has one. The same request again gives the same answer.
+        """Store a dataset, with the next version if it has a name. The same request again gives the same answer.
 
-        A name that exists is a Conflict unless `new_version`. What the newest version is already, definition and
-        listing, is not registered again: that version is given the new tags and description.
+        A name that exists is a Conflict unless `new_version`. A definition and listing equal to the newest version
+        are not registered again: that version gets the new tags and description.
         """
         with self._database.write() as connection:
             version = self._versions.take(connection, view.workspace, view.name) if view.name else None
@@ -45,7 +45,7 @@ class DatasetTable:
             return known
 
     def _known(self, connection: Connection, request: str, view: DatasetView, new_version: bool) -> DatasetView | None:
-        """Looked up after the version was taken: on PostgreSQL that is where a twin of this request waits for us."""
+        """Return the dataset of this request. Called after `take`, where a concurrent retry waits on PostgreSQL."""
         c = datasets.c
         of_request = select(datasets).where(c.workspace == view.workspace, c.request == request)
         row = connection.execute(of_request).one_or_none()
@@ -69,7 +69,7 @@ class DatasetTable:
         if self._database.insert_new(connection, datasets, **values, request=request):
             DATASET_LABELS.change(connection, _row_of(connection, view.id).key, view.tags, (), None)
             return view
-        c = datasets.c  # a twin of this request, which has no name to wait at, was first
+        c = datasets.c  # a concurrent retry of this request, which has no name to wait at, was first
         row = connection.execute(select(datasets).where(c.workspace == view.workspace, c.request == request)).one()
         return views(connection, [row])[0]
 
@@ -78,14 +78,14 @@ class DatasetTable:
             return views(connection, [_row_of(connection, id)])[0]
 
     def get(self, workspace: str, name: str, version: int | None = None) -> DatasetView:
-        """That version, or the latest there is."""
+        """Return the given version, or the latest."""
         with self._database.read() as connection:
             return views(connection, [_named(connection, workspace, name, version)])[0]
 
     def list(
         self, workspace: str, name: str | None = None, tags: Pairs = (), latest: bool = False
     ) -> builtins.list[DatasetView]:
-        """Registered ones, newest first. `latest` keeps the highest version of each name, among those that match."""
+        """List registered datasets, newest first. `latest` keeps the highest matching version of each name."""
         c = datasets.c
         conditions = [c.workspace == workspace, c.name.is_not(None), c.unregistered.is_(None)]
         if name is not None:
@@ -101,7 +101,7 @@ class DatasetTable:
     def change(
         self, id: str, description: str | None, tags: dict[str, str | None] | None, remove_tags: Sequence[str]
     ) -> DatasetView:
-        """None leaves a thing as it is."""
+        """Change fields; None leaves a field as it is."""
         with self._database.write() as connection:
             key = _row_of(connection, id).key
             self._database.hold(connection, datasets.c.key, key)
@@ -109,7 +109,7 @@ class DatasetTable:
             return views(connection, [_row_of(connection, id)])[0]
 
     def unregister(self, workspace: str, name: str) -> int:
-        """Give up the name; the versions stay for the runs and models that point to them. How many there were."""
+        """Release the name and return the number of versions; they stay for the runs and models that refer to them."""
         c = datasets.c
         where = (c.workspace == workspace, c.name == name, c.unregistered.is_(None))
         with self._database.write() as connection:
@@ -162,6 +162,6 @@ def _no_dataset(name: str, version: int | None) -> NotFound:
 
 
 def views(connection: Connection, rows: Sequence[Row[Any]]) -> builtins.list[DatasetView]:
-    """Two queries, however many datasets."""
+    """Build views with two queries, however many datasets there are."""
     labels = DATASET_LABELS.of(connection, [row.key for row in rows])
     return [DatasetView(**{name: getattr(row, name) for name in _PLAIN}, tags=labels[row.key][0]) for row in rows]

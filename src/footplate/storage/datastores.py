@@ -1,4 +1,4 @@
-"""Datastores: where a workspace's data lies. Credentials are sealed, and leave this module only when asked for."""
+"""Datastores: the places of a workspace's data. Credentials are encrypted, and returned only on request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STORES = "stores"
 
 
 class Datastores:
-    """The built-in ones are folders of the home, or of the store that `lie_in` names: in no table, for both move."""
+    """Built-in datastores are directories of the home, or of the store set with `lie_in`; they are in no table."""
 
     def __init__(self, home: Path, database: Database, seal: Seal) -> None:
         self._folder = home / STORES
@@ -30,11 +30,11 @@ class Datastores:
         self._base: StoreSpec | None = None
 
     def lie_in(self, base: StoreSpec | None) -> None:
-        """Have the built-in ones of every workspace below a folder of `base`; nothing that lies elsewhere is moved."""
+        """Put the built-in datastores of every workspace below a directory of `base`; existing data is not moved."""
         self._base = base
 
     def put(self, view: DatastoreView, credentials: dict[str, Any], replace: bool) -> DatastoreView:
-        """Conflict when it exists and is not to be replaced; the same once more changes nothing."""
+        """Store a datastore. One that exists and differs is a Conflict unless it is to be replaced."""
         if view.name in BUILT_IN_DATASTORES:
             raise InvalidInput(f"datastore {view.name!r} is built in", "choose another name")
         sealed = self._seal.close(json.dumps(credentials)) if credentials else None
@@ -66,7 +66,7 @@ class Datastores:
         return _view(row, default)
 
     def access(self, workspace: str, name: str) -> StoreSpec:
-        """With its credentials, in one query: nodes wait for it before a run starts."""
+        """Return a datastore with its credentials in one query: nodes wait for it before a run starts."""
         if name in BUILT_IN_DATASTORES:
             return self._place(workspace, name)
         row = self._row(workspace, name)
@@ -78,21 +78,22 @@ class Datastores:
         return StoreSpec(row.kind, row.location, json.loads(opened))
 
     def folder(self, workspace: str, name: str) -> StoreSpec:
-        """The folder of a built-in one: the only kind whose files the server itself hands out."""
+        """Return the directory of a built-in datastore, the only kind whose files the server itself serves."""
         spec = self.access(workspace, name)
         if name not in BUILT_IN_DATASTORES or spec.kind != FOLDER:
             raise InvalidInput(
-                f"datastore {name!r} is no folder of the server", "open it where it lies: POST …/datastores/NAME/access"
+                f"datastore {name!r} is not a folder of the server",
+                "open it where it lies: POST …/datastores/NAME/access",
             )
         return spec
 
     def coming(self, workspace: str, name: str) -> Path:
-        """Where the pieces of large files lie until the last one has come: on the same disk, and in no listing."""
+        """Return the directory of incomplete large uploads: on the same disk, and in no listing."""
         folder = Path(self.folder(workspace, name).location["path"])
         return folder.parent / f".coming-{name}"
 
     def list(self, workspace: str) -> builtins.list[DatastoreView]:
-        """By name, the built-in ones among them."""
+        """List datastores by name, with the built-in ones."""
         default = self.default(workspace)
         with self._database.read() as connection:
             rows = connection.execute(select(datastores).where(datastores.c.workspace == workspace)).all()
@@ -101,7 +102,7 @@ class Datastores:
         return sorted(found, key=lambda view: view.name)
 
     def delete(self, workspace: str, name: str) -> None:
-        """Forget where it lies; what lies there stays. The default becomes the built-in one again if it was this."""
+        """Forget a datastore; its data stays. If it was the default, the built-in one becomes the default again."""
         if name in BUILT_IN_DATASTORES:
             raise InvalidInput(f"datastore {name!r} is built in and stays", "set another one as the default instead")
         c, d = datastores.c, default_datastores.c
@@ -134,7 +135,7 @@ class Datastores:
         return DatastoreView(workspace, name, spec.kind, spec.location, secret, is_default=name == default)
 
     def _place(self, workspace: str, name: str) -> StoreSpec:
-        """Where a built-in one lies. Its folder is made, so that whoever does not see it knows to be elsewhere."""
+        """Return the place of a built-in datastore and create it, so that a machine that lacks it is remote."""
         if self._base is not None and self._base.kind != FOLDER:
             above = self._base.location.get("prefix", "").strip("/")
             prefix = "/".join(part for part in (above, workspace, name) if part)

@@ -1,6 +1,6 @@
-"""What the database must not tell: sealed with a key that is a file of the home folder, mode 0600.
+"""Encryption of values in the database, with a key that is a file of the home directory, mode 0600.
 
-Whoever has a copy of the database alone can read none of it. PyNaCl is loaded when something is first sealed.
+A copy of the database alone does not reveal them. PyNaCl is loaded when something is first encrypted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Seal:
-    """Texts in, sealed bytes out, and back. Any thread, any number of processes."""
+    """Encrypts and decrypts texts. Any thread and any number of processes may use it."""
 
     def __init__(self, home: Path) -> None:
         self._key = home / "secrets.key"
@@ -31,19 +31,19 @@ class Seal:
         return bytes(self._cipher().encrypt(text.encode("utf-8", "surrogatepass")))
 
     def open(self, what: str, sealed: bytes) -> str:
-        """`what` says in an error whose text could not be read."""
+        """Decrypt; `what` names the value in an error."""
         from nacl.exceptions import CryptoError  # lazy: most servers keep no secrets
 
         try:
             return self._cipher().decrypt(sealed).decode("utf-8", "surrogatepass")
-        except (CryptoError, ValueError):  # ValueError: too short to be anything that was sealed
+        except (CryptoError, ValueError):  # ValueError: too short to be encrypted data
             raise Broken(
                 f"{what} cannot be decrypted with {self._key}",
                 "bring back the key file that was there when it was set, or set it again",
             ) from None
 
     def derive(self, purpose: str) -> str:
-        """A secret for this purpose: the same as long as the key file is, and telling nothing about it."""
+        """Derive a secret for a purpose from the key file, without revealing the key."""
         return hmac.new(self._key_bytes(), purpose.encode(), hashlib.sha256).hexdigest()
 
     def _cipher(self) -> SecretBox:
@@ -61,7 +61,7 @@ class Seal:
             return self._key.read_bytes()
 
     def _make_key(self, key: bytes) -> None:
-        """Whole or not at all, and never over a key that somebody else has just made."""
+        """Write the key file, whole or not at all, and never over a key that another process has just created."""
         with contextlib.suppress(FileExistsError):
             with atomic_file(self._key, durable=True, mode=0o600, overwrite=False) as out:
                 write_all(out, key)

@@ -1,4 +1,4 @@
-"""The files that a run keeps: names given to blobs."""
+"""The files of a run: names for blobs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class RunFiles:
         self._keys = keys
 
     def list(self, run: str, prefix: str = "") -> list[FileView]:
-        """By path. `prefix` is a beginning of paths, not necessarily a folder."""
+        """List files by path. `prefix` is the beginning of a path, not necessarily a directory."""
         c = files.c
         with self._database.read() as connection:
             query = select(files).where(c.run == self._keys.of(run, connection).key)
             if prefix:
-                # Nothing that begins so comes after the prefix and as many of the highest byte as a path is long.
+                # Every path with this prefix sorts before the prefix followed by the highest byte, repeated.
                 query = query.where(c.path >= prefix, c.path <= prefix + "\udcff" * LONGEST_PATH)
             rows = connection.execute(query.order_by(c.path)).all()
         return [FileView(row.path, row.size, row.digest, row.modified) for row in rows]
@@ -56,13 +56,14 @@ class RunFiles:
         request: str | None = None,
         attempt: int = 1,
     ) -> tuple[builtins.list[str], builtins.list[str]]:
-        """Keep these files; the paths that were stored and those that were not, because the run has them already.
+        """Add files; return the paths that were stored and those that were skipped, because they exist.
 
-        What a user asked for must all be new, or nothing is stored (Conflict). What is collected automatically skips
-        names that exist. The same `request` again has the same answer again. A path cannot be a file and a folder.
+        Files that a user uploads must all be new, or nothing is stored (Conflict). Files that are collected
+        automatically skip existing names. The same `request` again gives the same answer. A path cannot be a file
+        and a directory.
 
-        Files are of an `attempt` of the run: what an earlier one has left may be written again, and stays the earlier
-        one's as long as it is the same.
+        Files belong to an `attempt` of the run: a later attempt may overwrite files of an earlier one, and unchanged
+        files stay with the earlier one.
         """
         for file in new:
             check_path(file.path)
@@ -70,7 +71,7 @@ class RunFiles:
                 raise InvalidInput(f"file {file.path!r} has no digest", "send its content as a blob first")
         with self._database.write() as connection:
             key = self._keys.of(run, connection).key
-            # Two requests for one run wait for each other here, so that what is new stays new until it is stored.
+            # Two requests for one run wait for each other here, so that new paths stay new until they are stored.
             self._database.hold(connection, runs.c.key, key)
             paths = _Paths(connection, key, [file.path for file in new], request, attempt)
             rows: builtins.list[dict[str, Any]] = []
@@ -97,14 +98,14 @@ class RunFiles:
 
 
 class _Paths:
-    """The paths of a run that new files could collide with, and the new ones as they are taken."""
+    """The paths of a run that new files could collide with, including the new ones as they are added."""
 
     def __init__(
         self, connection: Connection, run: int, new: builtins.list[str], request: str | None, attempt: int
     ) -> None:
         self._taken: set[str] = set()
-        self._taken_before: set[str] = set()  # by this very request, when it came the first time
-        self._earlier: dict[str, str] = {}  # digests of what an earlier attempt has left
+        self._taken_before: set[str] = set()  # by this same request, when it arrived the first time
+        self._earlier: dict[str, str] = {}  # digests of files of an earlier attempt
         above = {folder for path in new for folder in _folders(path)}
         for row in _rows(connection, run, [*new, *above]):
             if row.attempt < attempt:
@@ -119,7 +120,7 @@ class _Paths:
         }
 
     def obstacle(self, path: str) -> str | None:
-        """Why there cannot be a file of this path, in words."""
+        """Return why there cannot be a file with this path, or None."""
         if path in self._taken:
             return f"file {path!r} already exists"
         if path in self._folders:
@@ -130,7 +131,7 @@ class _Paths:
         return None
 
     def take(self, path: str, digest: str | None) -> bool:
-        """The path is used now; False when a row of it is there that says the same."""
+        """Mark the path as used; return False when an equal row exists."""
         is_new = path not in self._taken_before and self._earlier.get(path) != digest
         self._taken_before.discard(path)
         self._taken.add(path)
@@ -139,7 +140,7 @@ class _Paths:
 
 
 def _folders(path: str) -> builtins.list[str]:
-    """All folders that a file lies in: of a/b/c, a and a/b."""
+    """Return all directories above a file: for a/b/c, a and a/b."""
     return [path[:at] for at, letter in enumerate(path) if letter == "/"]
 
 
@@ -152,9 +153,9 @@ def _rows(connection: Connection, run: int, paths: builtins.list[str]) -> Iterat
 
 
 def _below(connection: Connection, run: int, paths: builtins.list[str]) -> Iterator[str]:
-    """The paths of files that lie below one of these paths."""
+    """Return the paths of files below one of these paths."""
     path = files.c.path
     for start in range(0, len(paths), _RANGES):
-        # "0" is the letter after "/".
+        # "0" is the character after "/".
         ranges = [and_(path > f"{each}/", path < f"{each}0") for each in paths[start : start + _RANGES]]
         yield from connection.execute(select(path).where(files.c.run == run, or_(*ranges))).scalars()

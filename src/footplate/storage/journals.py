@@ -1,4 +1,4 @@
-"""The journals of runs: how far each writer has been ingested, and decoders that know the series it has named."""
+"""The journals of runs: how much of each writer is ingested, and decoders that know the series it has defined."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROWS = select(journals.c.writer, journals.c.system, journals.c.ingested, journa
 
 
 class StoredJournal(NamedTuple):
-    """A writer's row: whether it holds machine samples, how much is ingested, which slots name its series."""
+    """A writer's row: whether it holds machine samples, how much is ingested, which slots define its series."""
 
     writer: str
     system: bool
@@ -30,12 +30,12 @@ class StoredJournal(NamedTuple):
     definitions: bytes
 
     def after(self, piece: bytes) -> StoredJournal:
-        """The row when these slots are ingested too."""
+        """Return the row after ingesting these slots."""
         return self._replace(ingested=self.ingested + len(piece), definitions=self.definitions + _definitions(piece))
 
 
 class Journals:
-    """What was heard last is remembered; whoever writes compares with the database, so an old memory does no harm."""
+    """Rows are cached; writers compare them with the database, so a stale row does no harm."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -48,7 +48,7 @@ class Journals:
         return sorted(StoredJournal(*row) for row in rows)
 
     def get(self, run: int, writer: str, system: bool) -> StoredJournal:
-        """The writer's row, made before the first byte of its file, so that no file is without one."""
+        """Return the writer's row, created before the first byte of its file, so that no file lacks one."""
         known = self._known.get((run, writer))
         if known is not None:
             return known[0]
@@ -65,7 +65,7 @@ class Journals:
         return journal
 
     def take_decoder(self, run: int, journal: StoredJournal, text: Path) -> JournalDecoder:
-        """A decoder that has seen all slots before this journal's end. It is the caller's until it is kept."""
+        """Return a decoder that has seen all slots of this journal so far. The caller owns it until it is kept."""
         with self._guard:
             before, decoder = self._known.pop((run, journal.writer), (None, None))
         if decoder is not None and before == journal:
@@ -95,7 +95,7 @@ class JournalDecoder(Decoder):
 
 
 class _Text:
-    """The text of a writer, open for as long as slots are decoded."""
+    """The text of a writer, open while slots are decoded."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -117,13 +117,13 @@ class _Text:
         self._file = None
 
     def __call__(self, offset: int, length: int) -> bytes:
-        # A slot may claim any length: reserve no more than there is.
+        # A slot may claim any length: read no more than there is.
         length = min(length, self._size - offset)
         return os.pread(self._file, length, offset) if self._file is not None and length > 0 else b""
 
 
 def _definitions(piece: bytes) -> bytes:
-    """The slots of a piece that name a series."""
+    """Return the slots of a piece that define a series."""
     found: list[bytes] = []
     mark = MARK.to_bytes(2, "little")
     for match in _SERIES_SIGN.finditer(piece[28::SLOT]):

@@ -1,4 +1,4 @@
-"""Tags and properties of runs, models and datasets. Tags come and go; a property is written once."""
+"""Tags and properties of runs, models and datasets. Tags can change; a property is written once."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Found = tuple[dict[str, "str | None"], dict[str, str]]
 
 
 class LabelTable:
-    """The labels of one kind of owner. `head` in the table means that values can be searched by index."""
+    """The labels of one kind of owner. A column `head` means that values are indexed."""
 
     def __init__(self, table: Table, owner: str) -> None:
         self.table = table
         self.owner = table.c[owner]
 
     def of(self, connection: Connection, owners: Iterable[int]) -> dict[int, Found]:
-        """Tags and properties of all these owners, in one query, by name."""
+        """Return tags and properties of all these owners, in one query, by name."""
         c = self.table.c
         found: dict[int, Found] = defaultdict(lambda: ({}, {}))
         query = select(self.owner, c.kind, c.name, c.value).where(self.owner.in_(list(owners)))
@@ -42,7 +42,7 @@ class LabelTable:
         properties: Mapping[str, str] | None,
         **fixed: Any,
     ) -> None:
-        """Set these tags, remove those, add these properties. The caller holds the owner's row."""
+        """Set and remove tags, and add properties. The caller holds the owner's row."""
         gone = {*(tags or {}), *remove_tags}
         if gone:
             c = self.table.c
@@ -77,7 +77,7 @@ class LabelTable:
             connection.execute(insert(self.table), rows)
 
     def matches(self, kind: str, name: str, value: str | None) -> list[ColumnElement[bool]]:
-        """The conditions for a label of that name, and of that value unless it is None."""
+        """Return the conditions for a label with that name, and with that value unless it is None."""
         c = self.table.c
         conditions = [c.kind == kind, c.name == name]
         if value is not None and "head" in c:
@@ -87,7 +87,7 @@ class LabelTable:
         return conditions
 
     def exists_for(self, owner: ColumnElement[Any], kind: str, name: str, value: str | None) -> ColumnElement[bool]:
-        """Asked of one owner at a time, and not EXISTS, which would let PostgreSQL begin with all the labels."""
+        """Build a condition that is evaluated per owner. EXISTS would make PostgreSQL begin with all the labels."""
         found = select(self.owner).where(self.owner == owner, *self.matches(kind, name, value))
         return found.correlate_except(self.table).scalar_subquery().is_not(None)
 

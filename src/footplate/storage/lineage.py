@@ -1,4 +1,4 @@
-"""The lines between runs, datasets and models, read from either end."""
+"""The relations between runs, datasets and models, read from either end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LineageTable:
         self._keys = keys
 
     def add_use(self, run: str, role: str, name: str, dataset: str) -> None:
-        """The same line again changes nothing."""
+        """Record that a run read or wrote a dataset; the same relation again changes nothing."""
         with self._database.write() as connection:
             key = self._keys.of(run, connection).key
             (found,) = traced(connection, [dataset]).values()
@@ -34,7 +34,7 @@ class LineageTable:
         return self._uses(_USES.where(run_datasets.c.run == key))
 
     def of_dataset(self, dataset: str) -> list[DataUse]:
-        """Newest run first."""
+        """Return the relations of a dataset, newest run first."""
         return self._uses(_USES.where(datasets.c.id == dataset).order_by(runs.c.key.desc()))
 
     def models_of_dataset(self, dataset: str) -> list[ModelUse]:
@@ -68,8 +68,9 @@ _MODEL_USES = (
 
 
 def traced(connection: Connection, ids: Iterable[str]) -> dict[str, list[int]]:
-    """The numbers of these datasets, each followed by those of the versions that it is made of: who reads a half of a
-    version has read that version. One that does not exist is refused by name."""
+    """Return the keys of these datasets, each followed by those of the versions that it was derived from: a run that
+    reads a part of a version has read that version. An unknown id is refused by name.
+    """
     wanted = list(dict.fromkeys(ids))
     c = datasets.c
     query = select(c.id, c.key, c.workspace, c.definition).where(c.id.in_(wanted))
@@ -81,7 +82,7 @@ def traced(connection: Connection, ids: Iterable[str]) -> dict[str, list[int]]:
 
 
 def _origins(connection: Connection, row: Any) -> list[int]:
-    """An id that a client made up, or of another workspace, ends the trace."""
+    """Follow derivations; an unknown id, or one of another workspace, ends the trace."""
     c, found = datasets.c, list[int]()
     while origin := origin_of(row.definition):
         query = select(c.key, c.workspace, c.definition).where(c.id == origin, c.workspace == row.workspace)
@@ -93,7 +94,7 @@ def _origins(connection: Connection, row: Any) -> list[int]:
 
 
 def record_inputs(connection: Connection, run: int, inputs: Sequence[DataInput]) -> None:
-    """What a new run is about to read, in the transaction that makes the run."""
+    """Record the datasets that a new run reads, in the transaction that creates the run."""
     named = [(each.name, each.dataset) for each in inputs if each.dataset is not None]
     keys = traced(connection, [dataset for _, dataset in named])
     rows = [
@@ -106,7 +107,7 @@ def record_inputs(connection: Connection, run: int, inputs: Sequence[DataInput])
 def record_model(
     database: Database, connection: Connection, model: int, run: str | None, given: Sequence[tuple[str, str]]
 ) -> None:
-    """The datasets behind a new model: those `given` as (purpose, id), and those that its run has read."""
+    """Record the datasets behind a new model: those `given` as (purpose, id), and those that its run has read."""
     keys = traced(connection, [dataset for _, dataset in given])
     lines = [(purpose, key) for purpose, dataset in given for key in keys[dataset]]
     if run is not None:
@@ -119,7 +120,7 @@ def record_model(
 
 
 def uses_of_models(connection: Connection, keys: Sequence[int]) -> dict[int, list[ModelUse]]:
-    """The datasets behind these models, in one query."""
+    """Return the datasets behind these models, in one query."""
     found: dict[int, list[ModelUse]] = {key: [] for key in keys}
     query = _MODEL_USES.add_columns(models.c.key).where(models.c.key.in_(keys))
     for *use, key in connection.execute(query.order_by(model_datasets.c.purpose)).all() if keys else ():

@@ -1,4 +1,4 @@
-"""Logs as they grow: files under `runs/<run>/logs`, written by offset. No database row: the file is all there is."""
+"""Logs as they grow: files under `runs/<run>/logs`, written by offset. There is no database row besides the file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Logs:
         self._locks = KeyedLocks()
 
     def append(self, run: str, path: str, offset: int, data: bytes, replace: bool = False) -> int:
-        """The size of the log afterwards. What is there already is skipped; a gap is a Conflict with `size`.
+        """Append to a log and return its size. Known bytes are skipped; a gap is a Conflict with `size`.
 
-        `replace`: the log has become another one; keep its first `offset` bytes and go on with `data`.
+        `replace`: the log was rewritten; keep its first `offset` bytes and continue with `data`.
         """
         file = self._file(run, path)
         with self._locks.hold((run, path)):
@@ -33,14 +33,14 @@ class Logs:
             return append_files.append(file, offset, data)
 
     def read(self, run: str, path: str, offset: int, limit: int) -> bytes:
-        """At most `limit` bytes; nothing for a log that has not begun."""
+        """Return at most `limit` bytes; nothing for a log that does not exist yet."""
         return append_files.read(self._file(run, path), max(0, offset), limit)
 
     def size(self, run: str, path: str) -> int:
         return append_files.size_of(self._file(run, path))
 
     def list(self, run: str) -> builtins.list[FileView]:
-        """By path."""
+        """List logs by path."""
         root = self._root(run)
         found: builtins.list[FileView] = []
         for folder, _, names in os.walk(root):
@@ -54,7 +54,7 @@ class Logs:
         return {file.path: file.size for file in self.list(run)}
 
     def _root(self, run: str) -> Path:
-        self._keys.of(run)  # an id that no run has reaches no file
+        self._keys.of(run)  # an unknown run id never becomes a path
         return self._runs / run / "logs"
 
     def _file(self, run: str, path: str) -> Path:

@@ -1,7 +1,7 @@
-"""Metrics: the journals of a run, byte for byte what its writers wrote, and summaries in the database for search.
+"""Metrics: the journals of a run, byte for byte as its writers wrote them, and summaries in the database for search.
 
-A journal file is written first and ingested after. How far it has been ingested and the summaries change in one
-transaction, so a server that is killed between the two finds, when it looks again, exactly what is still to be done.
+A journal file is written first and ingested afterwards. The summaries and the ingested length change in one
+transaction, so a server that was killed between the two finds exactly the rest when it looks again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from footplate.storage.run_keys import RunKey, RunKeys
 from footplate.storage.schema import journals, runs, series
 from footplate.storage.summaries import WORDS, SeriesSummary, merge, series_name, summarize
 
-_PIECE = 4 * 1024 * 1024 // SLOT * SLOT  # what is decoded at once
+_PIECE = 4 * 1024 * 1024 // SLOT * SLOT  # bytes decoded at once
 _BATCH = 500
 _SUMMARY = tuple(field.name for field in fields(SeriesSummary))
 
@@ -46,7 +46,7 @@ class Metrics:
     # ── Write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def append(self, run: str, writer: str, stream: str, offset: int, data: bytes, system: bool = False) -> int:
-        """The size of the stream afterwards. What is there already is skipped; a gap is a Conflict with `size`.
+        """Append to a stream and return its size. Known bytes are skipped; a gap is a Conflict with `size`.
 
         `stream` is "slots" or "text"; text goes first. The first piece of a writer decides whether it is `system`.
         """
@@ -61,7 +61,7 @@ class Metrics:
             return size
 
     def catch_up(self) -> None:
-        """Ingest what a server that was killed had written and not ingested. Called when the store is opened."""
+        """Ingest everything that a killed server had written and not ingested. Called when the store is opened."""
         query = select(runs.c.id).where(runs.c.stage != Stage.ENDED.value, runs.c.key.in_(select(journals.c.run)))
         with self._database.read() as connection:
             unfinished = connection.execute(query).scalars().all()
@@ -69,7 +69,7 @@ class Metrics:
             self._catch_up(run)
 
     def _catch_up(self, run: str) -> builtins.list[StoredJournal]:
-        """The writers of a run, everything that they wrote ingested."""
+        """Return the writers of a run after ingesting everything that they wrote."""
         key = self._keys.of(run)
         found = self._journals.of_run(key.key)
         for journal in found:
@@ -80,12 +80,12 @@ class Metrics:
         return found
 
     def _ingest(self, run: str, key: RunKey, journal: StoredJournal, size: int) -> None:
-        """Bring the summaries up to `size`. The caller holds the run's lock."""
+        """Update the summaries up to `size`. The caller holds the run's lock."""
         file, text = self._file(run, journal.writer, "slots"), self._file(run, journal.writer, "text")
         while size - journal.ingested >= SLOT:
             piece = append_files.read(file, journal.ingested, min(_PIECE, (size - journal.ingested) // SLOT * SLOT))
             if len(piece) < SLOT:
-                return  # the file is shorter than it was said to be; its sender will find out
+                return  # the file is shorter than expected; its sender will find out
             piece = piece[: len(piece) // SLOT * SLOT]
             decoder = self._journals.take_decoder(key.key, journal, text)
             with decoder.text:
@@ -94,7 +94,7 @@ class Metrics:
             if self._store(key, journal, after, columns):
                 self._journals.keep(key.key, after, decoder)
                 journal = after
-            else:  # another server process was faster; go on from where it came to
+            else:  # another server process was faster; continue from its position
                 self._journals.forget(key.key, journal.writer)
                 journal = self._journals.get(key.key, journal.writer, journal.system)
 
@@ -135,7 +135,7 @@ class Metrics:
 
     @cached_property
     def _saving(self) -> Executable:
-        """Made once: that takes longer than carrying it out."""
+        """Build the statement once: building takes longer than executing it."""
         statement = self._database.insert(series)
         updated = {name: statement.excluded[name] for name in _SUMMARY}
         return statement.on_conflict_do_update(index_elements=["run", "system", "name"], set_=updated)
@@ -143,7 +143,7 @@ class Metrics:
     # ── Read ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def sizes(self, run: str) -> dict[str, int]:
-        """`{"<writer>.slots": bytes, "<writer>.text": bytes}`: how much of each stream has arrived."""
+        """Return how much of each stream has arrived: `{"<writer>.slots": bytes, "<writer>.text": bytes}`."""
         self._keys.of(run)
         try:
             with os.scandir(self._runs / run / "journals") as entries:
@@ -152,10 +152,10 @@ class Metrics:
             return {}
 
     def read(self, run: str, name: str | None = None, system: bool = False) -> builtins.list[dict[str, Any]]:
-        """`{name, kind, points: [[time, step, value], …], dropped}` for each series, in the order first logged.
+        """Return `{name, kind, points: [[time, step, value], …], dropped}` for each series, in the order first logged.
 
-        Points of several writers are merged by time, each writer's own order kept. `dropped` counts points of another
-        kind than the first. `system` chooses between the machine's samples and the user's metrics.
+        Points of several writers are merged by time; each writer's own order is kept. `dropped` counts points of
+        another kind than the first. `system` chooses between machine samples and the user's metrics.
         """
         writers = [journal.writer for journal in self._catch_up(run) if journal.system == system]
         known = {r["name"]: r for r in self._rows(run) if r["system"] == system and name in (None, r["name"])}
@@ -169,13 +169,13 @@ class Metrics:
         ]
 
     def summary(self, run: str) -> builtins.list[dict[str, Any]]:
-        """`{name, kind, system, count, last, min, max, dropped}` for each series, in the order first logged."""
+        """Return `{name, kind, system, count, last, min, max, dropped}` for each series, in the order first logged."""
         self._catch_up(run)
         shown = ("name", "kind", "system", "count", "last", "min", "max", "dropped")
         return [{field: row[field] for field in shown} for row in self._rows(run)]
 
     def _decode(self, run: str, writer: str, known: Mapping[str, RowMapping]) -> dict[str, builtins.list[Any]]:
-        """All points of a writer in series that are asked for."""
+        """Decode all points of a writer in the requested series."""
         found: dict[str, builtins.list[Any]] = {}
         kinds = {name: row["kind"] for name, row in known.items()}
         decoder = JournalDecoder(self._file(run, writer, "text"))

@@ -1,8 +1,8 @@
 """Bring a database to the tables that this program knows.
 
-A fresh one is made in one step; an older one goes through Alembic's revisions. Either is one transaction, under a lock
-that dies with its holder: who is killed in the middle leaves the database as it was. Alembic is loaded only when there
-is something to migrate.
+A new database is created in one step; an older one goes through Alembic's revisions. Either is one transaction under a
+lock that dies with its holder: a process that is killed half-way leaves the database as it was. Alembic is loaded only
+when there is something to migrate.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ADVISORY_LOCK = 0x666F6F74  # "foot"
 
 
 def bring_up_to_date(database: Database, home: Path) -> None:
-    """Make the tables, or migrate them, or see that there is nothing to do."""
+    """Create the tables, migrate them, or do nothing if they are current."""
     with database.read() as connection:
         if _is_at(connection, database, HEAD):
             return
@@ -37,14 +37,14 @@ def bring_up_to_date(database: Database, home: Path) -> None:
 
 
 def upgrade(database: Database, home: Path, head: str = HEAD, versions: Path = FOLDER / "versions") -> None:
-    """Go through the revisions up to `head`. Raises Conflict for a database that a newer program has made."""
+    """Apply the revisions up to `head`. Raise Conflict for a database that a newer program has created."""
     with _alone(database, home) as connection:
         if not _is_at(connection, database, head):
             _upgrade(connection, versions, head)
 
 
 def revision_of(connection: Connection) -> str | None:
-    """Where the database stands, None for a fresh one."""
+    """Return the revision of the database, None for a new one."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -64,13 +64,13 @@ def _is_at(connection: Connection, database: Database, head: str) -> bool:
 
 def _make(connection: Connection) -> None:
     metadata.create_all(connection)
-    key = "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)"  # word for word what Alembic makes
+    key = "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)"  # exactly as Alembic creates it
     connection.execute(text(f"CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, {key})"))
     connection.execute(text("INSERT INTO alembic_version (version_num) VALUES (:head)"), {"head": HEAD})
 
 
 def _upgrade(connection: Connection, versions: Path, head: str) -> None:
-    # Loaded here and nowhere else: it would cost every start of the server a fifth of a second and ten megabytes.
+    # Loaded only here: it would cost every start of the server a fifth of a second and ten megabytes.
     from alembic import command
     from alembic.config import Config
 
@@ -84,7 +84,7 @@ def _upgrade(connection: Connection, versions: Path, head: str) -> None:
 
 @contextmanager
 def _alone(database: Database, home: Path) -> Generator[Connection, None, None]:
-    """One transaction, with no other process of this home or database in the same place. The locks end with it."""
+    """Open one transaction while no other process of this home or database does the same. The locks end with it."""
     with translated(), (home / "migrate.lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with database.write() as connection:

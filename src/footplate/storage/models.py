@@ -1,4 +1,4 @@
-"""Registered models: versions that are never given twice, tags, properties, and the run that each came from."""
+"""Registered models: versions that are never reused, tags, properties, and the run that each came from."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Models:
         self._versions = Versions(database, model_versions)
 
     def add(self, key: str, view: ModelView, datasets: Sequence[tuple[str, str]] = ()) -> ModelView:
-        """Register with the next version of the name. The same key again gives the same model again.
+        """Register a model with the next version of the name. The same key again gives the same model.
 
-        `datasets` are (purpose, id); those that its run has read are added to them.
+        `datasets` are (purpose, id); those that its run has read are added.
         """
         with self._database.write() as connection:
             version = self._versions.take(connection, view.workspace, view.name)
             c = models.c
-            # Looked up after the version was taken: on PostgreSQL that is where a twin of this request waits for us.
+            # Looked up after taking the version: on PostgreSQL a concurrent retry of this request waits there.
             known = connection.execute(
                 select(models).where(c.workspace == view.workspace, c.request == key)
             ).one_or_none()
@@ -52,7 +52,7 @@ class Models:
         return replace(view, version=version, datasets=tuple(behind))
 
     def get(self, workspace: str, name: str, version: int | None = None) -> ModelView:
-        """That version, or the latest there is."""
+        """Return the given version, or the latest."""
         with self._database.read() as connection:
             return _views(connection, [_row(connection, workspace, name, version)])[0]
 
@@ -66,7 +66,7 @@ class Models:
         framework: str | None = None,
         latest: bool = False,
     ) -> builtins.list[ModelView]:
-        """Newest first. `latest` keeps the highest version of each name, among those that match the rest."""
+        """List models, newest first. `latest` keeps the highest version of each name, among those that match."""
         c = models.c
         conditions = [c.workspace == workspace]
         for column, value in ((c.name, name), (c.run, run), (c.framework, framework)):
@@ -92,7 +92,7 @@ class Models:
         remove_tags: Sequence[str] = (),
         properties: dict[str, str] | None = None,
     ) -> None:
-        """None leaves a thing as it is; properties are written once."""
+        """Change fields; None leaves a field as it is, and properties are written once."""
         with self._database.write() as connection:
             key = _row(connection, workspace, name, version, lock=True).key
             if description is not None:
@@ -118,7 +118,7 @@ def _row(connection: Connection, workspace: str, name: str, version: int | None,
 
 
 def _views(connection: Connection, rows: Sequence[Row[Any]]) -> builtins.list[ModelView]:
-    """Three queries, however many models."""
+    """Build views with three queries, however many models there are."""
     behind = uses_of_models(connection, [row.key for row in rows])
     labels = MODEL_LABELS.of(connection, [row.key for row in rows])
     return [

@@ -1,4 +1,4 @@
-"""Names that come from outside and become names on disk or keys in the database."""
+"""Names from outside that become names on disk or keys in the database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WRITER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}")
 
 
 def check_path(path: str) -> str:
-    """The path itself, if it is one below a run: relative, no `..`, no empty parts, `/` between them."""
+    """Return the path if it is valid below a run: relative, no `..`, no empty parts, `/` between them."""
     reason = _what_is_wrong(path)
     if reason:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""What a workspace registers by name: compute targets and environments; and locks, whose name is their content."""
+"""Compute targets and environments, which a workspace registers by name, and locks, named by their content."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _COMPUTE_CHANGES = ("engine", "max_nodes", "min_nodes", "idle_seconds", "state",
 
 
 class Computes:
-    """`busy_nodes` and `waiting_runs` of a view are not kept: they are counted from the runs."""
+    """Compute targets. `busy_nodes` and `waiting_runs` of a view are not stored: they are counted from the runs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def put(self, view: ComputeView, replace: bool) -> None:
-        """Conflict when it exists and is not to be replaced. The time it was first created stays."""
+        """Store a target. One that exists is a Conflict unless it is to be replaced; its creation time stays."""
         row = {name: to_json(getattr(view, name)) for name in _COMPUTE_COLUMNS}
         changes = {name: row[name] for name in _COMPUTE_CHANGES}
         with self._database.write() as connection:
@@ -78,13 +78,13 @@ def _no_compute(name: str) -> NotFound:
 
 
 class Environments:
-    """Versions are "1", "2", … for each name."""
+    """Environments with versions "1", "2", … for each name."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def register(self, workspace: str, name: str, definition: dict[str, Any], now: float) -> EnvironmentView:
-        """A new version, or the latest one if its definition is the same."""
+        """Register a new version, or return the latest one if its definition is the same."""
         c = environments.c
         query = select(environments).where(c.workspace == workspace, c.name == name).order_by(c.version.desc()).limit(1)
         new = EnvironmentView(workspace, name, "1", now, definition)
@@ -98,7 +98,7 @@ class Environments:
         return new
 
     def get(self, workspace: str, name: str, version: str | None = None) -> EnvironmentView:
-        """The version asked for, or the latest."""
+        """Return the given version, or the latest."""
         c = environments.c
         query = select(environments).where(c.workspace == workspace, c.name == name)
         if version is not None:
@@ -111,7 +111,7 @@ class Environments:
         return _environment(row)
 
     def set_labels(self, workspace: str, name: str, version: str, labels: Sequence[str]) -> EnvironmentView:
-        """Let the labels stand for this version, whichever they stood for before."""
+        """Make the labels refer to this version, and to no other."""
         view = self.get(workspace, name, version)
         with self._database.write() as connection:
             for label in labels:
@@ -125,7 +125,7 @@ class Environments:
         return view
 
     def labelled(self, workspace: str, name: str, label: str) -> EnvironmentView:
-        """The version that the label stands for."""
+        """Return the version that the label refers to."""
         c = environment_labels.c
         query = select(c.version).where(c.workspace == workspace, c.name == name, c.label == label)
         with self._database.read() as connection:
@@ -138,7 +138,7 @@ class Environments:
         return self.get(workspace, name, str(version))
 
     def list(self, workspace: str) -> builtins.list[EnvironmentView]:
-        """The latest version of each, by name."""
+        """List the latest version of each environment, by name."""
         c = environments.c
         latest = (
             select(c.name, func.max(c.version).label("version"))
@@ -161,7 +161,7 @@ class Locks:
         self._database = database
 
     def put(self, lock: Lock) -> None:
-        """The digest is the content's own, so what is there already is the same."""
+        """Store a lock. Its digest is that of the content, so an existing one is equal."""
         with self._database.write() as connection:
             self._database.insert_new(connection, locks, **to_json(lock))
 

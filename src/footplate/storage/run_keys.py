@@ -1,4 +1,4 @@
-"""From the id of a run, which may be anybody's invention, to the numbers that the tables use."""
+"""Map run ids, which may be invented by anybody, to the keys that the tables use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RunKey(NamedTuple):
 
 
 class RunKeys:
-    """Runs are never renumbered and never deleted, so what was looked up once can be remembered."""
+    """Keys of runs. They never change and runs are never deleted, so lookups are cached."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -28,7 +28,7 @@ class RunKeys:
         self._known: dict[str, RunKey] = {}
 
     def of(self, run: str, connection: Connection | None = None) -> RunKey:
-        """Raises NotFound for an id that no run has."""
+        """Return the key of a run; raise NotFound for an unknown id."""
         known = self._known.get(run)
         if known is not None:
             return known

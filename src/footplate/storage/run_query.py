@@ -1,13 +1,13 @@
-"""Finding runs: which of them, in which order, page by page.
+"""Find runs: which ones, in which order, page by page.
 
-Every index that a search walks ends with the run's key, and keys are given in the order of creation: so the walk along
-any one of them gives the runs in order, and stops when the page is full. Which one is walked:
+Every index that a search uses ends with the run's key, and keys grow in the order of creation. So walking any of them
+yields the runs in order, and the walk stops when the page is full. The index is chosen like this:
 
-* A filter that no more than `RARE` runs match, which its own index tells cheaply, gives its runs, and they are sorted.
-* Else, for the newest runs, the index of a label that is asked for, or of status, type or parent;
-* for an order by metric, the index of the values logged last.
+* A filter that at most `RARE` runs match, which its own index shows cheaply, gives its runs, and they are sorted.
+* Otherwise, for the newest runs, the index of a requested label, or of status, type or parent;
+* for an order by metric, the index of the last values.
 
-All other conditions are asked of each run on the way. So the time depends on the page, not on how many runs there are.
+All other conditions are checked for each run on the way. So the time depends on the page, not on the number of runs.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ LARGEST_PAGE = 10_000
 _BY_BYTES = {"sqlite": "BINARY", "postgresql": "C"}
 _AFTER_ALL = "\U0010ffff"
 
-_filtered = series.alias("filtered")  # a filter's own look at the series, beside the one that gives the order
+_filtered = series.alias("filtered")  # the filter's own use of the table, beside the one that gives the order
 
 
 @dataclass(frozen=True)
 class RunQuery:
-    """What `Runs.list` looks for. Tags and properties are (name, value) pairs; value None means "has the name".
+    """A query of `Runs.list`. Tags and properties are (name, value) pairs; value None means "has the name".
 
-    `prefix` is how the id begins. `parent`: "none" for runs at the top, "any", or the id of the parent. `ancestor`
-    takes all below that run, whatever `parent` says, unless it names a run. `metric` alone means "has it"; its bounds,
-    and `order="metric:NAME"`, are about the value logged last. An order by metric leaves out the runs that do not have
-    it, and puts last those whose value is NaN or no number.
+    `prefix` is the beginning of the id. `parent`: "none" for top-level runs, "any", or the id of the parent. `ancestor`
+    takes all runs below that run, whatever `parent` is, unless it names a run. `metric` alone means "has it"; its
+    bounds, and `order="metric:NAME"`, refer to the last value. An order by metric omits runs without it, and puts runs
+    last whose value is NaN or not a number.
     """
 
     workspace: str
@@ -63,13 +63,13 @@ class RunQuery:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that it is about: whoever asks for an order by one wants to see it."""
+        """The metrics to return: those of the filter and of the order."""
         order = self.order.partition(":")[2]
         return tuple({name: None for name in (order, self.metric) if name})
 
 
 class Filter(NamedTuple):
-    """`holds`: the condition on a row of runs. `entries`: the keys of all runs that match, straight from an index.
+    """`holds`: the condition on a row of runs. `entries`: the keys of all matching runs, straight from an index.
 
     `ordered`: the column of `entries` that its index is sorted by, if that is the run's key.
     """
@@ -80,14 +80,14 @@ class Filter(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A run in the order: the number that it is sorted by, if it is by one and has one, and its key."""
+    """A position in the order: the number that the run is sorted by, if any, and its key."""
 
     value: float | None
     key: int
 
 
 def find(connection: Connection, query: RunQuery, rare: int = RARE) -> tuple[list[int], str | None]:
-    """The keys of the runs on this page, in order, and the cursor of the next page if there is one."""
+    """Return the keys of the runs on this page, in order, and the cursor of the next page if there is one."""
     _check(query)
     after = _read_cursor(query)
     scope = _Scope.of(connection, query)
@@ -112,7 +112,7 @@ def find(connection: Connection, query: RunQuery, rare: int = RARE) -> tuple[lis
 def _sort(
     connection: Connection, query: RunQuery, conditions: list[ColumnElement[bool]], after: Position | None
 ) -> list[Position]:
-    """From few runs, known by their keys."""
+    """Sort a few runs, known by their keys."""
     if query.order == "created":
         return _take(connection, query, select(runs.c.key).where(*conditions), (runs.c.key,), after)
     # An outer join, because SQLite keeps its order: from the few runs to their series, not the other way round.
@@ -149,12 +149,12 @@ def _walk_metric(
     conditions: list[ColumnElement[bool]],
     after: Position | None,
 ) -> list[Position]:
-    """Numbers first, in order; then the runs whose last value is no number, by age."""
+    """Walk the numbers in order, then the runs whose last value is not a number, by age."""
     c = series.c
     base = select(c.rank, c.run).where(_is_order(query), _run_is(c.run, conditions))
     if scope.experiment is not None:
         base = base.where(c.experiment == scope.experiment)
-    if query.order == f"metric:{query.metric}":  # begin where the bounds begin
+    if query.order == f"metric:{query.metric}":  # start at the bound
         base = base.where(*_bounds(query, c.rank))
     found: list[Position] = []
     if after is None or after.value is not None:
@@ -170,9 +170,9 @@ def _is_order(query: RunQuery) -> ColumnElement[bool]:
 
 
 def _run_is(key: ColumnElement[int], conditions: list[ColumnElement[bool]]) -> ColumnElement[bool]:
-    """As a question about each entry on the way, so that the database keeps to the walk and sorts nothing.
+    """Build a condition that is evaluated per entry, so that the database keeps walking the index and sorts nothing.
 
-    Not EXISTS, which PostgreSQL makes a join of: it then begins with all runs that match, and sorts them.
+    EXISTS would not do: PostgreSQL turns it into a join, begins with all matching runs, and sorts them.
     """
     return (
         select(runs.c.key).where(runs.c.key == key, *conditions).correlate_except(runs).scalar_subquery().is_not(None)
@@ -186,7 +186,7 @@ def _take(
     order: Sequence[ColumnElement[Any]],
     after: Position | None,
 ) -> list[Position]:
-    """The page and one more, so that we know whether there is a next page."""
+    """Take the page and one more row, to know whether there is a next page."""
     if after is not None:
         place, there = tuple_(*order), tuple_(*after[-len(order) :])
         statement = statement.where(place > there if query.ascending else place < there)
@@ -200,7 +200,7 @@ def _take(
 
 @dataclass(frozen=True)
 class _Scope:
-    """Where to look: names and ids turned into keys."""
+    """The scope of a query: names and ids resolved to keys."""
 
     conditions: list[ColumnElement[bool]]
     experiment: int | None
@@ -210,7 +210,7 @@ class _Scope:
 
     @classmethod
     def of(cls, connection: Connection, query: RunQuery) -> _Scope | None:
-        """None when the experiment, the parent or the ancestor is not there: then no run is either."""
+        """Return None when the experiment, the parent or the ancestor does not exist: then no run matches."""
         conditions: list[ColumnElement[bool]] = []
         experiment = ancestor = None
         if query.experiment is not None:
@@ -243,7 +243,7 @@ class _Scope:
 
 
 def _begins(connection: Connection, prefix: str) -> ColumnElement[bool]:
-    """A range of ids, which SQLite's index gives at once. By bytes, also where PostgreSQL sorts as a language does."""
+    """Match a range of ids, which SQLite's index answers directly; by bytes, even where PostgreSQL uses a collation."""
     id = runs.c.id.collate(_BY_BYTES[connection.dialect.name])
     return and_(id >= prefix, id < prefix + _AFTER_ALL)
 
@@ -297,7 +297,7 @@ def _bounds(query: RunQuery, rank: ColumnElement[Any]) -> list[ColumnElement[boo
 
 
 def _below(workspace: str, ancestor: int) -> Select[Any]:
-    """The keys of all runs below a run, at any depth."""
+    """Select the keys of all runs below a run, at any depth."""
     c = runs.c
     tree = select(c.key.label("key")).where(c.workspace == workspace, c.parent == ancestor).cte("below", recursive=True)
     tree = tree.union_all(select(c.key).where(c.workspace == workspace, c.parent == tree.c.key))
@@ -305,7 +305,7 @@ def _below(workspace: str, ancestor: int) -> Select[Any]:
 
 
 def _rarest(connection: Connection, filters: list[Filter], rare: int) -> list[int] | None:
-    """The runs of the filter that the fewest match, or None when all are common."""
+    """Return the runs of the filter with the fewest matches, or None when all are common."""
     counted: list[tuple[int, Filter]] = []
     for candidate in filters:
         sample = candidate.entries.limit(rare + 1).subquery()

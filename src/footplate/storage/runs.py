@@ -1,4 +1,4 @@
-"""Runs: the record that the lifecycle decides about, its story, and the view that people see."""
+"""Runs: the record that the lifecycle decides about, its history, and the view that people see."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _VIEWS = (
 
 
 class Runs:
-    """Every method is one transaction. An unknown id is NotFound."""
+    """Runs. Every method is one transaction; an unknown id is NotFound."""
 
     def __init__(self, database: Database, keys: RunKeys) -> None:
         self._database = database
@@ -56,7 +56,7 @@ class Runs:
     # ── Write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def create(self, record: RunRecord, created_by: str, lines: builtins.list[StoryLine]) -> RunView:
-        """Store a new run with the next number of its experiment, which is made if need be. Same id: Conflict."""
+        """Store a new run with the next number of its experiment, created if needed. An existing id is a Conflict."""
         check_run_id(record.id)
         spec = record.spec
         with self._database.write() as connection:
@@ -91,7 +91,7 @@ class Runs:
         return row.key
 
     def save(self, record: RunRecord, expected_version: int, lines: builtins.list[StoryLine]) -> bool:
-        """Store the record if the stored one still has that version; False when somebody else was first."""
+        """Store the record if the stored one still has that version; return False when another writer was first."""
         with self._database.write() as connection:
             key = self._keys.of(record.id, connection).key
             where = (runs.c.key == key, runs.c.version == expected_version)
@@ -109,7 +109,7 @@ class Runs:
         remove_tags: Sequence[str] = (),
         properties: dict[str, str] | None = None,
     ) -> None:
-        """None leaves a thing as it is. A property that has another value already is a Conflict; nothing is changed."""
+        """Change fields; None leaves a field as it is. A property with another value is a Conflict."""
         texts = {"display_name": display_name, "description": description}
         changes = {name: value for name, value in texts.items() if value is not None}
         with self._database.write() as connection:
@@ -120,7 +120,7 @@ class Runs:
             RUN_LABELS.change(connection, key, tags, remove_tags, properties, experiment=experiment)
 
     def set_snapshot(self, id: str, digest: str) -> None:
-        """Once. The same snapshot again changes nothing."""
+        """Set the snapshot once. The same snapshot again changes nothing."""
         with self._database.write() as connection:
             key = self._keys.of(id, connection).key
             where = (runs.c.key == key, runs.c.snapshot.is_(None))
@@ -142,20 +142,20 @@ class Runs:
             return _views(connection, [self._keys.of(id, connection).key], with_spec=True)[0]
 
     def views(self, ids: Sequence[str]) -> builtins.list[RunView]:
-        """Those that exist, in the order asked for, without their specs."""
+        """Return the views of existing runs in the order of `ids`, without their specs."""
         with self._database.read() as connection:
             rows = connection.execute(select(runs.c.id, runs.c.key).where(runs.c.id.in_(list(ids))))
             keys: dict[str, int] = {row.id: row.key for row in rows}
             return _views(connection, [keys[id] for id in ids if id in keys])
 
     def list(self, query: RunQuery) -> tuple[builtins.list[RunView], str | None]:
-        """One page, with the last values of the metrics that the query names, and the cursor of the next page."""
+        """Return one page, with the last values of the metrics in the query, and the cursor of the next page."""
         with self._database.read() as connection:
             keys, cursor = find(connection, query)
             return _with_metrics(connection, keys, _views(connection, keys), query.metrics), cursor
 
     def children(self, id: str, recursive: bool = False) -> builtins.list[RunView]:
-        """All of them, oldest first."""
+        """Return all children, oldest first."""
         workspace = self.view(id).workspace
         query = RunQuery(workspace, ascending=True, limit=LARGEST_PAGE)
         query = replace(query, ancestor=id) if recursive else replace(query, parent=id)
@@ -187,7 +187,7 @@ class Runs:
         return [_child(group, row) for row in rows]
 
     def waiting(self, workspace: str, target: str) -> builtins.list[RunRecord]:
-        """The queue of a compute target, oldest first."""
+        """Return the queue of a compute target, oldest first."""
         c = runs.c
         return self._records(c.stage == Stage.QUEUED.value, c.workspace == workspace, c.target == target)
 
@@ -197,26 +197,26 @@ class Runs:
         return [_record(row) for row in rows]
 
     def holding(self, workspace: str, target: str) -> builtins.list[RunRecord]:
-        """The runs that have nodes of the target, from provisioning to finalizing."""
+        """Return the runs that hold nodes of the target, from provisioning to finalizing."""
         c = runs.c
         return self._records(c.stage.in_(_HOLDING), c.workspace == workspace, c.target == target, _HAS_NODES)
 
     def busy_nodes(self, workspace: str, target: str) -> int:
-        """How many nodes of the target are held by runs between provisioning and finalizing."""
+        """Count the nodes of the target that runs hold, from provisioning to finalizing."""
         c = runs.c
         where = (c.stage.in_(_HOLDING), c.workspace == workspace, c.target == target, _HAS_NODES)
         with self._database.read() as connection:
             return int(connection.execute(select(func.sum(c.node_count)).where(*where)).scalar() or 0)
 
     def stays(self, workspace: str, target: str, since: float) -> builtins.list[Stay]:
-        """When runs had nodes of the target, attempt by attempt: those that have some, and those that ended `since`."""
+        """Return when runs held nodes of the target, per attempt: current ones, and those that ended `since`."""
         c = runs.c
         turns = or_(story.c.event.in_((_ADMITTED, ATTEMPT_STARTED)), story.c.status.in_(run_status.TERMINAL))
         query = select(c.key, c.node_count, c.nodes, story.c.time, story.c.event, story.c.seq)
         query = query.join(story, story.c.run == c.key)
         query = query.where(c.workspace == workspace, c.target == target, _HAS_NODES, turns)
-        # Two walks of the index on stages, in one statement, sorted here: with OR, or with an order to keep, SQLite
-        # would rather walk through all runs of the workspace.
+        # Two walks of the index on stages, in one statement, sorted here: with OR, or with ORDER BY, SQLite would walk
+        # through all runs of the workspace instead.
         active, ended = query.where(c.stage.in_(_ACTIVE)), query.where(c.stage == Stage.ENDED.value, c.ended > since)
         with self._database.read() as connection:
             lines = connection.execute(union_all(active, ended)).all()
@@ -234,7 +234,7 @@ class Runs:
 
 
 def _stays_of(lines: Sequence[Any]) -> builtins.list[Stay]:
-    """From each admission to the end of its attempt; what the nodes of the last one do is in the record."""
+    """Return the stays from each admission to the end of its attempt; the record has the nodes of the last one."""
     found: builtins.list[Stay] = []
     for line in lines:
         if line.event == _ADMITTED:
@@ -252,7 +252,7 @@ def _stays_of(lines: Sequence[Any]) -> builtins.list[Stay]:
 
 
 def _decided(record: RunRecord) -> dict[str, Any]:
-    """The columns that the lifecycle changes."""
+    """Return the columns that the lifecycle changes."""
     return {
         "status": run_status.status(record), "stage": record.stage.value, "version": record.version,
         "attempt": record.attempt, "started": record.started, "ended": record.ended, "lock": record.lock,
@@ -263,7 +263,7 @@ def _decided(record: RunRecord) -> dict[str, Any]:
 
 
 def _shared(row: Row[Any]) -> dict[str, Any]:
-    """What a record and a view have in common."""
+    """Return the fields that a record and a view have in common."""
     return {
         "id": row.id, "workspace": row.workspace, "stage": Stage(row.stage), "created": row.created,
         "version": row.version, "attempt": row.attempt, "started": row.started, "ended": row.ended, "lock": row.lock,
@@ -297,7 +297,7 @@ def _view(row: Row[Any], labels: Found, spec: RunSpec | None) -> RunView:
 
 
 def _views(connection: Connection, keys: builtins.list[int], with_spec: bool = False) -> builtins.list[RunView]:
-    """Three queries at most, however many runs."""
+    """Build views with at most three queries, however many runs there are."""
     if not keys:
         return []
     rows = {row.key: row for row in connection.execute(_VIEWS.where(runs.c.key.in_(keys))).all()}
@@ -322,7 +322,7 @@ def _with_metrics(
 
 
 def _add_lines(connection: Connection, key: int, lines: builtins.list[StoryLine]) -> None:
-    """Numbers only grow, whatever the caller thought: the story is read in their order."""
+    """Add lines to the history. Their numbers only grow, because the history is read in that order."""
     if not lines:
         return
     last = connection.execute(select(func.max(story.c.seq)).where(story.c.run == key)).scalar() or 0

@@ -1,11 +1,11 @@
-"""The tables, for SQLite and PostgreSQL alike. `HEAD` is the revision that they are at.
+"""The tables, for SQLite and PostgreSQL alike. `HEAD` is their revision.
 
-Whoever changes a table adds a revision in `migrations/versions`, raises `HEAD`, and lets the conformance suite prove
-that a migrated database and a fresh one are equal.
+To change a table, add a revision in `migrations/versions` and raise `HEAD`; the conformance suite checks that a
+migrated database and a new one are equal.
 
-Runs and experiments have a number of their own (`key`) beside the id that people see: what belongs to them points to
-the number, so that the indexes stay small. Columns that repeat what another table knows (`experiment` in `run_labels`
-and `series`) are there for an index that answers a search without touching the runs.
+Runs and experiments have a numeric `key` beside the id that people see: other tables refer to the key, so that the
+indexes stay small. Columns that repeat another table (`experiment` in `run_labels` and `series`) serve an index that
+answers a search without touching the runs.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from footplate.storage.column_types import Json, Path, Words, key
+from footplate.storage.column_types import Json, Path, SafeText, key
 
 HEAD = "0009"
 
 HEAD_CHARACTERS = 200
-"""How much of a label's value is indexed: PostgreSQL takes no index entry larger than a third of a page."""
+"""How much of a label's value is indexed: PostgreSQL refuses index entries larger than a third of a page."""
 
 metadata = MetaData(
     naming_convention={
@@ -42,13 +42,13 @@ metadata = MetaData(
 workspaces = Table(
     "workspaces",
     metadata,
-    Column("id", Words, primary_key=True),
-    Column("name", Words, nullable=False),
-    Column("subscription_id", Words, nullable=False),
-    Column("resource_group", Words, nullable=False),
-    Column("location", Words, nullable=False),
+    Column("id", SafeText, primary_key=True),
+    Column("name", SafeText, nullable=False),
+    Column("subscription_id", SafeText, nullable=False),
+    Column("resource_group", SafeText, nullable=False),
+    Column("location", SafeText, nullable=False),
     Column("created", Double, nullable=False),
-    Column("friendly_name", Words),
+    Column("friendly_name", SafeText),
     Column("tags", Json, nullable=False),
     UniqueConstraint("subscription_id", "resource_group", "name"),
 )
@@ -57,9 +57,9 @@ experiments = Table(
     "experiments",
     metadata,
     Column("key", key(), primary_key=True),
-    Column("id", Words, nullable=False, unique=True),
-    Column("workspace", Words, ForeignKey("workspaces.id"), nullable=False),
-    Column("name", Words, nullable=False),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), nullable=False),
+    Column("name", SafeText, nullable=False),
     Column("created", Double, nullable=False),
     Column("archived", Double),
     Column("tags", Json, nullable=False),
@@ -71,30 +71,30 @@ runs = Table(
     "runs",
     metadata,
     Column("key", key(), primary_key=True),
-    Column("id", Words, nullable=False, unique=True),
-    Column("workspace", Words, ForeignKey("workspaces.id"), nullable=False),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), nullable=False),
     Column("experiment", key(), ForeignKey("experiments.key"), nullable=False),
-    # 0 is "top level", not NULL: `parent = 0` is an equality that both databases walk an index with, in order.
+    # 0 is "top level", not NULL: both databases can walk an index in order with the equality `parent = 0`.
     Column("parent", key(), nullable=False),
     Column("number", Integer, nullable=False),
-    Column("kind", Words, nullable=False),
-    Column("type", Words),
-    Column("status", Words, nullable=False),
-    Column("stage", Words, nullable=False),
+    Column("kind", SafeText, nullable=False),
+    Column("type", SafeText),
+    Column("status", SafeText, nullable=False),
+    Column("stage", SafeText, nullable=False),
     Column("version", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("created", Double, nullable=False),
     Column("started", Double),
     Column("ended", Double),
-    Column("name", Words),
-    Column("display_name", Words),
-    Column("description", Words),
-    Column("target", Words, nullable=False),
+    Column("name", SafeText),
+    Column("display_name", SafeText),
+    Column("description", SafeText),
+    Column("target", SafeText, nullable=False),
     Column("node_count", Integer, nullable=False),
-    Column("snapshot", Words),
-    Column("lock", Words),
-    Column("handle", Words),
-    Column("created_by", Words, nullable=False),
+    Column("snapshot", SafeText),
+    Column("lock", SafeText),
+    Column("handle", SafeText),
+    Column("created_by", SafeText, nullable=False),
     Column("waiting", Json),
     Column("outcome", Json),
     Column("warnings", Json, nullable=False),
@@ -125,9 +125,9 @@ story = Table(
     Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
     Column("seq", Integer, primary_key=True, autoincrement=False),
     Column("time", Double, nullable=False),
-    Column("event", Words, nullable=False),
-    Column("status", Words, nullable=False),
-    Column("text", Words, nullable=False),
+    Column("event", SafeText, nullable=False),
+    Column("status", SafeText, nullable=False),
+    Column("text", SafeText, nullable=False),
     Column("data", Json, nullable=False),
 )
 
@@ -135,10 +135,10 @@ run_labels = Table(
     "run_labels",
     metadata,
     Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
-    Column("kind", Words, primary_key=True),  # tag or property
-    Column("name", Words, primary_key=True),
-    Column("head", Words),  # the beginning of the value, for the index
-    Column("value", Words),
+    Column("kind", SafeText, primary_key=True),  # tag or property
+    Column("name", SafeText, primary_key=True),
+    Column("head", SafeText),  # the beginning of the value, for the index
+    Column("value", SafeText),
     Column("experiment", key(), nullable=False),
     Index("run_labels_by_value", "experiment", "kind", "name", "head", "run"),
 )
@@ -149,10 +149,10 @@ files = Table(
     Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
     Column("path", Path, primary_key=True),
     Column("size", BigInteger, nullable=False),
-    Column("digest", Words, nullable=False),
+    Column("digest", SafeText, nullable=False),
     Column("modified", Double, nullable=False),
     Column("automatic", Boolean, nullable=False),
-    Column("request", Words),  # that brought it: the same one again is no second file of the name
+    Column("request", SafeText),  # the request that added it: the same one again does not conflict
     Column("attempt", Integer, nullable=False, server_default="1"),
 )
 
@@ -160,10 +160,10 @@ journals = Table(
     "journals",
     metadata,
     Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
-    Column("writer", Words, primary_key=True),
+    Column("writer", SafeText, primary_key=True),
     Column("system", Boolean, nullable=False),
-    Column("ingested", BigInteger, nullable=False),  # bytes of slots that the summaries contain
-    Column("definitions", LargeBinary, nullable=False),  # the slots among them that name a series, as they are
+    Column("ingested", BigInteger, nullable=False),  # bytes of slots that are in the summaries
+    Column("definitions", LargeBinary, nullable=False),  # the slots among them that define a series, unchanged
 )
 
 series = Table(
@@ -171,15 +171,15 @@ series = Table(
     metadata,
     Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
     Column("system", Boolean, primary_key=True),
-    Column("name", Words, primary_key=True),
+    Column("name", SafeText, primary_key=True),
     Column("experiment", key(), nullable=False),
-    Column("place", Integer, nullable=False),  # the order in which the names were first seen
-    Column("kind", Words, nullable=False),
+    Column("place", Integer, nullable=False),  # the order in which the names were first logged
+    Column("kind", SafeText, nullable=False),
     Column("count", BigInteger, nullable=False),
     Column("dropped", BigInteger, nullable=False),  # points of another kind than the first
     Column("last", Json),
     Column("last_time", Double, nullable=False),
-    Column("rank", Double),  # `last` as a number to sort by; NULL for NaN and for what is no number
+    Column("rank", Double),  # `last` as a number to sort by; NULL for NaN and for anything that is not a number
     Column("min", Double),
     Column("max", Double),
     Index("series_of_experiment", "experiment", "name", "rank", "run"),
@@ -190,18 +190,18 @@ models = Table(
     "models",
     metadata,
     Column("key", key(), primary_key=True),
-    Column("workspace", Words, ForeignKey("workspaces.id"), nullable=False),
-    Column("name", Words, nullable=False),
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), nullable=False),
+    Column("name", SafeText, nullable=False),
     Column("version", Integer, nullable=False),
-    Column("request", Words, nullable=False),  # the caller's own key: the same request again finds the same model
+    Column("request", SafeText, nullable=False),  # the caller's own key: the same request again finds the same model
     Column("created", Double, nullable=False),
-    Column("root", Words, nullable=False),
+    Column("root", SafeText, nullable=False),
     Column("files", Json, nullable=False),
-    Column("description", Words),
-    Column("framework", Words),
-    Column("framework_version", Words),
-    Column("run", Words),
-    Column("experiment", Words),
+    Column("description", SafeText),
+    Column("framework", SafeText),
+    Column("framework_version", SafeText),
+    Column("run", SafeText),
+    Column("experiment", SafeText),
     Column("resources", Json, nullable=False),
     Column("options", Json, nullable=False),
     UniqueConstraint("workspace", "name", "version"),
@@ -212,30 +212,30 @@ models = Table(
 model_versions = Table(
     "model_versions",
     metadata,
-    Column("workspace", Words, ForeignKey("workspaces.id"), primary_key=True),
-    Column("name", Words, primary_key=True),
-    Column("last", Integer, nullable=False),  # stays when the model is deleted: a version is never given twice
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", SafeText, primary_key=True),
+    Column("last", Integer, nullable=False),  # stays when the model is deleted: a version is never reused
 )
 
 model_labels = Table(
     "model_labels",
     metadata,
     Column("model", key(), ForeignKey("models.key", ondelete="CASCADE"), primary_key=True, autoincrement=False),
-    Column("kind", Words, primary_key=True),
-    Column("name", Words, primary_key=True),
-    Column("value", Words),
+    Column("kind", SafeText, primary_key=True),
+    Column("name", SafeText, primary_key=True),
+    Column("value", SafeText),
 )
 
 computes = Table(
     "computes",
     metadata,
-    Column("workspace", Words, ForeignKey("workspaces.id"), primary_key=True),
-    Column("name", Words, primary_key=True),
-    Column("engine", Words, nullable=False),
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", SafeText, primary_key=True),
+    Column("engine", SafeText, nullable=False),
     Column("max_nodes", Integer, nullable=False),
     Column("min_nodes", Integer, nullable=False),
     Column("idle_seconds", Double, nullable=False),
-    Column("state", Words, nullable=False),
+    Column("state", SafeText, nullable=False),
     Column("options", Json, nullable=False),
     Column("created", Double, nullable=False),
     Column("modified", Double, nullable=False),
@@ -244,8 +244,8 @@ computes = Table(
 environments = Table(
     "environments",
     metadata,
-    Column("workspace", Words, ForeignKey("workspaces.id"), primary_key=True),
-    Column("name", Words, primary_key=True),
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", SafeText, primary_key=True),
     Column("version", Integer, primary_key=True, autoincrement=False),
     Column("created", Double, nullable=False),
     Column("definition", Json, nullable=False),
@@ -254,17 +254,17 @@ environments = Table(
 environment_labels = Table(
     "environment_labels",
     metadata,
-    Column("workspace", Words, ForeignKey("workspaces.id"), primary_key=True),
-    Column("name", Words, primary_key=True),
-    Column("label", Words, primary_key=True),
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", SafeText, primary_key=True),
+    Column("label", SafeText, primary_key=True),
     Column("version", Integer, nullable=False),
 )
 
 locks = Table(
     "locks",
     metadata,
-    Column("digest", Words, primary_key=True),
-    Column("builder", Words, nullable=False),
+    Column("digest", SafeText, primary_key=True),
+    Column("builder", SafeText, nullable=False),
     Column("content", Json, nullable=False),
     Column("warnings", Json, nullable=False),
 )
@@ -272,8 +272,8 @@ locks = Table(
 secrets = Table(
     "secrets",
     metadata,
-    Column("workspace", Words, ForeignKey("workspaces.id"), primary_key=True),
-    Column("name", Words, primary_key=True),
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", SafeText, primary_key=True),
     Column("sealed", LargeBinary, nullable=False),  # encrypted with the key in the home folder
     Column("changed", Double, nullable=False),
 )
@@ -281,9 +281,9 @@ secrets = Table(
 datastores = Table(
     "datastores",
     metadata,
-    Column("workspace", Words, ForeignKey("workspaces.id"), primary_key=True),
-    Column("name", Words, primary_key=True),
-    Column("kind", Words, nullable=False),
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", SafeText, primary_key=True),
+    Column("kind", SafeText, nullable=False),
     Column("location", Json, nullable=False),
     Column("options", Json, nullable=False),
     Column("sealed", LargeBinary),  # the credentials, encrypted with the key in the home folder
@@ -293,28 +293,28 @@ datastores = Table(
 default_datastores = Table(
     "default_datastores",
     metadata,
-    Column("workspace", Words, ForeignKey("workspaces.id"), primary_key=True),
-    Column("name", Words, nullable=False),
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", SafeText, nullable=False),
 )
 
 datasets = Table(
     "datasets",
     metadata,
     Column("key", key(), primary_key=True),
-    Column("id", Words, nullable=False, unique=True),
-    Column("workspace", Words, ForeignKey("workspaces.id"), nullable=False),
-    Column("request", Words, nullable=False),  # as for models
-    Column("name", Words),  # without one it is only known by its id
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), nullable=False),
+    Column("request", SafeText, nullable=False),  # as for models
+    Column("name", SafeText),  # without a name it is only known by its id
     Column("version", Integer),
-    Column("kind", Words, nullable=False),
+    Column("kind", SafeText, nullable=False),
     Column("definition", Json, nullable=False),
-    Column("listing", Words),
+    Column("listing", SafeText),
     Column("files", BigInteger),
     Column("size", BigInteger),
-    Column("description", Words),
-    Column("run", Words),
+    Column("description", SafeText),
+    Column("run", SafeText),
     Column("created", Double, nullable=False),
-    Column("unregistered", Double),  # its name is given up, but runs and models still point to it
+    Column("unregistered", Double),  # its name is released, but runs and models still refer to it
     UniqueConstraint("workspace", "name", "version"),
     UniqueConstraint("workspace", "request"),
 )
@@ -322,26 +322,26 @@ datasets = Table(
 dataset_versions = Table(
     "dataset_versions",
     metadata,
-    Column("workspace", Words, ForeignKey("workspaces.id"), primary_key=True),
-    Column("name", Words, primary_key=True),
-    Column("last", Integer, nullable=False),  # as for models: a version is never given twice
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", SafeText, primary_key=True),
+    Column("last", Integer, nullable=False),  # as for models: a version is never reused
 )
 
 dataset_labels = Table(
     "dataset_labels",
     metadata,
     Column("dataset", key(), ForeignKey("datasets.key", ondelete="CASCADE"), primary_key=True, autoincrement=False),
-    Column("kind", Words, primary_key=True),
-    Column("name", Words, primary_key=True),
-    Column("value", Words),
+    Column("kind", SafeText, primary_key=True),
+    Column("name", SafeText, primary_key=True),
+    Column("value", SafeText),
 )
 
 run_datasets = Table(
     "run_datasets",
     metadata,
     Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
-    Column("role", Words, primary_key=True),  # read or wrote
-    Column("name", Words, primary_key=True),  # what the run calls it
+    Column("role", SafeText, primary_key=True),  # read or wrote
+    Column("name", SafeText, primary_key=True),  # the run's name for it
     Column("dataset", key(), ForeignKey("datasets.key"), primary_key=True, autoincrement=False),
     Index("runs_of_dataset", "dataset", "run"),
 )
@@ -350,7 +350,7 @@ model_datasets = Table(
     "model_datasets",
     metadata,
     Column("model", key(), ForeignKey("models.key", ondelete="CASCADE"), primary_key=True, autoincrement=False),
-    Column("purpose", Words, primary_key=True),
+    Column("purpose", SafeText, primary_key=True),
     Column("dataset", key(), ForeignKey("datasets.key"), primary_key=True, autoincrement=False),
     Index("models_of_dataset", "dataset", "model"),
 )
@@ -358,8 +358,8 @@ model_datasets = Table(
 tokens = Table(
     "tokens",
     metadata,
-    Column("hash", Words, primary_key=True),
-    Column("scope", Words, nullable=False),
+    Column("hash", SafeText, primary_key=True),
+    Column("scope", SafeText, nullable=False),
     Column("expires", Double, nullable=False),
     Index("tokens_by_expiry", "expires"),
 )

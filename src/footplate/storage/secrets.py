@@ -1,4 +1,4 @@
-"""Secrets of a workspace. The database holds them sealed (`sealing`)."""
+"""Secrets of a workspace, encrypted in the database (`encryption`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Secrets:
         return self._seal.open(f"secret {name!r}", sealed)
 
     def derive(self, purpose: str) -> str:
-        """Not kept, but made of the key: for what two machines must agree on and nobody else may know."""
+        """Derive a secret from the key, without storing it: for two machines that must agree on it."""
         return self._seal.derive(purpose)
 
     def list(self, workspace: str) -> builtins.list[str]:

@@ -26,7 +26,7 @@ from footplate.storage.workspaces import Experiments, Workspaces
 
 
 class Storage:
-    """Everything that the server keeps. Opened once; every method of every part may be called from any thread."""
+    """Everything that the server keeps. It is opened once; any thread may call any method of its parts."""
 
     def __init__(self, home: Path, database: Database) -> None:
         keys, seal = RunKeys(database), Seal(home)
@@ -52,10 +52,10 @@ class Storage:
 
     @classmethod
     def open(cls, home: Path, database: str | None = None) -> Storage:
-        """The store of this home folder, made or migrated if need be. `database`: an address, None for SQLite in it."""
+        """Open the store of this home; create or migrate it if needed. `database`: an address, None for SQLite."""
         with translated():
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Clients of this machine put blobs straight into it, if they can see it before the first one is there.
+            # Clients on this machine write blobs directly into it, if they can see it before the first blob exists.
             (home / "blobs").mkdir(mode=0o700, exist_ok=True)
         opened = Database(database or home / "footplate.db")
         try:

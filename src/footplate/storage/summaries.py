@@ -1,6 +1,6 @@
-"""What the database knows of a series: how many points, the last one, the smallest, the largest. Pure.
+"""The summary of a series: number of points, last, smallest and largest value. Pure.
 
-A summary of a piece of a journal is made here and merged into the summary of all that came before it.
+A piece of a journal is summarized here, and merged into the summary of everything before it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ WORDS: Mapping[int, str] = {
     journal_format.TABLE: "table",
     journal_format.ARTIFACT: "artifact",
 }
-"""What the API calls the kinds. Points of one name are all of the same word: the first one logged decides.
+"""The kinds in the API. All points of a name have the same kind: the first one logged decides.
 
-A row is a table of one, whose cells are bare: log_row and log_table of one name make one table."""
+A row is a table with one row: log_row and log_table with the same name make one table.
+"""
 
 _LONGEST_NAME = 500
 _LONGEST_LAST = 1000
@@ -44,7 +45,7 @@ class SeriesSummary:
 def summarize(
     columns: Mapping[tuple[str, int], journal_format.MetricColumn], kinds: Mapping[str, str]
 ) -> dict[str, SeriesSummary]:
-    """One summary for each name, in the order of their first points. `kinds`: what earlier pieces have decided."""
+    """Return one summary for each name, in the order of their first points. `kinds`: decided by earlier pieces."""
     found: dict[str, SeriesSummary] = {}
     for (raw, number), column in columns.items():
         name, kind = series_name(raw), WORDS[number]
@@ -57,7 +58,7 @@ def summarize(
 
 
 def merge(old: SeriesSummary, new: SeriesSummary) -> SeriesSummary:
-    """Both together; the later of the two last points stays the last."""
+    """Merge two summaries; the later of the two last points stays the last."""
     last = new if new.count and (new.last_time >= old.last_time or not old.count) else old
     return replace(
         last,
@@ -70,7 +71,7 @@ def merge(old: SeriesSummary, new: SeriesSummary) -> SeriesSummary:
 
 
 def series_name(raw: str) -> str:
-    """The name as both databases can keep and index it."""
+    """Return the name in a form that both databases can store and index."""
     return raw.replace("\0", "\ufffd").encode("utf-8", "replace").decode()[:_LONGEST_NAME]
 
 
@@ -94,7 +95,7 @@ def _of_column(kind: str, column: journal_format.MetricColumn) -> SeriesSummary:
 
 
 def _numbers(values: Sequence[Any]) -> list[float]:
-    """Those that can be compared: no NaN, no text, no bool; whole numbers too large for a float are infinite."""
+    """Return the comparable numbers: no NaN, no text, no bool; integers too large for a float are infinite."""
     kinds = set(map(type, values))
     if kinds == {float}:
         return [v for v in values if v == v]

@@ -1,4 +1,4 @@
-"""Tokens of a server on TCP: only their hashes, what each may reach, and until when."""
+"""Tokens of a server on TCP: their hashes, scopes and expiry times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Tokens:
         self._database = database
 
     def put(self, hash: str, scope: str, expires: float) -> None:
-        """`scope` is "admin" or "run:<id>". Tokens that have expired are forgotten on the way."""
+        """Store a token. `scope` is "admin" or "run:<id>". Expired tokens are removed at the same time."""
         values = {"hash": hash, "scope": scope, "expires": expires}
         statement = self._database.insert(tokens).values(**values)
         with self._database.write() as connection:
@@ -23,7 +23,7 @@ class Tokens:
             connection.execute(statement.on_conflict_do_update(index_elements=["hash"], set_=values))
 
     def find(self, hash: str) -> str | None:
-        """The scope of a token that has not expired."""
+        """Return the scope of a token that has not expired."""
         where = (tokens.c.hash == hash, tokens.c.expires > time.time())
         with self._database.read() as connection:
             return connection.execute(select(tokens.c.scope).where(*where)).scalar()

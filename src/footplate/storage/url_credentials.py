@@ -1,4 +1,4 @@
-"""What opens channels and indexes, by their bare addresses: one sealed file of the home, of which most have none."""
+"""Credentials of package channels and indexes, by URL: one encrypted file of the home, which most homes lack."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from footplate.storage.encryption import Seal
 
 
 class LoginFile:
-    """The last one that was given for an address holds. Any thread; one process, the server."""
+    """The file of credentials. The last one given for a URL is kept. Used by any thread of one process, the server."""
 
     def __init__(self, home: Path, seal: Seal) -> None:
         self._path = home / "logins.sealed"

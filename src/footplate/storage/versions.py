@@ -1,4 +1,4 @@
-"""Version numbers that are counted up for each name and never given twice."""
+"""Version numbers that count up for each name and are never reused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Versions:
         self._table = table
 
     def take(self, connection: Connection, workspace: str, name: str) -> int:
-        """The next one. On PostgreSQL a twin of this request waits here until our transaction ends."""
+        """Take the next version. On PostgreSQL a concurrent retry waits here until our transaction ends."""
         self._database.insert_new(connection, self._table, workspace=workspace, name=name, last=0)
         self._add(connection, workspace, name, 1)
         c = self._table.c

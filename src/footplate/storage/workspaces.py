@@ -20,7 +20,7 @@ class Workspaces:
         self._database = database
 
     def create(self, view: WorkspaceView) -> None:
-        """Conflict when the subscription and resource group have a workspace of that name."""
+        """Create a workspace. A name that exists in the subscription and resource group is a Conflict."""
         with self._database.write() as connection:
             made = self._database.insert_new(connection, workspaces, **to_json(view))
         if not made:
@@ -37,7 +37,7 @@ class Workspaces:
     def find(
         self, name: str | None = None, subscription_id: str | None = None, resource_group: str | None = None
     ) -> list[WorkspaceView]:
-        """Those that match all that is given, oldest first."""
+        """Return the workspaces that match every given field, oldest first."""
         wanted = {"name": name, "subscription_id": subscription_id, "resource_group": resource_group}
         conditions = [workspaces.c[column] == value for column, value in wanted.items() if value is not None]
         with self._database.read() as connection:
@@ -58,7 +58,7 @@ class Experiments:
             return _view(_row(connection, id))
 
     def list(self, workspace: str, name: str | None = None, archived: bool | None = None) -> list[ExperimentView]:
-        """Newest first. `archived`: None for all, else only those that are or are not."""
+        """List experiments, newest first. `archived`: None for all, else only those that are or are not."""
         c = experiments.c
         conditions = [c.workspace == workspace]
         if name is not None:
@@ -78,7 +78,7 @@ class Experiments:
         tags: dict[str, str | None] | None = None,
         remove_tags: builtins.list[str] | tuple[str, ...] = (),
     ) -> None:
-        """`archived`: the time it was put away, False to take it out again, None to leave it."""
+        """Change fields. `archived`: the time of archiving, False to restore it, None to leave it."""
         with self._database.write() as connection:
             row = _row(connection, id, lock=True)
             merged = {**row.tags, **(tags or {})}
@@ -98,7 +98,7 @@ class Experiments:
 
 
 def ensure(database: Database, connection: Connection, workspace: str, name: str, now: float) -> Row[Any]:
-    """The row of the experiment, made if it is not there. NotFound for an unknown workspace."""
+    """Return the row of the experiment, created if needed. NotFound for an unknown workspace."""
     query = select(experiments).where(experiments.c.workspace == workspace, experiments.c.name == name)
     row = connection.execute(query).one_or_none()
     if row is not None:
@@ -118,7 +118,7 @@ def ensure(database: Database, connection: Connection, workspace: str, name: str
 
 
 def next_number(connection: Connection, experiment: int) -> int:
-    """The number of the next run in the experiment. The update comes first: it is what makes others wait."""
+    """Return the number of the next run in the experiment. The update comes first: it makes others wait."""
     c = experiments.c
     connection.execute(update(experiments).where(c.key == experiment).values(last_number=c.last_number + 1))
     return connection.execute(select(c.last_number).where(c.key == experiment)).scalar_one()

@@ -1,4 +1,4 @@
-"""Conformance of what runs bring: files, logs and metrics."""
+"""Conformance of the content of runs: files, logs and metrics."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FileTests(StorageFixtures):
         assert store.files.get(run, "outputs/é/\udcff") == self.file("outputs/é/\udcff")
         assert store.files.list(run, "%") == []
 
-    def test_what_a_user_uploads_must_all_be_new(self, store: Storage, run: str) -> None:
+    def test_uploads_of_a_user_must_all_be_new(self, store: Storage, run: str) -> None:
         store.files.add(run, [self.file("a")], False, 50.0)
         with pytest.raises(Conflict, match="'a' already exists"):
             store.files.add(run, [self.file("b"), self.file("a"), self.file("c")], False, 60.0)
@@ -45,12 +45,12 @@ class FileTests(StorageFixtures):
             store.files.add(run, [self.file("d"), self.file("d")], False, 60.0)
         assert [f.path for f in store.files.list(run)] == ["a"]
 
-    def test_what_is_collected_skips_names_that_exist(self, store: Storage, run: str) -> None:
+    def test_collected_files_skip_names_that_exist(self, store: Storage, run: str) -> None:
         store.files.add(run, [self.file("a", 1)], False, 50.0)
         assert store.files.add(run, [self.file("b"), self.file("a", 2)], True, 60.0) == (["b"], ["a"])
         assert store.files.get(run, "a").size == 1
 
-    def test_the_same_request_again_is_no_second_one(self, store: Storage, run: str) -> None:
+    def test_a_repeated_request_changes_nothing(self, store: Storage, run: str) -> None:
         files = [self.file("a"), self.file("b/c")]
         assert store.files.add(run, files, False, 50.0, "once") == (["a", "b/c"], [])
         assert store.files.add(run, files, False, 60.0, "once") == (["a", "b/c"], [])
@@ -77,7 +77,7 @@ class FileTests(StorageFixtures):
         assert {f.path for f in store.files.list(run)} == {first, "a-b", "a0"}
         store.files.add(run, [self.file("a.txt"), self.file("a b/c"), self.file("A/b")], False, 60.0)
 
-    def test_of_two_who_upload_one_name_one_wins(self, store: Storage, run: str) -> None:
+    def test_one_of_two_uploads_of_a_name_wins(self, store: Storage, run: str) -> None:
         def add(i: int) -> bool:
             try:
                 store.files.add(run, [self.file(f"own-{i}"), self.file("same")], False, 50.0)
@@ -106,7 +106,7 @@ class FileTests(StorageFixtures):
         again = [self.file("same", 1), self.file("new", 2)]
         assert store.files.add(run, again, True, 60.0, attempt=2) == (["same", "new"], [])
         assert store.files.add(run, [self.file("new", 3)], True, 70.0, attempt=2) == ([], ["new"])
-        # What another node of the same attempt found unchanged does not stand in the way of who changed it.
+        # A file that another node of the same attempt found unchanged does not block the node that changed it.
         assert store.files.add(run, [self.file("same", 4)], True, 70.0, attempt=2) == (["same"], [])
         with pytest.raises(Conflict):
             store.files.add(run, [self.file("new", 5)], False, 80.0, attempt=2)
@@ -135,19 +135,19 @@ class LogTests(StorageFixtures):
         assert store.logs.read(run, "user_logs/std_log.txt", 6, 5) == b"world"
         assert store.logs.read(run, "user_logs/std_log.txt", 99, 5) == b""
 
-    def test_a_gap_is_refused_and_tells_the_size(self, store: Storage, run: str) -> None:
+    def test_a_gap_is_refused_with_the_size(self, store: Storage, run: str) -> None:
         store.logs.append(run, "a", 0, b"123")
         with pytest.raises(Conflict, match="gap") as refused:
             store.logs.append(run, "a", 4, b"5")
         assert refused.value.details["size"] == 3
         assert store.logs.size(run, "a") == 3
 
-    def test_a_log_that_has_not_begun_is_empty(self, store: Storage, run: str) -> None:
+    def test_a_log_that_does_not_exist_is_empty(self, store: Storage, run: str) -> None:
         assert store.logs.read(run, "a/b", 0, 10) == b""
         assert store.logs.size(run, "a/b") == 0
         assert store.logs.list(run) == []
 
-    def test_a_replaced_log_is_another_one(self, store: Storage, run: str) -> None:
+    def test_a_log_can_be_replaced(self, store: Storage, run: str) -> None:
         store.logs.append(run, "a", 0, b"the old one, and long")
         assert store.logs.append(run, "a", 0, b"new", replace=True) == 3
         assert store.logs.append(run, "a", 3, b"er") == 5
@@ -244,7 +244,7 @@ class MetricTests(StorageFixtures):
         assert (summary["high"]["last"], summary["high"]["max"]) == (math.inf, math.inf)
         assert (summary["list"]["kind"], summary["list"]["count"], summary["list"]["last"]) == ("list", 1, None)
 
-    def test_any_cut_of_the_stream_gives_the_same(self, store: Storage, run: str, tmp_path: Path) -> None:
+    def test_pieces_of_any_size_give_the_same_metrics(self, store: Storage, run: str, tmp_path: Path) -> None:
         def write(j: Journal) -> None:
             for i in range(100):
                 j.log("loss", float(i))
@@ -267,7 +267,7 @@ class MetricTests(StorageFixtures):
         assert [p[2] for p in store.metrics.read(run, "loss")[0]["points"]] == [float(i) for i in range(100)]
         assert store.metrics.sizes(run) == {"rank_0.slots": len(slots), "rank_0.text": len(words)}
 
-    def test_a_gap_is_refused_and_so_is_another_past(self, store: Storage, run: str, tmp_path: Path) -> None:
+    def test_gaps_and_bytes_that_differ_are_refused(self, store: Storage, run: str, tmp_path: Path) -> None:
         slots, words = journal(tmp_path / "spool", lambda j: j.log("loss", 1.0))
         with pytest.raises(Conflict, match="gap") as refused:
             store.metrics.append(run, "rank_0", "slots", 32, slots)
@@ -335,7 +335,7 @@ class MetricTests(StorageFixtures):
         summary = {item["name"]: item["count"] for item in store.metrics.summary(run)}
         assert summary == {"loss": 1600} | {f"own-rank_{i}": 200 for i in range(8)}
 
-    def test_holes_and_nonsense_do_not_stop_the_rest(self, store: Storage, run: str, tmp_path: Path) -> None:
+    def test_holes_and_damaged_slots_are_skipped(self, store: Storage, run: str, tmp_path: Path) -> None:
         slots, words = journal(tmp_path / "s", lambda j: (j.log("loss", 1.0), j.log("word", "x"))[0])
         hole, unknown_series = bytes(32), slots[32:56] + b"\x63\0\0\0" + slots[60:64]
         lost_text = b"\xff\xff\xff\x7f\xff\xff\xff\x7f" + slots[-32:][8:]
@@ -345,7 +345,7 @@ class MetricTests(StorageFixtures):
         assert summary == {"loss": 2, "word": 1}
         assert [len(item["points"]) for item in store.metrics.read(run)] == [2, 1]
 
-    def test_names_that_no_database_keeps_are_mended(self, store: Storage, run: str, tmp_path: Path) -> None:
+    def test_names_that_no_database_accepts_are_repaired(self, store: Storage, run: str, tmp_path: Path) -> None:
         self.send(
             store, "rank_0", *journal(tmp_path / "s", lambda j: (j.log("a\0b\ud800", 1.0), j.log("n" * 9999, 2.0))[0])
         )
@@ -353,7 +353,7 @@ class MetricTests(StorageFixtures):
         assert [[p[2] for p in item["points"]] for item in store.metrics.read(run)] == [[1.0], [2.0]]
 
     @pytest.mark.parametrize("bad", ["", "../x", "a/b", ".x", "a\0", "a..b", "x" * 129])
-    def test_a_writer_that_would_be_a_path_is_refused(self, store: Storage, run: str, bad: str) -> None:
+    def test_a_writer_name_that_would_be_a_path_is_refused(self, store: Storage, run: str, bad: str) -> None:
         with pytest.raises(InvalidInput, match="writer"):
             store.metrics.append(run, bad, "slots", 0, b"")
         with pytest.raises(InvalidInput, match="stream"):
@@ -361,14 +361,14 @@ class MetricTests(StorageFixtures):
         with pytest.raises(NotFound):
             store.metrics.append("ghost", "rank_0", "slots", 0, b"")
 
-    def test_what_was_written_and_not_ingested_is_ingested_at_the_next_start(
+    def test_a_restart_ingests_what_was_only_written(
         self, store: Storage, run: str, tmp_path: Path, open_store: Callable[[], Storage]
     ) -> None:
         slots, words = journal(tmp_path / "s", lambda j: log_all(j, [float(i) for i in range(10)]))
         store.metrics.append(run, "rank_0", "text", 0, words)
         store.metrics.append(run, "rank_0", "slots", 0, slots[:96])
         file = store.home / "runs" / run / "journals" / "rank_0.slots"
-        with file.open("ab") as opened:  # as a server that is killed right after the write leaves it
+        with file.open("ab") as opened:  # the state that a server leaves when it is killed right after the write
             opened.write(slots[96:200])
         again = open_store()
         with again.database.read() as connection:

@@ -1,4 +1,4 @@
-"""What every database does with datastores, datasets and the lines between runs, datasets and models."""
+"""Conformance of datastores, datasets and lineage."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def dataset(id: str, name: str | None = None, path: str = "mnist", **fields: Any
 
 
 class DatastoreTests(StorageFixtures):
-    def test_the_built_in_ones_are_folders_and_one_is_the_default(self, store: Storage) -> None:
+    def test_built_in_datastores_are_folders_and_one_is_the_default(self, store: Storage) -> None:
         found = store.datastores.list(WORKSPACE)
         assert [(view.name, view.kind, view.is_default) for view in found] == [
             ("workspaceblobstore", "folder", True),
@@ -41,7 +41,7 @@ class DatastoreTests(StorageFixtures):
             with pytest.raises(InvalidInput, match="built in"):
                 act()
 
-    def test_credentials_are_sealed_and_not_in_the_view(self, store: Storage) -> None:
+    def test_credentials_are_encrypted_and_not_in_the_view(self, store: Storage) -> None:
         view = store.datastores.put(bucket(options={"odd": ODD}), SECRET, False)
         assert view.has_credentials and "staple" not in repr(view)
         assert store.datastores.access(WORKSPACE, "bucket").credentials == SECRET
@@ -50,7 +50,7 @@ class DatastoreTests(StorageFixtures):
             sealed = bytes(connection.execute(text("SELECT sealed FROM datastores")).scalar_one())
         assert b"staple" not in sealed
 
-    def test_another_one_of_the_same_name_is_a_conflict_unless_it_replaces(self, store: Storage) -> None:
+    def test_a_datastore_that_exists_is_a_conflict_unless_replaced(self, store: Storage) -> None:
         store.datastores.put(bucket(), SECRET, False)
         store.datastores.put(bucket(), SECRET, False)
         with pytest.raises(Conflict, match="'bucket'"):
@@ -58,7 +58,7 @@ class DatastoreTests(StorageFixtures):
         assert store.datastores.access(WORKSPACE, "bucket").credentials == SECRET
         assert not store.datastores.put(bucket(), {}, True).has_credentials
 
-    def test_the_default_is_chosen_and_falls_back(self, store: Storage) -> None:
+    def test_the_default_can_be_set_and_falls_back(self, store: Storage) -> None:
         store.datastores.put(bucket(), {}, False)
         with pytest.raises(NotFound, match="'nowhere'"):
             store.datastores.set_default(WORKSPACE, "nowhere")
@@ -73,7 +73,7 @@ class DatastoreTests(StorageFixtures):
 
 
 class DatasetTests(StorageFixtures):
-    def test_versions_are_counted_up_and_never_given_twice(self, store: Storage) -> None:
+    def test_versions_count_up_and_are_never_reused(self, store: Storage) -> None:
         first = store.datasets.add("k1", dataset("d1", "mnist", "a"))
         second = store.datasets.add("k2", dataset("d2", "mnist", "b", tags={ODD: ODD, "k": None}, description=ODD))
         assert (first.version, second.version) == (1, 2)
@@ -84,19 +84,19 @@ class DatasetTests(StorageFixtures):
         assert store.datasets.add("k4", dataset("d4", "mnist", "d"), False).version == 3
         assert store.datasets.by_id("d1") == first
 
-    def test_a_name_that_exists_needs_leave_for_a_new_version(self, store: Storage) -> None:
+    def test_a_name_that_exists_needs_new_version(self, store: Storage) -> None:
         store.datasets.add("k1", dataset("d1", "mnist", "a"), False)
         with pytest.raises(Conflict, match="'mnist' already, at version 1"):
             store.datasets.add("k2", dataset("d2", "mnist", "b"), False)
         assert store.datasets.add("k3", dataset("d3", "mnist", "b"), True).version == 2
 
-    def test_what_the_newest_version_is_already_keeps_its_version(self, store: Storage) -> None:
+    def test_an_unchanged_dataset_keeps_its_version(self, store: Storage) -> None:
         first = store.datasets.add("k1", dataset("d1", "mnist", listing="ab", tags={"a": "1"}))
         same = store.datasets.add("k2", dataset("d2", "mnist", listing="ab", tags={"b": "2"}, description="now"))
         assert (same.id, same.version, same.tags, same.description) == (first.id, 1, {"a": "1", "b": "2"}, "now")
         assert store.datasets.add("k3", dataset("d3", "mnist", listing="cd")).version == 2
 
-    def test_one_without_a_name_is_kept_once_for_each_request(self, store: Storage) -> None:
+    def test_a_dataset_without_a_name_is_stored_once_per_request(self, store: Storage) -> None:
         def keep(n: int) -> str:
             return store.datasets.add("same", dataset(f"d{n}")).id
 
@@ -106,14 +106,14 @@ class DatasetTests(StorageFixtures):
         assert store.datasets.list(WORKSPACE) == []
         assert store.datasets.by_id(found[0]).version is None
 
-    def test_many_register_at_once(self, store: Storage) -> None:
+    def test_concurrent_registrations_get_different_versions(self, store: Storage) -> None:
         def register(n: int) -> int:
             return store.datasets.add(f"k{n}", dataset(f"d{n}", "mnist", str(n))).version or 0
 
         with ThreadPoolExecutor(8) as pool:
             assert sorted(pool.map(register, range(24))) == list(range(1, 25))
 
-    def test_they_are_listed_by_name_tag_and_version(self, store: Storage) -> None:
+    def test_datasets_are_listed_by_name_tag_and_version(self, store: Storage) -> None:
         store.workspaces.create(workspace("w-2", "ships", 2.0))
         store.datasets.add("k1", dataset("d1", "a", "1", tags={"kind": "old"}))
         store.datasets.add("k2", dataset("d2", "a", "2"))
@@ -130,7 +130,7 @@ class DatasetTests(StorageFixtures):
         assert (changed.description, changed.tags) == ("words", {"x": "3"})
         assert store.datasets.change("d1", None, None, ()) == changed
 
-    def test_what_is_not_there(self, store: Storage) -> None:
+    def test_unknown_datasets_are_not_found(self, store: Storage) -> None:
         looks: list[Callable[[], Any]] = [
             lambda: store.datasets.by_id("ghost"),
             lambda: store.datasets.get(WORKSPACE, "ghost"),
@@ -144,7 +144,7 @@ class DatasetTests(StorageFixtures):
 
 
 class LineageTests(StorageFixtures):
-    def test_a_run_is_stored_with_what_it_reads(self, store: Storage) -> None:
+    def test_a_run_is_stored_with_its_inputs(self, store: Storage) -> None:
         store.datasets.add("k1", dataset("d1", "mnist"))
         inputs = (DataInput("data", "d1"), DataInput("more", datastore="workspaceblobstore"))
         store.runs.create(record("r1", inputs=inputs), "me", [])
@@ -152,7 +152,7 @@ class LineageTests(StorageFixtures):
         use = DataUse("r1", "d1", "read", "data", "mnist", 1, "steam", "Preparing")
         assert store.lineage.of_run("r1") == [use] == store.lineage.of_dataset("d1")
 
-    def test_who_reads_a_part_of_a_version_has_read_the_version(self, store: Storage) -> None:
+    def test_reading_a_part_of_a_version_counts_as_reading_it(self, store: Storage) -> None:
         store.datasets.add("k1", dataset("d1", "mnist"))
         for key, id, of in (("k2", "d2", "d1"), ("k3", "d3", "d2"), ("k4", "d4", "ghost")):
             store.datasets.add(key, replace(dataset(id), definition={**dataset(id).definition, "of": of}))
@@ -166,13 +166,13 @@ class LineageTests(StorageFixtures):
         store.models.add("k", view, [("test", "d2")])
         assert {use.purpose for use in store.lineage.models_of_dataset("d1")} == {"test"}
 
-    def test_a_run_that_names_no_dataset_is_not_stored(self, store: Storage) -> None:
+    def test_a_run_with_an_unknown_dataset_is_not_stored(self, store: Storage) -> None:
         with pytest.raises(InvalidInput, match="ghost"):
             store.runs.create(record("r1", inputs=(DataInput("data", "ghost"),)), "me", [])
         with pytest.raises(NotFound):
             store.runs.view("r1")
 
-    def test_what_a_run_wrote_is_noted_once(self, store: Storage) -> None:
+    def test_an_output_of_a_run_is_recorded_once(self, store: Storage) -> None:
         store.runs.create(record("r1"), "me", [])
         store.datasets.add("k1", dataset("d1", "made", run="r1"))
         for _ in range(2):
@@ -181,7 +181,7 @@ class LineageTests(StorageFixtures):
         with pytest.raises(NotFound, match="ghost"):
             store.lineage.add_use("ghost", "wrote", "out", "d1")
 
-    def test_a_model_knows_the_datasets_behind_its_run_and_those_it_was_given(self, store: Storage) -> None:
+    def test_a_model_has_the_datasets_of_its_run_and_its_own(self, store: Storage) -> None:
         store.datasets.add("k1", dataset("d1", "mnist"))
         store.datasets.add("k2", dataset("d2", "tests", "t"))
         store.runs.create(record("r1", inputs=(DataInput("data", "d1"),)), "me", [])

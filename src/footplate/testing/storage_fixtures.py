@@ -1,4 +1,4 @@
-"""What the storage suites share: a store that can be opened again, and small values to put into it."""
+"""Shared by the storage suites: a store that can be reopened, and small values to put into it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from footplate.storage import Storage
 
 WORKSPACE = "w-1"
 ODD = "a'b\"c;--\\\n%_é漢😀 "
-"""A name with everything in it that a careless statement trips over."""
+"""A name with every character that a careless statement handles wrongly."""
 
 
 def workspace(id: str = WORKSPACE, name: str = "trains", created: float = 1.0) -> WorkspaceView:
@@ -39,7 +39,7 @@ def line(seq: int, text: str = "something happened") -> StoryLine:
 
 
 def journal(folder: Path, write: Callable[[Journal], None], writer: str = "rank_0") -> tuple[bytes, bytes]:
-    """What a job's writer would have left behind: (slots, text)."""
+    """Return the files of a job's writer: (slots, text)."""
     with Journal(str(folder), writer) as opened:
         write(opened)
     text_file = folder / f"{writer}.text"
@@ -58,11 +58,11 @@ def ids(page: tuple[list[RunView], str | None]) -> list[str]:
 class StorageFixtures:
     @pytest.fixture
     def address(self) -> str | None:
-        raise NotImplementedError("say which database to test")
+        raise NotImplementedError("define a fixture `address` with the database to test")
 
     @pytest.fixture
     def open_store(self, tmp_path: Path, address: str | None) -> Generator[Callable[[], Storage], None, None]:
-        """Opens the same store again and again, as restarts of a server do."""
+        """Open the same store repeatedly, as restarts of a server do."""
         opened: list[Storage] = []
 
         def open_one() -> Storage:

@@ -1,4 +1,4 @@
-"""Conformance of runs: records, stories, labels, and finding them again."""
+"""Conformance of runs: records, histories, labels, and queries."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from footplate.testing.storage_fixtures import (
 
 
 class RunTests(StorageFixtures):
-    def test_a_run_comes_back_as_it_was_given(self, store: Storage) -> None:
+    def test_a_run_is_returned_as_it_was_stored(self, store: Storage) -> None:
         asked = record(
             "r-1", tags={"a": "1", "b": None, ODD: ODD}, properties={"p": ODD}, display_name="Run one",
             description=ODD, snapshot="ab" * 32, type="azureml.scriptrun", name="one",
@@ -54,7 +54,7 @@ class RunTests(StorageFixtures):
         assert (view.spec, view.snapshot, view.display_name) == (asked.spec, "ab" * 32, "Run one")
         assert store.experiments.get(view.experiment_id).name == "steam"
 
-    def test_an_id_is_used_once(self, store: Storage) -> None:
+    def test_a_run_id_is_used_once(self, store: Storage) -> None:
         store.runs.create(record("r-1"), "ann", [])
         with pytest.raises(Conflict, match="'r-1' exists"):
             store.runs.create(record("r-1", "other"), "ann", [])
@@ -65,11 +65,11 @@ class RunTests(StorageFixtures):
         with pytest.raises(InvalidInput, match="is not a run id"):
             store.runs.create(record(bad), "ann", [])
 
-    def test_numbers_are_given_in_each_experiment_without_gaps(self, store: Storage) -> None:
+    def test_run_numbers_of_an_experiment_have_no_gaps(self, store: Storage) -> None:
         numbers = [store.runs.create(record(f"r-{i}", "ab"[i % 2]), "", []).number for i in range(6)]
         assert numbers == [1, 1, 2, 2, 3, 3]
 
-    def test_forty_threads_get_forty_numbers(self, store: Storage) -> None:
+    def test_forty_threads_get_forty_run_numbers(self, store: Storage) -> None:
         def create(i: int) -> RunView:
             return store.runs.create(record(f"r-{i}"), "", [line(1)])
 
@@ -94,7 +94,7 @@ class RunTests(StorageFixtures):
         with pytest.raises(NotFound, match="r-9"):
             store.runs.save(replace(ended, id="r-9"), 1, [])
 
-    def test_of_many_who_save_one_wins(self, store: Storage) -> None:
+    def test_one_of_many_concurrent_saves_wins(self, store: Storage) -> None:
         first = record("r-1")
         store.runs.create(first, "", [])
 
@@ -106,7 +106,7 @@ class RunTests(StorageFixtures):
         assert sum(won) == 1
         assert len(store.runs.story("r-1")) == 1
 
-    def test_the_story_is_told_in_order(self, store: Storage) -> None:
+    def test_the_history_is_in_order(self, store: Storage) -> None:
         told = [line(1, ODD), line(2), line(3)]
         store.runs.create(record("r-1"), "", told[:1])
         store.runs.save(replace(record("r-1"), version=1), 0, told[1:])
@@ -128,7 +128,7 @@ class RunTests(StorageFixtures):
         assert {r.id for r in store.runs.active()} == {"waits", "waits-too", "elsewhere", "runs", "ends", "own"}
         assert {r.id for r in store.runs.active(with_nodes=True)} == {"waits", "waits-too", "elsewhere", "runs", "ends"}
 
-    def test_when_runs_had_nodes_of_a_target(self, store: Storage) -> None:
+    def test_stays_of_runs_on_a_target(self, store: Storage) -> None:
         def told(seq: int, event: str, status: str = "Running") -> StoryLine:
             return StoryLine(seq, 10.0 * seq, event, status, "")
 
@@ -154,7 +154,7 @@ class RunTests(StorageFixtures):
         assert store.runs.stays(WORKSPACE, "big", 49.0) == stays
         assert store.runs.stays(WORKSPACE, "big", 50.0) == stays[:1]
 
-    def test_tags_come_and_go(self, store: Storage) -> None:
+    def test_tags_can_be_set_and_removed(self, store: Storage) -> None:
         store.runs.create(record("r-1", tags={"a": "1", "b": "2"}), "", [])
         store.runs.change("r-1", tags={"a": "new", ODD: None}, remove_tags=["b", "never-there"])
         assert store.runs.view("r-1").tags == {"a": "new", ODD: None}
@@ -177,14 +177,14 @@ class RunTests(StorageFixtures):
         with pytest.raises(Conflict, match="has a snapshot"):
             store.runs.set_snapshot("r-1", "cd" * 32)
 
-    def test_text_that_no_database_keeps_is_refused(self, store: Storage) -> None:
+    def test_text_that_no_database_accepts_is_refused(self, store: Storage) -> None:
         store.runs.create(record("r-1"), "", [])
         for bad in ("a\0b", "\ud800"):
             with pytest.raises(InvalidInput, match=r"NUL|Unicode"):
                 store.runs.change("r-1", tags={"fine": "yes", "bad": bad})
         assert store.runs.view("r-1").tags == {}
 
-    def test_a_long_value_is_kept_and_found(self, store: Storage) -> None:
+    def test_a_long_value_is_stored_and_found(self, store: Storage) -> None:
         long = "x" * 100_000
         store.runs.create(record("r-1", tags={"note": long}), "", [])
         store.runs.create(record("r-2", tags={"note": long + "y"}), "", [])
@@ -200,7 +200,7 @@ class RunTests(StorageFixtures):
         with pytest.raises(InvalidInput, match="another workspace"):
             store.runs.create(replace(record("r-2", parent="r-1"), workspace="w-2"), "", [])
 
-    def test_views_come_in_the_order_asked_for(self, store: Storage) -> None:
+    def test_views_keep_the_order_of_the_ids(self, store: Storage) -> None:
         for i in range(3):
             store.runs.create(record(f"r-{i}"), "", [])
         assert [v.id for v in store.runs.views(["r-2", "ghost", "r-0"])] == ["r-2", "r-0"]
@@ -209,7 +209,7 @@ class RunTests(StorageFixtures):
 class RunListTests(StorageFixtures):
     @pytest.fixture
     def many(self, store: Storage, tmp_path: Path) -> Storage:
-        """Twelve runs: r-0 … r-11, a family below r-0, two experiments, several states and metrics."""
+        """Create twelve runs: r-0 … r-11, a family below r-0, two experiments, several states and metrics."""
         for i in range(12):
             stage = Stage.ENDED if i % 3 == 0 else Stage.RUNNING
             new = record(
@@ -228,7 +228,7 @@ class RunListTests(StorageFixtures):
         store.metrics.append(run, "rank_0", "text", 0, words)
         store.metrics.append(run, "rank_0", "slots", 0, slots)
 
-    def test_newest_first_top_level_without_specs(self, many: Storage) -> None:
+    def test_a_list_is_newest_first_top_level_without_specs(self, many: Storage) -> None:
         page = many.runs.list(RunQuery(WORKSPACE))
         assert ids(page) == ["r-11", "r-10", "r-9", "r-8", "r-7", "r-6", "r-5", "r-4", "r-3", "r-0"]
         assert all(view.spec is None for view in page[0])
@@ -253,7 +253,7 @@ class RunListTests(StorageFixtures):
         assert found(properties=(("third", "0"),)) == ["r-9", "r-6", "r-3", "r-0"]
         assert found(tags=(("third", "0"),)) == []
 
-    def test_the_beginning_of_an_id(self, store: Storage) -> None:
+    def test_runs_are_found_by_the_beginning_of_their_id(self, store: Storage) -> None:
         for id in ("a", "a-1", "a-12", "A-1", "a_1", "a.1", "b", "a-z"):
             store.runs.create(record(id), "", [])
 
@@ -268,7 +268,7 @@ class RunListTests(StorageFixtures):
         assert found("é") == found("%") == found("a%") == []
         assert ids(store.runs.list(RunQuery("w-9", prefix="a"))) == []
 
-    def test_families(self, many: Storage) -> None:
+    def test_runs_are_found_by_parent_and_ancestor(self, many: Storage) -> None:
         assert ids(many.runs.list(RunQuery(WORKSPACE, parent="r-0"))) == ["r-1"]
         assert ids(many.runs.list(RunQuery(WORKSPACE, parent="ghost"))) == []
         assert ids(many.runs.list(RunQuery(WORKSPACE, ancestor="r-0"))) == ["r-2", "r-1"]
@@ -281,7 +281,7 @@ class RunListTests(StorageFixtures):
         assert [v.id for v in many.runs.children("r-0", recursive=True)] == ["r-1", "r-2"]
         assert many.runs.view("r-2").parent == "r-1"
 
-    def test_metric_bounds_are_about_the_last_value(self, many: Storage) -> None:
+    def test_metric_bounds_apply_to_the_last_value(self, many: Storage) -> None:
         def found(**query: Any) -> list[str]:
             return ids(many.runs.list(RunQuery(WORKSPACE, metric="loss", **query)))
 
@@ -291,7 +291,7 @@ class RunListTests(StorageFixtures):
         assert found(metric_min=1.0, metric_max=2.0, experiment="steam") == ["r-4"]
         assert ids(many.runs.list(RunQuery(WORKSPACE, metric="never"))) == []
 
-    def test_a_list_shows_the_metrics_that_it_is_about(self, many: Storage) -> None:
+    def test_a_list_shows_the_metrics_of_its_query(self, many: Storage) -> None:
         page, _ = many.runs.list(RunQuery(WORKSPACE, metric="loss", metric_min=1.5, order="metric:loss"))
         assert [v.metrics for v in page] == [{"loss": math.inf}, {"loss": 2.5}, {"loss": 1.5}, {"loss": 1.5}]
         page, _ = many.runs.list(RunQuery(WORKSPACE, "steam", order="metric:loss"))
@@ -315,10 +315,10 @@ class RunListTests(StorageFixtures):
         [(), (("even", "True"),), (("even", None),), (("even", "True"), ("nth", "6")), (("nth", "6"), ("even", None))],
     )
     @pytest.mark.parametrize("rare", [0, 5000])
-    def test_pages_are_the_whole_in_pieces(
+    def test_pages_together_are_the_whole_list(
         self, many: Storage, order: str, ascending: bool, tags: Any, rare: int
     ) -> None:
-        """Both ways to a page, the walk and the sort, give the same pages."""
+        """Both ways to a page, the index walk and the sort, give the same pages."""
         query = RunQuery(WORKSPACE, "steam", order=order, ascending=ascending, tags=tags)
         with many.database.read() as connection:
             whole, _ = find(connection, query)
@@ -328,7 +328,7 @@ class RunListTests(StorageFixtures):
                 pieces += page
         assert pieces == whole != []
 
-    def test_a_page_stays_what_it_is_when_runs_are_added(self, many: Storage) -> None:
+    def test_new_runs_do_not_change_the_next_page(self, many: Storage) -> None:
         query = RunQuery(WORKSPACE, limit=3)
         _, cursor = many.runs.list(query)
         many.runs.create(record("new"), "", [])
@@ -338,7 +338,7 @@ class RunListTests(StorageFixtures):
         "bad",
         [{"limit": 0}, {"order": "age"}, {"order": "metric:"}, {"metric_min": 1.0}, {"cursor": "x"}, {"cursor": "é"}],
     )
-    def test_a_question_that_makes_no_sense_is_refused(self, store: Storage, bad: dict[str, Any]) -> None:
+    def test_an_invalid_query_is_refused(self, store: Storage, bad: dict[str, Any]) -> None:
         with pytest.raises(InvalidInput):
             store.runs.list(RunQuery(WORKSPACE, **bad))
 

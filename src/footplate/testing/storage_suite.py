@@ -1,7 +1,7 @@
-"""The conformance suite of the store: what every database behind it must do, in the same words.
+"""The conformance suite of the store: the behaviour that every database behind it must have.
 
-A database is put to the test by a class that inherits `StorageSuite` and has a fixture `address`, the address of an
-empty database (None for SQLite in the home folder):
+To test a database, inherit from `StorageSuite` and define a fixture `address`, the address of an empty database (None
+for SQLite in the home directory):
 
     class TestMine(StorageSuite):
         @pytest.fixture
@@ -50,17 +50,17 @@ class WorkspaceTests(StorageFixtures):
         ]
         assert store.workspaces.find(subscription_id="other") == []
 
-    def test_the_triple_of_a_workspace_is_unique(self, store: Storage) -> None:
+    def test_name_group_and_subscription_of_a_workspace_are_unique(self, store: Storage) -> None:
         with pytest.raises(Conflict, match="'trains'"):
             store.workspaces.create(workspace("w-2"))
         assert len(store.workspaces.find()) == 1
 
-    def test_what_is_not_there_is_not_found(self, store: Storage) -> None:
+    def test_unknown_workspaces_and_experiments_are_not_found(self, store: Storage) -> None:
         for look in (store.workspaces.get, store.experiments.get, store.runs.record, store.runs.view, store.runs.story):
             with pytest.raises(NotFound, match="nothing-here"):
                 look("nothing-here")
 
-    def test_an_experiment_is_made_once(self, store: Storage) -> None:
+    def test_an_experiment_is_created_once(self, store: Storage) -> None:
         first = store.experiments.get_or_create(WORKSPACE, "steam", 5.0)
         assert store.experiments.get_or_create(WORKSPACE, "steam", 6.0) == first
         assert store.experiments.get(first.id) == first
@@ -96,7 +96,7 @@ class RegistryTests(StorageFixtures):
         files = (FileView("net.pt", 3, "ab" * 32), FileView(ODD, 0, "cd" * 32))
         return ModelView(WORKSPACE, name, 0, 10.0, "net.pt", files, **more)
 
-    def test_versions_count_up_and_are_never_given_again(self, store: Storage) -> None:
+    def test_versions_count_up_and_are_never_reused(self, store: Storage) -> None:
         assert [store.models.add(f"k-{i}", self.model()).version for i in range(3)] == [1, 2, 3]
         store.models.delete(WORKSPACE, "net", 3)
         assert store.models.get(WORKSPACE, "net").version == 2
@@ -161,7 +161,7 @@ class RegistryTests(StorageFixtures):
         with pytest.raises(NotFound, match="'big'"):
             store.computes.change(WORKSPACE, "big", state="x")
 
-    def test_environments_keep_their_version_while_they_are_the_same(self, store: Storage) -> None:
+    def test_an_unchanged_environment_keeps_its_version(self, store: Storage) -> None:
         def register(definition: dict[str, Any]) -> str:
             return store.environments.register(WORKSPACE, "env", definition, 10.0).version
 
@@ -175,7 +175,7 @@ class RegistryTests(StorageFixtures):
             with pytest.raises(NotFound, match="version"):
                 store.environments.get(WORKSPACE, "env", version)
 
-    def test_labels_stand_for_one_version_of_an_environment(self, store: Storage) -> None:
+    def test_a_label_refers_to_one_version_of_an_environment(self, store: Storage) -> None:
         for number in (1, 2):
             store.environments.register(WORKSPACE, "env", {"a": number}, 10.0)
         store.environments.register(WORKSPACE, "other", {}, 10.0)
@@ -231,7 +231,7 @@ class LifeTests(StorageFixtures):
         assert ids(store.runs.list(RunQuery(WORKSPACE, tags=(("n", "77"),)))) == ["r-77"]
 
     def test_a_fresh_database_equals_a_migrated_one(self, tmp_path: Path, open_store: Callable[[], Storage]) -> None:
-        """The tables as `schema` makes them, and as the revisions do, in the same database one after the other."""
+        """Create the tables with `schema` and with the revisions, in the same database one after the other."""
         store = open_store()
         made = _shape(store.database)
         with store.database.write() as connection:
@@ -250,7 +250,7 @@ class LifeTests(StorageFixtures):
         migrate.upgrade(store.database, store.home, "0008")
         assert [line.event for line in store.runs.story("r-1")] == [*OLD_EVENTS.values()]
 
-    def test_a_migration_that_is_killed_has_not_happened(
+    def test_a_killed_migration_changes_nothing(
         self, store: Storage, tmp_path: Path, address: str | None, open_store: Callable[[], Storage]
     ) -> None:
         store.runs.create(record("r-1"), "ann", [])
@@ -271,7 +271,7 @@ class LifeTests(StorageFixtures):
         with pytest.raises(Conflict, match="newer Footplate"):
             open_store()
 
-    def test_ten_who_open_a_fresh_store_at_once(self, open_store: Callable[[], Storage]) -> None:
+    def test_ten_processes_open_a_new_store_at_once(self, open_store: Callable[[], Storage]) -> None:
         def open_one(_: int) -> int:
             return len(open_store().workspaces.find())
 
@@ -299,7 +299,7 @@ OLD_EVENTS = {
 
 
 def later_revision(folder: Path, last_words: str) -> Path:
-    """All revisions there are and one more, which changes the tables, changes rows, and then does as it is told."""
+    """Add one more revision, which changes the tables, changes rows, and then runs the given statement."""
     shutil.copytree(migrate.FOLDER / "versions", folder, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "9000_later.py").write_text(
         f"""import os
@@ -324,7 +324,7 @@ def migrate_to(home: Path, address: str | None, versions: Path) -> None:
 
 
 def _shape(database: Database) -> dict[str, Any]:
-    """Everything about the tables that the database itself can tell, in an order that does not matter."""
+    """Return everything that the database reports about its tables, sorted."""
     with database.read() as connection:
         about = inspect(connection)
         return {
@@ -348,4 +348,4 @@ class StorageSuite(
     DatasetTests,
     LineageTests,
 ):  # fmt: skip
-    """All of it."""
+    """All suites together."""

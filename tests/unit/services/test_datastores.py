@@ -62,7 +62,7 @@ def test_each_workspace_has_a_folder_of_its_own_there(tmp_path: Path) -> None:
         view = store.datastores.get("w2", "workspacefilestore")
         assert (view.kind, view.location["prefix"]) == ("s3", "team/w2/workspacefilestore")
         assert view.has_credentials and not store.datastores.get("w2", "workspaceblobstore").created
-        with pytest.raises(InvalidInput, match="no folder of the server"):
+        with pytest.raises(InvalidInput, match="not a folder of the server"):
             store.datastores.folder("w1", "workspaceblobstore")
         store.datastores.lie_in(StoreSpec("folder", {"path": str(tmp_path / "shared")}))
         assert store.datastores.folder("w1", "workspaceblobstore").location["path"].startswith(str(tmp_path / "shared"))
