@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def attempt(folder: Path, python: str, has_torch: bool, seconds: float) -> None:
-    from footplate import Experiment, Workspace  # after FOOTPLATE_HOME is set
+    from footplate import Experiment, Workspace  # noqa: PLC0415  # after FOOTPLATE_HOME is set
 
     source = folder / "source"
     source.mkdir()
@@ -103,7 +103,7 @@ def attempt(folder: Path, python: str, has_torch: bool, seconds: float) -> None:
 
 def configuration(source: Path, python: str, has_torch: bool, gpus: int | None) -> Any:
     """Request one GPU through NCCL, or the given number of GPUs exclusively."""
-    from footplate import Environment, PyTorchConfiguration, ScriptRunConfig
+    from footplate import Environment, PyTorchConfiguration, ScriptRunConfig  # noqa: PLC0415  # as above
 
     environment = Environment("jobs")
     environment.python.user_managed_dependencies = True

@@ -145,7 +145,7 @@ def project(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.fixture
 def workspace(project: Path) -> Workspace:
-    from footplate.sdk.workspace import Workspace  # starts the home's server: only for tests that need it
+    from footplate.sdk.workspace import Workspace  # noqa: PLC0415  # starts the home's server: only for tests that need it
 
     return Workspace.from_config()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
@@ -172,8 +173,6 @@ def _same(source: Path, back: Path) -> bool:
 
 def _content(path: Path) -> bytes:
     if sys.version_info >= (3, 11):
-        import hashlib
-
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").digest()
     return path.read_bytes()

@@ -160,7 +160,7 @@ def sync(paths: Sequence[str]) -> None:
 
 def _sync_file_system(path: str) -> bool:
     """Call syncfs(2), which the os module lacks; return False where the C library lacks it too."""
-    import ctypes  # slow to load, and only worth it for hundreds of files
+    import ctypes  # noqa: PLC0415  # slow to load, and only worth it for hundreds of files
 
     syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
     if syncfs is None:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import threading
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -484,8 +485,6 @@ Dataset.File.from_files((store, "from-job")).register(workspace, "by-job")
 
 def _bare_python(folder: Path) -> Path:
     """An interpreter without anything of ours, or of anybody, installed."""
-    import venv
-
     venv.create(folder / "bare", with_pip=False)
     return folder / "bare" / "bin" / "python"
 

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from azureml.core.run import Run as AzureRun
+from azureml.core.run import _OfflineRun
+from azureml.exceptions import RunEnvironmentException
 from footplate import (
     ActivityFailedException,
     AmlCompute,
@@ -195,7 +198,6 @@ def test_job_works_with_nothing_installed(experiment: Experiment, project: Path,
         import os
         import sys
         from azureml.core import Experiment, Run, Workspace
-        from azureml.core.run import _OfflineRun
         run = Run.get_context()
         assert run is Run.get_context() is Run.get_submitted_run() and not isinstance(run, _OfflineRun)
         workspace = run.experiment.workspace
@@ -334,10 +336,6 @@ def test_ctrl_c_leaves_the_run_running(experiment: Experiment, project: Path):
 
 
 def test_run_is_offline_outside_a_job(project: Path):
-    from azureml.core.run import Run as AzureRun
-    from azureml.core.run import _OfflineRun
-    from azureml.exceptions import RunEnvironmentException
-
     run = AzureRun.get_context()
     assert type(run) is _OfflineRun and run.id.startswith("OfflineRun_") and not hasattr(run, "experiment")
     with pytest.raises(RunEnvironmentException, match="AZUREML_RUN_ID"):

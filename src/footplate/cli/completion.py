@@ -19,7 +19,7 @@ _INSTALL = {
 @click.argument("shell", type=click.Choice(sorted(_INSTALL)))
 def completion(shell: str) -> None:
     """Print the completion script of your shell."""
-    from footplate.cli.main import cli  # lazy: the root loads this module
+    from footplate.cli.main import cli  # noqa: PLC0415  # lazy: the root loads this module
 
     kind = get_completion_class(shell)
     assert kind is not None, "click knows all shells of the list above"

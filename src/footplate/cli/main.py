@@ -77,7 +77,7 @@ class Lazy(Noun):
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        from importlib.metadata import version  # lazy: 20 ms that only this option costs
+        from importlib.metadata import version  # noqa: PLC0415  # lazy: 20 ms that only this option costs
 
         click.echo(f"footplate {version('footplate')}")
         ctx.exit()
@@ -132,7 +132,7 @@ def main() -> NoReturn:
 def _is_expected(error: Exception) -> bool:
     if isinstance(error, (FootplateError, OSError)):
         return True
-    from footplate.sdk.exceptions import AzureMLException  # lazy: an error may afford it
+    from footplate.sdk.exceptions import AzureMLException  # noqa: PLC0415  # lazy: an error may afford it
 
     return isinstance(error, AzureMLException)
 

@@ -80,7 +80,7 @@ def socket_path(home: str) -> str:
     root = os.environ.get("TMPDIR") or "/tmp"
     if len(os.fsencode(root)) > LONGEST_SOCKET_PATH - 48:
         root = "/tmp"
-    import hashlib  # lazy: only the server of a home with a long name ever comes here
+    import hashlib  # noqa: PLC0415  # lazy: only the server of a home with a long name ever comes here
 
     mine = os.path.join(root, f"footplate-{os.geteuid()}")
     folder = os.path.join(mine, hashlib.sha256(os.fsencode(home)).hexdigest()[:24])

@@ -212,7 +212,7 @@ def _dial(endpoint: Endpoint, timeout: float) -> socket.socket:
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if not endpoint.tls:
         return plain
-    import ssl  # lazy: only a team server behind TLS needs it
+    import ssl  # noqa: PLC0415  # lazy: only a team server behind TLS needs it
 
     try:
         return ssl.create_default_context().wrap_socket(plain, server_hostname=endpoint.host)

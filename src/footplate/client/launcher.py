@@ -181,7 +181,7 @@ class _Spawned:
     """A server process that was just started. It is nobody's child, so that it leaves no zombie behind."""
 
     def __init__(self, home: str) -> None:
-        import subprocess  # lazy: only the one who starts a server needs it
+        import subprocess  # noqa: PLC0415  # lazy: only the one who starts a server needs it
 
         record = homes.read_record(home)
         self._log = os.path.join(home, homes.LOG)

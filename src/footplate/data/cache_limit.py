@@ -16,7 +16,7 @@ def limit_of(home: str) -> int:
     path = os.path.join(home, "settings.ini")
     if not os.path.exists(path):
         return DEFAULT_LIMIT
-    import configparser  # configparser costs every run's start some milliseconds, and most homes have no settings
+    import configparser  # noqa: PLC0415  # configparser costs every run's start some milliseconds, and most homes have no settings
 
     parser = configparser.ConfigParser(interpolation=None)
     try:

@@ -61,7 +61,7 @@ def resolve(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, refresh
     say = settings.logins.listen(say)
     if not spec.options.get("docker"):
         return _resolve_as(spec.builder, spec, settings, say, refresh)
-    from footplate.environments.containers import availability  # lazy: most runs need no container
+    from footplate.environments.containers import availability  # noqa: PLC0415  # lazy: most runs need no container
 
     if spec.builder == "container" or not availability.is_asked_for(spec):
         return _resolve_as(spec.builder, spec, settings, say, refresh)
@@ -84,8 +84,8 @@ def _resolve_as(name: str, spec: EnvironmentSpec, settings: ResolverSettings, sa
     if name == "existing":  # nothing to resolve, and nothing to keep
         return builder.lock(spec, settings, say)
     # Lazy: a server that only uses existing interpreters loads none of this.
-    from footplate.environments import locks
-    from footplate.environments.curated import substitutes
+    from footplate.environments import locks  # noqa: PLC0415  # see above
+    from footplate.environments.curated import substitutes  # noqa: PLC0415  # see above
 
     def lock() -> Lock:
         if substitutes.OPTION not in spec.options:
@@ -97,11 +97,11 @@ def _resolve_as(name: str, spec: EnvironmentSpec, settings: ResolverSettings, sa
 
 def remove(view: BuiltView) -> bool:
     """Remove a built environment, unless it is being built again; return whether it was removed."""
-    from footplate.environments import built_environments  # lazy, as above
+    from footplate.environments import built_environments  # noqa: PLC0415  # lazy, as above
 
     folder = Path(view.path)
     if view.builder != "container":
         return built_environments.remove(folder)
-    from footplate.environments.containers import container_builder  # lazy, as above
+    from footplate.environments.containers import container_builder  # noqa: PLC0415  # lazy, as above
 
     return built_environments.remove(folder, lambda: container_builder.forget(folder))

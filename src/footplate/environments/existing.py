@@ -43,7 +43,7 @@ def _find(wanted: str) -> str | None:
     if os.sep in wanted:
         path = os.path.abspath(os.path.expanduser(wanted))
         return path if os.path.exists(path) else None
-    import shutil  # a bare name is rare, and this import is not cheap
+    import shutil  # noqa: PLC0415  # a bare name is rare, and this import is not cheap
 
     return shutil.which(wanted)
 
@@ -78,7 +78,7 @@ def _see_it_run(path: str, root: Path) -> None:
 
 
 def _ask_version(path: str) -> tuple[int, int]:
-    import subprocess  # only for an interpreter that is new here
+    import subprocess  # noqa: PLC0415  # only for an interpreter that is new here
 
     try:
         done = subprocess.run(

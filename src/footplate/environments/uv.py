@@ -57,7 +57,7 @@ def find_uv() -> str:
     if os.access(beside, os.X_OK):
         return beside
     try:
-        import uv  # optional: an installation without the package may have the program
+        import uv  # noqa: PLC0415  # optional: an installation without the package may have the program
 
         return str(uv.find_uv_bin())
     except (ImportError, FileNotFoundError):

@@ -54,7 +54,7 @@ def _dump_stacks_on_signal() -> None:
         return
     name = "rank_" + os.environ.get("FOOTPLATE_RANK", "0") + ".stacks"
     try:
-        import faulthandler  # built in
+        import faulthandler  # noqa: PLC0415  # built in
 
         file = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         faulthandler.register(50, file=file, all_threads=True, chain=False)

@@ -57,7 +57,7 @@ def look(pid: int) -> Process | None:
 
 
 def _look_with_psutil(pid: int) -> Process | None:
-    import psutil  # only where there is no /proc; never on the way to the first line of a script
+    import psutil  # noqa: PLC0415  # only where there is no /proc; never on the way to the first line of a script
 
     try:
         process = psutil.Process(pid)
@@ -94,7 +94,7 @@ def everyone() -> dict[int, Process]:
 def _pids() -> list[int]:
     if _HAS_PROC:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    import psutil  # as above
+    import psutil  # noqa: PLC0415  # as above
 
     return psutil.pids()
 
@@ -209,7 +209,7 @@ def _lives(pid: int) -> bool:
 
 def become_subreaper() -> bool:
     """Have orphans among our descendants come to us instead of to init. Says whether this system can do that."""
-    import ctypes  # costs milliseconds: called when the ranks are already on their way
+    import ctypes  # noqa: PLC0415  # costs milliseconds: called when the ranks are already on their way
 
     try:
         return ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0

@@ -67,7 +67,7 @@ def _pause(elapsed: float) -> float:
 def preload() -> Any:
     """psutil, which lies in site-packages: agents start without them on their path."""
     see_installed_packages()
-    import psutil  # lazy: see above
+    import psutil  # noqa: PLC0415  # lazy: see above
 
     return psutil
 

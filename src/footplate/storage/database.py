@@ -58,9 +58,9 @@ class Database:
         """Return an INSERT with `on_conflict_do_update`, in this database's dialect."""
         # Load only the dialect that is used: the other one would cost the server memory for nothing.
         if self.sqlite:
-            from sqlalchemy.dialects.sqlite import insert
+            from sqlalchemy.dialects.sqlite import insert  # noqa: PLC0415  # see above
         else:
-            from sqlalchemy.dialects.postgresql import insert
+            from sqlalchemy.dialects.postgresql import insert  # noqa: PLC0415  # see above
         return insert(table)
 
     def insert_new(self, connection: Connection, table: Table, **values: Any) -> bool:

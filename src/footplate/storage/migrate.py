@@ -71,8 +71,8 @@ def _make(connection: Connection) -> None:
 
 def _upgrade(connection: Connection, versions: Path, head: str) -> None:
     # Loaded only here: it would cost every start of the server a fifth of a second and ten megabytes.
-    from alembic import command
-    from alembic.config import Config
+    from alembic import command  # noqa: PLC0415  # see above
+    from alembic.config import Config  # noqa: PLC0415  # see above
 
     config = Config()
     config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))

@@ -72,7 +72,7 @@ def make_channel(folder: Path, packages: Sequence[Package]) -> str:
 
 
 def index(folder: Path) -> str:
-    from rattler import index as rattler_index  # from the extra `conda`
+    from rattler import index as rattler_index  # noqa: PLC0415  # from the extra `conda`
 
     for subdir in ("noarch", _subdir()):
         (folder / subdir).mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def index(folder: Path) -> str:
 
 
 def _subdir() -> str:
-    from rattler import Subdir  # from the extra `conda`
+    from rattler import Subdir  # noqa: PLC0415  # from the extra `conda`
 
     return str(Subdir.current())
 

@@ -128,12 +128,12 @@ def _someone_else() -> dict[str, Any]:
 
 
 def _connect(folder: Path, database: str) -> Any:
-    import psycopg  # from the extra `postgres`, only needed to start a server
+    import psycopg  # noqa: PLC0415  # from the extra `postgres`, only needed to start a server
 
     return psycopg.connect(f"host={folder} user={_USER} dbname={database}", autocommit=True, connect_timeout=10)
 
 
 def _operational_error() -> type[Exception]:
-    import psycopg  # as above
+    import psycopg  # noqa: PLC0415  # as above
 
     return psycopg.OperationalError

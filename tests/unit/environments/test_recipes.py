@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,5 @@ def test_a_wheel_is_built_once_and_kept(recipe: dict[str, Any], tmp_path: Path) 
 
 
 def _read(wheel: Path, name: str) -> str:
-    import zipfile
-
     with zipfile.ZipFile(wheel) as archive:
         return archive.read(name).decode()

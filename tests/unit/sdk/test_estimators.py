@@ -17,6 +17,7 @@ from footplate.environments import curated
 from footplate.sdk.config.run_configuration import distribution
 from footplate.sdk.config.run_configuration_sections import MpiConfiguration, TensorflowConfiguration
 from footplate.sdk.environments.environment import Environment
+from footplate.sdk.estimators import parameters
 from footplate.sdk.estimators.inputs import arguments
 from footplate.sdk.exceptions import TrainingException, UserErrorException
 
@@ -243,7 +244,5 @@ def test_the_warning_is_at_the_callers_line_and_shows_the_script_run_config():
 
 
 def test_editors_know_every_parameter_of_the_frameworks_classes():
-    from footplate.sdk.estimators import parameters
-
     own = set(inspect.signature(Estimator.__init__).parameters) - {"self", "source_directory", "options"}
     assert set(parameters.DistributedParameters.__annotations__) == own

@@ -6,7 +6,7 @@ import pytest
 
 from footplate.domain import run_status
 from footplate.domain.records import Cause, Stage
-from footplate.domain.specs import Distribution, Program
+from footplate.domain.specs import Distribution, EnvironmentSpec, Program
 from footplate.engines.base import Observation
 from footplate.errors import Conflict, InvalidInput, InvalidTransition, NotFound
 
@@ -137,8 +137,6 @@ def test_completing_a_job_from_outside_is_refused(house: House) -> None:
 
 
 def test_an_environment_that_cannot_be_locked_fails_the_run_in_words(house: House) -> None:
-    from footplate.domain.specs import EnvironmentSpec
-
     house.submit("r1", environment=EnvironmentSpec(builder="venv", python="snake"))
     house.until_status("r1", "Failed")
     outcome = house.services.runs.view("r1").outcome
@@ -147,8 +145,6 @@ def test_an_environment_that_cannot_be_locked_fails_the_run_in_words(house: Hous
 
 
 def test_an_environment_that_no_builder_makes_is_refused_at_submission(house: House) -> None:
-    from footplate.domain.specs import EnvironmentSpec
-
     with pytest.raises(InvalidInput, match="no builder 'abacus', only existing, venv") as refused:
         house.submit("r1", environment=EnvironmentSpec("mine", builder="abacus"))
     assert "'mine'" in refused.value.message and refused.value.hint

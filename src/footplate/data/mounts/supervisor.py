@@ -157,7 +157,7 @@ def _unmount_after(parent: int, at: str) -> None:
 
 
 def _serve(task: dict[str, Any]) -> None:
-    from footplate.data.mounts import fuse  # here and below: only the serving child needs these imports
+    from footplate.data.mounts import fuse  # noqa: PLC0415  # here and below: only the serving child needs these imports
 
     stores, cache, tree = _open(task)
     at = task["at"] if task["device"] is None else f"/dev/fd/{task['device']}"
@@ -165,11 +165,11 @@ def _serve(task: dict[str, Any]) -> None:
 
 
 def _open(task: dict[str, Any]) -> tuple[Any, Any, Any]:
-    from footplate.content.listing import Listing
-    from footplate.data.cache import DataCache
-    from footplate.data.mounts.tree import ListingTree, StoreTree
-    from footplate.data.stores.registry import open_lazily
-    from footplate.domain.data import StoreSpec
+    from footplate.content.listing import Listing  # noqa: PLC0415  # as above
+    from footplate.data.cache import DataCache  # noqa: PLC0415  # as above
+    from footplate.data.mounts.tree import ListingTree, StoreTree  # noqa: PLC0415  # as above
+    from footplate.data.stores.registry import open_lazily  # noqa: PLC0415  # as above
+    from footplate.domain.data import StoreSpec  # noqa: PLC0415  # as above
 
     stores = {label: open_lazily(StoreSpec(**spec)) for label, spec in task["stores"].items()}
     cache = DataCache(task["cache"], task["limit"])
@@ -187,8 +187,8 @@ def _make_view(task: dict[str, Any]) -> None:
     """Make a view if the cache now has every file, so that the next run does not need FUSE."""
     if not task["listing"]:
         return
-    from footplate.content.listing import Listing
-    from footplate.data.mounts.views import make_view_of_cached
+    from footplate.content.listing import Listing  # noqa: PLC0415  # as above
+    from footplate.data.mounts.views import make_view_of_cached  # noqa: PLC0415  # as above
 
     with suppress(OSError):  # runs only while the machine is otherwise idle
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

@@ -63,7 +63,7 @@ class CondaBuilder:
                 f"the environment {lock.digest[:12]} contains conda packages, and this machine has no py-rattler",
                 "install it beside Footplate: pip install 'footplate[conda]'",
             )
-        from footplate.environments.conda import prefixes  # lazy: it needs the extra `conda`
+        from footplate.environments.conda import prefixes  # noqa: PLC0415  # lazy: it needs the extra `conda`
 
         return prefixes.build(lock, root, say, logins)
 
@@ -86,7 +86,7 @@ def why_mapped(spec: EnvironmentSpec, settings: ResolverSettings) -> str | None:
 
 def solve(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str | None = None) -> Lock:
     """Lock packages from their channels, for this version of the GNU C library if `libc` is given."""
-    from footplate.environments.conda import solving  # lazy: it needs the extra `conda`
+    from footplate.environments.conda import solving  # noqa: PLC0415  # lazy: it needs the extra `conda`
 
     return solving.lock(spec, settings, say, libc)
 

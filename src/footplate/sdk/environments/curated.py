@@ -39,7 +39,7 @@ def every(workspace: Workspace) -> Dict[str, Environment]:
 
 
 def _make(view: CuratedView) -> Environment:
-    from footplate.sdk.environments.environment import Environment  # a cycle: it imports this module
+    from footplate.sdk.environments.environment import Environment  # noqa: PLC0415  # a cycle: it imports this module
 
     made = Environment(view.name)
     made.version, made.asset_id = VERSION, f"azureml:{view.name}:{VERSION}"

@@ -388,7 +388,7 @@ def _filters(what: str, given: Filters) -> List[str]:
 
 
 def _workspace_of_job() -> Optional[Workspace]:
-    from footplate.sdk.runs.run import Run  # lazy: the run imports this module for register_model
+    from footplate.sdk.runs.run import Run  # noqa: PLC0415  # lazy: the run imports this module for register_model
 
     run = Run.get_context()
     return run.experiment.workspace if hasattr(run, "experiment") else None

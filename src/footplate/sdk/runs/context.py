@@ -71,7 +71,7 @@ class _SubmittedRun(Run):
     @property
     def input_datasets(self) -> Dict[str, Any]:
         """The datasets passed to the run, by name: the path if it was mounted or downloaded, otherwise the dataset."""
-        from footplate.domain import azure_variables  # 30 ms that a script without data saves
+        from footplate.domain import azure_variables  # noqa: PLC0415  # 30 ms that a script without data saves
 
         listed = os.environ.get(azure_variables.INPUTS, "").split(",")
         named = [entry.partition(":") for entry in listed if entry]
@@ -85,7 +85,7 @@ class _SubmittedRun(Run):
     @property
     def output_datasets(self) -> Dict[str, Any]:
         """The folders that the run writes, by the names of its outputs."""
-        from footplate.domain import azure_variables  # as above
+        from footplate.domain import azure_variables  # noqa: PLC0415  # as above
 
         names = [name for name in os.environ.get(azure_variables.OUTPUTS, "").split(";") if name]
         return {name: os.environ[azure_variables.OUTPUT + name] for name in names}
@@ -142,7 +142,7 @@ def current_run(allow_offline: bool = True) -> Run:
     missing = missing_variables()
     if missing:
         if allow_offline:
-            from footplate.job.offline import OfflineRun  # 2 ms that a job saves
+            from footplate.job.offline import OfflineRun  # noqa: PLC0415  # 2 ms that a job saves
 
             return cast(Run, OfflineRun())
         raise RunEnvironmentException(

@@ -40,7 +40,7 @@ class Experiment:
     @classmethod
     def _of_run(cls, workspace: Workspace, view: RunView) -> Experiment:
         """Return the experiment of a run without a request, with the fields that the run's view has."""
-        from footplate.domain.records import ExperimentView  # 30 ms; already imported if there is a view
+        from footplate.domain.records import ExperimentView  # noqa: PLC0415  # 30 ms; already imported if there is a view
 
         known = ExperimentView(view.experiment_id, view.workspace, view.experiment, view.created)
         return cls._of(workspace, known)

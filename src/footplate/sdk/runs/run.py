@@ -51,7 +51,7 @@ class Run(LoggingRun):
     @staticmethod
     def get_context(allow_offline: bool = True, used_for_context_manager: bool = False, **kwargs: Any) -> Run:
         """Return the run that this process belongs to; outside a run, an offline stand-in that only prints."""
-        from footplate.sdk.runs.context import current_run  # circular: context defines the job's subclass of Run
+        from footplate.sdk.runs.context import current_run  # noqa: PLC0415  # circular: context defines the job's subclass of Run
 
         return current_run(allow_offline)
 
