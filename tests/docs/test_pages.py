@@ -69,7 +69,7 @@ def test_guide_runs(name: str, run_page: Run) -> None:
 def test_data_guide_runs(bucket: None, run_page: Run) -> None:
     output = "".join(run_page(GUIDES / "data.md"))
     assert "1 ['/cats/1.txt', '/cats/2.txt']" in output and "['/cats.txt']" in output
-    assert "read by" in output and "pictures:1 is as it was registered" in output
+    assert "read by" in output and "pictures:1 has not changed since it was registered" in output
 
 
 def test_environments_guide_runs(run_page: Run, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_add_list_show_download_verify(footplate: Any, pictures: Path) -> None:
     assert "2 files, 3 B" in shown and "a.txt" in shown and "kind=toy" in shown
     footplate("data", "download", "pictures:1", "--to", "got")
     assert sorted(os.listdir(pictures.parent / "got")) == ["a.txt", "b.txt"]
-    assert "as it was registered" in footplate("data", "verify", "pictures").stdout
+    assert "has not changed since it was registered" in footplate("data", "verify", "pictures").stdout
     assert "no dataset 'nothing'" in footplate("data", "show", "nothing", code=1).stderr
     assert "no run has read" in footplate("data", "lineage", "pictures").stderr
 

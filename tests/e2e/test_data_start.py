@@ -106,7 +106,7 @@ def test_what_could_not_be_read_is_told_in_words(
     with pytest.raises(ActivityFailedException, match="Input/output error"):
         run(workspace, here, READ, [dataset.as_named_input("data").as_mount(), "gone"])
     (failed,) = Experiment(workspace, "start").get_runs()
-    assert f"/gone: there is no {web.address}/gone" in str(failed.get_details()["warnings"])
+    assert f"/gone: {web.address}/gone does not exist" in str(failed.get_details()["warnings"])
 
 
 def test_what_was_downloaded_once_is_here_and_whole_whatever_scripts_did_to_it(

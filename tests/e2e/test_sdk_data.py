@@ -135,7 +135,7 @@ def test_files_are_named_below_their_common_folder_or_the_one_given(workspace: W
     store.upload_files(files, relative_root=str(folder.parent), target_path="y")
     assert Dataset.File.from_files((store, "x")).to_path() == ["/test/c.txt", "/train/a.txt"]
     assert Dataset.File.from_files((store, "y")).to_path() == ["/mnist/test/c.txt", "/mnist/train/a.txt"]
-    with pytest.raises(UserErrorException, match="does not lie below relative_root"):
+    with pytest.raises(UserErrorException, match="is not below relative_root"):
         store.upload_files(files, relative_root=str(folder / "train"))
 
 
@@ -149,7 +149,7 @@ def test_stores_are_registered_found_and_chosen(workspace: Workspace, folder: Pa
     assert workspace.get_default_datastore().name == "workspaceblobstore"
     with pytest.raises(UserErrorException, match="'raw'"):
         Datastore.get(workspace, "raw")
-    with pytest.raises(UserErrorException, match="no folder"):
+    with pytest.raises(UserErrorException, match="does not exist"):
         Datastore.register_folder(workspace, "raw", str(folder / "nowhere"))
 
 
@@ -171,7 +171,7 @@ def test_versions_pin_what_they_named_and_verify_says_what_changed(workspace: Wo
     store = Datastore.register_folder(workspace, "raw", str(folder))
     first = Dataset.File.from_files((store, "train")).register(workspace, "mnist", "numbers", {"kind": "toy"})
     assert (first.name, first.version, first.description, first.tags) == ("mnist", 1, "numbers", {"kind": "toy"})
-    assert first.verify() and "as it was registered" in str(first.verify())
+    assert first.verify() and "has not changed since it was registered" in str(first.verify())
     (folder / "train/a.txt").write_text("changed")
     (folder / "train/b.txt").unlink()
     (folder / "train/d.txt").write_text("new")
@@ -259,7 +259,7 @@ def test_paths_that_leave_the_store_are_refused(workspace: Workspace, path: str)
 
 def test_what_is_not_there_fails_when_it_is_made(workspace: Workspace, folder: Path) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
-    with pytest.raises(DatasetValidationError, match="nothing at 'nowhere'"):
+    with pytest.raises(DatasetValidationError, match="no files found at 'nowhere'"):
         Dataset.File.from_files((store, "nowhere"))
     assert Dataset.File.from_files((store, "nowhere"), validate=False).id is None
 

@@ -130,7 +130,7 @@ def test_what_is_not_there(store: Any, titanic: TabularDataset) -> None:
     with pytest.raises(UserErrorException, match=r"take\(-1\)"):
         titanic.take(-1)
     for refused in (titanic.mount, titanic.download, titanic.as_mount):
-        with pytest.raises(UserErrorException, match="a tabular dataset has rows, and no files"):
+        with pytest.raises(UserErrorException, match="a tabular dataset has rows, not files"):
             refused()
     with pytest.raises(UserErrorException, match="tabular dataset"):
         titanic.as_named_input("t").as_mount()
@@ -154,7 +154,7 @@ def test_time(store: Any, titanic: TabularDataset) -> None:
     assert temperatures(made.time_after(zoned)) == [2.12, 3.0, 3.12]
     assert temperatures(made.time_recent(timedelta(days=1))) == []
     assert temperatures(made.keep_columns(["when", "temperature"]).time_after(noon)) == [2.12, 3.0, 3.12]
-    with pytest.raises(UserErrorException, match="1 is no span of time"):
+    with pytest.raises(UserErrorException, match="1 is not a time span"):
         made.time_recent(1)  # type: ignore[arg-type]  # pyright: ignore
     with pytest.raises(DatasetTimestampMissingError, match="no timestamp column"):
         made.drop_columns(["when", "day"]).time_after(noon)
@@ -235,7 +235,7 @@ def test_a_query(workspace: Workspace, tmp_path: Path) -> None:
     made = Dataset.Tabular.from_sql_query((shop, "SELECT * FROM sales WHERE price > 1"), query_timeout=5)
     registered = made.register(workspace, "sales")
     assert registered.filter(registered["id"] > 7).to_pandas_dataframe()["price"].tolist() == [4.0, 4.5]
-    with pytest.raises(UserErrorException, match="is a database, which has rows and no files"):
+    with pytest.raises(UserErrorException, match="is a database, which has rows, not files"):
         shop.upload(str(tmp_path))
     with pytest.raises(DatasetValidationError, match="no such table: nowhere"):
         Dataset.Tabular.from_sql_query((shop, "SELECT * FROM nowhere"))
@@ -254,7 +254,7 @@ def test_web_files_are_fetched_once(workspace: Workspace) -> None:
         assert made.filter(made["Age"] > 30).to_pandas_dataframe()["PassengerId"].tolist() == [2]
         assert sum(seen.method == "GET" for seen in server.seen) == before
         assert len(made.register(workspace, "web").to_pandas_dataframe()) == 4
-        with pytest.raises(UserErrorException, match="in which workspace"):
+        with pytest.raises(UserErrorException, match="the workspace for the files is unknown"):
             made.to_csv_files()
     finally:
         server.stop()

@@ -33,7 +33,7 @@ class Read(NamedTuple):
     warnings: list[str]
 
 
-def look(definition: Json, stores: Specs, cache: str, listing: str | None = None, first_rows: bool = True) -> Json:
+def inspect(definition: Json, stores: Specs, cache: str, listing: str | None = None, first_rows: bool = True) -> Json:
     """Return the columns and the inferred types, to be stored in the definition. Read the first rows as a test."""
     with open_table(definition, specs_from_json(stores), cache, listing) as table:
         if first_rows:
@@ -119,7 +119,7 @@ def _type_name(kind: Any) -> str:
 
 
 VERBS = {
-    "look": look,
+    "inspect": inspect,
     "write_frame": write_frame,
     "write_files": write_files,
     "frame_to_parquet": frame_to_parquet,

@@ -1,4 +1,20 @@
-"""Data."""
+"""Datastores and datasets of the SDK, as Azure ML v1 has them.
+
+    datastore, datastore_kinds      `Datastore` and the classes of its kinds
+    references                      `DataReference`, `DataPath`: a path in a datastore as an input of a run
+    dataset                         `Dataset`: creating, finding and listing datasets
+    base                            what file and tabular datasets share: registration, versions, listings
+    file_dataset, mount_context     datasets of files
+    tabular_dataset, tabular_factory, column_types, dataframe     tables, and their conversion from and to pandas
+    expressions, paths              conditions and paths as users write them
+    consumption, output_dataset     datasets as inputs and outputs of runs
+    changes                         the result of `dataset.verify()`
+    store_access                    credentials of stores; `worker_client` runs operations of `footplate.data` with them
+
+Standard library only, because it runs inside jobs. Tests: `tests/unit/sdk/test_data_objects.py` covers the objects
+without a server, `tests/unit/data/tabular/test_frames.py` covers dataframe, and `tests/e2e/test_sdk_data.py`,
+`test_sdk_tabular.py`, `test_data_remote.py`, `test_team_data.py` and `test_outputs.py` cover the rest with one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all datasets are: a definition that is carried out when somebody reads, with an id; under a name, versions."""
+"""The base of all datasets: a definition, evaluated on reading, with an id; under a name, it has versions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS: Kinds = {"not_found": UserErrorException, "conflict": UserErrorException}
 
 
 class AbstractDataset:
-    """Base of FileDataset and TabularDataset. Objects do not change: every step gives another dataset."""
+    """Base of FileDataset and TabularDataset. Objects are immutable: every step returns a new dataset."""
 
     kind = ""
 
@@ -55,7 +55,7 @@ class AbstractDataset:
 
     @property
     def id(self) -> Optional[str]:
-        """Known as soon as the dataset has been registered or handed to a run."""
+        """Set once the dataset has been registered or passed to a run."""
         return self._view.id if self._view else None
 
     @property
@@ -68,7 +68,7 @@ class AbstractDataset:
 
     @property
     def data_changed_time(self) -> Optional[datetime]:
-        """When the newest of its files was last changed; of a registered version, as it was then."""
+        """Time of the last change to any file; for a registered version, as of its registration."""
         with self.listing() as files:
             newest = max((item.modified for item in files), default=0.0)
         return utc_time(newest) if newest else None
@@ -83,11 +83,13 @@ class AbstractDataset:
         tags: Optional[Mapping[str, Any]] = None,
         create_new_version: bool = False,
     ) -> Any:
-        """Keep it under a name: the answer, not this object, has the version, and what it names now is pinned with it.
+        """Register the dataset under a name, and pin its current files.
 
-        A name that exists is an error unless `create_new_version`.
+        The returned object, not this one, has the version.
+
+        An existing name is an error unless `create_new_version` is set.
         """
-        self._check_home(workspace)
+        self._check_workspace(workspace)
         body = {
             "key": uuid.uuid4().hex,
             "name": name,
@@ -96,37 +98,37 @@ class AbstractDataset:
             "new_version": create_new_version,
             "listing": self._pin(workspace),
         }
-        return self._kept(workspace, body)
+        return self._save(workspace, body)
 
     def _pin(self, workspace: Workspace) -> Optional[str]:
-        """The digest of the listing of what the definition means now, in the server's store."""
-        with self._enumerated(workspace) as path, worker_client.refusing():
+        """Store the listing of the current files on the server, and return its digest."""
+        with self._write_listing(workspace) as path, worker_client.translating_errors():
             return blob_transfer.store_of(workspace.session).put_files([(path, None)])[0][0]
 
     def save(self, workspace: Workspace) -> Any:
-        """The same dataset with an id, which the same definition always has; itself when it has one in `workspace`."""
+        """Return the dataset with an id, which is the same for equal definitions; itself if it already has one."""
         if self._view is not None and self._view.workspace == workspace.id:
             return self
-        self._check_home(workspace)
-        return self._kept(workspace, {"key": f"definition-{self.fingerprint()}"})
+        self._check_workspace(workspace)
+        return self._save(workspace, {"key": f"definition-{self.fingerprint()}"})
 
-    def _check_home(self, workspace: Workspace) -> None:
-        """Another workspace may have a datastore of the same name, and other data in it."""
+    def _check_workspace(self, workspace: Workspace) -> None:
+        """Refuse another workspace, whose datastore of the same name may hold other data."""
         names, own = datastores_of(self._definition), self._workspace
         if names and own is not None and own.id != workspace.id:
             raise UserErrorException(
-                f"the dataset lies in datastore {names[0]!r} of workspace {own.name!r}, not of {workspace.name!r}",
-                hint=f"register that place as a datastore of {workspace.name!r}, and make the dataset of it there",
+                f"the dataset is in datastore {names[0]!r} of workspace {own.name!r}, not of {workspace.name!r}",
+                hint=f"register that location as a datastore of {workspace.name!r}, and create the dataset there",
             )
 
     def fingerprint(self) -> str:
-        """The same for the same definition."""
+        """Return a digest that is equal for equal definitions."""
         text = json.dumps([self.kind, self._definition], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def _kept(self, workspace: Workspace, body: Dict[str, Any]) -> Any:
-        asked = dict(body, kind=self.kind, definition=self._definition, run=run_of_this_process())
-        found = workspace.session.post(f"/workspaces/{workspace.id}/datasets", asked, KINDS)
+    def _save(self, workspace: Workspace, body: Dict[str, Any]) -> Any:
+        request = dict(body, kind=self.kind, definition=self._definition, run=run_of_this_process())
+        found = workspace.session.post(f"/workspaces/{workspace.id}/datasets", request, KINDS)
         return type(self)(self._definition, workspace, from_json(DatasetView, found))
 
     def add_tags(self, tags: Mapping[str, Any]) -> Any:
@@ -136,7 +138,7 @@ class AbstractDataset:
         return self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
 
     def update(self, description: Optional[str] = None, tags: Optional[Mapping[str, Any]] = None) -> Any:
-        """Replace the description, or the tags, or both."""
+        """Replace the description, the tags, or both."""
         change: Dict[str, Any] = {}
         if description is not None:
             change["description"] = description
@@ -151,7 +153,7 @@ class AbstractDataset:
         return self
 
     def unregister_all_versions(self) -> None:
-        """Give up the name. Runs and models that used a version still know it."""
+        """Remove the name. Runs and models that used a version still know it."""
         workspace, view = self._registered()
         workspace.session.delete(f"/workspaces/{workspace.id}/datasets/{view.name}", KINDS)
         self._view = None
@@ -159,7 +161,8 @@ class AbstractDataset:
     def _registered(self) -> Any:
         if self._workspace is None or self._view is None or self._view.name is None:
             raise UserErrorException(
-                "the dataset is not registered", hint="use what register returns: ds = ds.register(workspace, name)"
+                "the dataset is not registered",
+                hint="use the object that register returns: ds = ds.register(workspace, name)",
             )
         return self._workspace, self._view
 
@@ -167,8 +170,8 @@ class AbstractDataset:
 
     @contextmanager
     def listing(self) -> Generator[Listing, None, None]:
-        """The files: those that the version pins, else what the definition means now."""
-        with self._listing_file() as path, worker_client.refusing(), Listing(path) as files:
+        """Open the listing of the files that the version pins, or else of the current ones."""
+        with self._listing_file() as path, worker_client.translating_errors(), Listing(path) as files:
             yield files
 
     @contextmanager
@@ -178,11 +181,11 @@ class AbstractDataset:
             if pinned is not None:
                 yield pinned
                 return
-        with self._enumerated(self._workspace) as path:
+        with self._write_listing(self._workspace) as path:
             yield path
 
     def _pinned_listing(self, aside: str) -> Optional[str]:
-        """The file of the listing that this version pins: in the store of this machine, else fetched to `aside`."""
+        """Return the file of the pinned listing: in this machine's store, or else fetched to `aside`."""
         digest = self._pinned()
         if digest is None:
             return None
@@ -195,11 +198,11 @@ class AbstractDataset:
         return path
 
     def _pinned(self) -> Optional[str]:
-        """The digest of the listing that this version pins."""
+        """Return the digest of the pinned listing."""
         return self._view.listing if self._view else None
 
     @contextmanager
-    def _enumerated(self, workspace: Optional[Workspace]) -> Generator[str, None, None]:
+    def _write_listing(self, workspace: Optional[Workspace]) -> Generator[str, None, None]:
         with tempfile.TemporaryDirectory(prefix="footplate-") as aside:
             path = os.path.join(aside, "listing")
             stores = stores_of(workspace, self._definition)
@@ -207,21 +210,21 @@ class AbstractDataset:
             yield path
 
     def _file_definition(self) -> Dict[str, Any]:
-        """The definition of the files that it is made of."""
+        """Return the definition of the underlying files."""
         return self._definition
 
     def _stores(self) -> Dict[str, Any]:
         return stores_of(self._workspace, self._definition)
 
     def verify(self) -> DatasetChanges:
-        """What changed since this version was registered: files that came, went, or are not what they were."""
+        """Return the files added, removed and changed since this version was registered."""
         _, view = self._registered()
         with self._listing_file() as path:
             arguments = {"listing": path, "definition": self._file_definition(), "stores": self._stores()}
             return DatasetChanges(f"{view.name}:{view.version}", **worker_client.call("compare", arguments))
 
-    def _note_read(self) -> None:
-        """Inside a job: the run has read this, although it was not submitted with it."""
+    def _record_read(self) -> None:
+        """Inside a job: record that the run reads this dataset, although it was not submitted with it."""
         run = run_of_this_process()
         if run is None or self._workspace is None:
             return
@@ -239,11 +242,11 @@ class AbstractDataset:
         return type(self)(dict(self._definition, steps=steps, **self._origin()), self._workspace)
 
     def _origin(self) -> Dict[str, str]:
-        """For what is made of this: of which version, so that who reads it is known to have read that."""
+        """Return the version that a derived dataset comes from, so that its readers count as readers of the version."""
         return {"of": self._view.id} if self._view and self._view.name else {}
 
     def __deepcopy__(self, memo: Any) -> Any:
-        """A run configuration is copied when it is submitted; the connection behind a workspace is not to be."""
+        """Share the workspace: a submitted run configuration is copied, but the connection must not be."""
         return copy.copy(self)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What `dataset.verify()` answers."""
+"""The result of `dataset.verify()`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class DatasetChanges:
-    """Files that came, went, or are not what they were when the version was registered. True when nothing changed."""
+    """Files added, removed and changed since the version was registered. True if nothing changed."""
 
     dataset: str
     added: List[str]
@@ -22,8 +22,8 @@ class DatasetChanges:
 
     def __str__(self) -> str:
         if self:
-            return f"{self.dataset} is as it was registered"
-        lines = [f"{self.dataset} is no longer as it was registered"]
+            return f"{self.dataset} has not changed since it was registered"
+        lines = [f"{self.dataset} has changed since it was registered"]
         for word, names in (("added", self.added), ("removed", self.removed), ("changed", self.changed)):
             lines += [f"  {word:8}{name if name.isprintable() else repr(name)}" for name in names[:_SHOWN]]
             if len(names) > _SHOWN:

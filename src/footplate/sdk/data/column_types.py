@@ -1,4 +1,4 @@
-"""What the columns of a table are to be read as, and how the headers of its files are."""
+"""Column types of tables, and treatment of file headers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DataType:
 
     @staticmethod
     def to_float(decimal_mark: str = ".") -> DataType:
-        """`decimal_mark`: what stands before the fraction, '.' or ','."""
+        """`decimal_mark` separates the fraction: '.' or ','."""
         if decimal_mark not in (".", ","):
             raise UserErrorException(f"decimal_mark is {decimal_mark!r}", hint="use '.' or ','")
         return DataType(column_type("float", decimal_mark=decimal_mark))
@@ -36,17 +36,17 @@ class DataType:
 
     @staticmethod
     def to_datetime(formats: Union[str, Sequence[str], None] = None) -> DataType:
-        """`formats`: how times are written, as in `'%d.%m.%Y %H:%M'`, tried in turn; ISO 8601 when none is given."""
+        """`formats`: time formats such as `'%d.%m.%Y %H:%M'`, tried in turn; ISO 8601 if none is given."""
         given = [formats] if isinstance(formats, str) else list(formats or ())
         for form in given:
             if not isinstance(form, str) or "%" not in form:  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise UserErrorException(f"{form!r} is no format of a time", hint="write it as in '%Y-%m-%d %H:%M:%S'")
+                raise UserErrorException(f"{form!r} is not a time format", hint="write it as in '%Y-%m-%d %H:%M:%S'")
         return DataType(column_type("datetime", given))
 
     @staticmethod
     def to_stream(workspace: Any = None, escaped: bool = False) -> NoReturn:
         raise UserErrorException(
-            "a column of links to files cannot be read", hint="make a file dataset of the files and read them there"
+            "a column of links to files cannot be read", hint="create a file dataset of the files and read them there"
         )
 
     def __eq__(self, other: object) -> bool:
@@ -60,7 +60,7 @@ class DataType:
 
 
 class PromoteHeadersBehavior(enum.Enum):
-    """How the headers of several delimited files go together."""
+    """How the headers of several delimited files are combined."""
 
     NO_HEADERS = 0
     ONLY_FIRST_FILE_HAS_HEADERS = 1
@@ -78,8 +78,8 @@ _HEADERS = {
 }
 
 
-def header_word(header: Any) -> str:
-    """Our word for a `header=` of a user."""
+def header_term(header: Any) -> str:
+    """Translate a user's `header=` to the definition's term."""
     if isinstance(header, int) and not isinstance(header, bool) and header in range(len(PromoteHeadersBehavior)):
         header = PromoteHeadersBehavior(header)
     if not isinstance(header, (bool, PromoteHeadersBehavior)):
@@ -87,13 +87,13 @@ def header_word(header: Any) -> str:
     return _HEADERS[header]
 
 
-def type_words(types: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
-    """`set_column_types` as plain data."""
-    words: Dict[str, Any] = {}
+def types_to_json(types: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    """Translate `set_column_types` to plain data."""
+    definitions: Dict[str, Any] = {}
     for name, wanted in (types or {}).items():
         if not isinstance(wanted, DataType):
             raise UserErrorException(
                 f"the type of column {name!r} is {wanted!r}", hint="use a DataType, as in DataType.to_string()"
             )
-        words[str(name)] = wanted.definition
-    return words
+        definitions[str(name)] = wanted.definition
+    return definitions

@@ -1,4 +1,4 @@
-"""A dataset on its way into a run: under which name, and how the script is to find it."""
+"""A dataset as an input of a run: its name there, and how the script accesses it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _log = logging.getLogger(__name__)
 
 
 class DatasetConsumptionConfig:
-    """`dataset`: a dataset, or (workspace, name[, version]), which is looked up when the run is submitted."""
+    """An input. `dataset`: a dataset, or (workspace, name[, version]), which is looked up when the run is submitted."""
 
     def __init__(self, name: str, dataset: Any, mode: str = "direct", path_on_compute: Optional[str] = None) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UserErrorException(
-                f"{name!r} cannot name an input", hint="use letters, digits and '_', not beginning with a digit"
+                f"{name!r} is not a valid input name", hint="use letters, digits and '_', not beginning with a digit"
             )
         if name.lower() in _RISKY:
-            _log.warning("the input is named %r, as a variable that programs read; another name is safer", name)
+            _log.warning("the input name %r is also a variable that programs read; another name is safer", name)
         if str(mode).lower() not in _MODES:
             raise UserErrorException(f"mode is {mode!r}", hint=f"use one of {', '.join(_MODES)}")
         self.name = name
@@ -46,14 +46,14 @@ class DatasetConsumptionConfig:
         if mode != "direct" and tabular:
             raise UserErrorException(
                 f"input {self.name!r} is a tabular dataset, which has no files to {mode}",
-                hint="hand it over as it is: the script gets it from run.input_datasets",
+                hint="pass it without a mode: the script gets it from run.input_datasets",
             )
         made = copy.copy(self)
         made.mode, made.path_on_compute = mode, path_on_compute
         return made
 
     def to_definition(self) -> Dict[str, Any]:
-        """As `get_details()['runDefinition']['data']` shows it."""
+        """Return the form shown by `get_details()['runDefinition']['data']`."""
         dataset = self.dataset
         known = {"id": getattr(dataset, "id", None), "name": getattr(dataset, "name", None)}
         version = getattr(dataset, "version", None)

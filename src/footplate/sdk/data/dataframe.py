@@ -1,7 +1,7 @@
-"""A frame (`domain/frames`) as a pandas DataFrame: numpy and pandas are the user's own, whatever their versions.
+"""A frame (`domain.frames`) as a pandas DataFrame, with the user's own numpy and pandas of any version.
 
-Types are those that pandas users know: a column of whole numbers with missing ones is float64, one of booleans is
-object, times are datetime64[ns], text is what pandas makes of text.
+Types follow pandas conventions: whole numbers with missing values are float64, booleans with missing values are object,
+times are datetime64[ns], and text is whatever pandas makes of text.
 """
 
 from __future__ import annotations
@@ -19,23 +19,26 @@ from footplate.sdk.exceptions import UserErrorException
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _EPOCH = datetime.date(1970, 1, 1)
 _NOT_A_TIME = -(2**63)
-_SETTLED = {"boolean": "boolean", "integer": "Int64", "floating": "float64", "mixed-integer-float": "float64"}
-_MOST_DIGITS = 76  # of a decimal in a Parquet file
+_INFERRED_DTYPES = {"boolean": "boolean", "integer": "Int64", "floating": "float64", "mixed-integer-float": "float64"}
+_MAX_DIGITS = 76  # the limit for decimals in Parquet
 
 
 def to_pandas(frame: Frame, out_of_range_datetime: str = "null") -> Any:
-    """`out_of_range_datetime`: a time before 1677 or after 2262 becomes null, or with 'fail' an error."""
+    """Convert a frame.
+
+    `out_of_range_datetime`: a time before 1677 or after 2262 becomes null, or with 'fail' an error.
+    """
     numpy, pandas = libraries()
     strict = out_of_range_datetime == "fail"
     arrays = [_array(numpy, pandas, column, frame.rows, strict) for column in frame.columns]
-    # By position, so that columns of one name stay apart; the index tells the length where there is no column.
+    # By position, so that columns of the same name stay distinct; the index sets the length if there are no columns.
     made = pandas.DataFrame(dict(enumerate(arrays)), index=pandas.RangeIndex(frame.rows), copy=False)
     made.columns = [column.name for column in frame.columns]
     return made
 
 
 def libraries() -> Any:
-    """The user's own: Footplate's classes need neither."""
+    """Import the user's numpy and pandas, which Footplate itself does not need."""
     try:
         return importlib.import_module("numpy"), importlib.import_module("pandas")
     except ImportError as error:
@@ -90,7 +93,7 @@ def _times(numpy: Any, pandas: Any, column: FrameColumn, rows: int, strict: bool
     if strict and outside.any():
         shown = numpy.datetime64(int(values[outside][0]), column.of)
         raise UserErrorException(
-            f"{shown} in column {column.name!r} is beyond what pandas' datetime64[ns] holds (1677 to 2262)",
+            f"{shown} in column {column.name!r} is outside the range of pandas' datetime64[ns] (1677 to 2262)",
             hint="read with out_of_range_datetime='null', or read the column as text: DataType.to_string()",
         )
     kept = valid & ~outside
@@ -116,7 +119,7 @@ def _objects(numpy: Any, column: FrameColumn, rows: int, decode: Callable[[bytes
         codes = numpy.frombuffer(chunk.buffers["codes"], "<i4", chunk.rows)
         ends: List[int] = numpy.frombuffer(chunk.buffers["offsets"], "<i8").tolist()
         data = bytes(chunk.buffers["data"])
-        distinct = numpy.empty(len(ends), object)  # the last stays None, and -1 is the last
+        distinct = numpy.empty(len(ends), object)  # the last stays None, and the code -1 refers to it
         for i, (begin, end) in enumerate(zip(ends, ends[1:])):
             distinct[i] = decode(data[begin:end])
         found[at : at + chunk.rows] = distinct[codes]
@@ -159,7 +162,7 @@ def _all_valid(numpy: Any, column: FrameColumn, rows: int) -> Any:
 
 
 class _ColumnKind(NamedTuple):
-    """What `FrameColumn` says of a column, without its name."""
+    """A `FrameColumn` without its name."""
 
     kind: str
     of: str = ""
@@ -167,7 +170,7 @@ class _ColumnKind(NamedTuple):
 
 
 def from_pandas(frame: Any, out: BinaryIO, rows_at_a_time: int = 100_000) -> None:
-    """Write a DataFrame as a frame. Its index is left out; columns are called by the text of their names."""
+    """Write a DataFrame as a frame, without its index. Column names become text."""
     numpy, pandas = libraries()
     if not isinstance(frame, pandas.DataFrame):
         raise UserErrorException(
@@ -176,8 +179,8 @@ def from_pandas(frame: Any, out: BinaryIO, rows_at_a_time: int = 100_000) -> Non
     names = [str(name) for name in frame.columns]
     for name in names:
         if names.count(name) > 1:
-            raise UserErrorException(f"two columns are called {name!r}", hint="give each column its own name")
-    columns = [_settled(numpy, pandas, frame.iloc[:, at]) for at in range(len(names))]
+            raise UserErrorException(f"two columns are named {name!r}", hint="give each column its own name")
+    columns = [_normalize(numpy, pandas, frame.iloc[:, at]) for at in range(len(names))]
     file = FrameFile(out, [FrameColumn(name, *kind) for name, (_, kind) in zip(names, columns)])
     for begin in range(0, len(frame), rows_at_a_time):
         parts = [(series.iloc[begin : begin + rows_at_a_time], kind) for series, kind in columns]
@@ -186,28 +189,28 @@ def from_pandas(frame: Any, out: BinaryIO, rows_at_a_time: int = 100_000) -> Non
     file.finish()
 
 
-def _settled(numpy: Any, pandas: Any, series: Any) -> Tuple[Any, _ColumnKind]:
-    """A column that `_buffers` can write, and what it is.
+def _normalize(numpy: Any, pandas: Any, series: Any) -> Tuple[Any, _ColumnKind]:
+    """Return a column that `_buffers` can write, and its kind.
 
-    One of objects that are all of one type is a column of that type: pandas makes objects of what has gaps.
+    A column of objects of one type becomes a column of that type: pandas uses objects for columns with missing values.
     """
     if isinstance(series.dtype, pandas.SparseDtype):
         series = series.sparse.to_dense()
     if isinstance(series.dtype, pandas.CategoricalDtype):
-        series = series.astype(object)  # its categories, whatever they are
+        series = series.astype(object)  # its categories may have any type
     if series.dtype != object:
         return series, _kind_of(numpy, pandas, series)
-    held = pandas.api.types.infer_dtype(series, skipna=True)
+    inferred = pandas.api.types.infer_dtype(series, skipna=True)
     try:
-        if held in _OBJECT_KINDS:
-            return _OBJECT_KINDS[held](series)
-        if held in ("datetime", "datetime64", "date"):
+        if inferred in _OBJECT_KINDS:
+            return _OBJECT_KINDS[inferred](series)
+        if inferred in ("datetime", "datetime64", "date"):
             series = pandas.to_datetime(series)
-        elif held in ("timedelta", "timedelta64"):
+        elif inferred in ("timedelta", "timedelta64"):
             series = pandas.to_timedelta(series)
-        elif held in _SETTLED:
-            series = series.astype(_SETTLED[held])
-    except (ValueError, TypeError, OverflowError):  # numbers that no type holds, zones that differ: as text
+        elif inferred in _INFERRED_DTYPES:
+            series = series.astype(_INFERRED_DTYPES[inferred])
+    except (ValueError, TypeError, OverflowError):  # too large numbers, different time zones: written as text
         pass
     return series, _kind_of(numpy, pandas, series)
 
@@ -217,14 +220,14 @@ def _bytes(series: Any) -> Tuple[Any, _ColumnKind]:
 
 
 def _decimals(series: Any) -> Tuple[Any, _ColumnKind]:
-    """As text with as many digits as the longest needs."""
+    """Write decimals as text, with as many digits as the longest needs."""
     whole = fraction = 0
     for value in series[series.notna()]:
         _, digits, exponent = value.as_tuple()
         if not isinstance(exponent, int):
             raise ValueError("not finite")
         whole, fraction = max(whole, len(digits) + exponent), max(fraction, -exponent)
-    if whole + fraction > _MOST_DIGITS:
+    if whole + fraction > _MAX_DIGITS:
         raise ValueError("too many digits")
     return series.map("{:f}".format, na_action="ignore"), _ColumnKind(
         "decimal", f"{max(whole + fraction, 1)},{fraction}"
@@ -232,16 +235,16 @@ def _decimals(series: Any) -> Tuple[Any, _ColumnKind]:
 
 
 def _nested(series: Any) -> Tuple[Any, _ColumnKind]:
-    """Lists, arrays and objects, as JSON."""
+    """Write lists, arrays and objects as JSON."""
     if not all(isinstance(value, (list, tuple, dict)) or hasattr(value, "tolist") for value in series[series.notna()]):
         raise TypeError("of several types")
     return series.map(functools.partial(json.dumps, default=_plain), na_action="ignore"), _ColumnKind("json")
 
 
 def _plain(value: Any) -> Any:
-    """numpy's arrays and scalars as Python's own."""
+    """Convert numpy's arrays and scalars to Python's own."""
     if not hasattr(value, "tolist"):
-        raise TypeError(f"{type(value).__name__} has no form in JSON")
+        raise TypeError(f"{type(value).__name__} cannot be written as JSON")
     return value.tolist()
 
 
@@ -268,7 +271,7 @@ def _kind_of(numpy: Any, pandas: Any, series: Any) -> _ColumnKind:
 
 
 def _unit(numpy: Any, kind: Any) -> str:
-    """Its own: not every time of another one is a number of nanoseconds."""
+    """Return the type's own unit: not every time in a coarser one fits into nanoseconds."""
     return _part_of(kind, "unit") or str(numpy.datetime_data(kind)[0])
 
 
@@ -305,5 +308,5 @@ def _coded(numpy: Any, series: Any, missing: Any) -> Dict[str, Any]:
 
 
 def _encoded(value: Any) -> bytes:
-    """Anything but text and bytes is written as its own text, as `str` shows it."""
+    """Encode a value; anything but text and bytes as its `str`."""
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""`Dataset`: making, finding and listing datasets."""
+"""`Dataset`: creating, finding and listing datasets."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class FileDatasetFactory:
     def from_files(
         path: Any, validate: bool = True, partition_format: Optional[str] = None, is_file: bool = False
     ) -> FileDataset:
-        """Files by web address, or (datastore, path), or a list of either; paths may hold `*`, `**` and `?`.
+        """Create a dataset of files from URLs, (datastore, path), or lists of these; paths may contain `*`, `**`, `?`.
 
-        `validate` looks whether there is anything at all; `is_file`: the path is one file, and not a folder of it.
+        `validate` checks that at least one file exists; `is_file`: the path is a single file, not a folder.
         """
         definition, workspace = definition_of(path)
         if partition_format:
@@ -49,13 +49,13 @@ class FileDatasetFactory:
         overwrite: bool = False,
         show_progress: bool = True,
     ) -> FileDataset:
-        """Bring a folder, or its files that `pattern` matches, to a datastore, and make a dataset of it there."""
+        """Upload a folder, or its files that match `pattern`, to a datastore, and return a dataset of them."""
         ((source, datastore),) = list(sources(target))
         folder = os.path.abspath(os.path.expanduser(os.fspath(src_dir)))
         if datastore is None:
             raise UserErrorException(f"target is {target!r}", hint="give (datastore, 'path/on/datastore')")
         if not os.path.isdir(folder):
-            raise UserErrorException(f"there is no folder {src_dir!r} to upload")
+            raise UserErrorException(f"the folder {src_dir!r} does not exist")
         files = [
             (file, name) for name, file in blob_transfer.data_below(folder) if not pattern or matches(pattern, name)
         ]
@@ -74,15 +74,15 @@ class FileDatasetFactory:
 
 
 class Dataset:
-    """Datasets are made with `Dataset.File` and `Dataset.Tabular`, and found by name or id."""
+    """Datasets are created with `Dataset.File` and `Dataset.Tabular`, and found by name or id."""
 
     File = FileDatasetFactory
     Tabular = TabularDatasetFactory
 
     @staticmethod
     def get_by_name(workspace: Workspace, name: str, version: Union[int, str] = "latest") -> Any:
-        """A name or version that is not there is a UserErrorException."""
-        with worker_client.refusing():
+        """Return a registered dataset. Raise UserErrorException for an unknown name or version."""
+        with worker_client.translating_errors():
             check_dataset_name(name)
         wanted = "latest" if version in (None, "latest") else version
         path = f"/workspaces/{workspace.id}/datasets/{name}/{wanted}"
@@ -95,12 +95,12 @@ class Dataset:
 
     @staticmethod
     def get_all(workspace: Workspace) -> Mapping[str, Any]:
-        """The newest version of each, by name."""
+        """Return the latest version of each dataset, by name."""
         return Datasets(workspace)
 
 
 class Datasets(Mapping[str, Any]):
-    """The registered datasets of a workspace. Looking one up asks for it by name, without listing the others."""
+    """The registered datasets of a workspace. A lookup requests one by name, without listing the others."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -126,9 +126,11 @@ CLASSES: Dict[str, Type[AbstractDataset]] = {"file": FileDataset, "tabular": Tab
 
 
 def dataset_of(workspace: Workspace, view: DatasetView) -> Any:
-    """The dataset as an object of its own class."""
+    """Return the dataset as an object of its class."""
     if view.kind not in CLASSES:
-        raise UserErrorException(f"dataset {view.name or view.id!r} is {view.kind}, which this version cannot read")
+        raise UserErrorException(
+            f"dataset {view.name or view.id!r} is {view.kind}, a kind that this version cannot read"
+        )
     return CLASSES[view.kind](view.definition, workspace, view)
 
 
@@ -141,6 +143,6 @@ def _validate(definition: Dict[str, Any], workspace: Optional[Any]) -> None:
 
 
 def tuple_dataset(given: Tuple[Any, ...]) -> Any:
-    """(workspace, name) or (workspace, name, version)."""
+    """Look up (workspace, name) or (workspace, name, version)."""
     workspace, name, *version = given
     return Dataset.get_by_name(workspace, name, version[0] if version else "latest")

@@ -1,4 +1,4 @@
-"""`Datastore`: the door to all datastores of a workspace, whatever they are made of."""
+"""`Datastore`: access to all datastores of a workspace, of whatever kind."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ D = TypeVar("D", bound=AbstractDatastore)
 
 
 class Datastore:
-    """`Datastore(workspace, name)` is the datastore of that name, or the default one; an object of its own class."""
+    """`Datastore(workspace, name)` returns the named or default datastore, as an object of its own class."""
 
     def __new__(cls, workspace: Workspace, name: Optional[str] = None) -> Any:
         return Datastore.get_default(workspace) if name is None else Datastore.get(workspace, name)
 
     @staticmethod
     def get(workspace: Workspace, datastore_name: str) -> AbstractDatastore:
-        """A name that is not there is a UserErrorException."""
+        """Return a datastore. Raise UserErrorException for an unknown name."""
         path = f"/workspaces/{workspace.id}/datastores/{_name(datastore_name)}"
-        return _made(workspace, workspace.session.get(path, kinds=_KINDS))
+        return _from_json(workspace, workspace.session.get(path, kinds=_KINDS))
 
     @staticmethod
     def get_default(workspace: Workspace) -> AbstractDatastore:
-        return _made(workspace, workspace.session.get(f"/workspaces/{workspace.id}/default-datastore"))
+        return _from_json(workspace, workspace.session.get(f"/workspaces/{workspace.id}/default-datastore"))
 
     # ── Azure's ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -78,7 +78,10 @@ class Datastore:
         subscription_id: Optional[str] = None,
         resource_group: Optional[str] = None,
     ) -> AzureBlobDatastore:
-        """A container of Azure Blob Storage. `endpoint` may be a whole address, for Azurite and the like."""
+        """Register a container of Azure Blob Storage.
+
+        `endpoint` may be a whole URL, for Azurite and similar servers.
+        """
         location = {"account": account_name, "container": container_name}
         location.update(_endpoint(endpoint, protocol, account_name))
         credentials = {"sas": sas_token, "key": account_key}
@@ -102,12 +105,12 @@ class Datastore:
         *,
         path: Optional[str] = None,
     ) -> AzureFileDatastore:
-        """A share of Azure Files, which has to be mounted: `path` says where, on every machine that reads it."""
+        """Register an Azure Files share, which must be mounted at `path` on every machine that reads it."""
         location = {"account": account_name, "share": file_share_name}
         if path is not None:
             location["path"] = os.path.abspath(path)
         credentials = {"sas": sas_token, "key": account_key}
-        unseen = skip_validation or path is None  # without a path nothing can be tried
+        unseen = skip_validation or path is None  # without a path there is nothing to check
         return _register(AzureFileDatastore, workspace, datastore_name, location, credentials, overwrite, unseen)
 
     @staticmethod
@@ -128,7 +131,10 @@ class Datastore:
         resource_group: Optional[str] = None,
         grant_workspace_access: bool = False,
     ) -> AzureDataLakeGen2Datastore:
-        """A file system of Azure Data Lake Storage Gen2, with a service principal. It is read at its blob endpoint."""
+        """Register an Azure Data Lake Storage Gen2 file system with a service principal.
+
+        It is read at its blob endpoint.
+        """
         location = {"account": account_name, "container": filesystem}
         location.update(_endpoint(endpoint and endpoint.replace(".dfs.", ".blob."), protocol, account_name))
         credentials = {"tenant_id": tenant_id, "client_id": client_id, "client_secret": client_secret}
@@ -136,7 +142,7 @@ class Datastore:
 
     @staticmethod
     def register_azure_data_lake(workspace: Workspace, datastore_name: str, *args: Any, **kwargs: Any) -> NoReturn:
-        _refuse("Azure Data Lake Storage Gen1", "Azure has retired it: use register_azure_data_lake_gen2")
+        _raise_unsupported("Azure Data Lake Storage Gen1", "Azure has retired it: use register_azure_data_lake_gen2")
 
     @staticmethod
     def register_azure_sql_database(
@@ -158,9 +164,9 @@ class Datastore:
         grant_workspace_access: bool = False,
         **kwargs: Any,
     ) -> SqlDatastore:
-        """An Azure SQL database, for queries. A service principal cannot be used: give a user and a password."""
+        """Register an Azure SQL database, for queries, with a user and a password; no service principals."""
         if username is None and client_id is not None:
-            _refuse("Azure SQL with a service principal", "give username and password of a user of the database")
+            _raise_unsupported("Azure SQL with a service principal", "give a database user's username and password")
         host = _host(server_name, endpoint or "database.windows.net")
         return _register_sql(
             workspace, datastore_name, "mssql", database_name, host, None, username, password, overwrite
@@ -179,7 +185,7 @@ class Datastore:
         overwrite: bool = False,
         **kwargs: Any,
     ) -> SqlDatastore:
-        """A PostgreSQL database, for queries. `server_name` may be any host."""
+        """Register a PostgreSQL database, for queries. `server_name` may be any host."""
         host = _host(server_name, endpoint or "postgres.database.azure.com")
         return _register_sql(
             workspace, datastore_name, "postgresql", database_name, host, port_number, user_id, user_password, overwrite
@@ -198,7 +204,7 @@ class Datastore:
         overwrite: bool = False,
         **kwargs: Any,
     ) -> SqlDatastore:
-        """A MySQL database, for queries. `server_name` may be any host."""
+        """Register a MySQL database, for queries. `server_name` may be any host."""
         host = _host(server_name, endpoint or "mysql.database.azure.com")
         return _register_sql(
             workspace, datastore_name, "mysql", database_name, host, port_number, user_id, user_password, overwrite
@@ -206,11 +212,11 @@ class Datastore:
 
     @staticmethod
     def register_dbfs(workspace: Workspace, datastore_name: str) -> NoReturn:
-        _refuse("Databricks", "copy the data to a blob container or an S3 bucket")
+        _raise_unsupported("Databricks", "copy the data to a blob container or an S3 bucket")
 
     @staticmethod
     def register_hdfs(workspace: Workspace, datastore_name: str, *args: Any, **kwargs: Any) -> NoReturn:
-        _refuse("HDFS", "mount it, and use Datastore.register_folder")
+        _raise_unsupported("HDFS", "mount it, and use Datastore.register_folder")
 
     # ── Ours ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -226,7 +232,7 @@ class Datastore:
         password: Optional[str] = None,
         overwrite: bool = False,
     ) -> SqlDatastore:
-        """A database, for queries. `dialect`: sqlite (`database` is a file), postgresql, mysql or mssql."""
+        """Register a database, for queries. `dialect`: sqlite (`database` is a file), postgresql, mysql or mssql."""
         place = os.path.abspath(os.path.expanduser(database)) if dialect == "sqlite" else database
         return _register_sql(workspace, datastore_name, dialect, place, host, port, username, password, overwrite)
 
@@ -234,10 +240,10 @@ class Datastore:
     def register_folder(
         workspace: Workspace, datastore_name: str, path: str, overwrite: bool = False
     ) -> FolderDatastore:
-        """A folder of this machine, or one that every machine sees under the same path. Read in place, never copied."""
+        """Register a folder of this machine, or one that all machines see at the same path. It is read in place."""
         folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
         if not os.path.isdir(folder):
-            raise UserErrorException(f"there is no folder {folder}", hint="make it first, or correct the path")
+            raise UserErrorException(f"the folder {folder} does not exist", hint="create it first, or correct the path")
         return _register(FolderDatastore, workspace, datastore_name, {"path": folder}, {}, overwrite, True)
 
     @staticmethod
@@ -254,7 +260,7 @@ class Datastore:
         overwrite: bool = False,
         skip_validation: bool = False,
     ) -> S3Datastore:
-        """A bucket of S3, or of anything that speaks its protocol, at `endpoint`."""
+        """Register a bucket of S3, or of a compatible service at `endpoint`."""
         location = {"bucket": bucket, "region": region, "endpoint": endpoint, "prefix": prefix}
         credentials = {
             "access_key_id": access_key_id, "secret_access_key": secret_access_key, "session_token": session_token,
@@ -272,7 +278,7 @@ class Datastore:
         overwrite: bool = False,
         skip_validation: bool = False,
     ) -> GcsDatastore:
-        """A bucket of Google Cloud Storage. `service_account_key`: the JSON of one, or the path of its file."""
+        """Register a bucket of Google Cloud Storage. `service_account_key`: its JSON, or the path of its file."""
         if service_account_key is not None and os.path.isfile(service_account_key):
             with open(service_account_key, encoding="utf-8") as file:
                 service_account_key = file.read()
@@ -290,17 +296,17 @@ class Datastore:
         password: Optional[str] = None,
         overwrite: bool = False,
     ) -> HttpDatastore:
-        """A web site: files by their path below `url`. It can be read, and knows no folders."""
+        """Register a web site: files by their path below `url`. It is read-only, and cannot list files."""
         credentials = {"token": token, "username": username, "password": password}
         return _register(HttpDatastore, workspace, datastore_name, {"url": url}, credentials, overwrite, True)
 
 
 def list_datastores(workspace: Workspace) -> List[AbstractDatastore]:
     found = workspace.session.items(f"/workspaces/{workspace.id}/datastores")
-    return [_made(workspace, item) for item in found]
+    return [_from_json(workspace, item) for item in found]
 
 
-def _made(workspace: Workspace, data: Any) -> AbstractDatastore:
+def _from_json(workspace: Workspace, data: Any) -> AbstractDatastore:
     view = from_json(DatastoreView, data)
     return _CLASSES[view.kind](workspace, view)
 
@@ -314,7 +320,10 @@ def _register(
     overwrite: bool,
     unseen: bool,
 ) -> D:
-    return cast(D, register(workspace, name, kind.kind, _given(location), _given(credentials), overwrite, unseen))
+    return cast(
+        D,
+        register(workspace, name, kind.kind, _without_empty(location), _without_empty(credentials), overwrite, unseen),
+    )
 
 
 def register(
@@ -326,13 +335,13 @@ def register(
     overwrite: bool = False,
     unseen: bool = False,
 ) -> AbstractDatastore:
-    """Tried before it is kept, unless `unseen`: wrong credentials are an error now and not in the middle of a run."""
+    """Register after a check of access, unless `unseen`: wrong credentials are an error now, not during a run."""
     spec = {"kind": kind, "location": dict(location), "credentials": dict(credentials)}
     if not unseen:
         worker_client.call("check", {"store": spec})
     body = dict(spec, if_exists="replace" if overwrite else "refuse")
     path = f"/workspaces/{workspace.id}/datastores/{_name(name)}"
-    return _made(workspace, workspace.session.put(path, body, _KINDS))
+    return _from_json(workspace, workspace.session.put(path, body, _KINDS))
 
 
 def _register_sql(
@@ -355,23 +364,23 @@ def _register_sql(
 
 
 def _host(server: str, domain: str) -> str:
-    """Azure's API takes the first part of a name; whatever is more than that is taken as it is."""
+    """Complete a bare server name with Azure's domain; leave anything else unchanged."""
     return server if "." in server or ":" in server or server == "localhost" else f"{server}.{domain}"
 
 
 def _name(name: str) -> str:
-    """Azure's datastores have lower-case names, however they are written."""
+    """Return the name in lower case, as Azure does."""
     if not isinstance(name, str) or not name or "/" in name:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UserErrorException(f"{name!r} is not a datastore name", hint="use lower-case letters, digits and '_'")
     return name.lower()
 
 
-def _given(values: Mapping[str, Optional[str]]) -> Dict[str, str]:
+def _without_empty(values: Mapping[str, Optional[str]]) -> Dict[str, str]:
     return {key: value for key, value in values.items() if value}
 
 
 def _endpoint(endpoint: Optional[str], protocol: Optional[str], account: str) -> Dict[str, str]:
-    """Azure's API takes the end of the host name (`core.windows.net`); a whole address is taken as it is."""
+    """Return the endpoint: Azure's API takes a host suffix (`core.windows.net`); a whole URL is left unchanged."""
     if endpoint is None or (endpoint == "core.windows.net" and protocol in (None, "https")):
         return {}
     if "://" in endpoint:
@@ -379,5 +388,5 @@ def _endpoint(endpoint: Optional[str], protocol: Optional[str], account: str) ->
     return {"endpoint": f"{protocol or 'https'}://{account}.blob.{endpoint}"}
 
 
-def _refuse(what: str, hint: str) -> NoReturn:
-    raise UserErrorException(f"Footplate has no datastores on {what}", hint=hint)
+def _raise_unsupported(service: str, hint: str) -> NoReturn:
+    raise UserErrorException(f"Footplate has no datastores on {service}", hint=hint)

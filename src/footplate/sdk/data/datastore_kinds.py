@@ -1,4 +1,4 @@
-"""Datastores by what they are made of. All of them upload, download and hand themselves to runs in the same way."""
+"""Datastore classes by kind. All upload, download and become inputs of runs in the same way."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class AbstractDatastore:
     """A place for data that a workspace knows by name."""
 
-    kind = ""  # as a StoreSpec calls it
-    datastore_type = "Custom"  # as Azure calls it
+    kind = ""  # the kind in a StoreSpec
+    datastore_type = "Custom"  # Azure's name of the kind
 
     def __init__(self, workspace: Workspace, view: DatastoreView) -> None:
         self.workspace = workspace
@@ -41,7 +41,7 @@ class AbstractDatastore:
         self.workspace.session.put(path, {"name": self.name})
 
     def unregister(self) -> None:
-        """Forget it. What lies there stays."""
+        """Remove the datastore from the workspace. Its data stays."""
         self.workspace.session.delete(f"/workspaces/{self.workspace.id}/datastores/{self.name}")
 
     # ── bytes ──
@@ -49,11 +49,13 @@ class AbstractDatastore:
     def upload(
         self, src_dir: str, target_path: Optional[str] = None, overwrite: bool = False, show_progress: bool = True
     ) -> DataReference:
-        """Bring a folder here, below `target_path`. Files that are here already stay as they are unless `overwrite`."""
+        """Upload a folder below `target_path`. Existing files are kept unless `overwrite` is set."""
         folder = os.path.abspath(os.path.expanduser(os.fspath(src_dir)))
         if not os.path.isdir(folder):
-            hint = "upload files with upload_files" if os.path.isfile(folder) else f"its whole path would be {folder}"
-            raise UserErrorException(f"there is no folder {src_dir!r} to upload", hint=hint)
+            hint = (
+                "upload files with upload_files" if os.path.isfile(folder) else f"its absolute path would be {folder}"
+            )
+            raise UserErrorException(f"the folder {src_dir!r} does not exist", hint=hint)
         self._upload(
             [(path, name) for name, path in blob_transfer.data_below(folder)], target_path, overwrite, show_progress
         )
@@ -67,8 +69,8 @@ class AbstractDatastore:
         overwrite: bool = False,
         show_progress: bool = True,
     ) -> DataReference:
-        """Bring files here, named by their path below `relative_root`, else below what they have in common."""
-        named = _named(files, relative_root)
+        """Upload files, named by their path below `relative_root`, or else below their common folder."""
+        named = _name_files(files, relative_root)
         self._upload(named, target_path, overwrite, show_progress)
         return self.path(target_path)
 
@@ -79,9 +81,9 @@ class AbstractDatastore:
         overwrite: bool = False,
         show_progress: bool = True,
     ) -> int:
-        """Bring what is here, or what lies below `prefix`, to a folder, with its whole path; how many files came.
+        """Download everything, or the files below `prefix`, with their whole path. Return the number of files.
 
-        Where no folder or file is called `prefix`, it is the beginning of names. Nothing at all is no error, but 0.
+        If no folder or file has the name `prefix`, it is a prefix of names. Finding no files is not an error.
         """
         spec = store_spec(self.workspace, self.name)
         with tempfile.TemporaryDirectory(prefix="footplate-") as aside:
@@ -124,7 +126,7 @@ class AbstractDatastore:
         return self.path().as_upload(path_on_compute)
 
     def __deepcopy__(self, memo: Any) -> AbstractDatastore:
-        """A handle to something that is one: a run configuration that is copied still names the same datastore."""
+        """Return the same handle: a copied run configuration still refers to the same datastore."""
         return self
 
     def __repr__(self) -> str:
@@ -139,7 +141,7 @@ class _AzureDatastore(AbstractDatastore):
 
     @property
     def container_name(self) -> str:
-        """Of a file share: the name of the share."""
+        """The container's name; for a file share, the share's."""
         return str(self._view.location.get("container") or self._view.location.get("share"))
 
     @property
@@ -151,7 +153,7 @@ class _AzureDatastore(AbstractDatastore):
         return "http" if self.endpoint.startswith("http:") else "https"
 
     def _credential(self, name: str) -> Optional[str]:
-        """Fetched when it is asked for, and kept nowhere."""
+        """Fetch a credential, without keeping it."""
         found: Dict[str, str] = store_spec(self.workspace, self.name)["credentials"]
         return found.get(name)
 
@@ -192,7 +194,7 @@ class AzureDataLakeGen2Datastore(_AzureDatastore):
 
 
 class FolderDatastore(AbstractDatastore):
-    """A folder. The workspace's own two are folders of its home, and answer as the container that they stand for."""
+    """A folder. The two built-in datastores are folders that present themselves as the containers they replace."""
 
     kind = "folder"
 
@@ -232,7 +234,7 @@ class GcsDatastore(AbstractDatastore):
 
 
 class SqlDatastore(AbstractDatastore):
-    """A database: it has rows, which `Dataset.Tabular.from_sql_query` reads, and no files."""
+    """A database. It has rows, which `Dataset.Tabular.from_sql_query` reads, and no files."""
 
     kind = "sql"
 
@@ -263,7 +265,7 @@ class SqlDatastore(AbstractDatastore):
 
     def _no_files(self) -> UserErrorException:
         return UserErrorException(
-            f"datastore {self.name!r} is a database, which has rows and no files",
+            f"datastore {self.name!r} is a database, which has rows, not files",
             hint="read it with Dataset.Tabular.from_sql_query((datastore, 'SELECT …'))",
         )
 
@@ -277,20 +279,20 @@ class HttpDatastore(AbstractDatastore):
         return str(self._view.location["url"])
 
 
-def _named(files: Sequence[Union[str, Any]], relative_root: Optional[str]) -> List[Tuple[str, str]]:
+def _name_files(files: Sequence[Union[str, Any]], relative_root: Optional[str]) -> List[Tuple[str, str]]:
     if isinstance(files, (str, os.PathLike)):
         raise UserErrorException(f"files is the path {files!r}", hint=f"give a list: files=[{files!r}]")
     paths = [os.path.abspath(os.fspath(path)) for path in files]
     missing = next((path for path in paths if not os.path.isfile(path)), None)
     if missing is not None:
-        raise UserErrorException(f"there is no file {missing!r} to upload", hint="upload a folder with upload")
+        raise UserErrorException(f"the file {missing!r} does not exist", hint="upload a folder with upload")
     if not paths:
-        raise UserErrorException("there are no files to upload", hint="give at least one path")
+        raise UserErrorException("no files were given", hint="give at least one path")
     root = os.path.abspath(relative_root) if relative_root is not None else _common(paths)
     for path in paths:
         if os.path.commonpath([root, path]) != root:
             raise UserErrorException(
-                f"{path!r} does not lie below relative_root {relative_root!r}", hint="give a folder above all the files"
+                f"{path!r} is not below relative_root {relative_root!r}", hint="give a folder above all the files"
             )
     return [(path, os.path.relpath(path, root).replace(os.sep, "/")) for path in paths]
 

@@ -1,4 +1,4 @@
-"""Conditions that read as Python: `(ds['year'] >= 2020) & (ds.file_metadata['Size'] > 1000)`."""
+"""Conditions in Python syntax: `(ds['year'] >= 2020) & (ds.file_metadata['Size'] > 1000)`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from footplate.sdk.session import translating
 
 
 class Expression:
-    """Compare it, join it with `&`, `|` and `~`; what it says is plain data (`footplate.domain.expressions`)."""
+    """A condition or value. Compare expressions, and combine them with `&`, `|` and `~`; `data` is plain data
+    (`footplate.domain.expressions`).
+    """
 
     def __init__(self, data: Dict[str, Any]) -> None:
         self.data = data
@@ -62,7 +64,7 @@ class Expression:
         return self._with("contains", text)
 
     def length(self) -> Expression:
-        """How many characters a text has."""
+        """Return the number of characters of a text."""
         return Expression({"op": "length", "args": [self.data]})
 
     def __add__(self, other: Any) -> Expression:
@@ -79,17 +81,17 @@ class Expression:
 
     def __bool__(self) -> bool:
         raise UserErrorException(
-            "an expression has no truth of its own", hint="join conditions with & and |, each in parentheses"
+            "an expression has no truth value", hint="combine conditions with & and |, each in parentheses"
         )
 
-    __hash__ = None  # type: ignore[assignment]  # pyright: ignore  # == does not compare expressions
+    __hash__ = None  # type: ignore[assignment]  # pyright: ignore  # == builds an expression
 
     def __repr__(self) -> str:
         return f"Expression({self.data!r})"
 
 
 class Fields:
-    """`fields['Size']` is an expression. Where the names are known, a misspelled one is an error."""
+    """`fields['Size']` is an expression. If the names are known, an unknown one is an error."""
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         self._names = names
@@ -97,7 +99,7 @@ class Fields:
     def __getitem__(self, name: str) -> Expression:
         if self._names and name not in self._names:
             near = difflib.get_close_matches(name, self._names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self._names)}"
+            hint = f"did you mean {near[0]!r}?" if near else f"the fields are {', '.join(self._names)}"
             raise UserErrorException(f"files have no {name!r}", hint=hint)
         return Expression({"field": name})
 
@@ -110,6 +112,6 @@ def _plain(value: Any) -> Dict[str, Any]:
 
 
 def _choice(value: Any) -> Any:
-    """One of several values: as it is, but for a time."""
+    """Return one of several values unchanged, unless it is a time."""
     plain = _plain(value)
     return plain.get("value", plain)

@@ -1,4 +1,4 @@
-"""Files under a name: read as a folder, downloaded, mounted, handed to runs."""
+"""A dataset of files: read as a folder, downloaded, mounted, or passed to runs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ from footplate.sdk.progress import bar
 
 
 class FileDataset(AbstractDataset):
-    """Nothing is read before it is asked for."""
+    """A dataset of files. Nothing is read before it is needed."""
 
     kind = "file"
 
     # ── reading ──
 
     def to_path(self) -> List[str]:
-        """The files, as paths below the mount point that begin with `/`. Those of the web begin with their host."""
+        """Return the files as paths below the mount point, beginning with `/`.
+
+        Those of web files begin with the host.
+        """
         with self.listing() as files:
             return ["/" + item.name for item in files]
 
@@ -36,7 +39,7 @@ class FileDataset(AbstractDataset):
         ignore_not_found: bool = False,
         show_progress: bool = True,
     ) -> List[str]:
-        """Bring the files to a folder, a temporary one when none is named, and say where each of them is."""
+        """Download the files to a folder, or a temporary one if none is given. Return their paths."""
         target = os.path.abspath(target_path) if target_path else tempfile.mkdtemp(prefix="footplate-data-")
         with self._listing_file() as path:
             arguments = {
@@ -48,15 +51,15 @@ class FileDataset(AbstractDataset):
             }
             with bar(f"Downloading {self.name or 'dataset'}", show_progress) as report:
                 found = worker_client.call("download", arguments, report)
-        self._note_read()
+        self._record_read()
         return found
 
     def mount(self, mount_point: Optional[str] = None, **kwargs: Any) -> MountContext:
-        """The files as a folder, as long as the context lasts: `with dataset.mount() as at: at.mount_point`."""
+        """Return a context that shows the files as a folder: `with dataset.mount() as at: at.mount_point`."""
         return MountContext(self, mount_point)
 
     def hold_mounted(self, at: str, scratch: str) -> worker_client.Held:
-        """The files at the path `at` until the answer is closed; `scratch` is a folder that lives as long."""
+        """Show the files at the path `at` until the result is closed; the folder `scratch` must live as long."""
         arguments = {
             "definition": self._definition,
             "listing": self._pinned_listing(scratch),
@@ -67,7 +70,7 @@ class FileDataset(AbstractDataset):
             "cache": worker_client.cache_folder(),
         }
         held = worker_client.hold("mount", arguments)
-        self._note_read()
+        self._record_read()
         return held
 
     # ── choosing ──
@@ -79,16 +82,19 @@ class FileDataset(AbstractDataset):
         return self._with({"do": "take", "count": _count(count)})
 
     def take_sample(self, probability: float, seed: Optional[int] = None) -> FileDataset:
-        """Each file with this probability. Without a seed one is drawn now, so that reading twice gives the same."""
+        """Draw each file with this probability.
+
+        Without a seed one is chosen now, so that every reading gives the same files.
+        """
         return self._with({"do": "sample", "probability": _share(probability), "seed": _seed(seed)})
 
     def random_split(self, percentage: float, seed: Optional[int] = None) -> Tuple[FileDataset, FileDataset]:
-        """Two datasets that have nothing in common: about this share of the files (0 … 1), and the others."""
+        """Split into two disjoint datasets: about this share of the files (0 … 1), and the others."""
         step: Dict[str, Any] = {"do": "split", "percentage": _share(percentage), "seed": _seed(seed)}
         return self._with(dict(step, first=True)), self._with(dict(step, first=False))
 
     def filter(self, expression: Expression) -> FileDataset:
-        """Those for which it holds: `ds.filter(ds.file_metadata['Size'] > 100000)`, or columns of the partition."""
+        """Keep matching files: `ds.filter(ds.file_metadata['Size'] > 100000)`, or by a column of the partition."""
         if not isinstance(expression, Expression):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UserErrorException(
                 f"filter takes an expression, not {expression!r}", hint="ds.filter(ds.file_metadata['Size'] > 1000)"
@@ -101,7 +107,7 @@ class FileDataset(AbstractDataset):
         return Fields(("Size", "LastModifiedTime", "CreatedTime", "Path"))
 
     def __getitem__(self, column: str) -> Expression:
-        """A column of the partition, for `filter`."""
+        """Return a column of the partition, for `filter`."""
         return Fields()[column]
 
     # ── for runs ──
@@ -127,7 +133,7 @@ def _count(count: int) -> int:
 
 def _share(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:  # pyright: ignore
-        raise UserErrorException(f"{value!r} is no share of a dataset", hint="give a number between 0 and 1")
+        raise UserErrorException(f"{value!r} is not a share of a dataset", hint="give a number between 0 and 1")
     return float(value)
 
 

@@ -1,4 +1,4 @@
-"""A dataset as a folder of this machine, for as long as somebody needs it."""
+"""A dataset as a temporary folder of this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class MountContext:
-    """`start` and `stop` it, or use it in `with`. Below the folder `mount_point` are the files that `to_path` names."""
+    """A mount, used with `start` and `stop` or in `with`. The folder `mount_point` contains the files of `to_path`."""
 
     def __init__(self, dataset: FileDataset, mount_point: Optional[str] = None) -> None:
         if mount_point is not None and os.path.isdir(mount_point) and os.listdir(mount_point):

@@ -1,4 +1,4 @@
-"""A folder that a run writes and that becomes data of the workspace."""
+"""Folders that a run writes, and that become datasets of the workspace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar,
 
 from footplate.domain import tabular
 from footplate.domain.datasets import OUTPUT_PATH, DataOutput, Registration, check_dataset_name, written_definition
-from footplate.sdk.data.column_types import PromoteHeadersBehavior, header_word, type_words
+from footplate.sdk.data.column_types import PromoteHeadersBehavior, header_term, types_to_json
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
 from footplate.sdk.data.datastore_kinds import AbstractDatastore
 from footplate.sdk.data.references import DataPath
@@ -23,10 +23,10 @@ C = TypeVar("C", bound="OutputFileDatasetConfig")
 
 
 class OutputFileDatasetConfig:
-    """Among a run's arguments it becomes the path of a folder to write to. Every method gives a changed copy.
+    """An output folder. Among a run's arguments it becomes the path to write to. Every method returns a changed copy.
 
-    `destination`: (datastore, 'path'), in which `{run-id}` and `{output-name}` are filled in; the default datastore's
-    `dataset/{run-id}/{output-name}` without one. `source`: where the folder is on the machine that runs the script.
+    `destination`: (datastore, 'path'), in which `{run-id}` and `{output-name}` are substituted; the default is
+    `dataset/{run-id}/{output-name}` on the default datastore. `source`: the folder's path on the compute node.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class OutputFileDatasetConfig:
     ) -> None:
         if name is not None and not _NAME.fullmatch(name):
             raise UserErrorException(
-                f"{name!r} cannot name an output", hint="use letters, digits and '_', not beginning with a digit"
+                f"{name!r} is not a valid output name", hint="use letters, digits and '_', not beginning with a digit"
             )
         self.name = name or f"output_{os.urandom(4).hex()}"
         self.destination = _destination(destination)
@@ -52,24 +52,24 @@ class OutputFileDatasetConfig:
         self._runs: List[str] = []  # shared by all copies: the runs that were submitted with it
 
     def as_mount(self: C, disable_metadata_cache: bool = False) -> C:
-        """What is written is kept also when the run fails."""
+        """Upload files while the run writes them; they are kept even if the run fails."""
         return self._copy(mode="mount")
 
     def as_upload(self: C, overwrite: bool = False, source_globs: Union[str, Sequence[str], None] = None) -> C:
-        """What is there when the script has ended well is brought to the datastore."""
+        """Upload the files once the script has succeeded."""
         globs = (source_globs,) if isinstance(source_globs, str) else tuple(source_globs or ())
         return self._copy(mode="upload", _overwrite=overwrite, _globs=globs)
 
     def register_on_complete(
         self: C, name: str, description: Optional[str] = None, tags: Optional[Mapping[str, Any]] = None
     ) -> C:
-        """When the run has completed, what it wrote becomes the next version of the dataset `name`."""
+        """Register the output as the next version of the dataset `name` when the run has completed."""
         with translating(_INVALID):
             check_dataset_name(name)
         return self._copy(_registration=Registration(name, description, texts(tags or {})))
 
     def as_input(self, name: Optional[str] = None) -> DatasetConsumptionConfig:
-        """What the run that was submitted last with this output wrote, as the input of another run."""
+        """Return the output of the last run submitted with it, as the input of another run."""
         return DatasetConsumptionConfig(name or self.name, self, "mount")
 
     def read_delimited_files(
@@ -81,8 +81,8 @@ class OutputFileDatasetConfig:
         path_glob: Optional[str] = None,
         set_column_types: Optional[Mapping[str, Any]] = None,
     ) -> OutputTabularDatasetConfig:
-        """The same output as a table of the delimited files that the run writes; `path_glob` chooses among them."""
-        form: Dict[str, Any] = {"kind": "delimited", "separator": separator, "header": header_word(header)}
+        """Return the same output as a table of the delimited files that the run writes and that match `path_glob`."""
+        form: Dict[str, Any] = {"kind": "delimited", "separator": separator, "header": header_term(header)}
         form.update(encoding="utf8", empty_as_string=False, infer_types=True)
         return self._table(form, include_path, partition_format, path_glob, set_column_types)
 
@@ -93,7 +93,7 @@ class OutputFileDatasetConfig:
         path_glob: Optional[str] = None,
         set_column_types: Optional[Mapping[str, Any]] = None,
     ) -> OutputTabularDatasetConfig:
-        """The same output as a table of the Parquet files that the run writes; `path_glob` chooses among them."""
+        """Return the same output as a table of the Parquet files that the run writes and that match `path_glob`."""
         return self._table({"kind": "parquet"}, include_path, partition_format, path_glob, set_column_types)
 
     def _table(
@@ -108,11 +108,11 @@ class OutputFileDatasetConfig:
             form["path_column"] = True
         if partition_format or self.partition_format:
             form["partition_format"] = partition_format or self.partition_format
-        table: Dict[str, Any] = {"format": form, "types": type_words(types)}
+        table: Dict[str, Any] = {"format": form, "types": types_to_json(types)}
         if path_glob:
             table["glob"] = path_glob.strip("/")
         made = OutputTabularDatasetConfig.__new__(OutputTabularDatasetConfig)
-        vars(made).update(vars(self), table=table)  # a copy that also shares which runs it was submitted with
+        vars(made).update(vars(self), table=table)  # a copy that shares the list of runs
         return made
 
     def _copy(self: C, **changes: Any) -> C:
@@ -139,24 +139,24 @@ class OutputFileDatasetConfig:
 
     @property
     def last_run(self) -> Optional[str]:
-        """The id of the run that was submitted last with it."""
+        """The id of the last run that was submitted with it."""
         return self._runs[-1] if self._runs else None
 
     def submitted_with(self, run_id: str) -> None:
         self._runs.append(run_id)
 
     def written(self, default_datastore: str) -> Dict[str, Any]:
-        """What the last run has written, as the definition of a dataset."""
+        """Return the definition of a dataset of the last run's output."""
         output = self.to_output(default_datastore)
         if self.last_run is None and "{run-id}" in output.path:
             raise UserErrorException(
-                f"output {self.name!r} has not been written by any run yet",
+                f"output {self.name!r} has not been written by any run",
                 hint="submit the run that writes it first, with this same object",
             )
         return written_definition(output, self.last_run or "")
 
     def to_definition(self) -> Dict[str, Any]:
-        """As `get_details()['runDefinition']['outputData']` shows it."""
+        """Return the form shown by `get_details()['runDefinition']['outputData']`."""
         datastore, path = self.destination
         registration = self._registration
         return {
@@ -180,13 +180,13 @@ class OutputFileDatasetConfig:
 
 
 class OutputTabularDatasetConfig(OutputFileDatasetConfig):
-    """An output whose files are a table: made by `read_delimited_files` and `read_parquet_files` of the other kind.
+    """An output whose files form a table, created by `read_delimited_files` or `read_parquet_files`.
 
-    The script writes files as before; what is registered, or handed to the next run, is a tabular dataset.
+    The script writes files as before; the registered dataset, or the next run's input, is tabular.
     """
 
     def as_input(self, name: Optional[str] = None) -> DatasetConsumptionConfig:
-        """What the run that was submitted last with this output wrote, as a table: in `run.input_datasets[name]`."""
+        """Return the output of the last run submitted with it, as a table in `run.input_datasets[name]`."""
         return DatasetConsumptionConfig(name or self.name, self, "direct")
 
     def keep_columns(self, columns: Union[str, Sequence[str]]) -> OutputTabularDatasetConfig:
@@ -203,7 +203,7 @@ class OutputTabularDatasetConfig(OutputFileDatasetConfig):
 
 
 def _destination(given: Any) -> Tuple[Optional[str], Optional[str]]:
-    """The name of the datastore and the path there, each None where nobody says."""
+    """Return the datastore's name and the path, each None if not given."""
     if given is None:
         return None, None
     if isinstance(given, AbstractDatastore):

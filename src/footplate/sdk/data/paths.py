@@ -1,4 +1,4 @@
-"""Paths of data as users write them: web addresses, (datastore, path), references, and lists of those."""
+"""Data paths as users write them: URLs, (datastore, path), references, and lists of those."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ from footplate.sdk.data.references import DataPath, DataReference
 from footplate.sdk.exceptions import UserErrorException
 
 Source = Tuple[Dict[str, str], Optional[Any]]
-"""A source of a definition, and the datastore object that it names."""
+"""A source of a definition, and the datastore object that it refers to."""
 
 
 def definition_of(path: Any) -> Tuple[Dict[str, Any], Optional[Any]]:
-    """The definition that reads these paths, and the workspace of its datastores, None for web addresses alone."""
+    """Return the definition that reads these paths, and the workspace of its datastores (None if all are URLs)."""
     found = list(sources(path))
     if not found:
-        raise UserErrorException("no path was given", hint="give a web address, or (datastore, 'path/on/datastore')")
+        raise UserErrorException("no path was given", hint="give a URL, or (datastore, 'path/on/datastore')")
     stores = [datastore for _, datastore in found if datastore is not None]
     if stores and len(stores) != len(found):
-        raise UserErrorException(
-            "web addresses and datastore paths cannot be mixed in one dataset", hint="make two datasets of them"
-        )
+        raise UserErrorException("one dataset cannot mix URLs and datastore paths", hint="create two datasets")
     return {"sources": [source for source, _ in found]}, stores[0].workspace if stores else None
 
 
@@ -30,13 +28,13 @@ def sources(path: Any) -> Iterator[Source]:
     if isinstance(path, str):
         yield {"url": _checked_url(path)}, None
     elif isinstance(path, (DataReference, DataPath)):
-        yield _of_datastore(path.datastore, path.path_on_datastore), path.datastore
+        yield _datastore_source(path.datastore, path.path_on_datastore), path.datastore
     elif isinstance(path, AbstractDatastore):
-        yield _of_datastore(path, ""), path
+        yield _datastore_source(path, ""), path
     elif isinstance(path, tuple) and len(cast("Tuple[Any, ...]", path)) == 2 and not isinstance(path[0], str):
         datastore, below = cast("Tuple[Any, Any]", path)
         for each in cast("List[Any]", below) if isinstance(below, (list, tuple)) else [below]:
-            yield _of_datastore(datastore, each), datastore
+            yield _datastore_source(datastore, each), datastore
     elif isinstance(path, (list, tuple)):
         for each in cast("List[Any]", path):
             yield from sources(each)
@@ -44,7 +42,7 @@ def sources(path: Any) -> Iterator[Source]:
         raise _not_a_path(path)
 
 
-def _of_datastore(datastore: Any, path: Any) -> Dict[str, str]:
+def _datastore_source(datastore: Any, path: Any) -> Dict[str, str]:
     if not isinstance(datastore, AbstractDatastore) or not isinstance(path, (str, type(None))):
         raise _not_a_path((datastore, path))
     return {"datastore": datastore.name, "path": (path or "").strip("/")}
@@ -56,7 +54,7 @@ def _checked_url(url: str) -> str:
         raise _not_a_path(url)
     if "@" in parts.netloc:
         raise UserErrorException(
-            f"the address of {parts.hostname} holds a user name or password, which a dataset would show to everybody",
+            f"the URL of {parts.hostname} contains a user name or password, which the dataset would reveal",
             hint="use Datastore.register_web(workspace, name, url, username=…, password=…)",
         )
     return url
@@ -64,7 +62,7 @@ def _checked_url(url: str) -> str:
 
 def _not_a_path(path: Any) -> UserErrorException:
     return UserErrorException(
-        f"{path!r} is no path that a dataset can be made of",
-        hint="give a web address, or (datastore, 'path/on/datastore'); a folder of this machine comes into a datastore "
-        "with Dataset.File.upload_directory, or becomes one with Datastore.register_folder",
+        f"{path!r} is not a data path",
+        hint="give a URL, or (datastore, 'path/on/datastore'); upload a local folder to a datastore "
+        "with Dataset.File.upload_directory, or register it with Datastore.register_folder",
     )

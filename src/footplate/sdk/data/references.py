@@ -1,4 +1,4 @@
-"""A path in a datastore, handed to a run: `datastore.path('mnist').as_mount()`."""
+"""References to paths in datastores, as inputs of runs: `datastore.path('mnist').as_mount()`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MODES = ("mount", "download", "upload")
 
 
 class DataReference:
-    """`str(reference)` is the variable that holds its path inside the run: `$AZUREML_DATAREFERENCE_<name>`."""
+    """A path for a run. `str(reference)` is the variable with its path there: `$AZUREML_DATAREFERENCE_<name>`."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class DataReference:
         return DataReference(store, data_reference_name, path.path_on_datastore, mode, path_on_compute, overwrite)
 
     def path(self, path: Optional[str] = None, data_reference_name: Optional[str] = None) -> DataReference:
-        """A path below this one."""
+        """Return a path below this one."""
         below = "/".join(part.strip("/") for part in (self.path_on_datastore, path) if part and part.strip("/"))
         return DataReference(
             self.datastore, data_reference_name, below or None, self.mode, self.path_on_compute, self.overwrite
@@ -71,7 +71,7 @@ class DataReference:
         return self._as("download", path_on_compute, overwrite)
 
     def as_upload(self, path_on_compute: Optional[str] = None, overwrite: bool = False) -> DataReference:
-        """What the run leaves in `path_on_compute` is brought here when it has ended."""
+        """Upload the contents of `path_on_compute` when the run has ended."""
         return self._as("upload", path_on_compute, overwrite)
 
     def _as(self, mode: str, path_on_compute: Optional[str], overwrite: bool) -> DataReference:
@@ -85,7 +85,7 @@ class DataReference:
         )
 
     def to_definition(self) -> Dict[str, Any]:
-        """As `get_details()['runDefinition']['dataReferences']` shows it."""
+        """Return the form shown by `get_details()['runDefinition']['dataReferences']`."""
         return to_camel(self.to_config())
 
     def __str__(self) -> str:
@@ -95,12 +95,12 @@ class DataReference:
         return f"DataReference({self.datastore.name!r}, {self.path_on_datastore!r}, mode={self.mode!r})"
 
     def __deepcopy__(self, memo: Any) -> DataReference:
-        """A run configuration is copied when it is submitted; the workspace behind a datastore is not to be."""
+        """Share the workspace: a submitted run configuration is copied, but the connection must not be."""
         return copy.copy(self)
 
 
 class DataPath:
-    """A path in a datastore, of which a dataset or a reference can be made."""
+    """A path in a datastore, from which datasets and references can be created."""
 
     def __init__(
         self, datastore: Any = None, path_on_datastore: Optional[str] = None, name: Optional[str] = None
@@ -130,7 +130,7 @@ class DataPath:
 
 
 class DataPathComputeBinding:
-    """How a DataPath appears on the machine that runs the script."""
+    """How a DataPath appears on the compute node."""
 
     def __init__(self, mode: str = "mount", path_on_compute: Optional[str] = None, overwrite: bool = False) -> None:
         self.mode = mode
@@ -147,7 +147,7 @@ def _checked(name: Optional[str]) -> Optional[str]:
 
 
 def _auto_name(datastore: AbstractDatastore, path: Optional[str]) -> str:
-    """The datastore's name stands for all of it; a path below gets a name that nothing else has."""
+    """Return the datastore's name for the whole of it, or a unique name for a path below."""
     if path in (None, "", "/"):
         name = re.sub(r"\W", "_", datastore.name, flags=re.ASCII)
         return name if _NAME.fullmatch(name) else f"_{name}"

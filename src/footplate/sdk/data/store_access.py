@@ -1,4 +1,4 @@
-"""The stores that data lies in, opened for whoever may: with credentials, and therefore never kept or printed."""
+"""Specs of datastores with their credentials, which are never kept or printed."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _KINDS: Kinds = {"not_found": UserErrorException}
 
 
 def store_spec(workspace: Workspace, name: str) -> Dict[str, Any]:
-    """All that is needed to open a datastore, as plain data."""
+    """Return everything needed to open a datastore, as plain data."""
     session, run = workspace.session, run_of_this_process()
     if run is not None and not session.is_local:
-        spec = session.get(f"/runs/{run}/datastores/{name}", kinds=_KINDS)  # a job's token opens what its run named
+        spec = session.get(f"/runs/{run}/datastores/{name}", kinds=_KINDS)  # a job's token opens only stores of its run
     else:
         spec = session.post(f"/workspaces/{workspace.id}/datastores/{name}/access", {}, _KINDS)
     if session.is_local or name not in BUILT_IN_DATASTORES or spec["kind"] != FOLDER:
         return spec
-    if os.path.isdir(spec["location"]["path"]):  # the server's machine, or a disk that it shares
+    if os.path.isdir(spec["location"]["path"]):  # this is the server's machine, or shares its disk
         return spec
     return to_json(through_server(session.endpoint, session.token, workspace.id, name))
 
 
 def stores_of(workspace: Optional[Workspace], definition: Mapping[str, Any]) -> Dict[str, Any]:
-    """The stores of a dataset, by name. One of web addresses alone needs none, and no workspace."""
+    """Return the stores of a dataset, by name. A dataset of URLs needs none, and no workspace."""
     names = datastores_of(definition)
     if workspace is None and names:
-        raise UserErrorException(f"the workspace of datastore {names[0]!r} is not known", hint="register the dataset")
+        raise UserErrorException(f"the workspace of datastore {names[0]!r} is unknown", hint="register the dataset")
     return {} if workspace is None else {name: store_spec(workspace, name) for name in names}
 
 

@@ -1,4 +1,4 @@
-"""Tables: a definition of rows and columns, which are read when somebody asks for them."""
+"""Tabular datasets: a definition of rows and columns, which are read on demand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from footplate.sdk.session import translating
 _REFUSALS = ("invalid", "not_found", "not_allowed", "conflict", "unavailable")
 _EXECUTION: Kinds = dict.fromkeys(_REFUSALS, DatasetExecutionError)
 _INVALID: Kinds = {"invalid": UserErrorException}
-_SLACK = (
+_PARTITION_LENGTHS = (
     ("ss", timedelta(seconds=1)),
     ("mm", timedelta(minutes=1)),
     ("HH", timedelta(hours=1)),
@@ -39,81 +39,83 @@ _SLACK = (
     ("MM", timedelta(days=31)),
     ("yyyy", timedelta(days=366)),
 )
-"""How much later than its partition's time a row may be, by the finest part that the path tells."""
+"""How much later than its partition's time a row may be, by the finest time unit in the path."""
 
 
 class TabularDataset(AbstractDataset):
-    """Made with `Dataset.Tabular`. What chooses rows or columns reads nothing: it gives another dataset."""
+    """A table, created with `Dataset.Tabular`. Selecting rows or columns reads nothing: it returns a new dataset."""
 
     kind = "tabular"
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def to_pandas_dataframe(self, on_error: str = "null", out_of_range_datetime: str = "null") -> Any:
-        """All rows. With a timestamp column, it is the index as well.
+        """Read all rows. A timestamp column also becomes the index.
 
-        `on_error`: a value that is not of its column's type becomes null, with a warning, or is an error ('fail').
+        `on_error`: a value that does not fit its column's type becomes null, with a warning, or is an error ('fail').
         `out_of_range_datetime`: the same for a time that pandas' datetime64[ns] cannot hold.
         """
         for name, value in (("on_error", on_error), ("out_of_range_datetime", out_of_range_datetime)):
             if value not in ("null", "fail"):
                 raise UserErrorException(f"{name} is {value!r}", hint="use 'null' or 'fail'")
-        libraries()  # what is missing is told before everything is read
-        frame, told = self._read(strict=on_error == "fail")
-        for each in told:
+        libraries()  # a missing library is reported before everything is read
+        frame, messages = self._read(strict=on_error == "fail")
+        for each in messages:
             warnings.warn(each, UserWarning, stacklevel=2)
         made = to_pandas(frame, out_of_range_datetime)
-        self._note_read()
+        self._record_read()
         timestamp = self.timestamp_columns[0]
         if timestamp is not None and timestamp not in made.columns:
             raise DatasetExecutionError(
-                f"there is no column {timestamp!r}, which with_timestamp_columns names",
+                f"the column {timestamp!r} of with_timestamp_columns does not exist",
                 hint=f"the columns are {', '.join(map(repr, made.columns))}",
             )
         return made if timestamp is None else made.set_index(timestamp, drop=False).rename_axis(None)
 
     def _read(self, strict: bool) -> Tuple[Frame, List[str]]:
-        with self._aside() as aside:
-            if worker_client.argv_of_job() is not None:
+        with self._temporary_directory() as aside:
+            if worker_client.worker_command() is not None:
                 target = os.path.join(aside, "frame")
-                answer = self._ask("write_frame", aside, strict=strict, target=target)
-                return read_frame(target), answer["warnings"]  # mapped: it stays readable when the file has no name
+                answer = self._call_worker("write_frame", aside, strict=strict, target=target)
+                return read_frame(target), answer[
+                    "warnings"
+                ]  # memory-mapped, so it stays readable after the file is deleted
             with translating(_EXECUTION):
-                frame, told = worker_client.in_this_process().tables().read(strict=strict, **self._arguments(aside))
-            return frame, told
+                frame, messages = worker_client.import_worker().tables().read(strict=strict, **self._arguments(aside))
+            return frame, messages
 
     def to_csv_files(self, separator: str = ",") -> FileDataset:
-        """The rows, written now as CSV files to the default datastore: a file dataset, which can be mounted."""
-        return self._written("csv", separator=separator)
+        """Write the rows as CSV files to the default datastore now. Return a file dataset, which can be mounted."""
+        return self._write_to_default_datastore("csv", separator=separator)
 
     def to_parquet_files(self) -> FileDataset:
-        """The rows, written now as Parquet files to the default datastore: a file dataset, which can be mounted."""
-        return self._written("parquet")
+        """Write the rows as Parquet files to the default datastore now. Return a file dataset, which can be mounted."""
+        return self._write_to_default_datastore("parquet")
 
-    def _written(self, form: str, **options: Any) -> FileDataset:
+    def _write_to_default_datastore(self, form: str, **options: Any) -> FileDataset:
         if self._workspace is None:
             raise UserErrorException(
-                "nothing says in which workspace the files are to be kept",
+                "the workspace for the files is unknown",
                 hint="register the dataset first: dataset = dataset.register(workspace, name)",
             )
         datastore = self._workspace.get_default_datastore()
         folder = f"tables/{self.fingerprint()[:16]}-{uuid.uuid4().hex[:8]}"
-        with self._aside() as aside:
+        with self._temporary_directory() as aside:
             target = os.path.join(aside, "files")
-            answer = self._ask("write_files", aside, target=target, form=form, **options)
+            answer = self._call_worker("write_files", aside, target=target, form=form, **options)
             for each in answer["warnings"]:
                 warnings.warn(each, UserWarning, stacklevel=3)
             files = [(os.path.join(target, name), name) for name in answer["files"]]
             store = store_spec(self._workspace, datastore.name)
             worker_client.call("upload", {"files": files, "store": store, "folder": folder, "overwrite": True})
-        self._note_read()
+        self._record_read()
         return FileDataset({"sources": [{"datastore": datastore.name, "path": folder}]}, self._workspace)
 
     def get_profile(self, workspace: Any = None, compute_target: Any = None) -> Dict[str, Any]:
-        """Rows, and for each column its values, missing ones, extremes, mean and standard deviation; read now."""
-        with self._aside() as aside:
-            found = self._ask("profile", aside)
-        self._note_read()
+        """Return the number of rows, and count, missing values, extremes, mean and deviation of each column."""
+        with self._temporary_directory() as aside:
+            found = self._call_worker("profile", aside)
+        self._record_read()
         return found
 
     def to_spark_dataframe(self) -> NoReturn:
@@ -144,19 +146,22 @@ class TabularDataset(AbstractDataset):
             return self._with(tabular.skip(count))
 
     def take_sample(self, probability: float, seed: Optional[int] = None) -> TabularDataset:
-        """Each row with this probability. Without a seed one is drawn now, so that reading twice gives the same."""
+        """Draw each row with this probability.
+
+        Without a seed one is chosen now, so that every reading gives the same rows.
+        """
         with translating(_INVALID):
             return self._with(tabular.sample(probability, _seed(seed)))
 
     def random_split(self, percentage: float, seed: Optional[int] = None) -> Tuple[TabularDataset, TabularDataset]:
-        """Two datasets that have nothing in common: about this share of the rows (0 … 1), and the others."""
+        """Split into two disjoint datasets: about this share of the rows (0 … 1), and the others."""
         drawn = _seed(seed)
         with translating(_INVALID):
             first, second = (tabular.split(percentage, drawn, first=part) for part in (True, False))
         return self._with(first), self._with(second)
 
     def filter(self, expression: Expression) -> TabularDataset:
-        """The rows for which it holds: `ds.filter((ds['age'] > 30) & ~ds['name'].starts_with('A'))`."""
+        """Keep matching rows: `ds.filter((ds['age'] > 30) & ~ds['name'].starts_with('A'))`."""
         if not isinstance(expression, Expression):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UserErrorException(
                 f"filter takes an expression, not {expression!r}", hint="ds.filter(ds['column'] > 3)"
@@ -164,25 +169,25 @@ class TabularDataset(AbstractDataset):
         return self._with(tabular.where(expression.data))
 
     def __getitem__(self, column: str) -> Expression:
-        """A column, for `filter`."""
+        """Return a column, for `filter`."""
         if not isinstance(column, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UserErrorException(f"{column!r} is not the name of a column", hint="use text, as in ds['age']")
+            raise UserErrorException(f"{column!r} is not a column name", hint="use text, as in ds['age']")
         return Expression({"field": column})
 
     # ── choosing columns ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def keep_columns(self, columns: Union[str, Sequence[str]], validate: bool = False) -> TabularDataset:
-        """These columns, in this order. A timestamp column that is not among them is one no longer."""
+        """Keep these columns, in this order. A timestamp column that is not among them loses its role."""
         with translating(_INVALID):
             step = tabular.keep(columns)
         lost = [name for name in self._timestamps().values() if name not in step["columns"]]
         made = self._with(step)._without_timestamps(lost)
         if validate:
-            made._look(first_rows=True)
+            made._inspect(first_rows=True)
         return made
 
     def drop_columns(self, columns: Union[str, Sequence[str]]) -> TabularDataset:
-        """All columns but these. A timestamp column that is among them is one no longer."""
+        """Drop these columns. A timestamp column among them loses its role."""
         with translating(_INVALID):
             step = tabular.drop(columns)
         return self._with(step)._without_timestamps(step["columns"])
@@ -195,7 +200,7 @@ class TabularDataset(AbstractDataset):
 
     @property
     def timestamp_columns(self) -> Tuple[Optional[str], Optional[str]]:
-        """The columns that `with_timestamp_columns` named: of the row, of its partition."""
+        """The columns named by `with_timestamp_columns`: of the row, and of its partition."""
         named = self._timestamps()
         return named.get("fine"), named.get("coarse")
 
@@ -206,7 +211,7 @@ class TabularDataset(AbstractDataset):
         validate: bool = False,
         **kwargs: Any,
     ) -> TabularDataset:
-        """Say which columns tell the time: `time_before` and its kin go by them. Without any: that none does."""
+        """Declare the columns that `time_before` and its siblings use. Without arguments, remove the declaration."""
         fine = kwargs.pop("fine_grain_timestamp", None) or timestamp
         coarse = kwargs.pop("coarse_grain_timestamp", None) or partition_timestamp
         if kwargs:
@@ -240,9 +245,9 @@ class TabularDataset(AbstractDataset):
     def time_recent(
         self, time_delta: timedelta, include_boundary: bool = True, validate: bool = True
     ) -> TabularDataset:
-        """Rows of the last `time_delta`, counted from now: the moment of this call is kept in the dataset."""
+        """Keep rows of the last `time_delta` before now; the time of this call is stored in the dataset."""
         if not isinstance(time_delta, timedelta):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UserErrorException(f"{time_delta!r} is no span of time", hint="give a datetime.timedelta")
+            raise UserErrorException(f"{time_delta!r} is not a time span", hint="give a datetime.timedelta")
         now = datetime.now(timezone.utc).replace(tzinfo=None)
         return self._between(now - time_delta, None, include_boundary, validate)
 
@@ -267,20 +272,20 @@ class TabularDataset(AbstractDataset):
         return made
 
     def _within_partitions(self, coarse: str, start: Optional[datetime], end: Optional[datetime]) -> TabularDataset:
-        """Leave out files that cannot hold such rows. A row is never earlier than its partition's time."""
-        made, slack = self, _slack_of(coarse, self._definition["format"].get("partition_format"))
+        """Exclude files that cannot contain such rows. A row is never earlier than its partition's time."""
+        made, length = self, _partition_length(coarse, self._definition["format"].get("partition_format"))
         if end is not None:
             made = made._with(tabular.where(apply("<=", {"field": coarse}, literal(_plain_utc(end)))))
-        if start is not None and slack is not None:
-            made = made._with(tabular.where(apply(">=", {"field": coarse}, literal(_plain_utc(start) - slack))))
+        if start is not None and length is not None:
+            made = made._with(tabular.where(apply(">=", {"field": coarse}, literal(_plain_utc(start) - length))))
         return made
 
     def _check_times(self) -> None:
-        types = {column["name"]: column["type"] for column in self._look(first_rows=False)["columns"]}
+        types = {column["name"]: column["type"] for column in self._inspect(first_rows=False)["columns"]}
         for name in self._timestamps().values():
             if name not in types:
                 raise UserErrorException(
-                    f"there is no column {name!r}", hint=f"the columns are {', '.join(map(repr, types))}"
+                    f"the column {name!r} does not exist", hint=f"the columns are {', '.join(map(repr, types))}"
                 )
             if types[name] != "datetime":
                 raise UserErrorException(
@@ -295,12 +300,12 @@ class TabularDataset(AbstractDataset):
 
     @property
     def partition_keys(self) -> List[str]:
-        """The columns that are read off the paths."""
+        """The columns that come from paths."""
         form = self._definition["format"].get("partition_format") or ""
         return [part.partition("}")[0].partition(":")[0] for part in form.split("{")[1:]]
 
     def _file_definition(self) -> Dict[str, Any]:
-        """The steps of a table choose rows, not files."""
+        """Return the definition of the files; a table's steps select rows, not files."""
         return {"sources": self._definition["sources"]}
 
     def _pin(self, workspace: Any) -> Optional[str]:
@@ -309,7 +314,7 @@ class TabularDataset(AbstractDataset):
         return self._pinned() or super()._pin(workspace)
 
     def _pinned(self) -> Optional[str]:
-        """What is made of a version is of the same files as the version."""
+        """Return the digest of the pinned listing. A dataset derived from a version has the version's files."""
         return super()._pinned() or self._definition.get("listing")
 
     def _with(self, step: Dict[str, Any]) -> TabularDataset:
@@ -320,11 +325,11 @@ class TabularDataset(AbstractDataset):
         listing = {"listing": pinned} if pinned else {}
         return TabularDataset(dict(self._definition, **listing, **parts, **self._origin()), self._workspace)
 
-    def _look(self, first_rows: bool) -> Dict[str, Any]:
-        with self._aside() as aside:
-            return self._ask("look", aside, first_rows=first_rows)
+    def _inspect(self, first_rows: bool) -> Dict[str, Any]:
+        with self._temporary_directory() as aside:
+            return self._call_worker("inspect", aside, first_rows=first_rows)
 
-    def _ask(self, verb: str, aside: str, **arguments: Any) -> Any:
+    def _call_worker(self, verb: str, aside: str, **arguments: Any) -> Any:
         try:
             return worker_client.call(f"table.{verb}", dict(self._arguments(aside), **arguments))
         except (UserErrorException, ServiceException) as error:
@@ -339,23 +344,23 @@ class TabularDataset(AbstractDataset):
         }
 
     @staticmethod
-    def _aside() -> ContextManager[str]:
-        """A folder for what is on its way."""
+    def _temporary_directory() -> ContextManager[str]:
+        """Make a directory for temporary files."""
         return tempfile.TemporaryDirectory(prefix="footplate-table-")
 
 
-def _slack_of(column: str, form: Optional[str]) -> Optional[timedelta]:
-    """None when nothing tells how long a partition is."""
+def _partition_length(column: str, form: Optional[str]) -> Optional[timedelta]:
+    """Return None if the length of a partition is unknown."""
     for part in (form or "").split("{")[1:]:
         name, _, clock = part.partition("}")[0].partition(":")
         if name == column:
-            return next((slack for token, slack in _SLACK if token in clock), None)
+            return next((length for token, length in _PARTITION_LENGTHS if token in clock), None)
     return None
 
 
 def _plain_utc(moment: Any) -> datetime:
     if not isinstance(moment, datetime):
-        raise UserErrorException(f"{moment!r} is no time", hint="give a datetime.datetime")
+        raise UserErrorException(f"{moment!r} is not a time", hint="give a datetime.datetime")
     return moment.astimezone(timezone.utc).replace(tzinfo=None) if moment.tzinfo else moment
 
 
@@ -363,8 +368,8 @@ def _seed(seed: Optional[int]) -> int:
     return random.randrange(1 << 31) if seed is None else int(seed)
 
 
-def _no_files(what: str) -> UserErrorException:
+def _no_files(operation: str) -> UserErrorException:
     return UserErrorException(
-        f"a tabular dataset has rows, and no files to {what}",
-        hint="use to_pandas_dataframe, or make files of it: dataset.to_csv_files() or to_parquet_files()",
+        f"a tabular dataset has rows, not files to {operation}",
+        hint="use to_pandas_dataframe, or write files: dataset.to_csv_files() or to_parquet_files()",
     )

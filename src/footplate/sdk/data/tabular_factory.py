@@ -8,7 +8,7 @@ import uuid
 from typing import Any, Dict, Mapping, Optional, Tuple, cast
 
 from footplate.sdk.data import worker_client
-from footplate.sdk.data.column_types import header_word, type_words
+from footplate.sdk.data.column_types import header_term, types_to_json
 from footplate.sdk.data.dataframe import from_pandas
 from footplate.sdk.data.datastore_kinds import AbstractDatastore
 from footplate.sdk.data.paths import definition_of
@@ -19,7 +19,7 @@ from footplate.sdk.progress import bar
 
 
 class TabularDatasetFactory:
-    """Nothing is read but what tells the columns and their types; with `validate=False` not even that, yet."""
+    """Creates tabular datasets. Only columns and types are read; with `validate=False` nothing is."""
 
     @staticmethod
     def from_delimited_files(
@@ -35,19 +35,19 @@ class TabularDatasetFactory:
         empty_as_string: bool = False,
         encoding: str = "utf8",
     ) -> TabularDataset:
-        """CSV, TSV and the like. A line break inside quotes is part of the value, with `support_multi_line` or without.
+        """Create a dataset from CSV, TSV and similar files. Line breaks inside quotes are always part of the value.
 
-        Types are read off the first 8 MiB, which is all of most tables; what later does not fit is reported on reading.
+        Types are inferred from the first 8 MiB, which is all of most tables; later misfits are reported on reading.
         """
         form = {
             "kind": "delimited",
             "separator": separator,
-            "header": header_word(header),
+            "header": header_term(header),
             "encoding": encoding,
             "empty_as_string": bool(empty_as_string),
             "infer_types": bool(infer_column_types),
         }
-        return _made(path, form, validate, include_path, set_column_types, partition_format)
+        return _create(path, form, validate, include_path, set_column_types, partition_format)
 
     @staticmethod
     def from_parquet_files(
@@ -57,7 +57,7 @@ class TabularDatasetFactory:
         set_column_types: Optional[Mapping[str, Any]] = None,
         partition_format: Optional[str] = None,
     ) -> TabularDataset:
-        return _made(path, {"kind": "parquet"}, validate, include_path, set_column_types, partition_format)
+        return _create(path, {"kind": "parquet"}, validate, include_path, set_column_types, partition_format)
 
     @staticmethod
     def from_json_lines_files(
@@ -69,11 +69,14 @@ class TabularDatasetFactory:
         invalid_lines: str = "error",
         encoding: str = "utf8",
     ) -> TabularDataset:
-        """One JSON object a line. `invalid_lines`: a line that is none is an error, or is left out ('drop')."""
+        """Create a dataset from files with one JSON object per line.
+
+        `invalid_lines`: 'error', or 'drop' to skip bad lines.
+        """
         if invalid_lines not in ("error", "drop"):
             raise UserErrorException(f"invalid_lines is {invalid_lines!r}", hint="use 'error' or 'drop'")
         form = {"kind": "json_lines", "invalid_lines": invalid_lines, "encoding": encoding}
-        return _made(path, form, validate, include_path, set_column_types, partition_format)
+        return _create(path, form, validate, include_path, set_column_types, partition_format)
 
     @staticmethod
     def from_sql_query(
@@ -82,14 +85,14 @@ class TabularDatasetFactory:
         set_column_types: Optional[Mapping[str, Any]] = None,
         query_timeout: int = 30,
     ) -> TabularDataset:
-        """`query`: (datastore, 'SELECT …'), with a datastore of `Datastore.register_sql_database` and its kin."""
+        """Create a dataset from a query: (datastore, 'SELECT …'), with a SQL datastore."""
         datastore, text = _query_of(query)
         definition = {
             "sources": [{"datastore": datastore.name, "path": ""}],
             "format": {"kind": "sql", "query": text, "timeout_s": query_timeout},
-            "types": type_words(set_column_types),
+            "types": types_to_json(set_column_types),
         }
-        return _looked_at(definition, datastore.workspace, validate)
+        return _with_inferred_types(definition, datastore.workspace, validate)
 
     @staticmethod
     def register_pandas_dataframe(
@@ -102,9 +105,9 @@ class TabularDatasetFactory:
         row_group_size: Optional[int] = None,
         make_target_path_unique: bool = True,
     ) -> TabularDataset:
-        """Write a DataFrame as Parquet to (datastore, 'folder') and register it: the next version of `name`.
+        """Write a DataFrame as Parquet to (datastore, 'folder'), and register it as the next version of `name`.
 
-        Its index is left out. `make_target_path_unique` puts it in a folder of its own below the target.
+        The index is left out. `make_target_path_unique` uses a new folder below the target.
         """
         definition, workspace = definition_of(target)
         if workspace is None:
@@ -132,7 +135,7 @@ def _parquet_files(dataframe: Any, aside: str, row_group_size: Optional[int]) ->
     return [(os.path.join(folder, name), name) for name in answer["files"]]
 
 
-def _made(
+def _create(
     path: Any,
     form: Dict[str, Any],
     validate: bool,
@@ -145,11 +148,11 @@ def _made(
         form["path_column"] = True
     if partition_format:
         form["partition_format"] = partition_format
-    return _looked_at(dict(definition, format=form, types=type_words(types)), workspace, validate)
+    return _with_inferred_types(dict(definition, format=form, types=types_to_json(types)), workspace, validate)
 
 
-def _looked_at(definition: Dict[str, Any], workspace: Optional[Any], validate: bool) -> TabularDataset:
-    """With the types that its first rows show, which then stay whatever the files become."""
+def _with_inferred_types(definition: Dict[str, Any], workspace: Optional[Any], validate: bool) -> TabularDataset:
+    """Add the types inferred from the first rows, which stay fixed even if the files change."""
     if validate:
         arguments = {
             "definition": definition,
@@ -157,7 +160,7 @@ def _looked_at(definition: Dict[str, Any], workspace: Optional[Any], validate: b
             "cache": worker_client.cache_folder(),
         }
         try:
-            found = worker_client.call("table.look", arguments)
+            found = worker_client.call("table.inspect", arguments)
         except (UserErrorException, ServiceException) as error:
             raise DatasetValidationError(error.message, error, hint=error.hint) from error
         if found["inferred"]:

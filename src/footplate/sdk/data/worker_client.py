@@ -1,7 +1,7 @@
-"""How the SDK moves bytes: through `footplate.data` in this process or, inside a job, in one of the agent's making.
+"""Access to `footplate.data`: imported into this process or, inside a job, run by the agent's interpreter.
 
-The SDK itself is written for any Python since 3.8 with nothing installed; what moves bytes is not. The agent tells its
-ranks in FOOTPLATE_DATA_WORKER how to start a process that has all of it.
+The SDK runs on any Python since 3.8 with nothing installed; the data package does not. The agent tells its ranks in
+FOOTPLATE_DATA_WORKER how to start an interpreter that has all of it.
 """
 
 from __future__ import annotations
@@ -24,50 +24,50 @@ VARIABLE = environ.DATA_WORKER
 
 MODULE = "footplate.data.worker"
 Report = Callable[[Sequence[int]], None]
-"""Is told files done, files in all, bytes done, bytes in all."""
+"""Receives files done, total files, bytes done, total bytes."""
 
 _KINDS: Kinds = dict.fromkeys(("invalid", "not_found", "not_allowed", "conflict"), UserErrorException)
 
 
 def call(verb: str, arguments: Mapping[str, Any], report: Optional[Report] = None) -> Any:
-    """Carry out a verb of the porter; what it refuses leaves as a UserErrorException."""
-    argv = argv_of_job()
+    """Run an operation of the data worker. Its refusals are raised as UserErrorException."""
+    argv = worker_command()
     with translating(_KINDS):
         if argv is not None:
-            return _ask(argv, verb, arguments, report)
-        return in_this_process().perform(verb, arguments, report)
+            return _call_worker(argv, verb, arguments, report)
+        return import_worker().perform(verb, arguments, report)
 
 
-def refusing() -> ContextManager[None]:
-    """For rooms below that raise FootplateError: as `call` does, what passes leaves as a UserErrorException."""
+def translating_errors() -> ContextManager[None]:
+    """Translate errors as `call` does, for code that raises FootplateError itself."""
     return translating(_KINDS)
 
 
-def argv_of_job() -> Optional[List[str]]:
-    """How to start a porter when this process is a job's; None when the room has to be used as it is.
+def worker_command() -> Optional[List[str]]:
+    """Return the command of the data worker inside a job, or None if the package is to be imported here.
 
-    That is so on a client, and in a container, where the agent's interpreter does not exist.
+    The latter holds on a client, and in a container, which lacks the agent's interpreter.
     """
-    told = json.loads(os.environ.get(VARIABLE) or "[]")
-    return [*told, "-m", MODULE] if told and os.path.exists(told[-1]) else None
+    command = json.loads(os.environ.get(VARIABLE) or "[]")
+    return [*command, "-m", MODULE] if command and os.path.exists(command[-1]) else None
 
 
-def in_this_process() -> Any:
+def import_worker() -> Any:
     if sys.version_info < (3, 10):
         raise InvalidInput(
-            f"data cannot be moved by Python {sys.version_info[0]}.{sys.version_info[1]}",
-            "use Python 3.10 or newer on the client and in containers; in other runs any Python does",
+            f"Python {sys.version_info[0]}.{sys.version_info[1]} cannot transfer data",
+            "use Python 3.10 or newer on the client and in containers; other runs may use any version",
         )
     return importlib.import_module(MODULE)
 
 
 def cache_folder() -> str:
-    """Where this machine keeps what was fetched: the agent's own inside a job, else the home's."""
+    """Return this machine's cache directory: the agent's inside a job, or else the home's."""
     return os.path.join(os.environ.get(environ.CACHE) or os.path.join(home_folder(), "cache"), "data")
 
 
 class Held:
-    """What lasts until it is closed: a mount, and the process that keeps it where there is one."""
+    """A lasting result: a mount, and the process that keeps it, if any. It ends when it is closed."""
 
     def __init__(self, result: Any, close: Callable[[], None]) -> None:
         self.result = result
@@ -75,11 +75,11 @@ class Held:
 
 
 def hold(verb: str, arguments: Mapping[str, Any]) -> Held:
-    """Carry out a verb whose effect lasts until the answer is closed, or this process ends."""
-    argv = argv_of_job()
-    with refusing():
+    """Run an operation whose effect lasts until the result is closed, or this process ends."""
+    argv = worker_command()
+    with translating_errors():
         if argv is None:
-            held = in_this_process().hold(verb, arguments)
+            held = import_worker().hold(verb, arguments)
             return Held(held.result, held.close)
         process = _start(argv)
         try:
@@ -89,23 +89,23 @@ def hold(verb: str, arguments: Mapping[str, Any]) -> Held:
             raise
 
 
-def _ask(argv: List[str], verb: str, arguments: Mapping[str, Any], report: Optional[Report]) -> Any:
+def _call_worker(argv: List[str], verb: str, arguments: Mapping[str, Any], report: Optional[Report]) -> Any:
     with _start(argv) as process:
         return _exchange(process, verb, arguments, report)
 
 
 def _start(argv: List[str]) -> subprocess.Popen[str]:
-    """It ends when its stdin is closed, so it cannot outlive us."""
+    """Start the worker. It ends when its stdin is closed, so it cannot outlive us."""
     return subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean_environment(), universal_newlines=True
     )
 
 
 def _exchange(process: subprocess.Popen[str], verb: str, arguments: Mapping[str, Any], report: Optional[Report]) -> Any:
-    sent, answered = cast("IO[str]", process.stdin), cast("IO[str]", process.stdout)
-    sent.write(json.dumps({"verb": verb, "arguments": arguments}) + "\n")
-    sent.flush()
-    for line in answered:
+    requests, responses = cast("IO[str]", process.stdin), cast("IO[str]", process.stdout)
+    requests.write(json.dumps({"verb": verb, "arguments": arguments}) + "\n")
+    requests.flush()
+    for line in responses:
         answer = json.loads(line)
         if "progress" in answer:
             if report is not None:
@@ -115,9 +115,9 @@ def _exchange(process: subprocess.Popen[str], verb: str, arguments: Mapping[str,
         else:
             return answer["result"]
     process.wait()
-    raise Broken(f"the process that moves data ended with code {process.returncode}", "see what it says on stderr")
+    raise Broken(f"the data worker exited with code {process.returncode}", "see its messages on stderr")
 
 
 def clean_environment() -> Dict[str, str]:
-    """The agent's interpreter must not take the job's packages for its own."""
+    """Return the environment without the job's Python settings, which must not affect the agent's interpreter."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON") and name != VARIABLE}

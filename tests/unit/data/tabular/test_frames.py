@@ -109,7 +109,7 @@ print(made.t.tolist(), made.i.sum(), made.when.isna().sum())
 def test_times_outside_the_range_of_pandas() -> None:
     far = pa.table({"when": pa.array([dt.datetime(1, 1, 1), dt.datetime(2020, 1, 1)], pa.timestamp("us"))})
     assert to_pandas(frame_of(far))["when"].isna().tolist() == [True, False]
-    with pytest.raises(UserErrorException, match=r"0001-01-01.* in column 'when' is beyond"):
+    with pytest.raises(UserErrorException, match=r"0001-01-01.* in column 'when' is outside"):
         to_pandas(frame_of(far), out_of_range_datetime="fail")
 
 
@@ -210,5 +210,5 @@ def test_values_that_are_not_dataframes(tmp_path: Path) -> None:
 
 
 def test_column_labels_of_pandas(tmp_path: Path) -> None:
-    with open(tmp_path / "frame", "wb") as out, pytest.raises(UserErrorException, match="two columns are called 'a'"):
+    with open(tmp_path / "frame", "wb") as out, pytest.raises(UserErrorException, match="two columns are named 'a'"):
         from_pandas(pd.DataFrame([[1, 2]], columns=["a", "a"]), out)
