@@ -174,7 +174,7 @@ class Terminal:
             assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr, done.stderr
         # A command reports the start of a server if that takes a while, which can happen on a busy machine.
-        done.stderr = done.stderr.replace("waiting for the server to answer …\n", "")
+        done.stderr = done.stderr.replace("waiting for the server …\n", "")
         return done
 
     def json(self, *arguments: str) -> Any:

@@ -50,7 +50,7 @@ def test_whole_loop_works(footplate: Any) -> None:
     assert series == ["0\t1", "1\t0.5", "2\t0.333333", "3\t0.25", "4\t0.2"]
     error = footplate("runs", "metrics", "latest", "--name", "los", code=1).stderr
     assert (
-        "has no metric 'los'" in error and f"hint: see what it logged with: footplate runs metrics {run['id']}" in error
+        "has no metric 'los'" in error and f"hint: list its metrics with: footplate runs metrics {run['id']}" in error
     )
     assert footplate("runs", "list", "--sort", "los").stderr == "no runs that logged 'los'\n"
 
@@ -62,7 +62,7 @@ def test_whole_loop_works(footplate: Any) -> None:
 
     error = footplate("runs", "download", "latest", "weights", code=1).stderr
     assert "has no file or folder 'weights'" in error
-    assert f"hint: see what it has with: footplate runs files {run['id']}" in error
+    assert f"hint: list its files with: footplate runs files {run['id']}" in error
 
     story = footplate.json("runs", "story", "latest")
     assert [line["status"] for line in story][-1] == "Completed"
@@ -87,7 +87,7 @@ def test_models_are_registered_listed_downloaded_and_deleted(footplate: Any) -> 
     footplate("models", "download", "net:1", "--to", "models", "--overwrite")
     footplate("models", "delete", "net:1")
     assert [m["version"] for m in footplate.json("models", "list")] == [2]
-    assert "names no version" in footplate("models", "delete", "net", code=2).stderr
+    assert "has no version" in footplate("models", "delete", "net", code=2).stderr
     assert "'x' is not a version" in footplate("models", "show", "net:x", code=2).stderr
     assert footplate("models", "show", "nothing", code=1).stderr.startswith("error: ")
     missing = footplate("models", "register", "net", "nothing", code=1).stderr
@@ -132,7 +132,7 @@ def test_ctrl_c_leaves_the_run_running(footplate: Any) -> None:
     waiting.send_signal(signal.SIGINT)
     assert waiting.wait(30) == 130
     said = waiting.stderr.read()
-    assert "the run goes on; end it with: footplate runs cancel long_" in said
+    assert "the run continues; cancel it with: footplate runs cancel long_" in said
     assert "watch it with: footplate runs logs -f long_" in said
     assert "Traceback" not in said
     (run,) = footplate.json("runs", "list", "--status", "running")
@@ -159,11 +159,11 @@ def test_runs_are_found_by_a_prefix_of_their_id(footplate: Any) -> None:
     assert footplate.json("runs", "show", ids[0])["id"] == ids[0]
     assert footplate.json("runs", "show", "latest")["id"] == ids[2]
     error = footplate("runs", "show", "same", code=1).stderr
-    assert "error: 'same' begins the ids of 2 runs: same-two_" in error
-    assert "hint: give a few more letters" in error
+    assert "error: 'same' matches 2 runs: same-two_" in error
+    assert "hint: type more of the id" in error
     error = footplate("runs", "show", "nobody", code=1).stderr
-    assert "has no run whose id is or begins with 'nobody'" in error
-    assert "hint: see which there are with: footplate runs list" in error
+    assert "has no run whose id starts with 'nobody'" in error
+    assert "hint: list runs with: footplate runs list" in error
     for run in ids:
         footplate("runs", "logs", "-f", run)
 
@@ -188,7 +188,7 @@ def test_run_options_reach_the_script(footplate: Any) -> None:
     done = footplate("run", "show.py", "--wait", "--env-file", "variables", "--env", "B=x=y", "--", "--lr", "-1")
     assert done.stdout == "from file x=y ['--lr', '-1']\n"
     assert "is not KEY=VALUE" in footplate("run", "show.py", "--env", "B", code=2).stderr
-    assert "give one of them" in footplate("run", "show.py", "-r", "variables", "--python", "p", code=2).stderr
+    assert "choose one of them" in footplate("run", "show.py", "-r", "variables", "--python", "p", code=2).stderr
 
 
 def test_script_below_uses_this_folder_and_one_elsewhere_its_own(footplate: Any, tmp_path: Path) -> None:
@@ -216,9 +216,9 @@ def test_workspace_comes_from_the_folder(bare: Any) -> None:
     assert json.loads((bare.folder / "sub" / ".azureml" / "config.json").read_text())["Scope"].endswith("/first-one")
     assert bare("runs", "list").stderr == "no runs\n", "the only workspace there is needs no name"
     bare("init", "second-one", "--path", "other")
-    assert "give one of them" in bare("init", "one-name", "--name", "other-name", code=2).stderr
+    assert "use one" in bare("init", "one-name", "--name", "other-name", code=2).stderr
     error = bare("runs", "list", code=1).stderr
-    assert "there are 2 of them: first-one, second-one" in error
+    assert "there are 2: first-one, second-one" in error
     assert "--workspace" in error
     assert bare("runs", "list", "-w", "second-one").stderr == "no runs\n"
     assert "there is no workspace 'third'" in bare("runs", "list", "-w", "third", code=1).stderr
@@ -261,7 +261,7 @@ def test_cluster_queue_gives_its_reasons(footplate: Any) -> None:
     footplate("runs", "cancel", second, "latest", footplate.json("runs", "list", "--status", "running")[0]["id"])
     assert first.wait(60) == 130
     nobody = footplate("compute", "queue", "single")
-    assert (nobody.stdout, nobody.stderr) == ("", "nobody waits for single\n")
+    assert (nobody.stdout, nobody.stderr) == ("", "no runs wait for single\n")
     assert "0 busy, 1 idle, at most 1" in footplate("compute", "show", "single").stdout
     footplate("compute", "delete", "single")
     assert [c["name"] for c in footplate.json("compute", "list")] == ["local"]
@@ -281,7 +281,7 @@ def test_doctor_reports_the_installation(footplate: Any, home: Path) -> None:
         (home / name).unlink(missing_ok=True)
     done = footplate("doctor", code=1)
     assert "fail  database" in done.stdout
-    assert "not in order: server, database" in done.stderr
+    assert "failed: server, database" in done.stderr
     assert json.loads(footplate("doctor", "--json", code=1).stdout)[0]["state"] == "ok"
 
 

@@ -54,7 +54,7 @@ def test_colours_and_plots_need_a_terminal(trained: Any) -> None:
     assert "\x1b[32mCompleted" in listed
     assert "─────" in listed
     plotted = on_terminal(trained, "runs", "metrics", "latest", "--name", "loss")
-    assert "loss  40 points, the last is 0.025" in plotted
+    assert "loss  40 points, last value 0.025" in plotted
     assert "    1 ┤" in plotted
     assert "└────" in plotted
     plain = on_terminal(trained, "runs", "list", NO_COLOR="1")

@@ -399,14 +399,14 @@ def test_server_commands_work(home):
     assert (nothing.returncode, "not running" in nothing.stdout) == (3, True)
     assert "no server log yet" in cli("server", "logs").stderr
     assert "has started" in cli("server", "start").stderr
-    assert "runs already" in cli("server", "start").stderr
+    assert "is already running" in cli("server", "start").stderr
     status = json.loads(cli("server", "status", "--json").stdout)
     assert (status["running"], status["home"], status["active_runs"]) == (True, str(home), 0)
     assert f"pid          {status['pid']}" in cli("server", "status").stdout
     assert "serves" in cli("server", "logs").stdout
     assert "has stopped" in cli("server", "stop").stderr
     assert not is_alive(status["pid"])
-    assert "does not run" in cli("server", "stop").stderr
+    assert "is not running" in cli("server", "stop").stderr
 
 
 def test_log_is_followed(home):
@@ -426,5 +426,5 @@ def test_log_is_followed(home):
 
 def test_options_and_subcommands_do_not_mix(home):
     done = cli("server", "--host", "127.0.0.1", "status")
-    assert (done.returncode, "--host is for a server in the foreground" in done.stderr) == (2, True)
+    assert (done.returncode, "--host only applies to a server in the foreground" in done.stderr) == (2, True)
     assert "Usage" in cli("server").stdout

@@ -41,7 +41,7 @@ def test_deadlock_of_two_ranks_is_visible(home: Path, workspace: Workspace, proj
         stuck = [thread for thread in each.threads if thread.frames[-1].function == "take"]
         assert len(stuck) == 2, each
     shown = command(home, "runs", "stacks", run.id)
-    assert shown.startswith("ranks 0–1 · node 0 · 2 processes at the same place")
+    assert shown.startswith("ranks 0–1 · node 0 · 2 processes with the same stack")
     assert shown.count("in take") == 2
     only = json.loads(command(home, "runs", "stacks", run.id, "--rank", "1", "--json"))
     assert [each["rank"] for each in only] == [1]

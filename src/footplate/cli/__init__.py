@@ -1,5 +1,14 @@
-"""The `footplate` command: one file per noun. A command is parse, one call of the SDK, print.
+"""The `footplate` command: one module per noun. A command parses, calls the SDK once, and prints.
 
-Data goes to stdout, talk to stderr; `--json` gives machines what people see. A module is loaded when its command is
-called, because nobody should wait for `--help`.
+    main            the root command, loading of subcommands, errors
+    init, run, runs, experiments, models, data, datastore, env, compute, server, doctor, completion
+                    the commands
+    context         options that commands share; finding the workspace and the run
+    follow          waiting for a run while its log grows
+    console         printing: colours, times, sizes, JSON
+    tables, charts, stacks      tables, plots and stack traces
+    status_line     the live last line of a terminal
+
+Data goes to stdout, messages to stderr; `--json` prints the same data for programs. Modules are imported when their
+command is called, so that `--help` is fast. `tests/e2e/test_cli_*.py` cover the commands on a server.
 """

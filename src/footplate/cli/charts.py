@@ -1,4 +1,4 @@
-"""Metrics on a terminal: a table with the course of each series, and a plot of one."""
+"""Metrics on a terminal: a table with a sparkline per series, and a plot of one series."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from footplate.cli.tables import table
 from footplate.domain.floats import untag_float
 
 WIDTH, HEIGHT = 72, 12
-_COURSE = (8, 32)  # how wide the course of a series is, at least and at most
+_COURSE = (8, 32)  # minimum and maximum width of a sparkline
 
 
 def show_table(series: Sequence[dict[str, Any]]) -> None:
@@ -28,7 +28,7 @@ def show_table(series: Sequence[dict[str, Any]]) -> None:
 
 
 def _row(name: str, values: list[Any]) -> tuple[list[str], list[float]]:
-    """The words for a series, and those of its values that can be drawn."""
+    """Return the cells of a series, and its values that can be drawn."""
     numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
     finite = [float(v) for v in numbers if math.isfinite(v)]
     ends = [_with_unit(name, min(finite)), _with_unit(name, max(finite))] if finite else ["", ""]
@@ -36,7 +36,7 @@ def _row(name: str, values: list[Any]) -> tuple[list[str], list[float]]:
 
 
 def _with_unit(name: str, value: Any) -> str:
-    """A number as people say it. The machine's own series end with their unit."""
+    """Format a number. The names of the machine's series end with their unit."""
     if isinstance(value, (int, float)) and math.isfinite(value) and name.startswith("system/"):
         if name.endswith("_bytes"):
             return size(int(value))
@@ -46,13 +46,13 @@ def _with_unit(name: str, value: Any) -> str:
 
 
 def show_series(series: Sequence[dict[str, Any]]) -> None:
-    """One metric: a plot on a terminal, where there are enough numbers for one; otherwise `step value` lines."""
+    """Print one metric: a plot on a terminal if there are enough numbers, otherwise `step value` lines."""
     points = sorted((point for each in series for point in each["points"]), key=lambda point: point[0])
     values = [untag_float(value) for _, _, value in points]
     steps = [index if step is None else step for index, (_, step, _) in enumerate(points)]
     drawn = [(s, float(v)) for s, v in zip(steps, values, strict=True) if _is_finite(v)]
     if len(drawn) > 1 and is_terminal():
-        click.echo(f"{series[0]['name']}  {len(values)} points, the last is {number(values[-1])}\n")
+        click.echo(f"{series[0]['name']}  {len(values)} points, last value {number(values[-1])}\n")
         numbers = [value for _, value in drawn]
         room = shutil.get_terminal_size().columns - max(len(number(v)) for v in (min(numbers), max(numbers))) - 3
         click.echo("\n".join(plot(numbers, max(8, min(WIDTH, room)), ends=(number(drawn[0][0]), number(drawn[-1][0])))))
@@ -68,9 +68,9 @@ def _is_finite(value: Any) -> bool:
 def plot(
     values: Sequence[float], width: int = WIDTH, height: int = HEIGHT, ends: tuple[str, str] | None = None
 ) -> list[str]:
-    """A line through the values, between the smallest and the largest, over an axis whose two `ends` are named.
+    """Draw a line through the values, from the smallest to the largest, over an axis labelled with its two `ends`.
 
-    Braille characters give two dots across and four down for each character.
+    Braille characters give two by four dots per character.
     """
     low, high = min(values), max(values)
     heights = [_scaled(value, low, high) * (height * 4 - 1) for value in _resampled(values, width * 2)]
@@ -78,7 +78,7 @@ def plot(
     before = round(heights[0])
     for x, exact in enumerate(heights):
         now = round(exact)
-        for up in range(min(before, now), max(before, now) + 1):  # a line, not dots, where it is steep
+        for up in range(min(before, now), max(before, now) + 1):  # steep parts are connected, too
             y = height * 4 - 1 - up
             cells[y // 4][x // 2] |= _DOTS[y % 4][x % 2]
         before = now
@@ -93,13 +93,13 @@ def plot(
 
 
 def _scaled(value: float, low: float, high: float) -> float:
-    """0 to 1. Halved first: the distance of two finite numbers need not be finite."""
+    """Map to 0…1. Values are halved first: the difference of two finite numbers may overflow."""
     span = high / 2 - low / 2
     return (value / 2 - low / 2) / span if span else 0.0
 
 
 def _resampled(values: Sequence[float], count: int) -> list[float]:
-    """As many values as there are dots: means of what falls together, or points on the line between neighbours."""
+    """Return `count` values: means where several fall together, interpolated points where they are sparse."""
     if len(values) >= count:
         edges = [i * len(values) // count for i in range(count + 1)]
         return [math.fsum(v / (b - a) for v in values[a:b]) for a, b in itertools.pairwise(edges)]

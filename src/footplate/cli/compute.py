@@ -21,10 +21,10 @@ from footplate.sdk.compute.targets import MANY_NODES, AmlCompute, ComputeTarget
 
 @click.group(cls=Noun)
 def compute() -> None:
-    """List, make and delete compute targets.
+    """List, create and delete compute targets.
 
-    `local` is always there: the machine of the server, as many runs at once as its cores allow. A cluster is a queue:
-    at most so many nodes run at once, and what does not fit waits and says why.
+    `local` always exists: the server's machine, which runs as many jobs at once as its cores allow. A cluster is a
+    queue: it limits how many nodes run at once. Runs that do not fit wait, with a reason.
     """
 
 
@@ -39,7 +39,7 @@ def _size(name: str) -> str:
 def _nodes(found: dict[str, Any]) -> str:
     words = [f"{found['busy_nodes']} busy", f"{found['idle_nodes']} idle", f"at most {found['max_nodes']}"]
     there, wanted = found["current_nodes"], found["target_nodes"]
-    return ", ".join([*words, f"{there} on the way to {wanted}"] if there != wanted else words)
+    return ", ".join([*words, f"{there}, resizing to {wanted}"] if there != wanted else words)
 
 
 @compute.command("list")
@@ -67,7 +67,7 @@ def list_computes(workspace_name: str | None, as_json: bool) -> None:
 @workspace_option
 @json_option
 def show(name: str, workspace_name: str | None, as_json: bool) -> None:
-    """Show all about a compute target."""
+    """Show a compute target."""
     workspace = open_workspace(workspace_name)
     found: dict[str, Any] = workspace.session.get(f"/workspaces/{workspace.id}/computes/{name}")
     if as_json:
@@ -81,8 +81,8 @@ def show(name: str, workspace_name: str | None, as_json: bool) -> None:
             ("state", found["state"]),
             ("engine", found["engine"]),
             ("nodes", _nodes(found)),
-            ("idle nodes", f"{found['min_nodes']} stay, others for {duration(found['idle_seconds'])}"),
-            ("GPUs", f"{found['busy_gpus']} of {found['gpus']} in use, by any target" if found["gpus"] else None),
+            ("idle nodes", f"{found['min_nodes']} always on, others idle for {duration(found['idle_seconds'])}"),
+            ("GPUs", f"{found['busy_gpus']} of {found['gpus']} in use by all targets" if found["gpus"] else None),
             ("waiting runs", str(found["waiting_runs"])),
             ("vm size", _size(str(options.get("vm_size") or ""))),
             ("vm priority", options.get("vm_priority")),
@@ -98,24 +98,23 @@ def show(name: str, workspace_name: str | None, as_json: bool) -> None:
 @workspace_option
 @json_option
 def queue(name: str, workspace_name: str | None, as_json: bool) -> None:
-    """Show who waits for a compute target, and why.
+    """Show the runs that wait for a compute target, and why.
 
-    The more urgent come first, then who came first. A run that is small and short enough goes before one that must
-    wait, if nobody before it starts any later for that: then all of them need a time limit. All targets of a machine
-    share its GPUs, and wait for them in one order.
+    Runs are ordered by priority, then by submission time. Backfill: a small, short run may overtake a waiting run if
+    it does not delay it; this requires time limits. All targets of a machine share its GPUs and one queue for them.
     """
     workspace = open_workspace(workspace_name)
     path = f"/workspaces/{workspace.id}"
     target = workspace.session.get(f"{path}/computes/{name}")["name"]
     queued = workspace.session.items(f"{path}/runs", {"status": "Queued", "parent": "any"})
     views = [from_json(RunView, run) for run in queued if run["target"] == target]
-    found = [(view, view.waiting or Waiting("it has just come", 0)) for view in views]
+    found = [(view, view.waiting or Waiting("just submitted", 0)) for view in views]
     found.sort(key=lambda pair: pair[1].position)
     if as_json:
         emit([{"run": view.id, "created": view.created, **to_json(waiting)} for view, waiting in found])
         return
     if not found:
-        say(f"nobody waits for {target}")
+        say(f"no runs wait for {target}")
         return
     rows = [[w.position, view.id, w.nodes, w.gpus, ago(view.created), _within(w.latest), w.reason] for view, w in found]
     numbers = ["place", "nodes", "GPUs"]
@@ -129,10 +128,16 @@ def _within(latest: float | None) -> str:
 
 @compute.command()
 @click.argument("name")
-@click.option("--max-nodes", type=click.IntRange(1), required=True, help="How many nodes may run at once.")
-@click.option("--min-nodes", type=click.IntRange(0), default=0, show_default=True, help="How many always stay.")
-@click.option("--idle-seconds", type=float, default=1800.0, show_default=True, help="Before a node is given back.")
-@click.option("--vm-size", default="", metavar="SIZE", help="What its nodes are to be like, e.g. STANDARD_NC6.")
+@click.option("--max-nodes", type=click.IntRange(1), required=True, help="Nodes that may run at once.")
+@click.option("--min-nodes", type=click.IntRange(0), default=0, show_default=True, help="Nodes that stay on when idle.")
+@click.option(
+    "--idle-seconds",
+    type=float,
+    default=1800.0,
+    show_default=True,
+    help="How long a node stays idle before it is released.",
+)
+@click.option("--vm-size", default="", metavar="SIZE", help="The VM size of its nodes, e.g. STANDARD_NC6.")
 @workspace_option
 @json_option
 def create(
@@ -144,7 +149,7 @@ def create(
     workspace_name: str | None,
     as_json: bool,
 ) -> None:
-    """Make a cluster, or replace one that exists: what is not given gets its default."""
+    """Create a cluster, or replace an existing one. Options that are not given get their defaults."""
     workspace = open_workspace(workspace_name)
     wanted = AmlCompute.provisioning_configuration(
         vm_size=vm_size, min_nodes=min_nodes, max_nodes=max_nodes, idle_seconds_before_scaledown=idle_seconds
@@ -160,7 +165,9 @@ def create(
 @click.argument("kind")
 @click.argument("name")
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the engine; repeatable.")
-@click.option("--max-nodes", type=click.IntRange(1), default=MANY_NODES, show_default=True, help="Nodes at once.")
+@click.option(
+    "--max-nodes", type=click.IntRange(1), default=MANY_NODES, show_default=True, help="Nodes that may run at once."
+)
 @workspace_option
 @json_option
 def add(
@@ -168,8 +175,8 @@ def add(
 ) -> None:
     """Add a compute target on an engine of the server: KIND is the engine, such as `local`.
 
-    A value that is JSON (a number, a list, an object) is passed as such. An unknown engine or option is refused, with
-    the valid ones.
+    A value that is valid JSON (a number, a list, an object) is passed as such. An unknown engine or option is an error
+    that lists the valid ones.
     """
     workspace = open_workspace(workspace_name)
     given: dict[str, Any] = {"max_nodes": max_nodes, **dict(map(_option, options))}
@@ -195,7 +202,7 @@ def _option(text: str) -> tuple[str, Any]:
 @click.argument("name", shell_complete=names_of("computes"))
 @workspace_option
 def delete(name: str, workspace_name: str | None) -> None:
-    """Delete a cluster that has no runs left."""
+    """Delete a cluster that has no active runs."""
     workspace = open_workspace(workspace_name)
     workspace.session.delete(f"/workspaces/{workspace.id}/computes/{name}")
     say(f"{name} is deleted")

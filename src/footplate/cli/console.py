@@ -1,4 +1,4 @@
-"""Printing: data to stdout, talk to stderr; how times, sizes and numbers are written."""
+"""Printing: data to stdout, messages to stderr; the formats of times, sizes and numbers."""
 
 from __future__ import annotations
 
@@ -34,38 +34,38 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def say(text: str, status: str = "") -> None:
-    """Talk: what happens, beside the data; in the colour of a status, if there is one."""
+    """Print a message to stderr, in the colour of a status if one is given."""
     click.echo(paint(text, sys.stderr, fg=STYLES[status]) if status in STYLES else text, err=True)
 
 
 def emit(data: Any) -> None:
-    """Data for machines."""
+    """Print data as JSON."""
     click.echo(json.dumps(data, indent=2, ensure_ascii=False, default=str))
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
-    """Whether stdout, or that stream, is a terminal, for whose reader things are put into lines that fit."""
+    """Whether stdout, or the given stream, is a terminal."""
     return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
 
 
 def paint(text: str, stream: TextIO | None = None, **style: Any) -> str:
-    """In colours, on a terminal whose user has nothing against them (https://no-color.org)."""
+    """Add colours if the stream is a terminal and the user allows them (https://no-color.org)."""
     return click.style(text, **style) if is_terminal(stream) and not os.environ.get("NO_COLOR") else text
 
 
 def word(text: str, shown: str | None = None) -> str:
-    """A status word, or what is `shown` for it, in its colour where there are colours."""
+    """Return a status, or the text `shown` for it, in the status's colour."""
     shown = text if shown is None else shown
     return paint(shown, fg=STYLES[text]) if text in STYLES else shown
 
 
 def printable(text: str, but: str = "") -> str:
-    """A name may hold anything, and a line break or an escape sequence must not reach the terminal."""
+    """Replace line breaks and escape sequences, which names may contain and a terminal must not receive."""
     return text if text.isprintable() else "".join(c if c.isprintable() or c in but else "�" for c in text)
 
 
 def pairs(values: Iterable[tuple[str, Any]]) -> None:
-    """`name  value` lines; what has no value is left out, and what has several lines stands below its name."""
+    """Format `name  value` lines. Empty values are left out; values of several lines go below their name."""
     shown = [(name, printable(str(value), "\n\t")) for name, value in values if value not in (None, "", {}, [], ())]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
@@ -77,12 +77,12 @@ def pairs(values: Iterable[tuple[str, Any]]) -> None:
 
 
 def when(seconds: float | None) -> str:
-    """A moment, as a clock on this machine's wall shows it."""
+    """Format a time in the local time zone."""
     return "" if seconds is None else datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def ago(seconds: float | None) -> str:
-    """How long since, in one unit; from a month on, the day itself."""
+    """Format the time since, in one unit; after a month, the date."""
     if seconds is None:
         return ""
     passed = max(0.0, time.time() - seconds)
@@ -93,7 +93,7 @@ def ago(seconds: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """At most two units: `4.2s`, `3m 20s`, `5h`, `2d 4h`."""
+    """Format a duration with at most two units: `4.2s`, `3m 20s`, `5h`, `2d 4h`."""
     if seconds is None:
         return ""
     if seconds < 59.95:
@@ -124,7 +124,7 @@ def tag_words(tags: Mapping[str, str | None]) -> str:
 
 
 def number(value: Any) -> str:
-    """Six digits tell people enough; machines have `--json`."""
+    """Format a number with six digits; `--json` prints all of them."""
     if isinstance(value, float):
         return f"{value:.6g}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -132,7 +132,7 @@ def number(value: Any) -> str:
 
 
 def sparkline(values: Sequence[float], width: int = 32) -> str:
-    """The course of a series in one line; long series are averaged into `width` steps."""
+    """Draw a series in one line; long series are averaged into `width` steps."""
     finite = [v for v in values if math.isfinite(v)]
     if not finite:
         return ""

@@ -1,4 +1,4 @@
-"""What commands are about: the workspace of this folder, and the run that a few letters name."""
+"""Options that commands share, and finding the workspace and the run that a command is about."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from footplate.sdk.session import Session
 from footplate.sdk.workspace import Workspace
 
 NEWEST = "latest"
-_NAMED = 5  # how many runs an error names when a few letters fit several
+_NAMED = 5  # runs named in the error about an ambiguous id
 
-_OFFERED = 50  # how many names a Tab shows at most
+_OFFERED = 50  # names shown by Tab
 
 
 def names_of(noun: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """What Tab offers for the beginning of a name of a run, a model, a dataset and the like.
+    """Return the completion for names of runs, models, datasets and the like.
 
-    Nothing when no server runs here, because who presses Tab waits for none; and nothing when something fails.
+    It offers nothing if no server is running or anything fails: Tab must not wait.
     """
 
     def offer(ctx: click.Context, _: click.Parameter, start: str) -> list[str]:
@@ -50,9 +50,9 @@ def names_of(noun: str) -> Callable[[click.Context, click.Parameter, str], list[
     return offer
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 workspace_option = click.option(
-    "-w", "--workspace", "workspace_name", metavar="NAME", help="The workspace, if not the one of this folder."
+    "-w", "--workspace", "workspace_name", metavar="NAME", help="The workspace.  [default: that of this folder]"
 )
 tags_option = click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
 tag_filter_option = click.option(
@@ -60,24 +60,29 @@ tag_filter_option = click.option(
     "tags",
     multiple=True,
     metavar="KEY[=VALUE]",
-    help="Only those with this tag; repeatable. %3D is = in a key.",
+    help="Only those with this tag; repeatable. Write = in a key as %3D.",
 )
 folder_option = click.option(
-    "--to", "folder", default=".", show_default="this folder", type=click.Path(file_okay=False), help="Where to write."
+    "--to",
+    "folder",
+    default=".",
+    show_default="this folder",
+    type=click.Path(file_okay=False),
+    help="The folder to write to.",
 )
 wait_option = click.option(
-    "--wait/--no-wait", help="Wait for the end; the exit code is the run's.  [default: --no-wait]"
+    "--wait/--no-wait", help="Wait for the run to end and exit with its code.  [default: --no-wait]"
 )
 stream_option = click.option(
-    "--stream/--no-stream", default=True, show_default=True, help="With --wait: show the log as it grows."
+    "--stream/--no-stream", default=True, show_default=True, help="With --wait: print the log as it grows."
 )
 run_argument = click.argument("run_id", metavar="RUN", shell_complete=names_of("runs"))
 
 
 @contextlib.contextmanager
 def patiently(seconds: float = 2.0) -> Generator[None, None, None]:
-    """A server that does not answer is waited for, since it may be starting; whoever waits with us is told so."""
-    told = threading.Timer(seconds, say, ["waiting for the server to answer …"])
+    """Show a message while the block waits for a server that does not answer yet: it may be starting."""
+    told = threading.Timer(seconds, say, ["waiting for the server …"])
     told.daemon = True
     told.start()
     try:
@@ -87,7 +92,7 @@ def patiently(seconds: float = 2.0) -> Generator[None, None, None]:
 
 
 def open_workspace(name: str | None = None) -> Workspace:
-    """The workspace of this name; else the one that this folder's configuration names; else the home's only one."""
+    """Return the workspace with this name, or the one this folder's configuration names, or the only one."""
     with patiently():
         if name is not None:
             return Workspace.get(name)
@@ -106,20 +111,20 @@ def _only_workspace(missing: UserErrorException) -> Workspace:
         raise missing
     names = ", ".join(sorted(workspace.name for workspace in found))
     raise UserErrorException(
-        f"this folder belongs to no workspace, and there are {len(found)} of them: {names}",
-        hint="name one with --workspace, or choose one for this folder with: footplate init --name NAME",
+        f"this folder belongs to no workspace, and there are {len(found)}: {names}",
+        hint="choose one with --workspace, or set one for this folder with: footplate init --name NAME",
     )
 
 
 def find_run(run_id: str, workspace_name: str | None = None) -> tuple[Run, RunView]:
-    """The run that an id, the unique beginning of one, or `latest` names."""
+    """Return the run with this id, a unique prefix of it, or `latest`."""
     workspace = open_workspace(workspace_name)
     view = _view(workspace, run_id)
     return workspace.get_run(view.id), view
 
 
 def find_view(run_id: str, workspace_name: str | None = None) -> tuple[Session, RunView]:
-    """As `find_run`, for commands that only read."""
+    """Return the view of a run, for commands that only read."""
     workspace = open_workspace(workspace_name)
     return workspace.session, _view(workspace, run_id)
 
@@ -151,26 +156,26 @@ def _whole_id(workspace: Workspace, start: str, unknown: AzureMLException) -> st
     found = [view.id for view in list_runs(workspace, _NAMED + 1, prefix=start)]
     if not found:
         raise UserErrorException(
-            f"workspace {workspace.name} has no run whose id is or begins with {start!r}",
+            f"workspace {workspace.name} has no run whose id starts with {start!r}",
             unknown,
-            hint="see which there are with: footplate runs list",
+            hint="list runs with: footplate runs list",
         )
     if len(found) > 1:
         many = "several" if len(found) > _NAMED else str(len(found))
         shown = ", ".join(found[:_NAMED]) + (", …" if len(found) > _NAMED else "")
-        raise UserErrorException(f"{start!r} begins the ids of {many} runs: {shown}", hint="give a few more letters")
+        raise UserErrorException(f"{start!r} matches {many} runs: {shown}", hint="type more of the id")
     return found[0]
 
 
 def list_runs(workspace: Workspace, limit: int, **query: Any) -> Iterable[RunView]:
-    """Runs of any level, newest first unless `order` says otherwise, read page by page."""
+    """Yield runs, including child runs, newest first unless `order` is given. Pages are requested as needed."""
     asked = {"parent": "any", **query, "limit": min(limit, 1000)}
     items = workspace.session.items(f"/workspaces/{workspace.id}/runs", asked)
     return (from_json(RunView, item) for item in itertools.islice(items, limit))
 
 
 def parse_version(text: str) -> tuple[str, int | None]:
-    """The name and the version that `NAME` or `NAME:VERSION` has."""
+    """Split `NAME` or `NAME:VERSION` into name and version."""
     name, colon, version = text.partition(":")
     if colon and not version.isdigit():
         raise click.BadParameter(f"{version!r} is not a version", param_hint="NAME:VERSION")
@@ -178,7 +183,7 @@ def parse_version(text: str) -> tuple[str, int | None]:
 
 
 def parse_pairs(values: Iterable[str], option: str) -> dict[str, str]:
-    """`KEY=VALUE` options as a dictionary."""
+    """Return `KEY=VALUE` options as a dictionary."""
     made: dict[str, str] = {}
     for text in values:
         key, equals, value = text.partition("=")

@@ -36,20 +36,20 @@ _SHOWN = 20
 def data() -> None:
     """Datasets: list, add, download, verify, and trace them to runs and models.
 
-    A dataset is named NAME for its newest version, or NAME:VERSION.
+    NAME is the latest version of a dataset, NAME:VERSION a specific one.
     """
 
 
 @data.command("list")
 @click.option("--name", metavar="NAME", help="All versions of this dataset.")
 @tag_filter_option
-@click.option("--all", "every", is_flag=True, help="Every version, not only the newest.")
+@click.option("--all", "every", is_flag=True, help="All versions, not only the latest.")
 @workspace_option
 @json_option
 def list_datasets(
     name: str | None, tags: tuple[str, ...], every: bool, workspace_name: str | None, as_json: bool
 ) -> None:
-    """List datasets, the newest first."""
+    """List datasets, newest first."""
     workspace = open_workspace(workspace_name)
     query = {"name": name, "tag": tags, "latest": not every and name is None}
     found = list(workspace.session.items(f"/workspaces/{workspace.id}/datasets", query))
@@ -71,7 +71,7 @@ def list_datasets(
 @workspace_option
 @json_option
 def show(dataset: str, workspace_name: str | None, as_json: bool) -> None:
-    """Show all about a dataset."""
+    """Show a dataset."""
     workspace = open_workspace(workspace_name)
     found = _read(workspace, dataset)
     if as_json:
@@ -108,7 +108,7 @@ def _first_files(workspace: Workspace, dataset: dict[str, Any]) -> list[str]:
 
 
 def _table_words(definition: dict[str, Any]) -> list[tuple[str, str]]:
-    """How its files are read as a table; nothing of a dataset that is none."""
+    """Describe how its files are read as a table; None if it is not tabular."""
     form: dict[str, Any] = definition.get("format") or {}
     if not form:
         return []
@@ -130,7 +130,9 @@ def _source(source: dict[str, str]) -> str:
 @data.command()
 @click.argument("name")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--datastore", "store", metavar="NAME", help="Where files of this machine go; else the default.")
+@click.option(
+    "--datastore", "store", metavar="NAME", help="The datastore for uploaded files.  [default: the workspace's default]"
+)
 @tags_option
 @click.option("--description", metavar="TEXT")
 @workspace_option
@@ -140,11 +142,11 @@ def add(
 ) -> None:
     """Register the next version of a dataset.
 
-    \b
+
     PATH is one of
-      ./folder or ./file               of this machine, uploaded to a datastore
-      datastore:path/**/*.png          what lies there, not copied
-      https://host/path                a file of the web, not copied
+      ./folder or ./file               on this machine, uploaded to a datastore
+      datastore:path/**/*.png          in a datastore, not copied
+      https://host/path                a file on the web, not copied
     """
     workspace = open_workspace(workspace_name)
     sources = [_path(workspace, name, path, store) for path in paths]
@@ -159,22 +161,22 @@ def add(
 
 
 def _path(workspace: Workspace, name: str, path: str, store: str | None) -> Any:
-    """A path as `Dataset.File.from_files` takes it; what is of this machine is uploaded first."""
+    """Return a path for `Dataset.File.from_files`; upload local files first."""
     if path.startswith(("http://", "https://")):
         return path
     head, colon, below = path.partition(":")
     if colon and not os.path.exists(path):
         return Datastore.get(workspace, head), below
     target = Datastore(workspace, store)
-    # A folder for each upload: another version must not change what this one named.
+    # One folder per upload: a later version must not change an earlier one.
     folder = f"datasets/{name}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(2).hex()}"
     if os.path.isdir(path):
         if not blob_transfer.data_below(path):
-            raise click.BadParameter(f"{path} has no files", param_hint="PATH")
+            raise click.BadParameter(f"{path} contains no files", param_hint="PATH")
         target.upload(path, folder)
         return target, folder
     if not os.path.isfile(path):
-        raise click.BadParameter(f"there is no {path!r}", param_hint="PATH")
+        raise click.BadParameter(f"there is no file or folder {path!r}", param_hint="PATH")
     target.upload_files([path], target_path=folder)
     return target, f"{folder}/{os.path.basename(path)}"
 
@@ -182,7 +184,7 @@ def _path(workspace: Workspace, name: str, path: str, store: str | None) -> Any:
 @data.command()
 @dataset_argument
 @folder_option
-@click.option("--overwrite", is_flag=True, help="Write over files that are there.")
+@click.option("--overwrite", is_flag=True, help="Overwrite existing files.")
 @workspace_option
 @json_option
 def download(dataset: str, folder: str, overwrite: bool, workspace_name: str | None, as_json: bool) -> None:
@@ -200,7 +202,7 @@ def download(dataset: str, folder: str, overwrite: bool, workspace_name: str | N
 @json_option
 @click.pass_context
 def verify(ctx: click.Context, dataset: str, workspace_name: str | None, as_json: bool) -> None:
-    """Say what changed since a version was registered; the exit code is 1 when anything did."""
+    """Report what changed since a version was registered; exit with code 1 if anything did."""
     found = _open(open_workspace(workspace_name), dataset).verify()
     if as_json:
         emit({"added": found.added, "removed": found.removed, "changed": found.changed})
@@ -214,7 +216,7 @@ def verify(ctx: click.Context, dataset: str, workspace_name: str | None, as_json
 @workspace_option
 @json_option
 def lineage(dataset: str, workspace_name: str | None, as_json: bool) -> None:
-    """Show what a dataset came from, and what came of it."""
+    """Show where a dataset came from, and what was made from it."""
     workspace = open_workspace(workspace_name)
     view = _read(workspace, dataset)
     found = workspace.session.get(f"/workspaces/{workspace.id}/dataset-ids/{view['id']}/lineage")
@@ -228,18 +230,18 @@ def lineage(dataset: str, workspace_name: str | None, as_json: bool) -> None:
     if lines:
         table(["", f"{view['name']}:{view['version']}", "status", "how"], lines, shrink=["how"])
     else:
-        say(f"no run has read or written {view['name']}:{view['version']}")
+        say(f"no run read or wrote {view['name']}:{view['version']}")
 
 
 @data.command()
 @click.option("--clear", is_flag=True, help="Remove everything that no run is reading.")
-@click.option("--keep", type=click.FloatRange(0), metavar="GB", help="Remove what was not used for longest.")
+@click.option("--keep", type=click.FloatRange(0), metavar="GB", help="Remove the least recently used files.")
 @json_option
 def cache(clear: bool, keep: float | None, as_json: bool) -> None:
-    """Show what this machine keeps of remote data, or make room.
+    """Show the cache of remote data on this machine, or free space in it.
 
-    What was fetched from a store stays for the next run, up to a limit; what was not used for longest goes first.
-    The limit is 100 GiB, or what settings.ini in the home folder says: [data] cache = 200 GB
+    Fetched files stay for later runs, up to a limit; the least recently used are removed first. The limit is
+    100 GiB, unless settings.ini in the home folder sets another: [data] cache = 200 GB
     """
     folder = worker_client.cache_folder()
     freed = 0

@@ -26,7 +26,7 @@ store_argument = click.argument("name", shell_complete=names_of("datastores"))
 
 @click.group(cls=Noun)
 def datastore() -> None:
-    """Datastores, the places where data lies: list, add, upload, look inside.
+    """Datastores: list, add, upload and browse them.
 
     Every workspace has `workspaceblobstore`, a folder of its home.
     """
@@ -36,7 +36,7 @@ def datastore() -> None:
 @workspace_option
 @json_option
 def list_stores(workspace_name: str | None, as_json: bool) -> None:
-    """List datastores; `*` marks the default one."""
+    """List datastores; `*` marks the default."""
     workspace = open_workspace(workspace_name)
     found = list(workspace.session.items(f"/workspaces/{workspace.id}/datastores"))
     if as_json:
@@ -47,7 +47,7 @@ def list_stores(workspace_name: str | None, as_json: bool) -> None:
 
 
 def place(store: dict[str, Any]) -> str:
-    """Where it lies, in one line."""
+    """Return its location in one line."""
     location: dict[str, str] = store["location"]
     parts = ("account", "container", "share", "bucket", "prefix", "database")
     where = "/".join(location[key].strip("/") if key == "prefix" else location[key] for key in parts if key in location)
@@ -61,18 +61,18 @@ def _credentials(store: dict[str, Any]) -> str:
 @datastore.command()
 @click.argument("name")
 @click.argument("place", metavar="PLACE")
-@click.option("--endpoint", metavar="URL", help="Of an S3- or Azure-compatible server.")
-@click.option("--region", metavar="NAME", help="Of an S3 bucket.")
+@click.option("--endpoint", metavar="URL", help="The address of an S3- or Azure-compatible server.")
+@click.option("--region", metavar="NAME", help="The region of an S3 bucket.")
 @click.option(
     "--credential",
     "fields",
     multiple=True,
     metavar="FIELD",
-    help="A field of the credentials, read from the variable FOOTPLATE_STORE_<FIELD>, else asked for; repeatable.",
+    help="A credential to read from FOOTPLATE_STORE_<FIELD> or the terminal; repeatable.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace one of this name.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing datastore.")
 @click.option("--default", "as_default", is_flag=True, help="Make it the workspace's default.")
-@click.option("--no-check", is_flag=True, help="Do not try whether it lets us in.")
+@click.option("--no-check", is_flag=True, help="Do not test the connection.")
 @workspace_option
 @json_option
 def add(
@@ -81,7 +81,7 @@ def add(
 ) -> None:  # fmt: skip
     """Add a datastore.
 
-    \b
+
     PLACE is one of
       /a/folder                        read in place, never copied
       s3://bucket/prefix               access_key_id, secret_access_key
@@ -101,17 +101,17 @@ def add(
     if as_json:
         emit(workspace.session.get(f"/workspaces/{workspace.id}/datastores/{made.name}"))
     else:
-        say(f"datastore {made.name} is there{', and the default' if as_default else ''}")
+        say(f"datastore {made.name} is ready{' and the default' if as_default else ''}")
 
 
 def parse_place(place: str, endpoint: str | None = None, region: str | None = None) -> tuple[str, dict[str, str]]:
-    """The kind of a store and its location, from the way that people write places."""
+    """Return the kind and the location of a store from the place that a user typed."""
     parts = urlsplit(place)
     path = parts.path.strip("/")
     if parts.scheme and ("@" in parts.netloc or parts.query or parts.fragment):
         raise InvalidInput(
-            "PLACE was given with a user, a password or a query in it",
-            "leave them out, and give secrets with --credential FIELD, which are kept encrypted",
+            "PLACE contains a user, a password or a query",
+            "leave them out, and pass secrets with --credential FIELD, which are stored encrypted",
         )
     if parts.scheme in ("s3", "gs"):
         kind = "s3" if parts.scheme == "s3" else "gcs"
@@ -123,7 +123,7 @@ def parse_place(place: str, endpoint: str | None = None, region: str | None = No
     elif parts.scheme in ("http", "https"):
         kind, wanted = "http", {"url": place}
     elif parts.scheme:
-        raise click.BadParameter(f"{place!r} is no place that a datastore can be", param_hint="PLACE")
+        raise click.BadParameter(f"{place!r} is not a place for a datastore", param_hint="PLACE")
     else:
         folder = os.path.abspath(os.path.expanduser(place))
         if not os.path.isdir(folder):
@@ -133,11 +133,11 @@ def parse_place(place: str, endpoint: str | None = None, region: str | None = No
 
 
 def _ask_for(kind: str, fields: tuple[str, ...]) -> dict[str, str]:
-    """Never from the command line itself, which other users of the machine can read."""
+    """Read credentials from variables or the terminal, never from the command line, which other users can see."""
     found: dict[str, str] = {}
     known = credential_fields(kind)
     for field in fields:
-        if field not in known:  # a value that somebody wrote there all the same is not repeated
+        if field not in known:  # a value that was given anyway is not repeated
             name = field.partition("=")[0]
             raise InvalidInput(
                 f"{name!r} was given with a value" if name in known else f"a {kind} store has no credential {name!r}",
@@ -146,7 +146,9 @@ def _ask_for(kind: str, fields: tuple[str, ...]) -> dict[str, str]:
         variable = f"{environ.STORE_FIELD}{field.upper()}"  # FOOTPLATE_TOKEN is the server's
         value = os.environ.get(variable)
         if value is None and not sys.stdin.isatty():
-            raise InvalidInput(f"the credential {field!r} was not given, and nobody can be asked", f"set {variable}")
+            raise InvalidInput(
+                f"the credential {field!r} is missing, and there is no terminal to ask for it", f"set {variable}"
+            )
         found[field] = value if value is not None else click.prompt(field, hide_input=True, err=True)
     return found
 
@@ -155,11 +157,11 @@ def _ask_for(kind: str, fields: tuple[str, ...]) -> dict[str, str]:
 @store_argument
 @click.argument("source", type=click.Path(exists=True))
 @click.option("--to", "target", default="", metavar="PATH", help="The folder of the datastore.")
-@click.option("--overwrite", is_flag=True, help="Replace files that are there; without it they stay as they are.")
+@click.option("--overwrite", is_flag=True, help="Replace existing files.  [default: keep them]")
 @workspace_option
 @json_option
 def upload(name: str, source: str, target: str, overwrite: bool, workspace_name: str | None, as_json: bool) -> None:
-    """Upload a file or a folder. A second time only what is not there yet is sent."""
+    """Upload a file or folder. Files that are already there are skipped."""
     store = Datastore.get(open_workspace(workspace_name), name)
     if os.path.isdir(source):
         store.upload(source, target, overwrite=overwrite)
@@ -177,7 +179,7 @@ def upload(name: str, source: str, target: str, overwrite: bool, workspace_name:
 @workspace_option
 @json_option
 def list_folder(name: str, folder: str, workspace_name: str | None, as_json: bool) -> None:
-    """List what lies in a folder of a datastore."""
+    """List a folder of a datastore."""
     spec = store_spec(open_workspace(workspace_name), name.lower())
     found = worker_client.call("children", {"store": spec, "folder": folder})
     files = [StoreEntry(*entry) for entry in found["files"]]
@@ -202,6 +204,6 @@ def set_default(name: str, workspace_name: str | None) -> None:
 @store_argument
 @workspace_option
 def remove(name: str, workspace_name: str | None) -> None:
-    """Forget a datastore. What lies there stays."""
+    """Remove a datastore from the workspace. Its data stays."""
     Datastore.get(open_workspace(workspace_name), name).unregister()
-    say(f"datastore {name} is forgotten; what lies there stays")
+    say(f"datastore {name} is removed; its data stays")

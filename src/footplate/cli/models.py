@@ -34,20 +34,20 @@ model_argument = click.argument("model", metavar="NAME[:VERSION]", shell_complet
 def models() -> None:
     """List, register, download and delete models.
 
-    A model is named NAME for its newest version, or NAME:VERSION.
+    NAME is the latest version of a model, NAME:VERSION a specific one.
     """
 
 
 @models.command("list")
 @click.option("--name", metavar="NAME", help="Only versions of this model.")
 @tag_filter_option
-@click.option("--latest", is_flag=True, help="Only the newest version of each.")
+@click.option("--latest", is_flag=True, help="Only the latest version of each.")
 @workspace_option
 @json_option
 def list_models(
     name: str | None, tags: tuple[str, ...], latest: bool, workspace_name: str | None, as_json: bool
 ) -> None:
-    """List models, the newest first."""
+    """List models, newest first."""
     workspace = open_workspace(workspace_name)
     query = {"name": name, "tag": tags, "latest": latest}
     found = list(workspace.session.items(f"/workspaces/{workspace.id}/models", query))
@@ -66,7 +66,7 @@ def list_models(
 @workspace_option
 @json_option
 def show(model: str, workspace_name: str | None, as_json: bool) -> None:
-    """Show all about a model."""
+    """Show a model."""
     workspace = open_workspace(workspace_name)
     found = _read(workspace, model)
     if as_json:
@@ -97,7 +97,7 @@ def show(model: str, workspace_name: str | None, as_json: bool) -> None:
     "run_id",
     metavar="RUN",
     shell_complete=names_of("runs"),
-    help="PATH is a file or folder of this run, not of this machine.",
+    help="Take PATH from this run instead of this machine.",
 )
 @tags_option
 @click.option("--description", metavar="TEXT")
@@ -114,7 +114,7 @@ def register(name: str, path: str, run_id: str | None, workspace_name: str | Non
         "model_framework_version": about["framework_version"],
     }
     workspace = open_workspace(workspace_name)
-    with contextlib.redirect_stdout(sys.stderr):  # Azure's SDK talks while it registers, and so does ours
+    with contextlib.redirect_stdout(sys.stderr):  # the SDK prints progress, as Azure's does
         if run_id is not None:
             made = find_run(run_id, workspace_name)[0].register_model(name, path, **known)
         else:
@@ -128,7 +128,7 @@ def register(name: str, path: str, run_id: str | None, workspace_name: str | Non
 @models.command()
 @model_argument
 @folder_option
-@click.option("--overwrite", is_flag=True, help="Write over files that are there.")
+@click.option("--overwrite", is_flag=True, help="Overwrite existing files.")
 @workspace_option
 @json_option
 def download(model: str, folder: str, overwrite: bool, workspace_name: str | None, as_json: bool) -> None:
@@ -148,7 +148,7 @@ def download(model: str, folder: str, overwrite: bool, workspace_name: str | Non
 def delete(model: str, workspace_name: str | None) -> None:
     """Delete one version of a model."""
     if parse_version(model)[1] is None:
-        raise click.BadParameter(f"{model!r} names no version", param_hint="NAME:VERSION")
+        raise click.BadParameter(f"{model!r} has no version", param_hint="NAME:VERSION")
     _open(open_workspace(workspace_name), model).delete()
     say(f"{model} is deleted")
 

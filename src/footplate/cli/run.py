@@ -35,7 +35,7 @@ Exit code: 0 when the run was submitted. With --wait, the outcome of the run:
   0      Completed
   1-127  Failed: the script's own exit code, 1 when it had none
   128+N  Failed: the script was ended by signal N
-  130    Canceled, or Ctrl-C here (the run goes on)
+  130    Canceled, or Ctrl-C here (the run continues)
 """
 
 
@@ -61,17 +61,30 @@ Exit code: 0 when the run was submitted. With --wait, the outcome of the run:
 @click.option(
     "--source-dir",
     type=click.Path(exists=True, file_okay=False),
-    help="The folder that the run gets a copy of.  [default: this folder, or the script's if it lies elsewhere]",
+    help="The folder to copy to the run.  [default: this folder, or the script's if it is elsewhere]",
 )
-@click.option("-r", "--requirements", type=click.Path(exists=True, dir_okay=False), help="Packages to run with.")
-@click.option("--python", metavar="PATH", help="The interpreter to run with, as it is.  [default: the current one]")
+@click.option(
+    "-r",
+    "--requirements",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A requirements file with the packages to install.",
+)
+@click.option("--python", metavar="PATH", help="The interpreter to use as it is.  [default: the current one]")
 @click.option("--env", "variables", multiple=True, metavar="KEY=VALUE", help="An environment variable; repeatable.")
-@click.option("--env-file", type=click.Path(exists=True, dir_okay=False), help="Variables, one KEY=VALUE a line.")
-@click.option("--name", metavar="TEXT", help="A name to show for the run.")
+@click.option(
+    "--env-file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A file of environment variables, one KEY=VALUE per line.",
+)
+@click.option("--name", metavar="TEXT", help="A display name for the run.")
 @tags_option
-@click.option("--timeout", type=float, metavar="SECONDS", help="End the run, as failed, after so long.")
-@click.option("--gpus", type=click.IntRange(0), metavar="N", help="GPUs to have alone.  [default: one, if it is free]")
-@click.option("--attempts", type=click.IntRange(1), default=1, metavar="N", help="Starts in all, if nodes are lost.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Stop the run as failed after this time.")
+@click.option(
+    "--gpus", type=click.IntRange(0), metavar="N", help="GPUs for exclusive use.  [default: one, if it is free]"
+)
+@click.option(
+    "--attempts", type=click.IntRange(1), default=1, metavar="N", help="Attempts in total, if nodes are lost."
+)
 @wait_option
 @stream_option
 @workspace_option
@@ -90,13 +103,13 @@ def run(
 ) -> int:
     """Run a script, here or on a compute target.
 
-    The run gets a copy of the source folder (without what .amlignore or .gitignore name) and outlives this command.
-    Its id goes to stdout; with --wait its log does. What follows `--` goes to the script.
+    The run gets a copy of the source folder (without files that .amlignore or .gitignore exclude) and outlives this
+    command. Its id goes to stdout, or with --wait its log. Arguments after `--` go to the script.
     """
     workspace = open_workspace(workspace_name)
     config = _config(script, arguments, settings)
     chosen = Experiment(workspace, experiment or experiment_name(script))
-    with working(f"bringing {config.source_directory} to the server"):
+    with working(f"uploading {config.source_directory}"):
         submitted = chosen.submit(config, tags=parse_pairs(tags, "--tag"))
     if name:
         submitted.display_name = name
@@ -111,12 +124,12 @@ def run(
 
 
 def wait_for(session: Session, run_id: str, stream: bool, as_json: bool) -> int:
-    """Follow a run to its end; the exit code says how it ended."""
+    """Follow a run until it ends; return its exit code."""
     say(f"submitted {run_id}")
     try:
         ended = follow(session, run_id, show=stream, to_stderr=as_json)
     except KeyboardInterrupt:
-        say(f"\nthe run goes on; end it with: footplate runs cancel {run_id}")
+        say(f"\nthe run continues; cancel it with: footplate runs cancel {run_id}")
         say(f"watch it with: footplate runs logs -f {run_id}")
         return CANCELED
     if as_json:
@@ -142,14 +155,16 @@ def _config(script: str, arguments: tuple[str, ...], settings: dict[str, Any]) -
 
 
 def _source_folder(script: str) -> str:
-    """This folder when the script is below it, so that `footplate run src/train.py` brings everything; else its own."""
+    """Return this folder if the script is below it: `footplate run src/train.py` copies everything. Else its own."""
     here, path = Path.cwd(), Path(script).resolve()
     return "." if here in path.parents else str(path.parent)
 
 
 def _environment(requirements: str | None, python: str | None) -> Environment | None:
     if requirements and python:
-        raise click.UsageError("--requirements builds an environment and --python uses one as it is: give one of them")
+        raise click.UsageError(
+            "--requirements builds an environment and --python uses an existing one: choose one of them"
+        )
     if requirements:
         return Environment.from_pip_requirements(Path(requirements).stem, requirements)
     if python:
@@ -161,12 +176,12 @@ def _environment(requirements: str | None, python: str | None) -> Environment | 
 
 
 def _read_variables(path: str) -> dict[str, str]:
-    """A file of KEY=VALUE lines. Empty lines and those that begin with # are left out; quotes are not special."""
+    """Read KEY=VALUE lines. Empty lines and lines starting with # are skipped; quotes are not special."""
     lines = [line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines()]
     return parse_pairs([line for line in lines if line and not line.startswith("#")], "--env-file")
 
 
 def experiment_name(script: str) -> str:
-    """The nearest name to the script's that the rule for experiments allows."""
+    """Return the nearest valid experiment name to the script's name."""
     cleaned = re.sub(r"[^\w-]+", "-", Path(script).stem, flags=re.ASCII).strip("-_")
     return cleaned[:255] or "scripts"

@@ -1,4 +1,4 @@
-"""`footplate runs`: what is known about runs."""
+"""`footplate runs`: inspect and control runs."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ STATUSES = (
 
 @click.group(cls=Noun)
 def runs() -> None:
-    """Look at runs: logs, metrics, files, story; cancel them; run them again.
+    """Inspect runs: logs, metrics, files, story; cancel, restart and rerun them.
 
-    RUN is the id of a run, the beginning of one that no other id has, or `latest`.
+    RUN is the id of a run, a unique prefix of one, or `latest`.
     """
 
 
@@ -60,14 +60,24 @@ def runs() -> None:
     "-e", "--experiment", metavar="NAME", shell_complete=names_of("experiments"), help="Only runs of this experiment."
 )
 @click.option(
-    "-s", "--status", multiple=True, type=click.Choice(STATUSES, case_sensitive=False), help="Only these; repeatable."
+    "-s",
+    "--status",
+    multiple=True,
+    type=click.Choice(STATUSES, case_sensitive=False),
+    help="Only runs with this status; repeatable.",
 )
 @tag_filter_option
 @click.option("--sort", metavar="METRIC", help="By the last value of a metric, best first.  [default: by time]")
-@click.option("--ascending", is_flag=True, help="The oldest, or the smallest, first.")
-@click.option("--children", is_flag=True, help="Children of other runs too.")
+@click.option("--ascending", is_flag=True, help="Oldest or smallest first.")
+@click.option("--children", is_flag=True, help="Include child runs.")
 @click.option(
-    "-n", "--limit", default=20, show_default=True, type=click.IntRange(1), metavar="N", help="At most so many."
+    "-n",
+    "--limit",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1),
+    metavar="N",
+    help="The maximum number of runs.",
 )
 @workspace_option
 @json_option
@@ -82,7 +92,7 @@ def list_runs(
     workspace_name: str | None,
     as_json: bool,
 ) -> None:
-    """List runs, the newest first."""
+    """List runs, newest first."""
     query: dict[str, Any] = {"experiment": experiment, "status": status, "tag": tags, "ascending": ascending}
     query.update(parent="any" if children else "none", order=f"metric:{sort}" if sort else "created", metric=sort)
     workspace = open_workspace(workspace_name)
@@ -95,7 +105,7 @@ def list_runs(
         shown = [sort] if sort else []
         columns = ["id", "experiment", "status", "created", "took", "name", *shown]
         rows = [_row(view, shown) for view in found]
-        drop = ["experiment", "name", "took", "created"]  # the id begins with the experiment
+        drop = ["experiment", "name", "took", "created"]  # the id starts with the experiment's name
         table(columns, rows, right=["took", *shown], shrink=["experiment", "name"], drop=drop)
 
 
@@ -111,7 +121,7 @@ def _row(view: RunView, metrics: list[str]) -> list[str]:
 @workspace_option
 @json_option
 def show(run_id: str, workspace_name: str | None, as_json: bool) -> None:
-    """Show all about a run."""
+    """Show a run."""
     session, view = find_view(run_id, workspace_name)
     if as_json:
         emit(to_json(view))
@@ -159,7 +169,7 @@ def _identity(view: RunView) -> list[tuple[str, Any]]:
 
 
 def describe_node(node: NodeRecord) -> str:
-    """One node in a line: how far it is, where, with which GPUs, and what it does or waits for."""
+    """Describe a node in one line: state, host, GPUs, and what it does or waits for."""
     place = f" on {node.host}" if node.host else ""
     gpus = f", {len(node.gpus)} of {counted(node.info.get('gpus', 0), 'GPU')}" if node.gpus else ""
     doing = f": {node.message}" if node.message else ""
@@ -174,16 +184,18 @@ def _data(session: Session, view: RunView) -> list[tuple[str, Any]]:
 
 @runs.command()
 @run_argument
-@click.option("-f", "--follow", "following", is_flag=True, help="Go on until the run has ended.")
+@click.option("-f", "--follow", "following", is_flag=True, help="Continue until the run has ended.")
 @click.option(
-    "--file", "path", metavar="PATH", help="A log of the run (see `runs files`).  [default: the first rank's]"
+    "--file", "path", metavar="PATH", help="A log of the run (see `runs files`).  [default: that of the first rank]"
 )
-@click.option("--exit-code", "with_code", is_flag=True, help="With -f: exit as `footplate run --wait` would.")
+@click.option(
+    "--exit-code", "with_code", is_flag=True, help="With -f: exit with the run's code, as `footplate run --wait` does."
+)
 @workspace_option
 def logs(run_id: str, following: bool, path: str | None, with_code: bool, workspace_name: str | None) -> int:
     """Print a run's log.
 
-    Ctrl-C stops the printing, never the run.
+    Ctrl-C stops printing, not the run.
     """
     session, view = find_view(run_id, workspace_name)
     if following:
@@ -193,7 +205,7 @@ def logs(run_id: str, following: bool, path: str | None, with_code: bool, worksp
     if log is None:
         log = session.get(f"/runs/{view.id}/follow", {"version": -1})["log"]
     if log is None:
-        say(f"{view.id} is {view.status} and has written nothing yet")
+        say(f"{view.id} is {view.status} and has no output yet")
         return 0
     for piece in session.stream(f"/runs/{view.id}/files/{log}"):
         sys.stdout.buffer.write(piece)
@@ -202,12 +214,12 @@ def logs(run_id: str, following: bool, path: str | None, with_code: bool, worksp
 
 @runs.command()
 @run_argument
-@click.option("--name", metavar="METRIC", help="One metric: a plot, or in a pipe its values.")
+@click.option("--name", metavar="METRIC", help="One metric: a plot on a terminal, its values in a pipe.")
 @click.option("--system", is_flag=True, help="The machine's series instead: CPU, memory, GPU, disk, network.")
 @workspace_option
 @json_option
 def metrics(run_id: str, name: str | None, system: bool, workspace_name: str | None, as_json: bool) -> None:
-    """Show what a run logged."""
+    """Show the metrics of a run."""
     session, view = find_view(run_id, workspace_name)
     series = session.get(f"/runs/{view.id}/metrics", {"name": name, "system": system})[view.id]
     if as_json:
@@ -216,7 +228,7 @@ def metrics(run_id: str, name: str | None, system: bool, workspace_name: str | N
         if name:
             raise UserErrorException(
                 f"run {view.id} has no metric {name!r}",
-                hint=f"see what it logged with: footplate runs metrics {view.id}{' --system' * system}",
+                hint=f"list its metrics with: footplate runs metrics {view.id}{' --system' * system}",
             )
         say(f"{view.id} logged no metrics")
     elif name:
@@ -227,7 +239,7 @@ def metrics(run_id: str, name: str | None, system: bool, workspace_name: str | N
 
 @runs.command()
 @run_argument
-@click.option("--prefix", default="", metavar="PATH", help="Only files that begin with this.")
+@click.option("--prefix", default="", metavar="PATH", help="Only files whose path starts with this.")
 @workspace_option
 @json_option
 def files(run_id: str, prefix: str, workspace_name: str | None, as_json: bool) -> None:
@@ -255,7 +267,7 @@ def files(run_id: str, prefix: str, workspace_name: str | None, as_json: bool) -
 def download(run_id: str, paths: tuple[str, ...], folder: str, workspace_name: str | None, as_json: bool) -> None:
     """Download files of a run.
 
-    PATHS are files or folders of the run; without any, all of it. They keep their paths below the folder.
+    PATHS are files or folders of the run; by default all of them. They keep their paths below the target folder.
     """
     run, view = find_run(run_id, workspace_name)
     names = run.get_file_names()
@@ -264,7 +276,7 @@ def download(run_id: str, paths: tuple[str, ...], folder: str, workspace_name: s
     if unknown:
         raise UserErrorException(
             f"run {view.id} has no file or folder {unknown[0]!r}",
-            hint=f"see what it has with: footplate runs files {view.id}",
+            hint=f"list its files with: footplate runs files {view.id}",
         )
     written = [str(Path(folder) / name) for name in wanted]
     with Live() as live:
@@ -280,11 +292,11 @@ def download(run_id: str, paths: tuple[str, ...], folder: str, workspace_name: s
 
 @runs.command()
 @click.argument("run_ids", metavar="RUN...", nargs=-1, required=True, shell_complete=names_of("runs"))
-@click.option("--reason", default="", metavar="TEXT", help="Why, for the run's story.")
+@click.option("--reason", default="", metavar="TEXT", help="The reason, for the run's story.")
 @workspace_option
 @json_option
 def cancel(run_ids: tuple[str, ...], reason: str, workspace_name: str | None, as_json: bool) -> None:
-    """Cancel runs, and their children with them."""
+    """Cancel runs and their children."""
     ended: list[Any] = []
     for run_id in run_ids:
         session, view = find_view(run_id, workspace_name)
@@ -297,13 +309,13 @@ def cancel(run_ids: tuple[str, ...], reason: str, workspace_name: str | None, as
 
 @runs.command()
 @run_argument
-@click.option("--reason", default="", metavar="TEXT", help="Why, for the run's story.")
+@click.option("--reason", default="", metavar="TEXT", help="The reason, for the run's story.")
 @workspace_option
 @json_option
 def restart(run_id: str, reason: str, workspace_name: str | None, as_json: bool) -> None:
-    """Try a run again that failed or was canceled.
+    """Retry a failed or canceled run.
 
-    It keeps its id; metrics and logs go on, and the script finds in ./outputs what the last attempt left there.
+    It keeps its id; metrics and logs continue, and ./outputs contains what the last attempt left there.
     """
     run, view = find_run(run_id, workspace_name)
     run.restart(reason)
@@ -321,9 +333,9 @@ def restart(run_id: str, reason: str, workspace_name: str | None, as_json: bool)
 @workspace_option
 @json_option
 def stacks(run_id: str, rank: int | None, timeout: float, workspace_name: str | None, as_json: bool) -> None:
-    """Show where the processes of a run are, also when it hangs.
+    """Show stack traces of a run's processes, even if it hangs.
 
-    The Python stacks of every thread of every rank and of what it started, the innermost call last.
+    Prints the Python stack of every thread of every rank and its child processes, innermost call last.
     """
     run, view = find_run(run_id, workspace_name)
     found = [each for each in run.get_stacks(timeout) if rank is None or each.rank == rank]
@@ -352,10 +364,9 @@ def rerun(
     workspace_name: str | None,
     as_json: bool,
 ) -> int:
-    """Run a run again, in the same environment to the very lock.
+    """Run a run again in exactly the same environment.
 
-    The source folder, the settings and the exact versions are those of RUN, whatever the indexes have by now. What
-    follows `--` replaces the script's arguments.
+    Source folder, settings and package versions are those of RUN. Arguments after `--` replace the script's.
     """
     run, _ = find_run(run_id, workspace_name)
     again = run.rerun(arguments or None, tags=parse_pairs(tags, "--tag"))
@@ -375,7 +386,7 @@ def rerun(
 @workspace_option
 @json_option
 def story(run_id: str, workspace_name: str | None, as_json: bool) -> None:
-    """Tell what happened to a run, event by event."""
+    """Print everything that happened to a run."""
     session, view = find_view(run_id, workspace_name)
     lines = list(session.items(f"/runs/{view.id}/story"))
     if as_json:

@@ -1,4 +1,4 @@
-"""`footplate server`: the server of the home folder, in the background; or one in the foreground, on an address."""
+"""`footplate server`: the home folder's server in the background, or a team server in the foreground."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _POLL = 0.2
 
 
 @click.group(cls=Noun, invoke_without_command=True)
-@click.option("--host", metavar="HOST", help="Listen on this address, in the foreground, for others than you.")
-@click.option("--port", type=click.IntRange(0, 65535), help="The port to listen on; 0 takes a free one.")
-@click.option("--token-file", type=click.Path(dir_okay=False), help="The file that holds the token which callers show.")
-@click.option("--url", metavar="URL", help="The address that other machines use, if it is not that of --host.")
-@click.option("--database", metavar="URL", help="postgresql://… instead of the home folder's SQLite.")
+@click.option("--host", metavar="HOST", help="Listen on this address, in the foreground, for other users too.")
+@click.option("--port", type=click.IntRange(0, 65535), help="The port; 0 picks a free one.")
+@click.option("--token-file", type=click.Path(dir_okay=False), help="A file with the token that clients must send.")
+@click.option("--url", metavar="URL", help="The address for other machines, if it differs from --host.")
+@click.option("--database", metavar="URL", help="A postgresql:// address, instead of SQLite in the home folder.")
 @click.pass_context
 def server(
     ctx: click.Context,
@@ -33,18 +33,18 @@ def server(
     url: str | None,
     database: str | None,
 ) -> None:
-    """Start, stop and look at the server.
+    """Start, stop and inspect the server.
 
-    On one machine nothing of this is needed: a server starts when something asks for it, and ends when nothing does.
+    On one machine none of this is needed: a server starts on demand and stops when idle.
 
-    For a team, `footplate server --host ADDRESS --port PORT` serves in the foreground until Ctrl-C. Callers show a
-    token: the one in FOOTPLATE_TOKEN or --token-file, else one that is made and kept in the home folder.
+    For a team, `footplate server --host ADDRESS --port PORT` serves in the foreground until Ctrl-C. Clients send a
+    token: that of FOOTPLATE_TOKEN or --token-file, or else one that is generated and kept in the home folder.
     """
     settings = {"--host": host, "--port": port, "--token-file": token_file, "--url": url, "--database": database}
     given = [name for name, value in settings.items() if value is not None]
     if ctx.invoked_subcommand is not None:
         if given:
-            raise Unusable(f"{given[0]} is for a server in the foreground", "leave out the command after it")
+            raise Unusable(f"{given[0]} only applies to a server in the foreground", "leave out the command after it")
     elif not given:
         click.echo(ctx.get_help())
     else:
@@ -52,25 +52,25 @@ def server(
 
 
 def _serve(arguments: list[str]) -> None:
-    """Become the server: its signals, its exit code, its output."""
+    """Replace this process by the server, with its signals, exit code and output."""
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "footplate.server", "--home", homes.home_folder(), *arguments])
 
 
 @server.command()
 def start() -> None:
-    """Start the server of the home folder, if it does not run."""
+    """Start the home folder's server if it is not running."""
     home = homes.home_folder()
     running = launcher.server_status(home)["running"]
     endpoint = launcher.start_server(home)
-    say(f"the server of {home} {'runs already' if running else 'has started'}: {endpoint}")
+    say(f"the server of {home} {'is already running' if running else 'has started'}: {endpoint}")
 
 
 @server.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
-    """Show whether the server runs, and what it is. Exits with 3 if it does not run."""
+    """Show the state of the server. Exits with 3 if it is not running."""
     found = launcher.server_status(homes.home_folder())
     if as_json:
         emit(found)
@@ -81,7 +81,7 @@ def status(ctx: click.Context, as_json: bool) -> None:
 
 
 def _show(found: dict[str, Any]) -> None:
-    if not found["running"]:  # what is known about it is about the last one
+    if not found["running"]:  # the record is that of the last server
         pairs([("server", "not running"), ("home", found["home"]), ("problem", found.get("problem"))])
         return
     shown = ("version", "pid", "home", "socket", "url", "database", "python", "active_runs", "problem")
@@ -91,15 +91,15 @@ def _show(found: dict[str, Any]) -> None:
 
 @server.command()
 def stop() -> None:
-    """Stop the server. Runs go on, and the next server takes them up."""
+    """Stop the server. Runs continue, and the next server takes them over."""
     home = homes.home_folder()
-    say(f"the server of {home} {'has stopped' if launcher.stop_server(home) else 'does not run'}")
+    say(f"the server of {home} {'has stopped' if launcher.stop_server(home) else 'is not running'}")
 
 
 @server.command()
-@click.option("-f", "--follow", is_flag=True, help="Go on as the log grows, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Continue as the log grows, until Ctrl-C.")
 @click.option(
-    "-n", "--lines", type=click.IntRange(0), default=100, show_default=True, help="How many of the last lines."
+    "-n", "--lines", type=click.IntRange(0), default=100, show_default=True, help="The number of lines to print."
 )
 def logs(follow: bool, lines: int) -> None:
     """Print the server's own log."""
@@ -121,7 +121,7 @@ def _open(path: str) -> IO[str]:
 
 
 def _printed_on(file: IO[str], path: str) -> IO[str]:
-    """Print what is new; answers the file to go on with, which is another one after the log was rotated."""
+    """Print new lines; return the file to continue with, which changes when the log is rotated."""
     for line in file:
         click.echo(line, nl=False)
     try:

@@ -1,6 +1,6 @@
-"""How stacks are shown: thread by thread, the innermost call last; processes that stand at the same place as one.
+"""Prints stack traces, innermost call last. Processes with the same stack are printed once.
 
-Of a gang that hangs, most ranks wait for the same: what is shown is what differs.
+In a job that hangs, most ranks wait at the same line; this shows the one that does not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def show_stacks(processes: Sequence[ProcessStacks], hosts: Mapping[int, str]) ->
 
 
 def _place(process: ProcessStacks) -> tuple[Any, ...]:
-    """What two processes have in common that need not be shown twice. One that nobody could look at stands alone."""
+    """Return a key that is equal for processes with the same stack. A process that could not be read is unique."""
     if not process.threads:
         return (process.pid, process.node)
     threads = sorted((thread.name or "", thread.frames and _lines(thread)) for thread in process.threads)
@@ -53,7 +53,7 @@ def _show_head(group: Sequence[ProcessStacks], hosts: Mapping[int, str], pids: s
     nodes = sorted({process.node for process in group})
     who = f"{'rank' if len(ranks) == 1 else 'ranks'} {_ranges(ranks)}" if ranks else "no rank"
     where = f"{'node' if len(nodes) == 1 else 'nodes'} {_ranges(nodes)}"
-    _head(f"{who} · {where} · {len(group)} processes at the same place{source}")
+    _head(f"{who} · {where} · {len(group)} processes with the same stack{source}")
     click.echo(f"  pids {', '.join(str(process.pid) for process in group)}")
 
 
@@ -66,7 +66,7 @@ def _show_thread(thread: ThreadStack) -> None:
 
 
 def _lines(thread: ThreadStack) -> tuple[str, ...]:
-    """Without our own way into the script, which is the same everywhere."""
+    """Return the frames without Footplate's own above the script."""
     frames = [frame for frame in thread.frames if not frame.file.endswith(_BOOTSTRAP)]
     return tuple(map(_line, frames or thread.frames))
 
@@ -76,7 +76,7 @@ def _line(frame: StackFrame) -> str:
 
 
 def _ranges(numbers: Iterable[int]) -> str:
-    """0–3, 5"""
+    """Format numbers as ranges: 0–3, 5"""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:

@@ -1,4 +1,4 @@
-"""The last line of the terminal while something goes on: what it is, and for how long. Talk, and gone when it is over.
+"""The live last line of a terminal: the current activity and its duration, erased when it is over.
 
 Nothing of it reaches a pipe, a file or a terminal that cannot move its cursor.
 """
@@ -18,12 +18,12 @@ from footplate.cli.tables import cut
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TICK_SECONDS = 0.1
 _SHY_SECONDS = 0.4
-"""What is over sooner than this is not worth a line."""
+"""Seconds before the line appears: shorter activities are not worth one."""
 _ERASE = "\r\x1b[2K"
 
 
 class Live:
-    """From `with` to its end there may be such a line; `show` says what is on it, and `hide` that there is none."""
+    """A context in which a live line may be shown; `show` sets its text, and `hide` removes it."""
 
     def __init__(self) -> None:
         self._stream = sys.stderr
@@ -47,7 +47,7 @@ class Live:
             self._thread.join()
 
     def show(self, text: str) -> None:
-        """The clock runs on while one text follows the other."""
+        """Set the text. The clock continues if there was one before."""
         with self._guard:
             if not self._text:
                 self._since = time.monotonic()
@@ -60,7 +60,7 @@ class Live:
 
     @contextlib.contextmanager
     def aside(self) -> Generator[None, None, None]:
-        """Room for printing: the line is out of the way, and comes back below what was printed."""
+        """Remove the line while the block prints, and draw it again below."""
         with self._guard:
             self._erase()
             yield
@@ -75,7 +75,7 @@ class Live:
                     self._draw(f"{_FRAMES[frame]} {self._text}", f"  {duration(passed)}")
 
     def _draw(self, text: str, clock: str) -> None:
-        room = shutil.get_terminal_size().columns - 1 - len(clock)  # a full line would break
+        room = shutil.get_terminal_size().columns - 1 - len(clock)  # a full line would wrap
         self._write(f"{_ERASE}{cut(text, max(room, 1))}{clock}")
         self._is_drawn = True
 
@@ -85,14 +85,14 @@ class Live:
             self._is_drawn = False
 
     def _write(self, text: str) -> None:
-        with contextlib.suppress(OSError, ValueError):  # the terminal is gone, which is not what the command is about
+        with contextlib.suppress(OSError, ValueError):  # the terminal is gone; the command continues
             self._stream.write(text)
             self._stream.flush()
 
 
 @contextlib.contextmanager
 def working(text: str) -> Generator[None, None, None]:
-    """While the block runs, its text is on the line."""
+    """Show the text while the block runs."""
     with Live() as live:
         live.show(text)
         yield

@@ -1,4 +1,4 @@
-"""Tables: plain columns for pipes, and for terminals columns that fit the line."""
+"""Tables: plain columns for pipes, and columns that fit the line for terminals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from footplate.cli.console import is_terminal, paint, printable, word
 
 GAP = "  "
 SHORTEST = 8
-"""A column that may shrink keeps at least this many characters."""
+"""The minimum width of a column that may shrink."""
 
 
 def table(
@@ -26,12 +26,11 @@ def table(
     wrap: Collection[str] = (),
     drop: Sequence[str] = (),
 ) -> None:
-    """Rows under headings; the columns named in `right` stand to the right.
+    """Format rows under headings; columns in `right` are right-aligned.
 
-    In a pipe nothing is cut off, so that `awk` and eyes can both read it. On a terminal columns without content are
-    left out, and where the line is too short those of `shrink` are cut and those of `wrap` broken into several lines,
-    and then those of `drop` are left out, one after the other. The first column is what people copy: it is never cut,
-    and what is longer than half of the line stands on a line of its own.
+    In a pipe nothing is cut. On a terminal, empty columns are left out. If the line is too short, columns in `shrink`
+    are cut and those in `wrap` are wrapped; then those in `drop` are left out one by one. The first column is what
+    people copy: it is never cut, and values longer than half a line go on a line of their own.
     """
     cells = [["" if value is None else printable(str(value)) for value in row] for row in rows]
     sides = [name in right for name in columns]
@@ -59,7 +58,7 @@ def table(
 
 
 def fit(widths: Mapping[int, int], room: int, shrink: Sequence[int], drop: Sequence[int]) -> dict[int, int]:
-    """The columns that are shown, and how wide: all, else without the first of `drop`, and so on until they fit."""
+    """Return the columns to show and their widths, leaving out columns of `drop` until the rest fits."""
     made: dict[int, int] = {}
     for gone in range(len(drop) + 1):
         left = {i: width for i, width in widths.items() if i not in drop[:gone]}
@@ -70,7 +69,7 @@ def fit(widths: Mapping[int, int], room: int, shrink: Sequence[int], drop: Seque
 
 
 def _shrunk(widths: dict[int, int], room: int, shrink: Sequence[int]) -> dict[int, int]:
-    """The widest gives first."""
+    """Shrink the widest column first."""
     made = dict(widths)
     for _ in range(_total(made) - room):
         able = [i for i in shrink if made.get(i, 0) > SHORTEST]
@@ -100,7 +99,7 @@ def _lines_of(
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Broken between words, and inside those that are wider than a line. (`textwrap` counts letters, not columns.)"""
+    """Wrap between words, and inside words wider than a line. (`textwrap` counts characters, not columns.)"""
     lines = [""]
     for part in text.split():
         longer = f"{lines[-1]} {part}" if lines[-1] else part
@@ -126,7 +125,7 @@ def _pad(text: str, width: int, right: bool) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """The text, or its beginning and an ellipsis where it is wider than that."""
+    """Return the text, cut with an ellipsis if it is wider than `width`."""
     if wide(text) <= width:
         return text
     kept = list(itertools.accumulate(map(_cell, text)))
@@ -134,7 +133,7 @@ def cut(text: str, width: int) -> str:
 
 
 def wide(text: str) -> int:
-    """How many columns of a terminal the text takes: East Asian characters take two, combining ones none."""
+    """Return the number of terminal columns: East Asian characters take two, combining ones none."""
     return len(text) if text.isascii() else sum(map(_cell, text))
 
 

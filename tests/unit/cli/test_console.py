@@ -111,7 +111,7 @@ def test_a_server_is_not_waited_for_in_silence(capsys: pytest.CaptureFixture[str
     with patiently(0.0):
         for timer in [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]:
             timer.join(10)
-    assert capsys.readouterr().err == "waiting for the server to answer …\n"
+    assert capsys.readouterr().err == "waiting for the server …\n"
     with patiently(60.0):
         pass
     assert capsys.readouterr().err == ""

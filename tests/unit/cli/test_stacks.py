@@ -26,7 +26,7 @@ def test_ranks_at_the_same_place_are_shown_once(capsys: pytest.CaptureFixture[st
         [rank(0, WAITS, IDLE), rank(1, IDLE, WAITS), rank(2, READS), rank(3, WAITS, IDLE)], {0: "gandalf", 1: "frodo"}
     )
     assert capsys.readouterr().out == (
-        "ranks 0–1, 3 · nodes 0–1 · 3 processes at the same place · py-spy\n"
+        "ranks 0–1, 3 · nodes 0–1 · 3 processes with the same stack · py-spy\n"
         "  pids 100, 101, 103\n"
         "  python train.py\n"
         "  thread MainThread\n"

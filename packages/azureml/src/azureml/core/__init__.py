@@ -1,11 +1,11 @@
-"""The names of `azureml.core`, each loaded from Footplate when it is first used."""
+"""The names of `azureml.core`, each imported from Footplate on first use."""
 
 from __future__ import annotations
 
 from footplate.lazy import lazy_names
 
 VERSION = "1.61.0"
-"""The release of Azure's SDK whose surface these names follow."""
+"""The release of Azure's SDK that these names follow."""
 
 __version__ = VERSION
 
@@ -46,7 +46,7 @@ _MODULES = (
     "webservice",
     "workspace",
 )
-"""Scripts write `azureml.core.runconfig.…` after nothing but `import azureml.core`."""
+"""Submodules that scripts use as `azureml.core.runconfig.…` after nothing but `import azureml.core`."""
 
 __all__ = ["VERSION", *_NAMES]  # noqa: PLE0604  # so that `from azureml.core import *` loads them
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-# Azure's SDK brings it along, and scripts rely on that: `import urllib`, and then `urllib.request.urlretrieve(…)`.
+# Azure's SDK imports it too, and scripts rely on that: `import urllib`, then `urllib.request.urlretrieve(…)`.
 import urllib.request  # noqa: F401
 
 from footplate.sdk.workspace import Workspace
