@@ -14,7 +14,7 @@ SOURCE = str(Path(__file__).parents[3] / "src")
 
 @pytest.fixture
 def with_little_space(tmp_path):
-    """Run code in a process whose files cannot grow beyond 4 KB: as near to a full disk as one gets without root."""
+    """Run code in a process whose files cannot grow beyond 4 KB, which resembles a full disk without root."""
 
     def run(code: str) -> str:
         done = subprocess.run(

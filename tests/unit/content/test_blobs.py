@@ -23,7 +23,7 @@ def all_files(blobs: BlobFolder) -> list[str]:
     return sorted(name for _, _, names in os.walk(blobs.root) for name in names)
 
 
-def test_a_blob_lies_under_its_digest_and_cannot_be_written_to(blobs):
+def test_a_blob_is_named_by_its_digest_and_read_only(blobs):
     assert blobs.put_bytes(DATA) == DIGEST
     path = os.path.join(blobs.root, DIGEST[:2], DIGEST)
     assert blobs.path(DIGEST) == path
@@ -46,7 +46,7 @@ def test_a_blob_that_exists_is_not_written_again(blobs, tmp_path):
 
 
 @pytest.mark.parametrize("digest", ["", "ab", "../" * 20 + "e" * 4, "G" * 64, "A" * 64, "a" * 63 + "\n", DIGEST + "/"])
-def test_what_is_no_digest_is_never_a_path(blobs, digest):
+def test_an_invalid_digest_never_becomes_a_path(blobs, digest):
     for use in (
         blobs.path,
         blobs.has,
@@ -66,7 +66,7 @@ def test_a_missing_blob_is_not_found(blobs, tmp_path):
     assert blobs.missing({DIGEST}) == {DIGEST}
 
 
-def test_a_stream_that_is_something_else_leaves_nothing(blobs):
+def test_a_stream_with_another_digest_leaves_nothing(blobs):
     with pytest.raises(InvalidInput, match=DIGEST) as refused:
         blobs.put_stream(DIGEST, [DATA[:-1]])
     assert refused.value.hint
@@ -101,16 +101,16 @@ def test_the_digest_of_a_growing_file_is_that_of_the_stored_bytes(blobs, tmp_pat
         writer.join()
 
 
-def test_a_digest_that_is_there_spares_the_reading(blobs, tmp_path):
+def test_a_known_digest_saves_reading_the_file(blobs, tmp_path):
     blobs.put_bytes(DATA)
     (tmp_path / "f").write_bytes(b"something else by now")
     assert blobs.put_file(str(tmp_path / "f"), DIGEST)[0] == DIGEST
     other = hashlib.sha256(b"absent").hexdigest()
     actual = hashlib.sha256(b"something else by now").hexdigest()
-    assert blobs.put_file(str(tmp_path / "f"), other) == (actual, 21), "what was stored counts, not what was expected"
+    assert blobs.put_file(str(tmp_path / "f"), other) == (actual, 21), "the stored bytes count, not the expected ones"
 
 
-def test_moving_takes_the_file_itself(blobs, tmp_path):
+def test_moving_renames_the_file(blobs, tmp_path):
     source = tmp_path / "output"
     source.write_bytes(DATA)
     inode = source.stat().st_ino
@@ -130,7 +130,7 @@ def test_adopting_keeps_the_name_and_can_be_repeated(blobs, tmp_path):
     assert all_files(blobs) == [DIGEST]
 
 
-def test_a_file_with_other_names_is_copied_because_those_can_still_be_written_to(blobs, tmp_path):
+def test_a_file_with_other_hard_links_is_copied(blobs, tmp_path):
     (tmp_path / "one").write_bytes(DATA)
     os.link(tmp_path / "one", tmp_path / "two")
     blobs.put_file(str(tmp_path / "two"), move=True)
@@ -139,7 +139,7 @@ def test_a_file_with_other_names_is_copied_because_those_can_still_be_written_to
     assert not (tmp_path / "two").exists()
 
 
-def test_moving_a_link_moves_what_it_points_to_by_copy(blobs, tmp_path):
+def test_moving_a_symlink_copies_its_target(blobs, tmp_path):
     (tmp_path / "real").write_bytes(DATA)
     (tmp_path / "link").symlink_to("real")
     assert blobs.put_file(str(tmp_path / "link"), move=True)[0] == DIGEST
@@ -148,7 +148,7 @@ def test_moving_a_link_moves_what_it_points_to_by_copy(blobs, tmp_path):
 
 
 @pytest.mark.parametrize("count", [3, 100])  # synced one by one, and the file system at once
-def test_many_files_at_once(blobs, tmp_path, count):
+def test_many_files_are_stored_at_once(blobs, tmp_path, count):
     for number in range(count):
         (tmp_path / str(number)).write_text(str(number % 90))
     stored = blobs.put_files([(str(tmp_path / str(number)), None) for number in range(count)])
@@ -166,7 +166,7 @@ def test_one_bad_file_among_many_leaves_nothing(blobs, tmp_path):
 
 
 @pytest.mark.parametrize("executable", [False, True])
-def test_a_copy_is_the_owners(blobs, tmp_path, executable):
+def test_a_copy_is_writable(blobs, tmp_path, executable):
     blobs.put_bytes(DATA)
     target = tmp_path / "copy"
     (tmp_path / "elsewhere").write_bytes(b"untouched")
@@ -180,7 +180,7 @@ def test_a_copy_is_the_owners(blobs, tmp_path, executable):
     assert (tmp_path / "elsewhere").read_bytes() == b"untouched"
 
 
-def test_a_changed_blob_is_found_out(blobs):
+def test_a_changed_blob_is_detected(blobs):
     blobs.put_bytes(DATA)
     os.chmod(blobs.path(DIGEST), 0o644)
     with open(blobs.path(DIGEST), "ab") as file:
@@ -189,7 +189,7 @@ def test_a_changed_blob_is_found_out(blobs):
         blobs.verify(DIGEST)
 
 
-def test_threads_that_store_the_same_do_not_disturb_each_other(blobs):
+def test_threads_can_store_the_same_blob(blobs):
     threads = [threading.Thread(target=blobs.put_bytes, args=(bytes([n % 5]) * 100_000,)) for n in range(30)]
     for thread in threads:
         thread.start()
@@ -229,7 +229,7 @@ def test_a_full_disk_leaves_nothing(with_little_space, tmp_path):
     assert said.splitlines() == ["free some disk space and try again"] * 4 + ["1 False"]
 
 
-def test_sweeping_removes_what_the_dead_left_and_nothing_else(blobs):
+def test_sweeping_removes_only_old_temporary_files(blobs):
     blobs.put_bytes(DATA)
     aside = os.path.join(blobs.root, ".aside")
     with open(os.path.join(aside, "young"), "wb"):
@@ -240,6 +240,6 @@ def test_sweeping_removes_what_the_dead_left_and_nothing_else(blobs):
     assert all_files(blobs) == [DIGEST]
 
 
-def test_hash_file(tmp_path):
+def test_hash_file_returns_digest_and_size(tmp_path):
     (tmp_path / "f").write_bytes(DATA)
     assert hash_file(str(tmp_path / "f")) == (DIGEST, len(DATA))

@@ -29,7 +29,7 @@ def git(tmp_path, monkeypatch):
     return run
 
 
-def test_a_clean_repository(git):
+def test_a_clean_repository_has_all_facts(git):
     git("remote", "add", "origin", "https://me:secret@example.org/team/code.git")
     facts, diff = provenance(str(git.root / "sub"))
     assert facts == {
@@ -41,7 +41,7 @@ def test_a_clean_repository(git):
     assert diff == b""
 
 
-def test_what_is_not_committed_can_be_applied(git, tmp_path):
+def test_the_diff_of_uncommitted_changes_can_be_applied(git, tmp_path):
     git("clone", "-q", str(git.root), str(tmp_path / "clone"))
     (git.root / "f.py").write_bytes("two é \xff\n".encode("latin-1"))
     (git.root / "staged.bin").write_bytes(bytes(range(256)))
@@ -55,7 +55,7 @@ def test_what_is_not_committed_can_be_applied(git, tmp_path):
     assert b"untracked" not in diff
 
 
-def test_untracked_files_alone_are_not_dirt(git):
+def test_untracked_files_do_not_make_a_repository_dirty(git):
     (git.root / "untracked").write_text("x")
     assert provenance(str(git.root)).facts["dirty"] == "False"
 
@@ -67,24 +67,24 @@ def test_a_detached_head_has_no_branch(git):
     assert facts["commit"] == git("rev-parse", "HEAD")
 
 
-def test_a_repository_without_commits(git, tmp_path):
+def test_a_repository_without_commits_has_no_commit(git, tmp_path):
     subprocess.run(["git", "init", "-q", str(tmp_path / "new")], check=True, timeout=60)
     facts, diff = provenance(str(tmp_path / "new"))
     assert "commit" not in facts
     assert diff == b""
 
 
-def test_no_repository_no_facts(tmp_path, git):
+def test_a_folder_outside_a_repository_has_no_facts(tmp_path, git):
     (tmp_path / "plain").mkdir()
     assert provenance(str(tmp_path / "plain")) == ({}, b"")
 
 
-def test_no_git_no_facts(git, monkeypatch, tmp_path):
+def test_a_machine_without_git_has_no_facts(git, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert provenance(str(git.root)) == ({}, b"")
 
 
-def test_variables_have_the_last_word(git, monkeypatch):
+def test_azureml_git_variables_override_git(git, monkeypatch):
     monkeypatch.setenv("AZUREML_GIT_BRANCH", "release")
     monkeypatch.setenv("AZUREML_GIT_BUILD_ID", "17")
     facts, _ = provenance(str(git.root))
@@ -93,7 +93,7 @@ def test_variables_have_the_last_word(git, monkeypatch):
     assert facts["commit"] == git("rev-parse", "HEAD")
 
 
-def test_the_repository_of_a_running_hook_is_not_ours(git, monkeypatch, tmp_path):
+def test_the_repository_of_a_running_hook_is_ignored(git, monkeypatch, tmp_path):
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     assert provenance(str(git.root)).facts["branch"] == "trunk"
 

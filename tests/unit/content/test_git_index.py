@@ -1,4 +1,4 @@
-"""Git watches files for us, and nothing that happens to a folder is overlooked because of it."""
+"""Git watches files for us, and no change to a folder is missed because of it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IGNORED = "*.log\n/build/\n"
 
 
 class Repository:
-    """With many projects, each of which is a folder to take snapshots of, all of them old enough to be watched."""
+    """A repository with many projects to take snapshots of, all of them old enough to be watched."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -67,7 +67,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]
 
 
 class Snapshots:
-    """Of one folder, as a user takes them one after another."""
+    """Consecutive snapshots of one folder."""
 
     def __init__(self, folder: Path, beside: Path) -> None:
         self.folder = str(folder)
@@ -81,7 +81,7 @@ class Snapshots:
         return store(scan(self.folder, cache=self.cache()), self.blobs)
 
     def looked_at(self) -> dict[str, set[str]] | None:
-        """What the next scan will look at; None: everything."""
+        """Return the files that the next scan will look at; None for all."""
         cache = self.cache()
         with GitIndex(self.folder, cache.index) as watcher:
             return watcher.to_look_at(cache.others)
@@ -92,7 +92,7 @@ def snapshots(repository: Repository, tmp_path: Path) -> Snapshots:
     return Snapshots(repository.next_project(), tmp_path)
 
 
-def test_of_an_unchanged_folder_only_what_git_does_not_watch_is_looked_at(snapshots: Snapshots):
+def test_a_scan_looks_only_at_files_that_git_does_not_watch(snapshots: Snapshots):
     snapshots.take()
     assert snapshots.looked_at() == {"": {"link"}}
     edited = Path(snapshots.folder, "d3", "f3.py")
@@ -104,13 +104,13 @@ def test_of_an_unchanged_folder_only_what_git_does_not_watch_is_looked_at(snapsh
     assert snapshots.looked_at() == {"": {"link"}, "d3/": {"f3.py"}, "d4/": {"new"}}
 
 
-def test_another_index_is_learnt_anew(repository: Repository, snapshots: Snapshots):
+def test_a_changed_index_is_learnt_again(repository: Repository, snapshots: Snapshots):
     snapshots.take()
     Path(snapshots.folder, "d3", "f3.py").write_text("other")
     repository.git("add", "-A", at=Path(snapshots.folder))
     assert snapshots.looked_at() is None
     assert snapshots.take() == scan(snapshots.folder).digest
-    assert snapshots.looked_at() == {"": {"link"}, "d3/": {"f3.py"}}, "too young to be left to git"
+    assert snapshots.looked_at() == {"": {"link"}, "d3/": {"f3.py"}}, "too recent to be left to git"
 
 
 def test_a_small_folder_is_not_left_to_git(tmp_path: Path, repository: Repository):
@@ -126,7 +126,7 @@ def test_a_small_folder_is_not_left_to_git(tmp_path: Path, repository: Repositor
     assert small.cache().index is None
 
 
-def test_an_index_without_a_checksum_is_none(tmp_path: Path, repository: Repository):
+def test_an_index_without_a_checksum_is_ignored(tmp_path: Path, repository: Repository):
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True, timeout=60)
     (tmp_path / ".git" / "index").write_bytes(b"DIRC" + b"\0" * 40)
     assert index_of(str(tmp_path)) is None
@@ -135,8 +135,8 @@ def test_an_index_without_a_checksum_is_none(tmp_path: Path, repository: Reposit
     assert index_of("/") is None
 
 
-def test_a_repository_elsewhere(tmp_path: Path, repository: Repository):
-    """As with worktrees and submodules: `.git` is a file."""
+def test_a_git_file_points_to_the_repository(tmp_path: Path, repository: Repository):
+    """In worktrees and submodules `.git` is a file."""
     subprocess.run(
         ["git", "init", "-q", f"--separate-git-dir={tmp_path / 'there'}", str(tmp_path / "here")],
         check=True,
@@ -154,14 +154,14 @@ def test_a_repository_elsewhere(tmp_path: Path, repository: Repository):
 
 
 def _rewrite(file: Path, _: Repository) -> None:
-    """The same size, other bytes, the old time of modification."""
+    """Write other bytes with the same size and modification time."""
     info = file.stat()
     file.write_bytes(bytes(byte ^ 1 if byte > 64 else byte for byte in file.read_bytes()))
     os.utime(file, ns=(info.st_atime_ns, info.st_mtime_ns))
 
 
 def _comment(file: Path, _: Repository) -> None:
-    """A change that the clean filter of *.nb hides from git."""
+    """Make a change that the clean filter of *.nb hides from git."""
     file.write_text(file.read_text().replace("#", "#y"))
 
 
@@ -185,7 +185,7 @@ def _to_link(file: Path, _: Repository) -> None:
 
 
 def _move_folder(file: Path, _: Repository) -> None:
-    """And leave a link that leads to the same files."""
+    """Move the folder and leave a link to it."""
     moved = file.parent.with_name(file.parent.name + "-moved")
     if not moved.exists() and not file.parent.is_symlink():
         file.parent.rename(moved)
@@ -247,7 +247,7 @@ CHANGES: dict[str, Callable[[Path, Repository], object]] = {
     max_examples=PROJECTS - 3,  # each has a project of its own
     deadline=None,
     database=None,
-    phases=[Phase.generate],  # what has been done to a project cannot be done again
+    phases=[Phase.generate],  # changes to a project cannot be repeated
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_every_change_is_seen(repository: Repository, tmp_path: Path, changes: list[tuple[str, int]]):

@@ -1,4 +1,4 @@
-"""Every answer is compared with `git check-ignore`, which is the definition."""
+"""Compare every answer with `git check-ignore`, the reference."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def repository(tmp_path_factory):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir() if chance.random() < 0.3 else path.touch()
-        except OSError:  # a file is where this wanted a folder
+        except OSError:  # a file exists where a folder is needed
             continue
     return root
 
@@ -84,7 +84,7 @@ def by_us(text: str, paths: list[tuple[str, bool]]) -> set[str]:
 
 
 @pytest.mark.parametrize("text", CASES)
-def test_says_what_git_says(repository, text):
+def test_rules_decide_as_git_does(repository, text):
     paths = everything(repository)
     assert by_us(text, paths) == by_git(repository, text, paths)
 
@@ -96,7 +96,7 @@ def random_line(chance: random.Random) -> str:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_says_what_git_says_of_random_patterns(repository, seed):
+def test_random_patterns_decide_as_in_git(repository, seed):
     chance = random.Random(seed)
     paths = everything(repository)
     for _ in range(50):
@@ -104,13 +104,13 @@ def test_says_what_git_says_of_random_patterns(repository, seed):
         assert by_us(text, paths) == by_git(repository, text, paths), text
 
 
-def test_names_that_are_not_utf8(tmp_path):
+def test_names_that_are_not_utf8_are_matched(tmp_path):
     assert IgnoreRules.from_text("?").ignores("\udcff", False)
     assert not IgnoreRules.from_text("?").ignores("é", False), "git counts bytes"
     assert IgnoreRules.from_text("a*z").ignores("a\nz", False)
 
 
-def test_amlignore_comes_first_and_alone(tmp_path):
+def test_amlignore_replaces_gitignore(tmp_path):
     assert not rules_for(str(tmp_path)).ignores("x.log", False)
     (tmp_path / ".gitignore").write_text("*.log\n")
     assert rules_for(str(tmp_path)).ignores("sub/x.log", False)

@@ -18,7 +18,7 @@ def listing_of(tmp_path: Path, *names: str) -> Listing:
     return Listing(str(tmp_path / "listing"))
 
 
-def test_the_same_items_are_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_items_give_the_same_bytes(tmp_path: Path) -> None:
     items = [Item(f"d{number % 7}/f{number}", number, f"e{number}") for number in range(100)]
     first = write_listing(items, str(tmp_path / "a"))
     random.Random(1).shuffle(items)
@@ -32,7 +32,7 @@ def test_the_same_items_are_the_same_bytes(tmp_path: Path) -> None:
     assert (first.count, first.size) == (100, sum(range(100)))
 
 
-def test_every_field_comes_back(tmp_path: Path) -> None:
+def test_every_field_is_kept(tmp_path: Path) -> None:
     items = [
         Item("plain", 1),
         Item("tagged", 2, "etag", 1699999999.25, "sha256:abc"),
@@ -46,7 +46,7 @@ def test_every_field_comes_back(tmp_path: Path) -> None:
         assert listing.size == 3
 
 
-def test_folders_are_told_without_reading_what_is_below(tmp_path: Path) -> None:
+def test_folders_are_listed_without_reading_below_them(tmp_path: Path) -> None:
     listing = listing_of(tmp_path, "b", "a/x", "a/y/z", "a/y/w", "a.txt", "a-b/c")
     top = listing.folder()
     assert (sorted(top.folders), sorted(item.name for item in top.files)) == (["a", "a-b"], ["a.txt", "b"])
@@ -69,15 +69,15 @@ def test_pages_follow_each_other(tmp_path: Path) -> None:
         page = listing.page(10, after=names[-1])
     assert names == [item.name for item in listing]
     assert len(names) == 25
-    assert listing.page(1, after="d1")[0].name == "d1/1", "a name that is not there is a place, too"
+    assert listing.page(1, after="d1")[0].name == "d1/1", "a missing name is a position, too"
 
 
-def test_an_empty_listing_is_one(tmp_path: Path) -> None:
+def test_a_listing_may_be_empty(tmp_path: Path) -> None:
     listing = listing_of(tmp_path)
     assert (len(listing), list(listing), listing.folder(), listing.get("x")) == (0, [], ([], []), None)
 
 
-def test_a_name_may_not_be_there_twice_nor_be_file_and_folder(tmp_path: Path) -> None:
+def test_a_name_is_unique_and_not_both_file_and_folder(tmp_path: Path) -> None:
     with pytest.raises(Conflict, match="'x' is there twice"):
         listing_of(tmp_path, "x", "y", "x")
     with pytest.raises(Conflict, match="'a/b' is below a name that is a file"):
@@ -88,13 +88,13 @@ def test_a_name_may_not_be_there_twice_nor_be_file_and_folder(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b'{"count":1,"format":2,"size":0}\n', b"[]\n", b'"'])
-def test_what_is_no_listing_is_broken(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_not_a_listing_is_broken(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "bad").write_bytes(data)
     with pytest.raises(Broken, match="not a complete listing"):
         Listing(str(tmp_path / "bad"))
 
 
-def test_names_of_a_foreign_listing_are_checked_when_they_are_read(tmp_path: Path) -> None:
+def test_names_of_a_foreign_listing_are_checked_on_reading(tmp_path: Path) -> None:
     (tmp_path / "bad").write_bytes(b'{"count":1,"format":1,"size":0}\n["../../etc/passwd",0]\n')
     with pytest.raises(InvalidInput, match="leaves"):
         list(Listing(str(tmp_path / "bad")))
@@ -108,7 +108,7 @@ _parts = st.text(alphabet="ab.-\x01é/", min_size=1, max_size=6).map(lambda text
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.lists(_parts, min_size=1, max_size=4).map("/".join), max_size=30))
-def test_it_tells_what_a_walk_of_the_names_tells(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
+def test_a_listing_equals_a_walk_over_the_names(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
     path = str(tmp_path_factory.mktemp("listings") / "listing")
     try:
         write_listing([Item(name, 1) for name in names], path)

@@ -29,7 +29,7 @@ def manifest(blobs):
     )
 
 
-def test_laying_out_twice_gives_the_same(manifest, blobs, tmp_path):
+def test_restoring_twice_gives_the_same_folder(manifest, blobs, tmp_path):
     target = tmp_path / "out"
     for _ in range(2):
         materialize(manifest, blobs.copy_to, str(target))
@@ -41,7 +41,7 @@ def test_laying_out_twice_gives_the_same(manifest, blobs, tmp_path):
         (target / "a" / "b" / "tool").write_bytes(b"changed by the run")
 
 
-def test_nothing_is_written_through_a_link_that_lies_there(manifest, blobs, tmp_path):
+def test_nothing_is_written_through_an_existing_link(manifest, blobs, tmp_path):
     (tmp_path / "outside").mkdir()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "a").symlink_to(tmp_path / "outside")
@@ -50,7 +50,7 @@ def test_nothing_is_written_through_a_link_that_lies_there(manifest, blobs, tmp_
     assert (tmp_path / "out" / "a" / "b" / "tool").read_bytes() == b"tool"
 
 
-def test_an_enemys_manifest_writes_nothing(blobs, tmp_path):
+def test_a_hostile_manifest_writes_nothing(blobs, tmp_path):
     evil = to_manifest(
         [ManifestEntry("x", "f", 0o644, 0, blobs.put_bytes(b"")), ManifestEntry("../evil", "f", 0o644, 0, "a" * 64)]
     )
@@ -77,7 +77,7 @@ def test_a_zip_keeps_bits_links_and_empty_folders(manifest, blobs, tmp_path):
     assert stat.S_ISDIR(modes["empty/"])
 
 
-def test_the_same_snapshot_is_the_same_zip(manifest, blobs, tmp_path):
+def test_the_same_snapshot_gives_the_same_zip(manifest, blobs, tmp_path):
     for name in ("one", "two"):
         zip_to(manifest, blobs.open, str(tmp_path / name))
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()

@@ -40,7 +40,7 @@ def blobs(tmp_path):
 
 
 class Reading(BlobFolder):
-    """Knows which files were read."""
+    """A store that records which files were read."""
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
@@ -52,7 +52,7 @@ class Reading(BlobFolder):
 
 
 def remembered(tmp_path, source, later_ns: int = HOUR_NS) -> StatCache:
-    """The cache as it will be when the files of this test are old enough to be trusted."""
+    """Return the cache as it will be when the files of this test are old enough to be trusted."""
     return StatCache.for_folder(str(tmp_path / "cache"), str(source), time.time_ns() + later_ns)
 
 
@@ -68,7 +68,7 @@ def shape(root) -> dict:
     return found
 
 
-def test_a_folder_comes_back_as_it_was(source, blobs, tmp_path):
+def test_a_folder_is_restored_as_it_was(source, blobs, tmp_path):
     snapshot = store(scan(str(source)), blobs)
     with blobs.open(snapshot) as file:
         materialize(file.read(), blobs.copy_to, str(tmp_path / "out"))
@@ -76,7 +76,7 @@ def test_a_folder_comes_back_as_it_was(source, blobs, tmp_path):
     assert len(shape(source)) == 11
 
 
-def test_the_manifest_is_the_one_of_the_architecture(source, blobs):
+def test_the_manifest_has_the_documented_format(source, blobs):
     tree = scan(str(source))
     snapshot = store(tree, blobs)
     with blobs.open(snapshot) as file:
@@ -93,7 +93,7 @@ def test_the_manifest_is_the_one_of_the_architecture(source, blobs):
     assert [entry.path for entry in entries] == sorted(by_path)
 
 
-def test_the_id_depends_on_content_names_and_bits_alone(source, blobs, tmp_path):
+def test_the_id_depends_only_on_content_names_and_modes(source, blobs, tmp_path):
     snapshot = store(scan(str(source)), blobs)
     with blobs.open(snapshot) as file:
         materialize(file.read(), blobs.copy_to, str(tmp_path / "twin"))
@@ -114,7 +114,7 @@ def test_unchanged_files_are_not_read_again(source, tmp_path):
     assert len(third.read) == 4, "another store lacks them all, but two have the same content"
 
 
-def test_a_changed_file_is_read_and_no_other(source, tmp_path):
+def test_only_the_changed_file_is_read(source, tmp_path):
     store(scan(str(source), cache=remembered(tmp_path, source)), Reading(str(tmp_path / "b")))
     (source / "train.py").write_text("print(2)")
     blobs = Reading(str(tmp_path / "b"))
@@ -160,7 +160,7 @@ def test_a_file_changed_just_before_it_was_read_is_not_trusted(source, tmp_path)
 
 
 class Meddling(BlobFolder):
-    """A store during whose work somebody else writes to the source folder."""
+    """A store that changes the source folder while it works."""
 
     def __init__(self, root: str, meddle) -> None:
         super().__init__(root)
@@ -174,7 +174,7 @@ class Meddling(BlobFolder):
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_the_manifest_tells_what_was_stored(source, tmp_path, before):
+def test_the_manifest_describes_the_stored_bytes(source, tmp_path, before):
     def meddle(**now):
         if now["before"] == before:
             (source / "train.py").write_text("print('changed meanwhile')")
@@ -187,12 +187,12 @@ def test_the_manifest_tells_what_was_stored(source, tmp_path, before):
                 blobs.verify(entry.content)
                 assert blobs.size(entry.content) == entry.size
     tree = scan(str(source), cache=remembered(tmp_path, source))
-    assert "train.py" in tree.unknown(), "what changed meanwhile is read again next time"
+    assert "train.py" in tree.unknown(), "a file that changed is read again next time"
     assert tree.digest == scan(str(source)).digest
 
 
-def test_a_shared_content_that_vanished_is_found_in_another_file(source, tmp_path):
-    """Both files were known to have it; the store has it not; the first one asked has it no more."""
+def test_shared_content_that_vanished_is_read_from_another_file(source, tmp_path):
+    """Both files were known to have it, the store lacks it, and the first file has changed."""
     cache = remembered(tmp_path, source)
     hash_unknown(tree := scan(str(source), cache=cache))
     tree.remember()
@@ -209,7 +209,7 @@ def test_a_shared_content_that_vanished_is_found_in_another_file(source, tmp_pat
         assert all(blobs.has(entry.content) for entry in parse_manifest(file.read()) if entry.type == "f")
 
 
-def test_a_file_that_vanishes_is_named(source, tmp_path):
+def test_the_error_names_a_file_that_vanished(source, tmp_path):
     blobs = Meddling(str(tmp_path / "b"), lambda before: before and (source / "train.py").unlink(missing_ok=True))
     with pytest.raises(InvalidInput, match=r"train\.py.*removed") as refused:
         store(scan(str(source)), blobs)
@@ -217,7 +217,7 @@ def test_a_file_that_vanishes_is_named(source, tmp_path):
 
 
 @pytest.mark.parametrize("target", ["/etc/hostname", "../outside", "pkg/../../x"])
-def test_a_link_that_leaves_is_refused_by_name(source, target):
+def test_the_error_names_a_link_that_leads_out(source, target):
     (source / "bad").symlink_to(target)
     with pytest.raises(InvalidInput, match=f"'bad' leads out of the folder, to '{target}'") as refused:
         scan(str(source))
@@ -225,7 +225,7 @@ def test_a_link_that_leaves_is_refused_by_name(source, target):
     assert scan(str(source), IgnoreRules.from_text("bad")).digest
 
 
-def test_sockets_and_pipes_are_refused_by_name(source):
+def test_the_error_names_sockets_and_pipes(source):
     os.mkfifo(source / "pkg" / "pipe")
     with pytest.raises(InvalidInput, match="'pkg/pipe' is a pipe"):
         scan(str(source))
@@ -252,13 +252,13 @@ def test_ignored_folders_are_not_entered(source):
     assert [e.path for e in entries if e.path.startswith(("secret", "pkg/sub"))] == []
 
 
-def test_a_folder_that_is_not_there(tmp_path):
+def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(InvalidInput, match="does not exist"):
         scan(str(tmp_path / "absent"))
 
 
 @pytest.mark.parametrize("damage", [b"", b"garbage", None])
-def test_a_damaged_cache_is_an_empty_one(source, blobs, tmp_path, damage):
+def test_a_damaged_cache_counts_as_empty(source, blobs, tmp_path, damage):
     snapshot = store(scan(str(source), cache=remembered(tmp_path, source)), blobs)
     (path,) = (tmp_path / "cache").iterdir()
     content = bytearray(path.read_bytes())
@@ -271,6 +271,6 @@ def test_a_damaged_cache_is_an_empty_one(source, blobs, tmp_path, damage):
     assert scan(str(source), cache=remembered(tmp_path, source)).is_known
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(source, blobs, tmp_path):
+def test_a_cache_that_cannot_be_written_is_ignored(source, blobs, tmp_path):
     (tmp_path / "cache").write_text("a file where the folder should be")
     assert store(scan(str(source), cache=remembered(tmp_path, source)), blobs)

@@ -14,7 +14,7 @@ SOURCE = str(Path(__file__).parents[3] / "src")
 
 
 def read_points(folder, writer: str | None = None) -> list[Point]:
-    """Everything in the journals of a folder whose writers are dead."""
+    """Return everything in the journals of a folder whose writers are dead."""
     found: list[Point] = []
     for name in [writer] if writer else writers(str(folder)):
         path = os.path.join(str(folder), name)

@@ -46,7 +46,7 @@ def same_as_bare(job, script: str, *arguments: str, **env: str) -> subprocess.Co
     return ours
 
 
-def test_the_world_looks_as_it_does_under_bare_python(job):
+def test_a_script_sees_the_same_as_under_bare_python(job):
     script = job.write(
         """
         import inspect, sys, pickle, dataclasses, typing
@@ -69,7 +69,7 @@ def test_the_world_looks_as_it_does_under_bare_python(job):
     assert job.ending() == {"code": 0, "exception": None, "exception_message": None, "traceback": None}
 
 
-def test_a_script_in_a_subfolder_finds_its_neighbours_and_the_root(job):
+def test_a_script_in_a_subfolder_imports_neighbours_and_the_root(job):
     job.write("WHO = 'neighbour'", "sub/helper.py")
     job.write("WHO = 'root'", "atroot.py")
     done = job.run(job.write("import sys, helper, atroot; print(helper.WHO, atroot.WHO, sys.path[:2])", "sub/train.py"))
@@ -77,7 +77,7 @@ def test_a_script_in_a_subfolder_finds_its_neighbours_and_the_root(job):
     assert done.stdout.strip() == f"neighbour root ['{root}/sub', '{root}']"
 
 
-def test_our_own_folder_is_not_on_the_path_even_through_a_link(job, tmp_path):
+def test_the_bootstrap_folder_is_not_on_the_path(job, tmp_path):
     (tmp_path / "runtime").symlink_to(Path(BOOTSTRAP).parents[1])
     script = job.write("import sys; print([p for p in sys.path if p.endswith('job')]); import journal")
     for path in (BOOTSTRAP, str(tmp_path / "runtime" / "job" / "bootstrap.py")):
@@ -87,7 +87,7 @@ def test_our_own_folder_is_not_on_the_path_even_through_a_link(job, tmp_path):
         assert "bootstrap.py" not in done.stderr
 
 
-def test_arguments_are_expanded_against_the_own_environment(job):
+def test_arguments_are_expanded_from_the_environment(job):
     script = job.write("import sys; print(sys.argv[1:])")
     arguments = ["--d=$DATA", "${DATA}/x", "$NOPE", "${NOPE}", "a$", "$$", "$DATA$RANK", "plain", "", "~"]
     done = job.run(script, *arguments, DATA="/data $X", RANK="3")
@@ -100,13 +100,13 @@ def test_arguments_are_expanded_against_the_own_environment(job):
     ("argument", "code"),
     [("", 0), ("None", 0), ("0", 0), ("3", 3), ("-1", 255), ("256", 0), ("True", 1), ("2**70", 255), ("2.5", 1)],
 )
-def test_exit_codes_are_pythons(job, argument, code):
+def test_exit_codes_are_those_of_python(job, argument, code):
     done = same_as_bare(job, job.write(f"import sys; print('out'); sys.exit({argument})"))
     assert done.returncode == code == job.ending()["code"]
     assert job.ending()["traceback"] is None
 
 
-def test_an_exit_with_words(job):
+def test_an_exit_message_is_recorded(job):
     done = same_as_bare(job, job.write("raise SystemExit('no data ☃')"))
     assert done.returncode == 1
     assert done.stderr == "no data ☃\n"
@@ -133,7 +133,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_failures_look_as_they_do_under_bare_python(job, name):
+def test_failures_look_the_same_as_under_bare_python(job, name):
     done = same_as_bare(job, job.write(FAILURES[name]))
     assert done.returncode == 1
     assert "bootstrap" not in done.stderr + done.stdout
@@ -150,15 +150,15 @@ def test_failures_look_as_they_do_under_bare_python(job, name):
     ("code", "said"),
     [("# -*- coding: ascii -*-\nx = '☃'", "SyntaxError"), ("def f():\n    f()\nf()", "Previous line repeated")],
 )
-def test_failures_that_name_our_own_depth_or_file_nowhere(job, code, said):
-    """Here the words differ a little from bare Python's: our two frames count, and source is decoded elsewhere."""
+def test_failures_never_mention_the_bootstrap(job, code, said):
+    """The text differs slightly from bare Python's: our two frames count, and source is decoded elsewhere."""
     done = job.run(job.write(code))
     assert done.returncode == job.run("train.py", bare=True).returncode == 1
     assert said in done.stderr
     assert "bootstrap" not in done.stderr
 
 
-def test_what_is_written_down_about_a_failure(job):
+def test_the_record_of_a_failure(job):
     job.run(job.write("import json\njson.loads('{')"), FOOTPLATE_RANK="12")
     ending = job.ending(12)
     assert ending["exception"] == "json.decoder.JSONDecodeError"
@@ -167,7 +167,7 @@ def test_what_is_written_down_about_a_failure(job):
     assert sorted(path.name for path in job.exits.iterdir()) == ["rank_12.json", "rank_12.stacks"]
 
 
-def test_a_very_long_message_is_shortened_in_the_record_alone(job):
+def test_a_long_message_is_shortened_only_in_the_record(job):
     done = job.run(job.write("raise ValueError('a' * 300_000 + 'end')"))
     assert len(done.stderr) > 300_000
     assert len(job.ending()["exception_message"]) < 11_000
@@ -175,14 +175,14 @@ def test_a_very_long_message_is_shortened_in_the_record_alone(job):
     assert len(job.ending()["traceback"]) < 101_000
 
 
-def test_a_keyboard_interrupt_ends_by_the_signal(job):
+def test_a_keyboard_interrupt_ends_with_the_signal(job):
     done = same_as_bare(job, job.write("import os, signal\ndef f():\n    os.kill(os.getpid(), signal.SIGINT)\nf()"))
     assert done.returncode == -signal.SIGINT
     assert job.ending()["code"] == 130
     assert job.ending()["exception"] == "KeyboardInterrupt"
 
 
-def test_a_script_that_is_not_there(job):
+def test_a_missing_script_is_an_error(job):
     assert same_as_bare(job, "absent.py").returncode == 2
     assert job.ending()["code"] == 2
 
@@ -205,7 +205,7 @@ def test_spawned_and_forked_processes_know_the_main_module(job):
     assert done.stdout.splitlines() == ["[(2, ['arg']), (4, ['arg'])]"] * 2
 
 
-def test_a_forked_child_does_not_speak_for_its_parent(job):
+def test_a_forked_child_does_not_report_for_its_parent(job):
     script = job.write(
         """
         import os, sys
@@ -220,10 +220,10 @@ def test_a_forked_child_does_not_speak_for_its_parent(job):
     child = job.run(job.write("import os\nif os.fork() == 0: 1/0\nelse:\n    os.wait()\n    os._exit(4)"))
     assert child.returncode == 4
     assert "ZeroDivisionError" in child.stderr
-    assert job.ending()["code"] == 0, "the record of the run before: this one ended without a word"
+    assert job.ending()["code"] == 0, "the record of the previous run: this one wrote none"
 
 
-def test_no_folder_for_the_record_is_no_error(job):
+def test_a_missing_folder_for_the_record_is_ignored(job):
     for folder in ("", "/nonexistent/folder"):
         for code in ("print('fine')", "import sys; sys.exit(5)", "1/0"):
             bare = job.run(job.write(code), bare=True)
@@ -231,8 +231,8 @@ def test_no_folder_for_the_record_is_no_error(job):
             assert (done.returncode, done.stdout, done.stderr) == (bare.returncode, bare.stdout, bare.stderr)
 
 
-def test_nothing_more_is_loaded_than_bare_python_loads(job):
-    """What is loaded before the user's first line is paid for by every run. faulthandler is part of the interpreter."""
+def test_the_bootstrap_loads_no_extra_modules(job):
+    """Every run pays for modules that are loaded before the user's first line. faulthandler is built in."""
     script = job.write("import sys; print(sorted({*sys.modules} - {'faulthandler'}))")
     assert job.run(script, bare=True).stdout == job.run(script).stdout
     assert "'faulthandler'" in job.run(job.write("import sys; print(sys.builtin_module_names)")).stdout

@@ -1,4 +1,4 @@
-"""What is put on the path of a job runs on the oldest and on the newest interpreter at hand."""
+"""Code on the path of a job runs on the oldest and the newest interpreter available."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOMS = ("domain", "content", "job")
 
 
 def interpreters() -> list[str]:
-    """The oldest and the newest Python from 3.8 on, on the PATH and where pyenv keeps them."""
+    """Return the oldest and the newest Python from 3.8 on, from the PATH and from pyenv."""
     found: dict[tuple[int, ...], str] = {}
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     candidates = [str(path) for path in pyenv.glob("3.*/bin/python3")]
@@ -55,7 +55,7 @@ def run(interpreter, tmp_path):
     return start
 
 
-def test_everything_can_be_imported(run):
+def test_every_module_can_be_imported(run):
     modules = ["footplate.errors"]
     for room in ROOMS:
         modules += [f"footplate.{room}.{path.stem}" for path in (SOURCE / "footplate" / room).glob("*.py")]
@@ -85,7 +85,7 @@ raise ValueError(sys.argv[1])
 
 
 @pytest.mark.parametrize("how", ["/raise", "/kill"])
-def test_a_script_that_logs(run, tmp_path, points, how, monkeypatch):
+def test_a_script_can_log(run, tmp_path, points, how, monkeypatch):
     monkeypatch.setenv("HOW", how)
     (tmp_path / "train.py").write_text(SCRIPT)
     done = run(str(SOURCE / "footplate" / "job" / "bootstrap.py"), "train.py", "$HOW")
@@ -106,7 +106,7 @@ def test_a_script_that_logs(run, tmp_path, points, how, monkeypatch):
     assert (ending["code"], ending["exception"], ending["exception_message"]) == (1, "ValueError", how)
 
 
-def test_a_folder_is_stored_and_laid_out(run, tmp_path):
+def test_a_folder_is_stored_and_restored(run, tmp_path):
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "train.py").write_text("x")
     (tmp_path / "source" / "x.pyc").write_text("x")

@@ -58,7 +58,7 @@ class Tensor:
         (Colour.RED, INT, 3),
     ],
 )
-def test_a_value_comes_back_as_it_was(tmp_path, points, logged, kind, read):
+def test_a_value_is_read_as_it_was_logged(tmp_path, points, logged, kind, read):
     with Journal(str(tmp_path)) as journal:
         journal.log("name", logged, 3)
     (point,) = points(tmp_path)
@@ -68,7 +68,7 @@ def test_a_value_comes_back_as_it_was(tmp_path, points, logged, kind, read):
     assert time.time() - 60 < point.time <= time.time()
 
 
-def test_nan_comes_back(tmp_path, points):
+def test_nan_is_kept(tmp_path, points):
     with Journal(str(tmp_path)) as journal:
         journal.log("x", math.nan)
         journal.log_list("l", [math.nan, math.inf, np.float32(1)])
@@ -79,7 +79,7 @@ def test_nan_comes_back(tmp_path, points):
     assert several.value[1:] == [math.inf, 1.0]
 
 
-def test_every_other_kind(tmp_path, points):
+def test_lists_rows_tables_and_artifacts_are_kept(tmp_path, points):
     with Journal(str(tmp_path)) as journal:
         journal.log_list("list", (1, 2.5, "x"), "a description")
         journal.log_row("row", {"a": 1, "b": None})
@@ -105,7 +105,7 @@ def test_the_description_of_a_series_is_the_first_one(tmp_path):
     journal.close()
 
 
-def test_the_bytes_are_those_of_the_architecture(tmp_path):
+def test_the_bytes_have_the_documented_format(tmp_path):
     with Journal(str(tmp_path), "w") as journal:
         journal.log("n", 1.5, 2)
         journal.log("n", 7)
@@ -122,7 +122,7 @@ def test_the_bytes_are_those_of_the_architecture(tmp_path):
 
 
 @pytest.mark.parametrize("value", [object(), [1], {"a": 1}, 1j, np.array([1, 2]), Tensor(object())])
-def test_what_no_slot_can_hold_is_refused_and_leaves_no_hole(tmp_path, points, value):
+def test_a_refused_value_leaves_no_hole(tmp_path, points, value):
     with Journal(str(tmp_path)) as journal:
         journal.log("ok", 1.0)
         with pytest.raises((TypeError, ValueError)):
@@ -138,13 +138,13 @@ def test_what_no_slot_can_hold_is_refused_and_leaves_no_hole(tmp_path, points, v
     assert [p.value for p in points(tmp_path)] == [1.0, 3.0]
 
 
-def test_nothing_logged_leaves_nothing(tmp_path):
+def test_a_journal_without_values_has_no_files(tmp_path):
     Journal(str(tmp_path / "j")).close()
     assert not (tmp_path / "j").exists()
     assert writers(str(tmp_path / "j")) == []
 
 
-def test_a_closed_journal_refuses(tmp_path):
+def test_a_closed_journal_refuses_values(tmp_path):
     journal = Journal(str(tmp_path))
     journal.log("a", 1.0)
     kept = journal.log
@@ -161,7 +161,7 @@ def test_a_closed_journal_refuses(tmp_path):
 def test_growing_over_many_segments_keeps_everything(tmp_path, points):
     count = 200_000
     journal = Journal(str(tmp_path))
-    kept = journal.log  # somebody who holds on to the first function is served as well
+    kept = journal.log  # a caller that keeps the first function is served as well
     for number in range(count):
         (kept if number % 1000 == 0 else journal.log)("x", float(number))
     path = os.path.join(journal.folder, journal.writer + ".slots")
@@ -171,7 +171,7 @@ def test_growing_over_many_segments_keeps_everything(tmp_path, points):
     assert [p.value for p in points(tmp_path)] == [float(number) for number in range(count)]
 
 
-def test_eight_threads_lose_and_double_nothing(tmp_path, points):
+def test_eight_threads_lose_and_repeat_nothing(tmp_path, points):
     journal, each = Journal(str(tmp_path)), 20_000
     barrier = threading.Barrier(8)
 
@@ -212,7 +212,7 @@ def interrupt_the_journal(_, frame) -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="older interpreters may run a signal handler anywhere")
 def test_signals_that_raise_leave_no_hole(tmp_path):
-    """Otherwise nothing behind the hole would be seen before the run ends."""
+    """Otherwise no value behind the hole would be seen before the run ends."""
     journal, raised = Journal(str(tmp_path)), 0
     journal.log("x", 1.0)
     old = signal.signal(signal.SIGALRM, interrupt_the_journal)
@@ -232,7 +232,7 @@ def test_signals_that_raise_leave_no_hole(tmp_path):
     journal.close()
 
 
-def test_after_sigkill_everything_that_returned_is_there(tmp_path, points, python):
+def test_logged_values_survive_sigkill(tmp_path, points, python):
     done = python(
         """
         import os, signal
@@ -252,7 +252,7 @@ def test_after_sigkill_everything_that_returned_is_there(tmp_path, points, pytho
     assert [p.step for p in found[:10_000]] == [float(number) for number in range(10_000)]
 
 
-def test_a_forked_child_writes_for_itself(tmp_path, points, python):
+def test_a_forked_child_has_its_own_writer(tmp_path, points, python):
     done = python(
         """
         import os
@@ -286,7 +286,7 @@ def test_a_forked_child_writes_for_itself(tmp_path, points, python):
     assert lines == sorted([own] + 3 * [[*own, ("x", -1.0), ("new", -1.0)]])
 
 
-def test_a_child_that_logs_nothing_leaves_nothing(tmp_path, python):
+def test_a_child_that_logs_nothing_has_no_files(tmp_path, python):
     done = python(
         """
         import os
@@ -307,7 +307,7 @@ def limit_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 
 
-def test_a_full_disk_is_an_error_of_the_call_and_costs_nothing_else(tmp_path, points, python):
+def test_a_full_disk_fails_only_the_call(tmp_path, points, python):
     done = python(
         """
         from footplate.job.journal import Journal
@@ -339,7 +339,7 @@ def test_a_full_disk_is_an_error_of_the_call_and_costs_nothing_else(tmp_path, po
     assert [p.value for p in points(tmp_path / "journals")] == [float(number) for number in range(int(lines[-1]))]
 
 
-def test_after_a_full_disk_it_goes_on(tmp_path, points, python):
+def test_logging_continues_after_a_full_disk(tmp_path, points, python):
     done = python(
         """
         import resource
@@ -381,20 +381,20 @@ def test_a_writer_that_cannot_start_can_start_later(tmp_path, points, python):
     assert [p.value for p in points(tmp_path / "journals")] == [2.0]
 
 
-def test_names_of_writers_are_unique_and_tell_the_rank(tmp_path, monkeypatch):
+def test_names_of_writers_are_unique_and_contain_the_rank(tmp_path, monkeypatch):
     monkeypatch.setenv("FOOTPLATE_RANK", "3")
     one, two = Journal(str(tmp_path)), Journal(str(tmp_path))
     assert one.writer != two.writer
     assert one.writer.startswith(f"rank_3_{os.getpid()}_")
 
 
-def test_a_name_that_is_taken_is_not_written_over(tmp_path):
+def test_an_existing_journal_is_not_overwritten(tmp_path):
     Journal(str(tmp_path), "w").log("x", 1.0)
     with pytest.raises(FileExistsError):
         Journal(str(tmp_path), "w").log("x", 1.0)
 
 
-def test_changing_the_folder_does_not_move_the_journal(tmp_path, points, python):
+def test_chdir_does_not_move_the_journal(tmp_path, points, python):
     done = python(
         """
         import os
@@ -413,7 +413,7 @@ def test_changing_the_folder_does_not_move_the_journal(tmp_path, points, python)
     assert len(points(tmp_path / "journals")) == 5001
 
 
-def test_reading_while_writing(tmp_path):
+def test_a_reader_sees_complete_values_while_writing(tmp_path):
     journal, stop = Journal(str(tmp_path), "w"), threading.Event()
     path = str(tmp_path / "w")
 

@@ -41,7 +41,7 @@ def test_the_finished_prefix_ends_at_the_first_hole(path):
 
 
 @pytest.mark.parametrize("mark", [0x00F0, 0xF000, 0xF0F1])
-def test_half_a_mark_is_no_mark(path, mark):
+def test_half_a_mark_does_not_count(path, mark):
     data = number(1) + number(2, mark=mark)
     assert finished_prefix(path(data), 0) == data[:32]
     assert everything(path(data), 0) == data[:32]
@@ -57,7 +57,7 @@ def test_everything_ends_at_the_last_finished_slot(path):
     assert everything(path(b""), 0) == b""
 
 
-def test_a_long_file_comes_in_pieces(path):
+def test_a_long_file_is_read_in_pieces(path):
     data = b"".join(number(n) for n in range(1000)) + HOLE * 200_000 + number(5)
     for read in (everything, finished_prefix):
         found, offset = b"", 0
@@ -73,7 +73,7 @@ def test_a_long_file_comes_in_pieces(path):
     assert everything(path(data), len(data) - 64) == data[-64:]
 
 
-def test_points_in_pieces_of_any_size():
+def test_pieces_of_any_size_give_the_same_points():
     data = DEFINE_A + number(1) + HOLE + DEFINE_B + number(2, series=2) + WORDS + number(3)
     whole = list(decoder().feed(data))
     assert [(p.name, p.kind, p.value) for p in whole] == [
@@ -109,7 +109,7 @@ def test_columns_hold_the_same_points():
         journal_format.FLOAT_SLOT.pack(1.0, 1.0, 1.0, 1, 12, MARK),
     ],
 )
-def test_what_power_loss_damaged_is_counted_and_passed_over(slot):
+def test_damaged_slots_are_counted_and_skipped(slot):
     for read in (
         lambda one, data: [p.value for p in one.feed(data)],
         lambda one, data: one.columns(data)["a", 1].values,
@@ -119,7 +119,7 @@ def test_what_power_loss_damaged_is_counted_and_passed_over(slot):
         assert one.damaged == 1
 
 
-def test_writers_and_text_that_are_not_there_yet(tmp_path):
+def test_missing_writers_and_text_are_empty(tmp_path):
     assert writers(str(tmp_path / "absent")) == []
     assert read_text(str(tmp_path / "absent.text"), 0) == b""
     for name in ("b.slots", "a.slots", "a.text", "other"):

@@ -13,7 +13,7 @@ METHODS = [
 ]  # fmt: skip
 
 
-def test_it_has_these_names_and_no_others():
+def test_an_offline_run_has_only_these_names():
     assert sorted(name for name in dir(OfflineRun()) if not name.startswith("_")) == sorted(METHODS)
     assert OfflineRun.__name__ == OfflineRun.__qualname__ == "_OfflineRun"
     for name in ("experiment", "get_metrics", "get_details", "parent", "register_model", "input_datasets"):
@@ -21,7 +21,7 @@ def test_it_has_these_names_and_no_others():
             getattr(OfflineRun(), name)
 
 
-def test_ids():
+def test_an_offline_run_has_an_id():
     run = OfflineRun()
     assert re.fullmatch(r"OfflineRun_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", run.id)
     assert run.child_run("inner").id == run.id + ".inner"
@@ -51,13 +51,13 @@ def test_ids():
         (lambda run: run.flush(timeout_seconds=1), ""),
     ],
 )
-def test_it_prints_what_it_would_have_recorded(capsys, call, printed):
+def test_an_offline_run_prints_values(capsys, call, printed):
     call(OfflineRun())
     assert capsys.readouterr().out == printed
 
 
 @pytest.mark.parametrize("name", ["complete", "cancel", "fail"])
-def test_its_end_is_only_talk(capsys, name):
+def test_ending_an_offline_run_only_prints(capsys, name):
     run = OfflineRun()
     getattr(run, name)()
     run.log("still", 1)
@@ -69,7 +69,7 @@ def test_log_takes_no_step():
         OfflineRun().log("loss", 1.0, step=1)
 
 
-def test_with(capsys):
+def test_an_offline_run_is_a_context_manager(capsys):
     with pytest.raises(KeyError), OfflineRun() as run:
         raise KeyError
     assert capsys.readouterr().out.startswith(f"[START] Run {run.id} context\n")

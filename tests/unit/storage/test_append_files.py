@@ -1,4 +1,4 @@
-"""Files that grow by offset, also when the disk ends in the middle of a piece."""
+"""Files that grow by offset, even when the disk fills up in the middle of a piece."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from footplate.storage.append_files import KeyedLocks
 
 
 @given(st.binary(max_size=60), st.lists(st.tuples(st.integers(0, 70), st.integers(0, 70)), max_size=20))
-def test_whatever_is_sent_the_file_is_a_beginning_of_the_truth(
+def test_the_file_is_always_a_prefix_of_the_data(
     tmp_path_factory: pytest.TempPathFactory, truth: bytes, pieces: list[tuple[int, int]]
 ) -> None:
     file = tmp_path_factory.mktemp("g") / "deep" / "file"
@@ -61,7 +61,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "secret").read_text() == "secret"
 
 
-def test_locks_of_different_things_do_not_wait_and_are_forgotten() -> None:
+def test_locks_of_different_keys_are_independent() -> None:
     locks, order, inside = KeyedLocks(), list[str](), threading.Event()
 
     def second() -> None:

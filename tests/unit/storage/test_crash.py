@@ -1,4 +1,4 @@
-"""A server that is killed at any moment has lost nothing and doubled nothing."""
+"""A server that is killed at any moment loses and repeats nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write(j: Journal) -> None:
 
 
 def ship(home: Path, streams: dict[str, bytes], pipe: Connection, seed: int) -> None:
-    """What a node agent does through a server: ask how far it is, send the next pieces, with repetitions."""
+    """Act as a node agent: ask for the sizes, and send the next pieces, with repetitions."""
     chance, store = random.Random(seed), Storage.open(home)
     sizes = store.metrics.sizes("r-1")
     at = {
@@ -55,7 +55,7 @@ def ship(home: Path, streams: dict[str, bytes], pipe: Connection, seed: int) -> 
 
 
 def until_killed(start: Callable[[Connection], multiprocessing.process.BaseProcess], messages: int) -> bool:
-    """Start it, kill it after so many messages; whether it was done before that."""
+    """Start it and kill it after so many messages; return whether it was done before."""
     here, there = FORK.Pipe(duplex=False)
     child = start(there)
     there.close()
@@ -73,7 +73,7 @@ def until_killed(start: Callable[[Connection], multiprocessing.process.BaseProce
     return done
 
 
-def test_killed_again_and_again_everything_arrives_once(tmp_path: Path) -> None:
+def test_repeated_kills_lose_and_repeat_nothing(tmp_path: Path) -> None:
     home = tmp_path / "home"
     slots, words = journal(tmp_path / "spool", write)
     streams = {"slots": slots, "text": words, "log": bytes(random.Random(1).randbytes(60_000))}
@@ -109,7 +109,7 @@ def create_runs(home: Path, pipe: Connection, first: int) -> None:
         pipe.send(f"r-{i}")
 
 
-def test_a_run_that_was_answered_is_there_whole(tmp_path: Path) -> None:
+def test_an_acknowledged_run_is_complete(tmp_path: Path) -> None:
     home, answered = tmp_path / "home", set[str]()
     store = Storage.open(home)
     store.workspaces.create(workspace())
@@ -147,7 +147,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.root
-def test_a_full_disk_is_an_error_and_not_a_broken_store(small_disk: Path, tmp_path: Path) -> None:
+def test_a_full_disk_does_not_break_the_store(small_disk: Path, tmp_path: Path) -> None:
     store = Storage.open(small_disk / "home")
     store.workspaces.create(workspace())
     store.runs.create(record("r-1", tags={"a": "1"}), "", [])

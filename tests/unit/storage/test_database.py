@@ -1,4 +1,4 @@
-"""Transactions, with another process at the same database."""
+"""Transactions, with another process on the same database."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def address(tmp_path: Path) -> str:
     return address
 
 
-def test_two_who_read_and_then_write_lose_nothing(address: str) -> None:
-    """Each with an engine of its own, so that only SQLite stands between them, as between two processes."""
+def test_two_readers_that_write_lose_nothing(address: str) -> None:
+    """Each has its own engine, so that only SQLite separates them, as with two processes."""
     start = threading.Barrier(4)
 
     def count(_: int) -> None:
@@ -44,7 +44,7 @@ def test_two_who_read_and_then_write_lose_nothing(address: str) -> None:
     database.close()
 
 
-def test_a_write_that_fails_has_not_happened(address: str) -> None:
+def test_a_failed_write_changes_nothing(address: str) -> None:
     database = Database(address)
     with pytest.raises(ZeroDivisionError), database.write() as connection:
         connection.execute(text("UPDATE counter SET n = 5"))
@@ -56,7 +56,7 @@ def test_a_write_that_fails_has_not_happened(address: str) -> None:
     database.close()
 
 
-def test_a_reader_sees_one_moment_and_stops_nobody(address: str) -> None:
+def test_a_reader_sees_one_moment_and_blocks_nobody(address: str) -> None:
     database = Database(address)
     with database.read() as reader:
         assert reader.execute(text("SELECT n FROM counter")).scalar_one() == 0
@@ -68,7 +68,7 @@ def test_a_reader_sees_one_moment_and_stops_nobody(address: str) -> None:
     database.close()
 
 
-def test_the_settings_that_safety_rests_on(address: str) -> None:
+def test_sqlite_has_the_settings_for_safety(address: str) -> None:
     database = Database(address)
     with database.read() as connection:
         found = {

@@ -1,4 +1,4 @@
-"""The one place where foreign errors become ours: every row of the map, and real errors of the real drivers."""
+"""Every row of the error table, and real errors of the real drivers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from footplate.storage.database_errors import translate, translated
 
 
 class DriverError(Exception):
-    """Looks as psycopg's errors do."""
+    """An error with the attributes of psycopg's."""
 
     def __init__(self, words: str, sqlstate: str | None) -> None:
         super().__init__(words)
@@ -45,7 +45,7 @@ def wrapped(error: Exception) -> exc.DBAPIError:
         ("something never heard of", Broken),
     ],
 )
-def test_what_sqlite_says(words: str, kind: type[FootplateError]) -> None:
+def test_sqlite_errors_are_translated(words: str, kind: type[FootplateError]) -> None:
     error = translate(wrapped(sqlite3.OperationalError(words)))
     assert type(error) is kind
     assert words in error.message
@@ -71,7 +71,7 @@ def test_what_sqlite_says(words: str, kind: type[FootplateError]) -> None:
         (None, Unavailable),
     ],
 )
-def test_what_postgres_says(state: str | None, kind: type[FootplateError]) -> None:
+def test_postgres_errors_are_translated(state: str | None, kind: type[FootplateError]) -> None:
     error = translate(wrapped(DriverError("the server's words", state)))
     assert type(error) is kind
     assert "the server's words" in error.message
@@ -94,14 +94,14 @@ def test_what_postgres_says(state: str | None, kind: type[FootplateError]) -> No
         (errno.EACCES, Broken),
     ],
 )
-def test_what_the_system_says(number: int, kind: type[FootplateError]) -> None:
+def test_system_errors_are_translated(number: int, kind: type[FootplateError]) -> None:
     error = translate(OSError(number, os.strerror(number), "/home/x"))
     assert type(error) is kind
     assert "/home/x" in error.message
     assert error.hint
 
 
-def test_the_tests_above_know_every_row() -> None:
+def test_every_row_of_the_table_is_tested() -> None:
     """A row that is added without a test fails here."""
     assert {sign for sign, _, _ in database_errors._SQLITE} == {
         "database or disk is full", "database is locked", "table is locked", "disk i/o error", "readonly database",
@@ -111,7 +111,7 @@ def test_the_tests_above_know_every_row() -> None:
     assert len(database_errors._OS) == 9
 
 
-def test_whatever_comes_out_is_ours() -> None:
+def test_every_error_is_ours() -> None:
     ours = InvalidInput("ours", "as it is")
     assert translate(ours) is ours
     assert translate(exc.StatementError("bad value", "SELECT 1", {}, ours)) is ours
@@ -121,11 +121,11 @@ def test_whatever_comes_out_is_ours() -> None:
     assert type(translate(exc.InvalidRequestError("a mistake of ours"))) is Broken
     with pytest.raises(OutOfSpace), translated():
         raise OSError(errno.ENOSPC, "No space left on device")
-    with pytest.raises(KeyError), translated():  # a mistake in our own code is not dressed up
+    with pytest.raises(KeyError), translated():  # an error in our own code passes unchanged
         raise KeyError("x")
 
 
-def test_a_database_that_may_not_grow_is_out_of_space_and_whole(tmp_path: Path) -> None:
+def test_a_database_that_cannot_grow_is_out_of_space(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path / 'a.db'}")
     with database.write() as connection:
         connection.execute(text("CREATE TABLE t (x TEXT)"))
@@ -140,14 +140,14 @@ def test_a_database_that_may_not_grow_is_out_of_space_and_whole(tmp_path: Path) 
     database.close()
 
 
-def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_broken(tmp_path: Path) -> None:
     (tmp_path / "a.db").write_text("this is a letter to my aunt, and not a database at all " * 100)
     database = Database(f"sqlite:///{tmp_path / 'a.db'}")
     with pytest.raises(Broken, match="not a database"), database.read() as connection:
         connection.execute(text("SELECT 1"))
 
 
-def test_a_postgres_that_is_not_there(tmp_path: Path) -> None:
+def test_an_unreachable_postgres_is_unavailable(tmp_path: Path) -> None:
     database = Database(f"postgresql://ann:secret@/x?host={tmp_path}")
     with pytest.raises(Unavailable, match="cannot be reached") as refused, database.read() as connection:
         connection.execute(text("SELECT 1"))
@@ -163,13 +163,13 @@ def test_a_postgres_that_is_not_there(tmp_path: Path) -> None:
         ("not an address", "cannot be understood"),
     ],
 )
-def test_addresses_that_cannot_be_used(address: str, words: str) -> None:
+def test_invalid_addresses_are_refused(address: str, words: str) -> None:
     with pytest.raises(InvalidInput, match=words) as refused:
         Database(address)
     assert "secret" not in str(refused.value)
 
 
-def test_an_ordinary_start_loads_neither_alembic_nor_the_other_database(tmp_path: Path) -> None:
+def test_a_normal_start_loads_neither_alembic_nor_psycopg(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from footplate.storage import Storage;"
         f"home = Path({str(tmp_path)!r}); Storage.open(home).close(); Storage.open(home).close();"

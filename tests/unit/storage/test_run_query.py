@@ -20,7 +20,7 @@ COMMON = 300
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Storage]:
-    """Runs enough that the planner has a choice to make."""
+    """A store with enough runs for the planner to choose."""
     store = Storage.open(tmp_path_factory.mktemp("home"))
     store.workspaces.create(WorkspaceView("w", "ws", "sub", "group", "local", 1.0))
     store.experiments.get_or_create("w", "e", 1.0)
@@ -107,7 +107,7 @@ def test_a_rare_filter_is_found_by_its_own_index(store: Storage, statements: lis
     assert plan[-1].startswith("SEARCH series") and "run=?" in plan[-1]
 
 
-def test_the_beginning_of_an_id_is_found_by_the_index_of_ids(store: Storage, statements: list[tuple[str, Any]]) -> None:
+def test_an_id_prefix_uses_the_index_of_ids(store: Storage, statements: list[tuple[str, Any]]) -> None:
     views, _ = store.runs.list(RunQuery("w", prefix="r-30"))
     assert [v.id for v in views] == ["r-300", "r-30"]
     with store.database.read() as connection:

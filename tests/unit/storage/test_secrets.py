@@ -16,7 +16,7 @@ def store_with_workspace(home: Path) -> Storage:
     return store
 
 
-def test_a_secret_is_read_back_replaced_listed_by_name_and_deleted(tmp_path: Path) -> None:
+def test_secrets_can_be_set_read_listed_and_deleted(tmp_path: Path) -> None:
     store = store_with_workspace(tmp_path)
     store.secrets.put("w", "password", "päss\n")
     store.secrets.put("w", "key", "1")
@@ -32,7 +32,7 @@ def test_a_secret_is_read_back_replaced_listed_by_name_and_deleted(tmp_path: Pat
     store.close()
 
 
-def test_neither_the_database_nor_anything_else_but_memory_holds_it_in_the_clear(tmp_path: Path) -> None:
+def test_no_file_holds_a_secret_in_clear_text(tmp_path: Path) -> None:
     store = store_with_workspace(tmp_path)
     store.secrets.put("w", "password", "correct horse battery staple")
     store.close()
@@ -41,7 +41,7 @@ def test_neither_the_database_nor_anything_else_but_memory_holds_it_in_the_clear
     assert stat.S_IMODE((tmp_path / "secrets.key").stat().st_mode) == 0o600
 
 
-def test_without_its_key_it_is_said_to_be_unreadable(tmp_path: Path) -> None:
+def test_a_secret_without_its_key_is_an_error(tmp_path: Path) -> None:
     store = store_with_workspace(tmp_path)
     store.secrets.put("w", "password", "x")
     (tmp_path / "secrets.key").rename(tmp_path / "gone")

@@ -1,4 +1,4 @@
-"""Summaries of pieces, merged, are the summary of the whole."""
+"""Merged summaries of pieces equal the summary of the whole."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def column(values: list[object], start: float = 0.0) -> MetricColumn:
 
 
 def same(one: SeriesSummary, two: SeriesSummary) -> bool:
-    """Equal, where NaN is itself."""
+    """Compare, with NaN equal to itself."""
     lasts = [s.last for s in (one, two)]
     return replace(one, last=0) == replace(two, last=0) and (lasts[0] == lasts[1] or all(map(math.isnan, lasts)))
 
@@ -28,7 +28,7 @@ def same(one: SeriesSummary, two: SeriesSummary) -> bool:
 @given(VALUES, st.integers(1, 29))
 @example([math.nan, 1.0], 1)
 @example([1.0, math.nan], 1)
-def test_any_cut_gives_the_same(values: list[float], cut: int) -> None:
+def test_pieces_merge_to_the_summary_of_the_whole(values: list[float], cut: int) -> None:
     cut = min(cut, len(values) - 1)
     whole = summarize({("a", FLOAT): column(list(values))}, {})["a"]
     first = summarize({("a", FLOAT): column(list(values[:cut]))}, {})["a"]
@@ -40,7 +40,7 @@ def test_any_cut_gives_the_same(values: list[float], cut: int) -> None:
     assert whole.rank == (None if math.isnan(values[-1]) else values[-1])
 
 
-def test_the_later_point_is_the_last_whoever_comes_first() -> None:
+def test_the_later_point_is_the_last_in_any_order() -> None:
     early, late = (
         SeriesSummary("scalar", 1, 1.0, 10.0, 1.0, 1.0, 1.0),
         SeriesSummary("scalar", 1, 2.0, 20.0, 2.0, 2.0, 2.0),
@@ -49,7 +49,7 @@ def test_the_later_point_is_the_last_whoever_comes_first() -> None:
     assert merge(late, early).rank == 2.0
 
 
-def test_the_first_kind_decides_and_the_rest_is_counted() -> None:
+def test_points_of_another_kind_are_counted_as_dropped() -> None:
     columns = {("a", LIST): column([[1]]), ("a", FLOAT): column([1.0, 2.0]), ("b", SCALAR): column(["x"])}
     found = summarize(columns, {})
     assert (found["a"].kind, found["a"].count, found["a"].dropped) == ("list", 1, 2)
@@ -68,11 +68,11 @@ def test_numbers_of_all_sizes_compare() -> None:
     assert (found.count, found.min, found.max, found.last) == (5, -(2.0**63), math.inf, "x")
 
 
-def test_a_time_that_is_no_time_does_no_harm() -> None:
+def test_an_invalid_time_does_no_harm() -> None:
     found = summarize({("a", FLOAT): MetricColumn([math.nan], [None], [1.0])}, {})["a"]
     assert found.last_time == 0.0
 
 
-def test_names_are_mended_for_the_database() -> None:
+def test_names_are_repaired_for_the_database() -> None:
     assert series_name("a\0\ud800é") == "a\ufffd?é"
     assert len(series_name("x" * 10_000)) == 500

@@ -19,7 +19,7 @@ from footplate.shipping.offsets import PIECE
 
 
 class Server:
-    """Takes what comes by offset, as the real one, and remembers the order."""
+    """Applies the offset rule of the real server, and remembers the order of the requests."""
 
     def __init__(self) -> None:
         self.logs: dict[str, bytes] = {}
@@ -77,7 +77,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def test_it_ships_what_grew_and_then_is_quiet(world: World) -> None:
+def test_only_new_bytes_are_shipped(world: World) -> None:
     (world.logs / "user_logs").mkdir()
     out = world.logs / "user_logs" / "std_log.txt"
     out.write_bytes(b"one\n")
@@ -90,7 +90,7 @@ def test_it_ships_what_grew_and_then_is_quiet(world: World) -> None:
     assert len(world.server.calls) == 2
 
 
-def test_a_new_shipper_goes_on_where_the_last_one_stopped(world: World) -> None:
+def test_a_new_shipper_resumes_at_the_known_size(world: World) -> None:
     (world.logs / "a").write_bytes(b"0123456789")
     world.server.logs["a"] = b"0123"
     world.ship_all(world.shipper(logs={"a": 4}))
@@ -98,7 +98,7 @@ def test_a_new_shipper_goes_on_where_the_last_one_stopped(world: World) -> None:
     assert world.server.calls == ["a"]
 
 
-def test_large_files_go_in_pieces_and_do_not_starve_small_ones(world: World) -> None:
+def test_large_files_do_not_starve_small_ones(world: World) -> None:
     (world.logs / "big").write_bytes(os.urandom(3 * PIECE + 5))
     (world.logs / "small").write_bytes(b"s")
     shipper = world.shipper()
@@ -109,7 +109,7 @@ def test_large_files_go_in_pieces_and_do_not_starve_small_ones(world: World) -> 
 
 
 @pytest.mark.parametrize("how", ["rename", "truncate", "same length"])
-def test_a_replaced_file_is_replaced(world: World, how: str) -> None:
+def test_a_rewritten_file_replaces_the_log(world: World, how: str) -> None:
     path = world.watched / "state"
     path.write_bytes(b"before")
     shipper = world.shipper()
@@ -126,7 +126,7 @@ def test_a_replaced_file_is_replaced(world: World, how: str) -> None:
     assert world.server.logs["logs/state"] == path.read_bytes()
 
 
-def test_a_rotated_log_is_kept_under_both_names(world: World) -> None:
+def test_a_rotated_log_is_shipped_under_both_names(world: World) -> None:
     path = world.watched / "x.log"
     path.write_bytes(b"old")
     shipper = world.shipper()
@@ -137,19 +137,19 @@ def test_a_rotated_log_is_kept_under_both_names(world: World) -> None:
     assert world.server.logs == {"logs/x.log": b"new one", "logs/x.log.1": b"old"}
 
 
-def test_what_is_outside_is_not_shipped(world: World, tmp_path: Path) -> None:
+def test_files_outside_the_folder_are_not_shipped(world: World, tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"secret")
     (world.watched / "link").symlink_to(tmp_path / "secret")
     world.ship_all(world.shipper())
     assert world.server.logs == {}
 
 
-def test_holes_are_shipped_only_when_the_writer_is_dead(world: World) -> None:
+def test_holes_are_shipped_only_after_the_writer_died(world: World) -> None:
     journal = Journal(os.path.join(world.folder.journals, "run_1"), "rank_0")
     for value in range(4):
         journal.log("x", float(value))
     path = Path(world.folder.journals, "run_1", "rank_0.slots")
-    with open(path, "r+b") as file:  # a slot whose writer died half-way: its mark is missing
+    with open(path, "r+b") as file:  # the writer died half-way through a slot: no mark
         file.seek(2 * 32 + 30)
         file.write(b"\0\0")
     shipper = world.shipper()
@@ -160,19 +160,19 @@ def test_holes_are_shipped_only_when_the_writer_is_dead(world: World) -> None:
     journal.close()
 
 
-def test_samples_of_the_machine_go_at_once_then_every_six_seconds_and_all_of_them_at_the_end(world: World) -> None:
+def test_machine_samples_are_shipped_every_six_seconds_and_at_the_end(world: World) -> None:
     journal = Journal(os.path.join(world.folder.journals, "run_1"), "node_0")
     shipper, shipped = world.shipper(), list[int]()
     for now, dead in ((100.0, False), (105.9, False), (106.0, False), (107.0, False), (107.0, True)):
         world.now = now
         journal.log("cpu", now)
         world.ship_all(shipper, dead)
-        shipped.append(len(world.server.journals["run_1/node_0.slots"]) // 32 - 1)  # the first slot names the series
+        shipped.append(len(world.server.journals["run_1/node_0.slots"]) // 32 - 1)  # the first slot defines the series
     journal.close()
     assert shipped == [1, 1, 3, 3, 5]
 
 
-def test_what_the_server_refuses_does_not_hold_up_the_rest(world: World) -> None:
+def test_a_refused_file_does_not_delay_the_others(world: World) -> None:
     for name in ("a", "b"):
         (world.logs / name).write_bytes(b"x")
     world.server.refuses = {"a"}
@@ -181,7 +181,7 @@ def test_what_the_server_refuses_does_not_hold_up_the_rest(world: World) -> None
     assert len(world.said) == 1 and "a is not wanted" in world.said[0]
 
 
-def test_a_server_that_is_away_is_no_refusal(world: World) -> None:
+def test_an_unavailable_server_is_not_a_refusal(world: World) -> None:
     (world.logs / "a").write_bytes(b"x")
     world.server.away = True
     shipper = world.shipper()

@@ -1,4 +1,4 @@
-"""Journals and logs on their way to a server, which here is a dictionary that keeps the rule of offsets."""
+"""Ship journals and logs to a server that is a dictionary with the offset rule."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
     return Server()
 
 
-def test_what_grows_is_sent_once(server: Any, tmp_path: Path):
+def test_new_values_are_sent_once(server: Any, tmp_path: Path):
     journal, shipper = Journal(str(tmp_path / "j")), JournalDirectory(server, "r", str(tmp_path / "j"))
     shipper.ship()
-    assert server.requests == 0, "nothing was written, nothing is asked"
+    assert server.requests == 0, "nothing was written, so nothing is sent"
     for value in range(3):
         journal.log("m", float(value))
         journal.log("word", str(value))
@@ -71,7 +71,7 @@ def test_what_grows_is_sent_once(server: Any, tmp_path: Path):
     journal.close()
 
 
-def test_who_made_the_folder_sends_what_is_there_and_asks_nothing(server: Any):
+def test_a_new_spool_does_not_ask_for_sizes(server: Any):
     spool = Spool(server, "r")
     with Journal(spool.folder) as journal:
         for value in range(3):
@@ -82,7 +82,7 @@ def test_who_made_the_folder_sends_what_is_there_and_asks_nothing(server: Any):
     assert not os.path.exists(spool.folder)
 
 
-def test_another_shipper_goes_on_where_the_server_is(server: Any, tmp_path: Path):
+def test_another_shipper_resumes_at_the_servers_size(server: Any, tmp_path: Path):
     journal = Journal(str(tmp_path / "j"))
     journal.log("m", 1.0)
     JournalDirectory(server, "r", str(tmp_path / "j")).ship()
@@ -91,7 +91,7 @@ def test_another_shipper_goes_on_where_the_server_is(server: Any, tmp_path: Path
     assert server.values("r") == [1.0, 2.0]
 
 
-def test_a_server_that_lost_its_last_writes_gets_them_again(server: Any, tmp_path: Path):
+def test_a_server_that_lost_bytes_gets_them_again(server: Any, tmp_path: Path):
     journal, shipper = Journal(str(tmp_path / "j")), JournalDirectory(server, "r", str(tmp_path / "j"))
     journal.log("m", 1.0)
     journal.log("m", 2.0)
@@ -103,7 +103,7 @@ def test_a_server_that_lost_its_last_writes_gets_them_again(server: Any, tmp_pat
     assert server.values("r") == [1.0, 2.0, 3.0]
 
 
-def test_only_the_writers_that_are_ours(server: Any, tmp_path: Path):
+def test_only_writers_with_the_prefix_are_shipped(server: Any, tmp_path: Path):
     Journal(str(tmp_path / "j"), "sampler").log("cpu", 1.0)
     Journal(str(tmp_path / "j")).log("m", 2.0)
     JournalDirectory(server, "r", str(tmp_path / "j"), "rank_").ship()
@@ -126,7 +126,7 @@ def test_logs_grow_shrink_and_vanish(server: Any, tmp_path: Path):
     watch.ship()
 
 
-def test_a_spool_is_gone_when_it_is_closed(server: Any, tmp_path: Path):
+def test_closing_a_spool_removes_it(server: Any, tmp_path: Path):
     spool = Spool(server, "r")
     journal = Journal(spool.folder)
     journal.log("m", 1.0)
@@ -135,14 +135,14 @@ def test_a_spool_is_gone_when_it_is_closed(server: Any, tmp_path: Path):
     assert server.values("r") == [1.0] and os.listdir(tmp_path / "home" / "spool") == []
 
 
-def test_what_a_dead_owner_left_is_recovered_and_what_a_living_one_has_is_not(server: Any, tmp_path: Path):
+def test_only_spools_of_dead_owners_are_recovered(server: Any, tmp_path: Path):
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "a.txt").write_text("said")
     alive, dead = Spool(server, "alive"), Spool(server, "dead")
     for spool in (alive, dead):
         Journal(spool.folder).log("m", 1.0)
     dead.watch(str(tmp_path / "logs"), "logs")
-    os.close(dead._lock)  # what the kernel does when a process dies
+    os.close(dead._lock)  # the kernel does this when a process dies
     recover(server)
     assert server.values("dead") == [1.0] and server.values("alive") == []
     assert server.streams["/runs/dead/logs/logs/a.txt"] == b"said"
@@ -162,7 +162,7 @@ def test_a_spool_for_another_server_is_left_alone(server: Any, tmp_path: Path):
     assert server.values("r") == [1.0]
 
 
-def test_a_server_that_is_away_loses_nothing(server: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_nothing_is_lost_while_the_server_is_away(server: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture):
     spool = Spool(server, "r")
     Journal(spool.folder).log("m", 1.0)
     server.away = True
