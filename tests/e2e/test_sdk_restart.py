@@ -58,7 +58,7 @@ def test_failed_run_continues_where_it_stopped(home: Path, workspace: Workspace,
     assert bytes_of(run, "report.txt", tmp_path) == b"6"
     assert {"outputs/only_1.txt", "outputs/only_2.txt"} <= set(run.get_file_names())
     told = [line.text for line in run.story()]
-    assert any("restart asked by" in text and "half done" in text for text in told)
+    assert any("restart requested by" in text and "half done" in text for text in told)
     assert "attempt 2 begins" in told
     wait_until(lambda: not (home / "work" / run.id).exists())
 

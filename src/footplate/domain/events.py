@@ -1,4 +1,4 @@
-"""What happens to a run and what is to be done about it: the events and effects of its life, and the story in words."""
+"""The events and effects of a run's life, and the sentences of its story."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class WaitReasonChanged:
 
 @dataclass(frozen=True)
 class RunAdmitted:
-    """The queue gave the run its nodes."""
+    """The queue has assigned nodes to the run."""
 
 
 @dataclass(frozen=True)
 class NodesLaunched:
-    """The engine has taken the run; `handle` is its own word for the whole group of agents."""
+    """The engine has accepted the run; `handle` is the engine's name for the whole group of agents."""
 
     handle: str
 
@@ -65,14 +65,14 @@ class NodeProgressed:
 
 @dataclass(frozen=True)
 class GpusAssigned:
-    """It is decided which GPUs the nodes have for themselves: the UUIDs of each node, in the order of the nodes."""
+    """The GPUs of all nodes are decided: the UUIDs of each node, in the order of the nodes."""
 
     gpus: Tuple[Tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
 class NodePrepared:
-    """A node could start its ranks now, and holds these ports for them."""
+    """A node can start its ranks now and holds these ports for them."""
 
     node: int
     ports: Tuple[int, ...] = ()
@@ -85,14 +85,14 @@ class NodeStarted:
 
 @dataclass(frozen=True)
 class NodeWorkersFinished:
-    """Of a node's ranks only those are left that serve others; they are to be ended when all nodes are this far."""
+    """The only ranks left on a node serve other ranks. They are stopped when all nodes are this far."""
 
     node: int
 
 
 @dataclass(frozen=True)
 class RankFailed:
-    """A rank has failed, and the node is about to end its others: the other nodes need not wait for that."""
+    """A rank has failed and its node is about to stop the others. The other nodes need not wait for that."""
 
     node: int
     cause: Cause
@@ -100,7 +100,7 @@ class RankFailed:
 
 @dataclass(frozen=True)
 class NodeExited:
-    """All ranks of a node have ended; `cause` is None when every one of them ended well."""
+    """All ranks of a node have ended; `cause` is None when all of them succeeded."""
 
     node: int
     cause: Optional[Cause] = None
@@ -108,14 +108,14 @@ class NodeExited:
 
 @dataclass(frozen=True)
 class NodeFinished:
-    """A node has shipped everything and is going."""
+    """A node has shipped everything, and its agent ends."""
 
     node: int
 
 
 @dataclass(frozen=True)
 class NodeLost:
-    """A node is gone without having said Done."""
+    """A node is gone and did not report NodeFinished."""
 
     node: int
     cause: Cause
@@ -123,8 +123,10 @@ class NodeLost:
 
 @dataclass(frozen=True)
 class NodeVanished:
-    """The agent of a node of several died while its ranks ran. The others cannot go on without it; whoever comes to
-    clean up there will say Exited and Done."""
+    """The agent of one of several nodes died while its ranks ran. The other nodes cannot continue without it.
+
+    The agent that takes over there only cleans up, and reports NodeExited and NodeFinished.
+    """
 
     node: int
     cause: Cause
@@ -146,7 +148,7 @@ class AgentsMissing:
 
 @dataclass(frozen=True)
 class RunFailed:
-    """Something outside the nodes makes the run fail: the lock, the launch, the time limit, the user's own word."""
+    """The run failed outside its nodes: the environment, the launch, the time limit, or at the user's request."""
 
     cause: Cause
 
@@ -159,12 +161,12 @@ class RunCancelRequested:
 
 @dataclass(frozen=True)
 class RunCompleted:
-    """The client ends its interactive run."""
+    """The client ends its interactive run, or adds no more children to its group."""
 
 
 @dataclass(frozen=True)
 class RunRestarted:
-    """The run is to be tried again. `attempt` is the number of the new attempt, so that asking twice starts one."""
+    """The user restarts the run. `attempt` is the number of the new attempt, so that two requests start one."""
 
     attempt: int
     by: str = ""
@@ -173,7 +175,7 @@ class RunRestarted:
 
 @dataclass(frozen=True)
 class WakeTimeReached:
-    """The time has come at which the lifecycle wanted to be woken; `at` is that time as it was recorded."""
+    """The time has come at which the lifecycle wanted to be woken; `at` is that time as recorded."""
 
     at: float
 
@@ -229,41 +231,41 @@ Event = Union[
 
 @dataclass(frozen=True)
 class ResolveEnvironment:
-    """Resolve the environment, then answer with Locked or Fails."""
+    """Resolve the environment, then answer with EnvironmentLocked or RunFailed."""
 
 
 @dataclass(frozen=True)
 class ScheduleQueue:
-    """Look at the queue of the run's target again: a run came, went, or freed its nodes."""
+    """Look at the queue of the run's target again: a run arrived, left, or freed its nodes."""
 
 
 @dataclass(frozen=True)
 class LaunchNodes:
-    """Have the engine start the run's agents, then answer with Launched or Fails."""
+    """Have the engine start the run's agents, then answer with NodesLaunched or RunFailed."""
 
 
 @dataclass(frozen=True)
 class StopNodes:
-    """Have these nodes end their ranks, by force after the grace period. A node that only ships goes on shipping."""
+    """Have these nodes stop their ranks, by force after the grace period. Nodes that only ship continue to ship."""
 
     nodes: Tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class ForgetNodes:
-    """The run is over: nothing more will happen to it."""
+    """The run has ended: have the engine forget its agents."""
 
 
 @dataclass(frozen=True)
 class BeginAttempt:
-    """An attempt is over and another one begins. The engine's word for the old one's agents is kept until the end."""
+    """Begin another attempt. The handle of the last attempt's agents is kept until the run ends."""
 
     handle: Optional[str]
 
 
 @dataclass(frozen=True)
 class ReleaseGpus:
-    """GPUs are free again: whoever waits for some is to look."""
+    """Wake runs that wait for GPUs: some are free again."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +284,7 @@ class ConsultController:
 
 @dataclass(frozen=True)
 class OrderChildren:
-    """Submit, cancel and restart children as the last decision of the controller says."""
+    """Submit, cancel and restart children according to the last decision of the controller."""
 
 
 @dataclass(frozen=True)
@@ -328,14 +330,18 @@ def _tell_decision(decision: GroupDecision) -> str:
     return "the controller decided to " + (" and ".join(words) or "wait")
 
 
+def _who_and_why(event: Union[RunCancelRequested, RunRestarted]) -> str:
+    return (event.by or "the user") + (f": {event.reason}" if event.reason else "")
+
+
 def tell(event: Event) -> str:
-    """One sentence for the run's story."""
+    """Return a sentence for the run's story."""
     node = f"node {getattr(event, 'node', 0)}"
     sentences: Dict[type, Callable[[Any], str]] = {
         RunSubmitted: lambda e: "submitted" + (f" by {e.by}" if e.by else ""),
         EnvironmentLocked: lambda e: f"environment resolved ({e.lock[:12]})",
         WaitReasonChanged: lambda e: f"waits in position {e.position}: {e.reason}",
-        RunAdmitted: lambda e: "got its nodes",
+        RunAdmitted: lambda e: "nodes assigned",
         NodesLaunched: lambda e: "the engine started its agents",
         EngineReported: lambda e: f"the engine reports: {e.reason}" if e.reason else "the engine assigned its nodes",
         NodeJoined: lambda e: f"{node}: agent on {e.host} reported",
@@ -343,17 +349,19 @@ def tell(event: Event) -> str:
         GpusAssigned: lambda e: "GPUs: " + (", ".join(uuid for gpus in e.gpus for uuid in gpus) or "none"),
         NodePrepared: lambda e: f"{node}: ready to start",
         NodeStarted: lambda e: f"{node}: the script runs",
-        NodeWorkersFinished: lambda e: f"{node}: its workers are done, what serves others stays",
+        NodeWorkersFinished: lambda e: f"{node}: its workers have finished; ranks that serve others stay",
         RankFailed: lambda e: f"{node}: {e.cause.message}",
-        NodeExited: lambda e: f"{node}: " + (e.cause.message if e.cause else "all processes ended well"),
+        NodeExited: lambda e: f"{node}: " + (e.cause.message if e.cause else "all processes succeeded"),
         NodeFinished: lambda e: f"{node}: everything is stored",
         NodeLost: lambda e: f"{node}: {e.cause.message}",
         NodeVanished: lambda e: f"{node}: {e.cause.message}",
         AgentsMissing: lambda e: f"node{'s' if len(e.nodes) > 1 else ''} {', '.join(map(str, e.nodes))}: no agent runs",
         RunFailed: lambda e: e.cause.message,
-        RunCancelRequested: lambda e: f"cancel asked by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else ""),
+        RunCancelRequested: lambda e: (
+            f"cancel requested by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else "")
+        ),
         RunCompleted: lambda e: "completed by its client",
-        RunRestarted: lambda e: f"restart asked by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else ""),
+        RunRestarted: lambda e: f"restart requested by {_who_and_why(e)}",
         WakeTimeReached: lambda e: "the pause is over",
         GroupDecided: lambda e: _tell_decision(e.decision),
         ChildrenFinished: lambda e: "all children have ended",

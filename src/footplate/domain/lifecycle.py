@@ -1,24 +1,27 @@
-"""The life of a run, decided without doing: `apply(record, event, now)` gives the new record and the effects.
+"""The life of a run as a pure function: `apply(record, event, now)` returns the new record and the effects.
 
-         Submitted           Locked          Admitted                             Started (all nodes)
+      RunSubmitted    EnvironmentLocked    RunAdmitted                      NodeStarted (all nodes)
   ACCEPTED ──────▶ LOCKING ────────▶ QUEUED ────────▶ PROVISIONING ▶ PREPARING ──────────▶ RUNNING
-                                                                                              │ Exited (all nodes)
-                                                         ENDED ◀─────────── FINALIZING ◀──────┘
-                                                             Done (all nodes)
+                    ▲ another attempt  ▲                                                      │ NodeExited (all nodes)
+                    └──── BACKOFF ─────┘             ENDED ◀─────────── FINALIZING ◀──────────┘
+                                                         NodeFinished (all nodes)
 
-  a node: LAUNCHED ▶ JOINED ▶ PREPARING ▶ PREPARED ▶ RUNNING ▶ (ATTENDING ▶) EXITED ▶ DONE, or LOST
-          PREPARED waits until all are: a gang starts together. ATTENDING has only parameter servers left.
+  a node:  LAUNCHED ▶ JOINED ▶ PREPARING ▶ PREPARED ▶ RUNNING ▶ (ATTENDING ▶) EXITED ▶ DONE, or LOST
+           PREPARED waits until all nodes are: a gang starts together. ATTENDING has only parameter servers left.
+  others:  an interactive run and a group go from ACCEPTED to RUNNING to ENDED. A group ends after its children.
 
-The outcome is decided by the first event that decides it (a failed rank, a cancel, a lost node, a time limit, the last
-rank that ended well) and is never changed after that, but for three cases. A node that is lost while it ships makes a
-completed run a failed one. Of failed ranks the one that failed first is the cause, also when another node's word was
-faster. And a node that vanished is the cause, not the ranks elsewhere that failed because of it. A run ends when its
-outcome is decided and every node is over.
+The first event that decides the outcome (a failed rank, a cancel, a lost node, a time limit, the last rank that
+succeeds) decides it for good, with three exceptions. A node that is lost while it ships makes a completed run a failed
+one. Of several failed ranks, the first to fail is the cause, even if another node reported earlier. And a vanished node
+is the cause, not the ranks elsewhere that failed because of it. A run ends when its outcome is decided and every node
+is over.
 
-A run that failed or was canceled may be started again under its id (Restarted): the next attempt begins in the queue,
-with the environment that was resolved for the first. A lost node does that by itself as long as the spec's
-`max_attempts` allows it.
-Effects are idempotent; `resume(record)` gives those that a restarted server must perform again.
+A run that failed or was canceled can be restarted under its id: the next attempt begins in the queue, with the
+environment that the first one resolved. The restart policy of the spec (`restarts`) begins further attempts by itself.
+Agents that die are started again a few times (`node_transitions.agents_missing`); the record counts how often.
+
+Which events a run admits depends on its kind (`run_kinds`). Effects are idempotent; `resume(record)` returns the
+effects that a restarted server must perform again.
 """
 
 from __future__ import annotations
@@ -78,16 +81,16 @@ _NOT_ADMITTED = (
 
 
 def apply(record: RunRecord, event: Event, now: float) -> Decision:
-    """The record after `event`, one version on, and what is to be done about it.
+    """Return the record after `event`, one version on, and the effects to perform.
 
-    An event that says what is known already gives the same record, same version and no effects: agents may repeat
-    themselves. An event that the stage does not admit raises InvalidTransition.
+    An event that changes nothing returns the same record, with the same version and no effects: agents may repeat
+    reports. An event that the run does not admit raises InvalidTransition.
     """
     if _completes_again(record, event):
         return record, ()
     if record.stage is Stage.ENDED and not _repeats_the_end(event):
         raise InvalidTransition(
-            f"run {record.id} has ended ({status(record)}) and takes no {type(event).__name__}",
+            f"run {record.id} has ended ({status(record)}) and does not admit {type(event).__name__}",
             f"see what happened to it with: footplate runs show {record.id}",
         )
     _check_admitted(record, event)
@@ -102,7 +105,7 @@ def apply(record: RunRecord, event: Event, now: float) -> Decision:
 
 
 def resume(record: RunRecord) -> Tuple[Effect, ...]:
-    """What a server that has just started must do for a run that it finds in this state."""
+    """Return the effects that a server which has just started must perform for a run in this state."""
     ended_by = kind_of(record.spec).ended_by
     if record.stage is Stage.ENDED or ended_by == "client":
         return ()
@@ -116,7 +119,7 @@ def resume(record: RunRecord) -> Tuple[Effect, ...]:
         return (ResolveEnvironment(),)
     if record.stage is Stage.QUEUED:
         return (ScheduleQueue(),)
-    # The last server may have died while it launched, also of a run that was canceled meanwhile: only the engine knows
+    # The last server may have died during the launch, even of a run that was canceled meanwhile. Only the engine knows
     # whether agents run, and only a handle can stop them.
     return (LaunchNodes(),) if record.handle is None else ()
 
@@ -128,7 +131,7 @@ _AFTER_THE_END = (
 
 
 def _repeats_the_end(event: Event) -> bool:
-    """Whether an ended run takes the event: canceling again, or a late report of a node, is not an error."""
+    """Whether an ended run accepts the event: canceling again, or a late report of a node, is not an error."""
     return isinstance(event, _AFTER_THE_END)
 
 
@@ -150,7 +153,7 @@ def _check_node(record: RunRecord, event: Event) -> None:
     if node is not None:
         has = f"{len(record.nodes)} node{'' if len(record.nodes) == 1 else 's'}"
         raise InvalidTransition(
-            f"run {record.id} has {has} and takes no {type(event).__name__} of node {node}",
+            f"run {record.id} has {has} and does not admit {type(event).__name__} of node {node}",
             f"see what happened to it with: footplate runs show {record.id}",
         )
 
@@ -190,8 +193,8 @@ def _run_failed(record: RunRecord, event: RunFailed, now: float) -> Decision:
         return record, ()
     after = record
     if record.handle is None:
-        # The launch failed, or has not been heard of yet: nobody will ever speak for these nodes. An agent that does
-        # turn up is sent away when it joins.
+        # The launch failed or is not confirmed yet: these nodes will never report. An agent that does turn up is sent
+        # away when it joins.
         for node in record.nodes:
             if node.state is NodeState.LAUNCHED:
                 after = with_node(after, node.index, state=NodeState.LOST, message=event.cause.message)
@@ -213,10 +216,10 @@ def _run_completed(record: RunRecord, event: RunCompleted, now: float) -> Decisi
 
 def _run_restarted(record: RunRecord, event: RunRestarted, now: float) -> Decision:
     if event.attempt <= record.attempt:
-        return record, ()  # it has been done
+        return record, ()  # this attempt exists
     if event.attempt > record.attempt + 1:
         raise InvalidTransition(
-            f"run {record.id} is at attempt {record.attempt} and takes no attempt {event.attempt}",
+            f"run {record.id} is at attempt {record.attempt} and cannot begin attempt {event.attempt}",
             f"its next attempt is {record.attempt + 1}",
         )
     refusal = why_not_again(record)
@@ -229,7 +232,7 @@ def _run_restarted(record: RunRecord, event: RunRestarted, now: float) -> Decisi
 
 def _wake_time_reached(record: RunRecord, event: WakeTimeReached, now: float) -> Decision:
     if record.wake_at is None or record.wake_at != event.at:
-        return record, ()  # an earlier wish
+        return record, ()  # an earlier alarm
     return enter_queue(record)
 
 

@@ -1,4 +1,4 @@
-"""What is in a lock, and what two locks differ in. Pure."""
+"""The contents of environment locks, and the differences between two locks. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?\s*(?:==\s*([^\s;
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that differs. `before` or `after` is null where only the other has it."""
+    """One difference. `before` or `after` is null if only the other lock has the package."""
 
     what: str
     before: Optional[str]
@@ -23,7 +23,7 @@ class Change:
 
 
 def packages(lock: Lock) -> Dict[str, str]:
-    """name → version, or the address that it comes from."""
+    """Return name → version, or the address that the package comes from."""
     found = {str(one["name"]): str(one["version"]) for one in lock.content.get("packages") or ()}
     for line in str(lock.content.get("requirements") or "").splitlines():
         pin = _PIN.match(line)
@@ -35,13 +35,16 @@ def packages(lock: Lock) -> Dict[str, str]:
 
 
 def image_name(lock: Lock) -> str:
-    """The image that a container's lock becomes: by what is in it; how containers are started is no part of it."""
+    """Return the name of the image of a container's lock.
+
+    It depends on the contents, not on how containers are started.
+    """
     content = {key: value for key, value in lock.content.items() if key != "start"}
     return f"localhost/footplate:{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}"
 
 
 def diff(before: Lock, after: Lock) -> List[Change]:
-    """What differs, the interpreter first, then packages by name. Nothing for locks of the same digest."""
+    """Return the differences, the interpreter first, then packages by name. Locks of the same digest have none."""
     about_before, about_after = _about(before), _about(after)
     mine, other = packages(before), packages(after)
     changes = [Change(what, about_before[what], about_after[what]) for what in about_before]

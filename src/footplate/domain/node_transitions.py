@@ -1,6 +1,6 @@
-"""Transitions of the nodes of a run: one function per event that concerns agents, nodes and ranks.
+"""Transitions of a run's nodes: one function per event about agents, nodes and ranks.
 
-Each takes the record, the event and the time and returns the new record and the effects. `lifecycle` calls them.
+Each takes the record, the event and the time, and returns the new record and the effects. `lifecycle` calls them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def engine_reported(record: RunRecord, event: EngineReported, now: float) -> Dec
 
 
 def _is_same_wait(old: Optional[Waiting], new: Optional[Waiting]) -> bool:
-    """Whether two reports say the same. Schedulers move their estimates all the time: small steps are not news."""
+    """Whether two reports are the same. Schedulers move their estimates all the time: small changes are ignored."""
     if old is None or new is None or old.latest is None or new.latest is None:
         return old == new
     return old.reason == new.reason and abs(old.latest - new.latest) < _SAME_ESTIMATE_SECONDS
@@ -106,7 +106,7 @@ def gpus_assigned(record: RunRecord, event: GpusAssigned, now: float) -> Decisio
 
 def prepared(record: RunRecord, event: NodePrepared, now: float) -> Decision:
     node = record.nodes[event.node]
-    # An agent that was started again holds other ports than the one before it: right, as long as nobody was told.
+    # A restarted agent holds other ports than the last one. That is fine until the ports are published.
     again = node.state is NodeState.PREPARED and node.ports != event.ports and not is_ready(record)
     if node.state not in (NodeState.JOINED, NodeState.PREPARING) and not again:
         return record, ()
@@ -114,7 +114,7 @@ def prepared(record: RunRecord, event: NodePrepared, now: float) -> Decision:
     missing = ", ".join(str(n.index) for n in after.nodes if n.state in BEFORE_START)
     words = f"ready, waits for node{'s' if ',' in missing else ''} {missing}" if missing else None
     if words is None and not is_equipped(after):
-        return replace(after, stage=Stage.PREPARING), ()  # that it waits for GPUs has been said, and holds
+        return replace(after, stage=Stage.PREPARING), ()  # the message about missing GPUs stays
     for index in [n.index for n in after.nodes if n.state is NodeState.PREPARED]:
         after = with_node(after, index, message=words)
     return replace(after, stage=Stage.PREPARING), ()
@@ -124,7 +124,7 @@ def started(record: RunRecord, event: NodeStarted, now: float) -> Decision:
     if record.nodes[event.node].state not in (NodeState.JOINED, NodeState.PREPARING, NodeState.PREPARED):
         return record, ()
     after = with_node(record, event.node, state=NodeState.RUNNING, message=None)
-    # A node may have ended already when the last one starts: the run has run nevertheless.
+    # A fast node may have ended already when the last one starts: the run counts as started all the same.
     if all(n.state in (NodeState.RUNNING, NodeState.ATTENDING, *ENDED_NODES) for n in after.nodes):
         return replace(after, stage=Stage.RUNNING, started=now), ()
     return replace(after, stage=Stage.PREPARING), ()
@@ -133,14 +133,14 @@ def started(record: RunRecord, event: NodeStarted, now: float) -> Decision:
 def workers_finished(record: RunRecord, event: NodeWorkersFinished, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in (NodeState.ATTENDING, *ENDED_NODES):
         return record, ()
-    after = with_node(record, event.node, state=NodeState.ATTENDING, message="serves the others until they are done")
+    after = with_node(record, event.node, state=NodeState.ATTENDING, message="serves the others until they finish")
     return complete_if_all_ended(after, now)
 
 
 def exited(record: RunRecord, event: NodeExited, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in ENDED_NODES:
         return record, ()
-    after = with_node(record, event.node, state=NodeState.EXITED, message="shipping what is left")
+    after = with_node(record, event.node, state=NodeState.EXITED, message="shipping remaining files")
     if event.cause is not None:
         return decide_failure(after, event.cause, now)
     return complete_if_all_ended(after, now)
@@ -170,7 +170,7 @@ def lost(record: RunRecord, event: NodeLost, now: float) -> Decision:
 
 
 def agents_missing(record: RunRecord, event: AgentsMissing, now: float) -> Decision:
-    """Have dead agents started again a few times, then give their nodes up."""
+    """Start dead agents again a few times, then give their nodes up."""
     gone = [index for index in event.nodes if record.nodes[index].state not in OVER_NODES]
     if record.stage is Stage.ENDED or not gone or event.launch != record.revivals:
         return record, ()
@@ -197,6 +197,6 @@ def vanished(record: RunRecord, event: NodeVanished, now: float) -> Decision:
     if known is not None and known != event.cause and known.rank is not None and known.node != event.node:
         if now - (known.time or now) > _SAME_MISHAP_SECONDS:
             return record, ()
-        # Ranks fail because a node is gone, never a node because ranks failed: their word was only faster.
+        # Ranks fail because a node is gone, never the other way round: their report was only faster.
         return replace(record, outcome=Outcome("failed", event.cause)), ()
     return (record, ()) if record.outcome is not None else decide(record, Outcome("failed", event.cause), now)

@@ -1,4 +1,4 @@
-"""How a run ends: what decides its outcome, which of several failures is the cause, and whether it is tried again."""
+"""How a run ends: which event decides the outcome, and which of several failures is the cause."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from footplate.domain.run_status import ENDED_NODES, MPI_FAILED, OVER_NODES
 
 
 def decide(record: RunRecord, outcome: Outcome, now: float) -> Decision:
-    """Fix the outcome if it is still open, have the nodes that still run stopped, and end if none is left."""
+    """Fix the outcome if it is still open, stop the nodes that still run, and end the run if none is left."""
     first = record.outcome is None
     if first and kind_of(record.spec).ended_by == "controller":
         return group_transitions.end(record, outcome)
@@ -50,11 +50,14 @@ def complete_if_all_ended(record: RunRecord, now: float) -> Decision:
 
 
 def failed_before(cause: Cause, outcome: Optional[Outcome]) -> bool:
-    """Whether this rank failed before the one that is held to be the cause. What started the ranks only passes on how
-    they ended (it names no rank), so any of them explains more; and so does any of them that does not blame another."""
+    """Whether this rank failed before the rank that is held to be the cause.
+
+    The launcher only passes on how the ranks ended (it names no rank), so any rank explains more. A rank that does not
+    blame another one explains more than a rank that does.
+    """
     known = outcome.cause if outcome is not None and outcome.kind == "failed" else None
     if known is not None and cause.code == known.code == MPI_FAILED:
-        return cause.node == 0 and known.node != 0  # that of mpirun itself, not of a daemon that it ended
+        return cause.node == 0 and known.node != 0  # mpirun's own failure, not that of a daemon which it stopped
     if known is None or cause.rank is None or cause.time is None:
         return False
     if known.rank is None:

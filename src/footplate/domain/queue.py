@@ -1,11 +1,12 @@
-"""Who runs next: a pure decision over what waits and what runs, on nodes of compute targets and GPUs of one machine.
+"""Decide which runs start next, given the waiting and the running ones, over nodes of compute targets and one set of
+GPUs.
 
-First in, first out, the more urgent before the less; and behind a run that must wait, small ones may go first as long
-as that delays nobody. Whenever something changes, all are given their nodes and GPUs anew in a plan, in the order of
-the line, each as early as is possible if all that run use the whole of their time limits. Who begins now in the plan
-starts; for the others it tells by when they do. That is a promise to the first in line. Those behind may get another
-time when somebody before them can start earlier than planned, never because of somebody who came after them.
-Each target has its own line and its own nodes. The GPUs are one pot, from which the runs of all lines take.
+First in, first out, higher priorities first, with backfill: a small run may overtake a waiting one only if that delays
+nobody. Whenever something changes, a new plan gives all waiting runs their nodes and GPUs, in queue order, each as
+early as possible if all running ones use their whole time limits. Runs that begin now in the plan start; for the others
+the plan gives the latest start. That is a promise to the first in the queue. Those behind it may get another time when
+a run before them can start earlier than planned, but never because of a run that came after them.
+Each target has its own queue and its own nodes. The runs of all queues share the GPUs.
 """
 
 from __future__ import annotations
@@ -16,22 +17,26 @@ from dataclasses import dataclass
 from typing import DefaultDict, Dict, List, Mapping, Optional, Sequence, Tuple
 
 _HORIZON = 10 * 365 * 86400.0
-"""What has no time limit is expected to end then: late, but not never, or a run that waits for it had no place in the
-plan, and would be overtaken for ever."""
+"""The assumed duration of a run without a time limit: long, but finite. Otherwise a run that waits for it would have no
+place in the plan and would be overtaken for ever.
+"""
 
 _CLOSING = 60.0
-"""How long a run that has reached its limit may still take to hand over."""
+"""How long a run that has reached its time limit may still take to finish."""
 
 _LOOK_AHEAD = 100
-"""So many of a line are in the plan. Who comes later waits behind them all: thousands must stay cheap to look at."""
+"""How many runs of a queue are planned.
+
+Later ones wait behind them all, so that thousands of waiting runs stay cheap.
+"""
 
 _GPUS = ""
-"""The name of the pot in the plan, where the others are names of lines."""
+"""The name of the shared GPUs in the plan, next to the names of the queues."""
 
 
 @dataclass(frozen=True)
 class TargetQueue:
-    """A compute target. `yields`: where others want the same GPUs, they come first."""
+    """The queue of a compute target. `yields`: runs of other targets that want the same GPUs come first."""
 
     target: str
     max_nodes: int
@@ -53,7 +58,7 @@ class Ticket:
 
 @dataclass(frozen=True)
 class Allocation:
-    """A run that has nodes, and when its time limit ends them at the latest; None when it has no limit."""
+    """A run that has nodes, and the latest end by its time limit; None if it has no limit."""
 
     run: str
     line: str
@@ -65,9 +70,9 @@ class Allocation:
 @dataclass(frozen=True)
 class Wait:
     run: str
-    position: int  # in its line
+    position: int  # in its queue
     reason: str
-    promised: Optional[float] = None  # when it starts at the latest, as things stand; None when that cannot be told
+    promised: Optional[float] = None  # the latest start as things are now; None if it cannot be known
 
 
 def admit(
@@ -77,10 +82,10 @@ def admit(
     now: float,
     gpus: int = 0,
 ) -> Tuple[List[str], List[Wait]]:
-    """The runs to start now, in order, and for each of the others its position and the reason, in words.
+    """Return the runs to start now, in order, and the position and the reason of each run that waits.
 
-    A run that cannot fit at all (its target has been made smaller) holds up nobody. More GPUs than there are is not for
-    the queue to refuse: such a run starts, and is told where it would have them.
+    A run that cannot fit at all (its target was made smaller) does not block others. The queue does not refuse more
+    GPUs than exist: such a run starts and fails with an explanation.
     """
     started: List[str] = []
     waits: List[Wait] = []
@@ -95,7 +100,7 @@ def admit(
 
 
 class _Hall:
-    """Where all lines wait: what is in use, who stands before whom, and the plan."""
+    """All queues: resources in use, the order of the waiting runs, and the plan."""
 
     def __init__(self, holding: Sequence[Allocation], lines: Mapping[str, TargetQueue], gpus: int, now: float) -> None:
         self._lines = lines
@@ -103,15 +108,15 @@ class _Hall:
         self._now = now
         self._plan = _Plan({_GPUS: gpus, **{name: line.max_nodes for name, line in lines.items()}}, now)
         self._busy: DefaultDict[str, int] = defaultdict(int)
-        self._users: Dict[str, int] = {}  # how many GPUs each run has that has any
-        self._ahead: DefaultDict[str, List[str]] = defaultdict(list)  # who waits in this line, or for GPUs
+        self._users: Dict[str, int] = {}  # number of GPUs by run, for runs that have some
+        self._ahead: DefaultDict[str, List[str]] = defaultdict(list)  # runs that wait in this queue, or for GPUs
         self._places: DefaultDict[str, int] = defaultdict(int)
         for held in holding:
             self._plan.take(now, _expected_end(held, now), {held.line: held.nodes, _GPUS: held.gpus})
             self._seat(held.run, held.line, held.nodes, held.gpus)
 
     def call(self, ticket: Ticket) -> Optional[Wait]:
-        """None when the ticket's turn has come."""
+        """Return None when the ticket may start, otherwise how long it waits and why."""
         line = self._lines[ticket.line]
         if ticket.nodes > line.max_nodes:
             reason = f"it needs {_count(ticket.nodes, 'node')} and {line.target!r} has at most {line.max_nodes}"
@@ -167,14 +172,14 @@ class _Hall:
 
 
 class _Plan:
-    """How much of everything is free from when on, if everybody uses the whole of his time."""
+    """The free resources over time, if every run uses its whole time limit."""
 
     def __init__(self, sizes: Mapping[str, int], now: float) -> None:
         self._times: List[float] = [now]
         self._free: List[Dict[str, int]] = [dict(sizes)]
 
     def reserve(self, needs: Mapping[str, int], seconds: float) -> float:
-        """Give what is needed as early as possible without taking any that was given before; answers when."""
+        """Reserve the resources as early as possible without touching earlier reservations; return the time."""
         wanted = [(name, count) for name, count in needs.items() if count]
         first = index = 0
         while index < len(self._times) and self._times[index] < self._times[first] + seconds:
@@ -202,21 +207,21 @@ class _Plan:
 
 
 def _expected_end(held: Allocation, now: float) -> float:
-    """The same until it has passed, so that promises do not move with the clock."""
+    """Return the expected end. It does not change until it has passed, so that promises do not move with the clock."""
     if held.ends is None:
         return now + _HORIZON
     return held.ends + _CLOSING if held.ends + _CLOSING > now else now + _CLOSING
 
 
 def _nodes_busy(ticket: Ticket, line: TargetQueue, busy: int) -> str:
-    if busy > line.max_nodes:  # its target has been made smaller
+    if busy > line.max_nodes:  # its target was made smaller
         return f"{_count(busy, 'node')} of {line.target!r} are busy, and it may have no more than {line.max_nodes}"
     words = f"{busy} of {_count(line.max_nodes, 'node')} of {line.target!r} {'is' if busy == 1 else 'are'} busy"
     return f"{words}, it needs {ticket.nodes}" if ticket.nodes > 1 else words
 
 
 def _listed(runs: List[str]) -> str:
-    """The first two by name."""
+    """Return the first two by name and the number of the others."""
     shown, more = runs[:2], len(runs) - 2
     return " and ".join(shown) if more <= 0 else f"{', '.join(shown)} and {more} more"
 

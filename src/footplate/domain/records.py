@@ -1,4 +1,4 @@
-"""What happened: the frozen values that the server keeps and the API shows.
+"""The state that the server keeps and the API returns, as frozen values.
 
 Times are seconds since the epoch, as floats, from the server's clock unless a name says otherwise.
 """
@@ -15,7 +15,7 @@ from footplate.domain.targets import LOCAL
 
 
 class Stage(enum.Enum):
-    """How far a run has come. The status that people see is derived from this and from the outcome."""
+    """The progress of a run. The status that users see is derived from it and from the outcome."""
 
     ACCEPTED = "accepted"
     BACKOFF = "backoff"  # pauses before another attempt
@@ -24,7 +24,7 @@ class Stage(enum.Enum):
     PROVISIONING = "provisioning"  # the engine starts the node agents
     PREPARING = "preparing"  # the agents fetch snapshot, environment and data
     RUNNING = "running"
-    FINALIZING = "finalizing"  # the ranks have ended, the agents ship what is left
+    FINALIZING = "finalizing"  # the ranks have ended, the agents ship the remaining files
     ENDED = "ended"
 
 
@@ -34,7 +34,7 @@ class NodeState(enum.Enum):
     PREPARING = "preparing"
     PREPARED = "prepared"  # waits for the other nodes
     RUNNING = "running"
-    ATTENDING = "attending"  # only ranks are left that serve others and do not end by themselves
+    ATTENDING = "attending"  # the only ranks left serve others and do not end by themselves
     EXITED = "exited"
     DONE = "done"
     LOST = "lost"
@@ -42,7 +42,7 @@ class NodeState(enum.Enum):
 
 @dataclass(frozen=True)
 class Cause:
-    """Why something ended or failed. `code` is for programs, `message` is the sentence for people."""
+    """The reason of an end or a failure. `code` is for programs, `message` is a sentence for users."""
 
     code: str
     message: str
@@ -55,12 +55,15 @@ class Cause:
     exception_message: Optional[str] = None
     traceback: Optional[str] = None
     last_lines: Tuple[str, ...] = ()
-    time: Optional[float] = None  # when a rank failed, by its node's clock; the first one tells why
+    time: Optional[float] = None  # when a rank failed, by its node's clock; the first failure is the cause
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """`kind`: completed, failed or canceled. Decided once; the run ends with it when its nodes are done."""
+    """The outcome of a run.
+
+    `kind`: completed, failed or canceled. It is decided once; the run ends when its nodes are done.
+    """
 
     kind: str
     cause: Optional[Cause] = None
@@ -68,10 +71,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Why a queued run waits, in words, and its place in the line of its compute target (1 is next).
+    """The reason why a run waits, and its position in the queue of its compute target (1 is next, 0 is not in a queue).
 
-    `latest`: when it starts at the latest, if all before it use the whole of their time limits. `nodes` and `gpus`:
-    what it is to have, all at once. None of these is known before the queue has been looked at.
+    `latest`: the latest start, if all runs before it use their whole time limits. `nodes` and `gpus`: the resources
+    that it waits for, all at once. These are None until the queue has been looked at.
     """
 
     reason: str
@@ -87,27 +90,27 @@ class NodeRecord:
     state: NodeState
     host: Optional[str] = None
     address: Optional[str] = None
-    message: Optional[str] = None  # what it is doing now, in words
+    message: Optional[str] = None  # current activity, for users
     info: Dict[str, Any] = field(default_factory=lambda: {})  # cpus, memory, gpus, python, …
     ports: Tuple[int, ...] = ()  # held by its agent for its ranks
-    gpus: Optional[Tuple[str, ...]] = None  # the UUIDs of those it has for itself; None until that is decided
+    gpus: Optional[Tuple[str, ...]] = None  # UUIDs of its exclusive GPUs; None until that is decided
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """The part of a run that its lifecycle decides about. Tags, properties, files and metrics live beside it."""
+    """The part of a run that its lifecycle decides about. Tags, properties, files and metrics are stored beside it."""
 
     id: str
     workspace: str
     spec: RunSpec
     stage: Stage
     created: float
-    version: int = 0  # grows by one with every accepted event; saved by compare-and-set
+    version: int = 0  # grows by one with every accepted event; saved with compare-and-set
     attempt: int = 1
     started: Optional[float] = None
     ended: Optional[float] = None
     lock: Optional[str] = None  # digest of the environment lock
-    handle: Optional[str] = None  # the engine's own word for the run's agents; opaque to everybody else
+    handle: Optional[str] = None  # the engine's name for the run's agents; opaque to all others
     waiting: Optional[Waiting] = None
     outcome: Optional[Outcome] = None
     warnings: Tuple[str, ...] = ()
@@ -119,7 +122,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class StoryLine:
-    """One accepted event of a run, as kept and as shown."""
+    """One accepted event of a run, as stored and shown."""
 
     seq: int
     time: float
@@ -131,7 +134,10 @@ class StoryLine:
 
 @dataclass(frozen=True)
 class RunView:
-    """A run as the API shows it. In lists `spec` is null, and `metrics` has the last values of those asked for."""
+    """A run as the API returns it.
+
+    In lists, `spec` is null, and `metrics` has the last values of the requested metrics.
+    """
 
     id: str
     workspace: str
@@ -189,7 +195,9 @@ class ExperimentView:
 
 @dataclass(frozen=True)
 class ComputeView:
-    """A compute target. `engine` names who starts its agents; `options` is kept for the client's API, word for word."""
+    """A compute target. `engine` names the engine that starts its agents; `options` is stored unchanged for the
+    client's API.
+    """
 
     name: str
     workspace: str
@@ -201,20 +209,20 @@ class ComputeView:
     idle_seconds: float = 1800.0
     state: str = "Succeeded"
     options: Dict[str, Any] = field(default_factory=lambda: {})
-    busy_nodes: int = 0  # those that runs have
-    preparing_nodes: int = 0  # of the busy ones that are there, those on which the script does not run yet
+    busy_nodes: int = 0  # assigned to runs
+    preparing_nodes: int = 0  # busy nodes that exist and do not run the script yet
     idle_nodes: int = 0
-    current_nodes: int = 0  # those that are there
-    target_nodes: int = 0  # those that are to be there; others come or leave
-    resized: float = 0.0  # when it last had more or fewer, or was given other sizes
+    current_nodes: int = 0  # nodes that exist
+    target_nodes: int = 0  # nodes that should exist; others are coming or leaving
+    resized: float = 0.0  # when the number of nodes or the limits last changed
     waiting_runs: int = 0
-    gpus: int = 0  # of the machine, for all targets whose nodes are there; 0 where only the nodes themselves can tell
+    gpus: int = 0  # GPUs of the machine, for all targets with nodes there; 0 if only the nodes themselves know
     busy_gpus: int = 0
 
 
 @dataclass(frozen=True)
 class FileView:
-    """A file of a run or of a model. `digest` is null while it still grows (a live log)."""
+    """A file of a run or of a model. `digest` is null while the file grows (a live log)."""
 
     path: str
     size: int
@@ -224,7 +232,7 @@ class FileView:
 
 @dataclass(frozen=True)
 class ModelView:
-    """`root` is the last path component of what was registered; every file's path begins with it.
+    """A registered model. `root` is the last path component of the registered path; every file's path begins with it.
 
     Registered from a file: one file, whose path is `root`. From a folder: files below `root/`.
     """
@@ -244,12 +252,12 @@ class ModelView:
     properties: Dict[str, str] = field(default_factory=lambda: {})
     resources: Dict[str, Any] = field(default_factory=lambda: {})
     options: Dict[str, Any] = field(default_factory=lambda: {})
-    datasets: Tuple[ModelUse, ...] = ()  # those it was registered with, and those that its run has read
+    datasets: Tuple[ModelUse, ...] = ()  # the datasets named at registration, and those that its run read
 
 
 @dataclass(frozen=True)
 class EnvironmentView:
-    """A registered environment: the client's own definition, kept word for word, with the version it was given."""
+    """A registered environment: the client's own definition, stored unchanged, with its version."""
 
     workspace: str
     name: str
@@ -260,7 +268,7 @@ class EnvironmentView:
 
 @dataclass(frozen=True)
 class Lock:
-    """An environment, resolved. Same content, same digest. `content` is what the builder needs and nothing else."""
+    """A resolved environment. Same content, same digest. `content` is exactly what the builder needs."""
 
     digest: str
     builder: str
@@ -270,7 +278,7 @@ class Lock:
 
 @dataclass(frozen=True)
 class CuratedView:
-    """An environment of the catalogue. `nearest` is the tested one that stands in for it; null for a tested one."""
+    """A curated environment. `nearest` is the tested one that replaces it; null for a tested one."""
 
     name: str
     python: str
@@ -281,7 +289,7 @@ class CuratedView:
 
 @dataclass(frozen=True)
 class BuiltView:
-    """An environment that is built on the server's machine. `size` counts what no other environment shares."""
+    """An environment that is built on the server's machine. `size` excludes files that other environments share."""
 
     digest: str
     path: str
@@ -291,13 +299,16 @@ class BuiltView:
     created: float
     used: float
     size: int
-    altered: bool = False  # somebody changed it after it was built: new runs get another one
+    altered: bool = False  # modified after it was built: new runs get a fresh one
     in_use: bool = False
 
 
 @dataclass(frozen=True)
 class CacheView:
-    """One of the caches that environments are made from. `size` is what it holds on disk, or what clearing it freed."""
+    """One of the caches that environments are built from.
+
+    `size` is its size on disk, or the space that clearing it freed.
+    """
 
     name: str
     holds: str
@@ -306,7 +317,10 @@ class CacheView:
 
 @dataclass(frozen=True)
 class ClearedView:
-    """What was, or would be, removed. `left` says why the caches were not touched, if they were not."""
+    """The environments and caches that were removed, or would be.
+
+    `left` says why the caches were left alone, if they were.
+    """
 
     environments: Tuple[BuiltView, ...]
     caches: Tuple[CacheView, ...] = ()
@@ -315,7 +329,7 @@ class ClearedView:
 
 @dataclass(frozen=True)
 class BuildView:
-    """A build that was asked for without a run. `state`: building, built or failed. `text` is the log from `offset`."""
+    """A build that was requested without a run. `state`: building, built or failed. `text` is the log from `offset`."""
 
     digest: str
     state: str

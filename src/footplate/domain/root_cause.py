@@ -1,4 +1,4 @@
-"""Which of several failures explains the others: whoever has lost another rank says so in words that are known."""
+"""Recognize failures that are consequences of others: a rank that lost a peer reports it in known words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from footplate.domain.records import Cause
 
 _NEVER_A_CONSEQUENCE = ("SIGKILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
 
-# By their last names: these are torch's, TensorFlow's and Horovod's, and Python's own.
+# Unqualified names of exceptions: torch's, TensorFlow's, Horovod's and Python's own.
 _EXCEPTIONS_ABOUT_OTHERS = (
     "BrokenPipeError", "ConnectionAbortedError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError",
     "DistStoreError", "HorovodInternalError", "UnavailableError",
@@ -19,16 +19,16 @@ _WORDS_ABOUT_OTHERS = (
 
 
 def is_no_consequence(cause: Cause) -> bool:
-    """Nothing that happens to another rank makes the kernel, or a person, kill this one."""
+    """Whether only the kernel or a person can have caused this: a failure elsewhere never ends a rank like that."""
     return cause.signal in _NEVER_A_CONSEQUENCE
 
 
 def blames_another(cause: Cause) -> bool:
-    """Whether the rank only says that another process is gone or does not answer."""
+    """Whether the rank only reports that another process is gone or does not answer."""
     if cause.rank is None or is_no_consequence(cause):
         return False
     if (cause.exception or "").rpartition(".")[2] in _EXCEPTIONS_ABOUT_OTHERS:
         return True
-    # Who aborts or leaves without an exception has written why.
+    # A rank that aborts or exits without an exception has written the reason to its log.
     said = [cause.exception_message or ""] if cause.exception else cause.last_lines
     return any(words in line.lower() for line in said for words in _WORDS_ABOUT_OTHERS)

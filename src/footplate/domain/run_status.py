@@ -1,4 +1,4 @@
-"""What the state of a run and of its nodes means: the status that people see, and whether it may start."""
+"""The meaning of a run's state: the status that users see, and whether its ranks may start."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from footplate.domain.records import NodeState, RunRecord, Stage
 from footplate.domain.run_kinds import kind_of
 
 OVER_NODES = (NodeState.DONE, NodeState.LOST)
-"""Of a node from which nothing more will come."""
+"""States of a node that will not report any more."""
 
 ENDED_NODES = (NodeState.EXITED, *OVER_NODES)
-"""Of a node whose ranks have ended."""
+"""States of a node whose ranks have ended."""
 
 BEFORE_START = (NodeState.LAUNCHED, NodeState.JOINED, NodeState.PREPARING)
 NODE_LOST = "node_lost"
-"""The code of the cause when a node is gone: the one failure that is nobody's fault, and may be tried again."""
+"""The code of a cause when a node is gone. The default restart policy retries it: it is not the script's fault."""
 
 MPI_FAILED = "mpi_failed"
-"""The code of a cause that names what started the ranks, because no rank is known to have failed."""
+"""The code of a cause that names the launcher, because no rank is known to have failed."""
 
 HOLDS_NODES = (Stage.PROVISIONING, Stage.PREPARING, Stage.RUNNING, Stage.FINALIZING)
-"""In these a job counts against its target's `max_nodes`."""
+"""Stages in which a job counts against its target's `max_nodes`."""
 
 _STATUS_OF_STAGE = {
     Stage.ACCEPTED: "Starting",
@@ -40,7 +40,7 @@ TERMINAL = ("Completed", "Failed", "Canceled")
 
 
 def status(record: RunRecord) -> str:
-    """The one word that people and Azure's API see."""
+    """Return the status that users and Azure's API see."""
     if record.stage is Stage.ENDED and record.outcome is not None:
         return _STATUS_OF_OUTCOME[record.outcome.kind]
     if record.outcome is not None and record.outcome.kind == "canceled":
@@ -54,13 +54,16 @@ def holds_nodes(record: RunRecord) -> bool:
 
 
 def is_ready(record: RunRecord) -> bool:
-    """Whether the ranks may start: at once when there is one process, else when every node is prepared."""
+    """Whether the ranks may start: at once for a single process, otherwise when every node is prepared."""
     early = BEFORE_START if meets(record.spec.distribution) else (NodeState.LAUNCHED,)
     return all(node.state not in early for node in record.nodes)
 
 
 def is_equipped(record: RunRecord) -> bool:
-    """Whether it is decided which GPUs the nodes have. Where there are none and none is a must, nothing has to be."""
+    """Whether the GPUs of the nodes are decided.
+
+    There is nothing to decide if no node has any and none are required.
+    """
     if all(node.gpus is not None for node in record.nodes):
         return True
     must = any(need.exact and need.count for need in needs(record.spec))
@@ -68,13 +71,15 @@ def is_equipped(record: RunRecord) -> bool:
 
 
 def turning_points(record: RunRecord) -> Tuple[Any, ...]:
-    """What those wait for who wait long: agents for the others of their gang, people for the end. Only when this
-    changes has any of them a reason to look again."""
+    """Return the facts that long waits are about: agents wait for their gang, users for the end of the run.
+
+    A waiting client has to look again only when this value changes.
+    """
     ended = tuple(node.index for node in record.nodes if node.state in ENDED_NODES)
     ready = is_ready(record) and is_equipped(record)
     return ready, record.outcome is not None, record.stage is Stage.ENDED, ended
 
 
 def held_gpus(record: RunRecord) -> Set[str]:
-    """Those in use: a node whose ranks have ended needs its no more, whatever it still ships."""
+    """Return the GPUs in use. A node whose ranks have ended needs none, even while it ships."""
     return {uuid for node in record.nodes if node.state not in ENDED_NODES for uuid in node.gpus or ()}

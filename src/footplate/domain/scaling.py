@@ -1,9 +1,9 @@
-"""How many nodes a cluster has, told from what its runs did, its sizes and the clock.
+"""Derive the number of nodes of a cluster from the stays of its runs, its limits and the clock.
 
-A node is there while a run has it and for `idle_seconds` after that, and a run takes those first that became idle last:
-so there are as many as were busy at once within the last `idle_seconds`, and never fewer than `min_nodes`. The sizes
-that hold now are taken to have held always. Engines that rent machines do what this says; the local one only keeps the
-books, because an agent that waits would buy nothing that its nursery does not give.
+A node exists while a run has it and for `idle_seconds` after that, and a run takes the nodes first that became idle
+last. So there are as many nodes as were busy at once within the last `idle_seconds`, and never fewer than `min_nodes`.
+The current limits are assumed to have applied always. Engines that rent machines follow this; the local engine only
+accounts for it, because an idle agent would start no faster than its nursery does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import List, Optional, Sequence, Tuple
 class Stay:
     """The time of a run on its nodes; `ended` is None while it has them.
 
-    `coming`: how many of them the engine is still starting. `running`: on how many its script runs.
+    `coming`: how many of them the engine is still starting. `running`: on how many the script runs.
     """
 
     nodes: int
@@ -35,8 +35,9 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Nodes:
-    """What a cluster has now, and is to have. `changed`: when its nodes became more or fewer; None if that is too long
-    ago to be told."""
+    """The nodes that a cluster has now and should have. `changed`: when their number last changed; None if that is too
+    long ago to know.
+    """
 
     current: int
     target: int
@@ -47,7 +48,7 @@ class Nodes:
 
 
 def count(stays: Sequence[Stay], sizes: Sizes, now: float) -> Nodes:
-    """`stays` need not reach back further than `idle_seconds`; with twice that, `changed` is known for as long."""
+    """Count the nodes. `stays` must cover `idle_seconds`; with twice that, `changed` is known for as long."""
     fleet = _Fleet(sizes)
     moves: List[Tuple[float, int, Stay]] = [(stay.began, 1, stay) for stay in stays]
     moves += [(stay.ended, 0, stay) for stay in stays if stay.ended is not None]
@@ -64,13 +65,13 @@ def count(stays: Sequence[Stay], sizes: Sizes, now: float) -> Nodes:
 class _Fleet:
     def __init__(self, sizes: Sizes) -> None:
         self._sizes = sizes
-        self._idle: List[float] = [float("-inf")] * sizes.min_nodes  # since when, the longest first
+        self._idle: List[float] = [float("-inf")] * sizes.min_nodes  # idle since, the longest first
         self._busy = 0
         self._coming = 0
         self._changed: Optional[float] = None
 
     def age(self, time: float) -> None:
-        """Those that have been idle for too long are gone."""
+        """Remove nodes that have been idle for too long."""
         while self._idle and self._busy + len(self._idle) > self._sizes.min_nodes:
             leaves = self._idle[0] + self._sizes.idle_seconds
             if leaves > time:

@@ -1,7 +1,7 @@
-"""Machine sizes by name: what a node of a cluster is asked to be like.
+"""Machine sizes by name: the shape that a node of a cluster should have.
 
-The names are a cloud's, and scripts are full of them; the figures are those that it publishes. A name that is not known
-asks for nothing, and runs there are told so.
+The names are a cloud's, and scripts are full of them; the figures are the published ones. An unknown name requests
+nothing, and runs get a warning about it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def names() -> List[str]:
 
 
 def shape_of(name: str) -> Optional[Shape]:
-    """None for a name that is not in the catalogue. Clouds do not mind how it is written."""
+    """Return the shape of a size, or None for an unknown name. Case and separators do not matter."""
     return _SIZES.get(name.upper().replace("-", "_"))
 
 
@@ -100,13 +100,13 @@ def describe(shape: Shape) -> str:
 
 
 def lacks(wanted: Shape, there: Shape) -> List[str]:
-    """What a machine does not have of what is wanted, in words, GPUs first: they matter most."""
+    """Describe what a machine lacks, GPUs first: they matter most."""
     found: List[str] = []
     if there.gpus < wanted.gpus:
         found.append(f"{_count(wanted.gpus, 'GPU')} (it has {there.gpus or 'none'})")
     if there.cpus < wanted.cpus:
         found.append(f"{_count(wanted.cpus, 'core')} (it has {there.cpus})")
-    # What the system keeps for itself is never quite there.
+    # A machine always has a little less memory than its nominal size: the system reserves some.
     if there.memory < 0.9 * wanted.memory:
         found.append(f"{wanted.memory:g} GiB of memory (it has {there.memory:.0f})")
     return found

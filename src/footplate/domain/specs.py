@@ -1,4 +1,4 @@
-"""What is asked for: the frozen value that a client sends and that a run keeps for ever, word for word."""
+"""The request that a client sends: a frozen value that the run keeps unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENV_NAME = re.compile(r"[^=\0]+")
 
 @dataclass(frozen=True)
 class Program:
-    """What each rank runs. Either `script` with `arguments`, or `command`, which goes through `sh -c`.
+    """The program of each rank. Either `script` with `arguments`, or `command`, which runs under `sh -c`.
 
     Arguments keep `$NAME` as written: each rank expands them against its own environment just before the start.
     """
@@ -31,7 +31,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Distribution:
-    """How many processes of which kind on how many nodes. `kind`: none, mpi, torch or tensorflow."""
+    """The number of nodes and processes, and how these communicate. `kind`: none, mpi, torch or tensorflow."""
 
     kind: str = "none"
     node_count: int = 1
@@ -45,7 +45,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class GpuRequest:
-    """GPUs that the run is to have for itself, by number or just `needed`; without any of these, see `domain.gpus`."""
+    """GPUs for exclusive use, by number or just `needed`; `domain.gpus` describes the default."""
 
     per_node: Optional[int] = None
     per_process: Optional[int] = None
@@ -83,7 +83,7 @@ class RestartPolicy:
 class EnvironmentSpec:
     """The interpreter that ranks run under.
 
-    `builder`: existing (use `interpreter` as it is, install nothing) or venv (build from `requirements`); further
+    `builder`: existing (use `interpreter` unchanged, install nothing) or venv (build from `requirements`); other
     builders read their own keys from `options`.
     """
 
@@ -114,16 +114,16 @@ class ControllerSpec:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Everything that `experiment.submit` or `experiment.start_logging` asks for.
+    """The request of `experiment.submit`, `experiment.start_logging` or `experiment.start_group`.
 
-    `kind`: job (an engine starts it), interactive (the client's own process is the run) or group (a controller on the
-    server starts its children); `domain.run_kinds` has the table.
-    `definition` is the run as the client's own API words it; the core keeps it and never looks inside.
+    `kind`: job (an engine runs it), interactive (the client's own process is the run) or group (a controller on the
+    server starts its children); `domain.run_kinds` has the table. `definition` is the run in the words of the client's
+    own API; the core stores it and never reads it.
     """
 
     experiment: str
     kind: str = JOB
-    type: Optional[str] = None  # what the client's API calls this sort of run, e.g. azureml.scriptrun
+    type: Optional[str] = None  # the client API's name for this type of run, e.g. azureml.scriptrun
     program: Optional[Program] = None
     target: str = LOCAL
     environment: EnvironmentSpec = EnvironmentSpec()
@@ -131,7 +131,7 @@ class RunSpec:
     distribution: Distribution = Distribution()
     gpus: GpuRequest = GpuRequest()
     snapshot: Optional[str] = None
-    lock: Optional[str] = None  # digest of a lock to run with, as it is; without one the environment is resolved
+    lock: Optional[str] = None  # digest of a lock to use unchanged; without one the environment is resolved
     max_seconds: Optional[float] = None
     max_attempts: Optional[int] = 1  # attempts in all, the first included; None: no limit
     restart: RestartPolicy = RestartPolicy()
@@ -142,8 +142,8 @@ class RunSpec:
     description: Optional[str] = None
     tags: Dict[str, Optional[str]] = field(default_factory=lambda: {})
     properties: Dict[str, str] = field(default_factory=lambda: {})
-    collect: Tuple[str, ...] = ("outputs",)  # folders under the working folder kept when the ranks have ended
-    watch: Tuple[str, ...] = ("logs",)  # folders under the working folder shipped while they grow
+    collect: Tuple[str, ...] = ("outputs",)  # folders of the working directory that are kept when the ranks have ended
+    watch: Tuple[str, ...] = ("logs",)  # folders of the working directory that are shipped while they grow
     definition: Dict[str, Any] = field(default_factory=lambda: {})
     inputs: Tuple[DataInput, ...] = ()
     outputs: Tuple[DataOutput, ...] = ()
@@ -167,7 +167,7 @@ def check_experiment_name(name: str) -> None:
 
 
 def check_spec(spec: RunSpec) -> None:
-    """Refuse, naming the field, whatever can be known to be wrong before anything is started."""
+    """Raise InvalidInput, naming the field, for every mistake that can be known before anything is started."""
     check_experiment_name(spec.experiment)
     kind = kind_of(spec)
     for name, value in [*spec.environment_variables.items(), *spec.environment.variables.items()]:
@@ -226,7 +226,7 @@ def _leaves(path: str) -> bool:
 
 def _check_passable(what: str, text: str) -> None:
     if "\0" in text:
-        raise InvalidInput(f"{what} has a NUL character in {text!r}", "remove it: no process can be given one")
+        raise InvalidInput(f"{what} has a NUL character in {text!r}", "remove it: a process cannot receive one")
 
 
 def _check_restart(policy: RestartPolicy) -> None:

@@ -1,4 +1,4 @@
-"""Where the processes of a run are: the Python stacks of each of their threads, as an agent sees them."""
+"""Stack traces of a run's processes, thread by thread, as an agent collects them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Optional, Tuple
 
 SIGNAL = 50
-"""Asks a process that was started by the bootstrap for its stacks: a real-time signal, which hardly anybody uses."""
+"""The signal that requests stacks from a process which the bootstrap started: a real-time signal that few programs use.
+"""
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class StackFrame:
 
 @dataclass(frozen=True)
 class ThreadStack:
-    """`frames`: the innermost, where the thread is now, comes last."""
+    """The stack of a thread. `frames`: the innermost, where the thread is now, comes last."""
 
     id: str
     name: Optional[str] = None
@@ -27,7 +28,7 @@ class ThreadStack:
 
 @dataclass(frozen=True)
 class ProcessStacks:
-    """One process of a run. `source` tells who looked, py-spy or faulthandler; without one, `note` tells why nobody."""
+    """One process of a run. `source`: py-spy or faulthandler; without one, `note` says why there are no stacks."""
 
     node: int
     pid: int
@@ -41,7 +42,7 @@ class ProcessStacks:
 
 @dataclass(frozen=True)
 class RunStacks:
-    """What the nodes have answered so far; `missing` are those that have not."""
+    """The answers of the nodes so far; `missing` lists nodes that have not answered."""
 
     run: str
     missing: Tuple[int, ...] = ()

@@ -1,7 +1,7 @@
-"""Names of files in stores: which are safe to make files of, and which a pattern means.
+"""Names of files in stores: which are safe as file names, and which match a pattern.
 
-A name comes from a server, a user or an archive, and becomes a path on this machine. So it is checked, once, before it
-is joined to anything: relative, with plain parts, and nothing that Windows would read as something else.
+A name comes from a server, a user or an archive, and becomes a path on this machine. So it is checked once, before it
+is joined to anything: relative, with plain parts, and nothing that Windows would interpret.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ LONGEST_PART = 255
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SEPARATORS = re.compile(r"[/\\]")
 _WILD = re.compile(r"[*?]")
-_PLAIN = re.compile(r"(?:(?!\.)[^/\\\0:]{1,60}/)*(?!\.)[^/\\\0:]{1,60}")  # nearly all names, and all of these are safe
+_PLAIN = re.compile(r"(?:(?!\.)[^/\\\0:]{1,60}/)*(?!\.)[^/\\\0:]{1,60}")  # most names; all are safe
 
 
 def check_name(name: str, what: str = "name") -> str:
-    """The name itself, when a file inside a folder may be called so; else InvalidInput, which says why not."""
+    """Return the name, or raise InvalidInput with the reason if a file in a folder cannot have it."""
     reason = None if _PLAIN.fullmatch(name) else _unsafe(name)
     if reason is not None:
         raise InvalidInput(
@@ -51,7 +51,7 @@ def _unsafe(name: str) -> str | None:
 
 
 def clean_folder(path: str | None) -> str:
-    """A folder as users write it (None, '', '.', '/a/b/', './a') as a checked name, '' for the top."""
+    """Return a folder as users write it (None, '', '.', '/a/b/', './a') as a checked name, '' for the top."""
     parts = [part for part in (path or "").split("/") if part not in ("", ".")]
     return check_name("/".join(parts), "path") if parts else ""
 
@@ -61,10 +61,10 @@ def join(folder: str, name: str) -> str:
 
 
 def url_name(url: str) -> str:
-    """Under which name a web file appears: its host and path, as Azure's `to_path` shows them."""
+    """Return the name under which a web file appears: its host and path, as Azure's `to_path` shows them."""
     parts = urllib.parse.urlsplit(url)
     path = urllib.parse.unquote(parts.path, errors="surrogateescape").strip("/")
-    host = parts.netloc.rpartition("@")[2].replace(":", "_")  # never the user and password, and no colon in a name
+    host = parts.netloc.rpartition("@")[2].replace(":", "_")  # without user and password, and without a colon
     return check_name(join(host, path or "index"), "address")
 
 
@@ -76,12 +76,12 @@ def is_pattern(path: str) -> bool:
 
 
 def fixed_folder(pattern: str) -> str:
-    """The folder that everything which matches lies in: what has to be listed."""
+    """Return the folder that contains everything that matches: only it has to be listed."""
     return _WILD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
 
 
 def matches(pattern: str, name: str) -> bool:
-    """`*` and `?` stay inside one part of a name, `**` goes across any number of them, also none. Case counts."""
+    """Whether the name matches. `*` and `?` stay inside one part, `**` matches any number of parts. Case matters."""
     return compile_pattern(pattern).fullmatch(name) is not None
 
 

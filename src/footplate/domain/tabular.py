@@ -1,13 +1,13 @@
-"""The words of a tabular dataset: where its rows come from, and the steps that they go through, as plain JSON.
+"""The definition of a tabular dataset as plain JSON: the source of its rows, and the steps that they pass.
 
     {"sources": […],                                        as for every dataset
      "format": {"kind": "delimited" | "parquet" | "json_lines" | "sql", … options of the kind},
-     "types": {column: {"type": "datetime", "formats": […]}, …},    what the user said; the rest is inferred
-     "inferred": {column: {"type": …}, …},                  what was seen when the dataset was made, so that it stays
+     "types": {column: {"type": "datetime", "formats": […]}, …},    given by the user; the rest is inferred
+     "inferred": {column: {"type": …}, …},                  inferred when the dataset was made, so that it is stable
      "steps": [{"do": "keep", "columns": […]}, {"do": "filter", "expression": …}, {"do": "take", "count": 10}, …],
      "timestamps": {"fine": column, "coarse": column}}
 
-A filter's expression is one of `domain/expressions`, whose fields are columns.
+The expression of a filter is one of `domain.expressions`, whose fields are columns.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ Json = Dict[str, Any]
 KINDS = ("delimited", "parquet", "json_lines", "sql")
 TYPES = ("string", "integer", "float", "boolean", "datetime")
 HEADERS = ("none", "first", "combine", "same")
-"""No file has a header · the first has · each has its own, and columns are joined by name · all have the same."""
+"""Headers: no file has one · the first file has one · each has its own, columns are joined by name · all have the same.
+"""
 
 STEPS = ("keep", "drop", "filter", "skip", "take", "sample", "split")
 POSITIONAL = frozenset(("skip", "take", "sample", "split"))
-"""Steps for which it matters which rows came before: no filter may be moved across them."""
+"""Steps that depend on earlier rows: a filter must not be moved across them."""
 
 
 # ── Steps ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -55,12 +56,12 @@ def take(count: int) -> Json:
 
 
 def sample(probability: float, seed: int) -> Json:
-    """Each row with this probability. The same seed gives the same rows, whatever the machine."""
+    """Keep each row with this probability. The same seed selects the same rows on every machine."""
     return {"do": "sample", "probability": share(probability, "probability"), "seed": seed}
 
 
 def split(fraction: float, seed: int, first: bool) -> Json:
-    """The first or the second part of a random split: the two of one seed have every row exactly once between them."""
+    """Keep the first or the second part of a random split: with one seed, the two parts have every row exactly once."""
     return {"do": "split", "percentage": share(fraction, "percentage"), "seed": seed, "first": first}
 
 
@@ -78,7 +79,7 @@ def _names(columns: Sequence[str]) -> List[str]:
 
 def _count(count: Any, what: str) -> int:
     try:
-        whole = -1 if isinstance(count, bool) else operator.index(count)  # numpy's whole numbers, too
+        whole = -1 if isinstance(count, bool) else operator.index(count)  # also numpy's integers
     except TypeError:
         whole = -1
     if whole < 0:
@@ -87,7 +88,7 @@ def _count(count: Any, what: str) -> int:
 
 
 def share(value: Any, what: str) -> float:
-    """A number from 0 to 1."""
+    """Return a number from 0 to 1, or raise InvalidInput."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= float(value) <= 1:
         raise InvalidInput(f"{what} is {value!r}", "give a number from 0 to 1")
     return float(value)
@@ -111,7 +112,7 @@ def column_type(name: str, formats: Sequence[str] = (), decimal_mark: str = ".")
 
 
 def steps_of(definition: Mapping[str, Any]) -> List[Json]:
-    """The steps, each one known to this version."""
+    """Return the steps, after checking that this version knows each of them."""
     steps: List[Json] = list(definition.get("steps") or ())
     for step in steps:
         if step.get("do") not in STEPS:

@@ -1,6 +1,6 @@
-"""Filters by tag and property, as they stand in a query: `KEY`, or `KEY=VALUE`.
+"""Filters by tag and property in a query: `KEY`, or `KEY=VALUE`.
 
-The first `=` ends the key. In the key itself `=` is written `%3D`, and `%` is written `%25`.
+The first `=` ends the key. In the key itself, `=` is written `%3D`, and `%` is written `%25`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any, Optional, Tuple
 
 
 def label_filter(key: str, value: Any = None) -> str:
-    """The text that asks for this key, with this value unless it is None."""
+    """Return the text that selects this key, with this value unless it is None."""
     written = key.replace("%", "%25").replace("=", "%3D")
     return written if value is None else f"{written}={value}"
 

@@ -172,7 +172,7 @@ def test_what_is_known_already_changes_nothing(events: tuple[Event, ...], repeat
 )
 def test_an_ended_run_takes_no_more(event: Event) -> None:
     record = after(accepted(), *TO_RUNNING, NodeExited(0, BOOM), NodeFinished(0))
-    with pytest.raises(InvalidTransition, match=r"exp_1_ab has ended \(Failed\) and takes no") as caught:
+    with pytest.raises(InvalidTransition, match=r"exp_1_ab has ended \(Failed\) and does not admit") as caught:
         apply(record, event, 99.0)
     assert caught.value.hint == "see what happened to it with: footplate runs show exp_1_ab"
 
@@ -180,7 +180,7 @@ def test_an_ended_run_takes_no_more(event: Event) -> None:
 @pytest.mark.parametrize("node", [-1, 1, 7])
 @pytest.mark.parametrize("kind", [joined, NodeStarted, NodeFinished, NodeExited])
 def test_a_node_that_the_run_has_not_is_refused(kind: type, node: int) -> None:
-    with pytest.raises(InvalidTransition, match=f"has 1 node and takes no .* of node {node}"):
+    with pytest.raises(InvalidTransition, match=f"has 1 node and does not admit .* of node {node}"):
         apply(after(accepted(), *TO_NODES), kind(node), 99.0)
 
 
@@ -427,18 +427,18 @@ def test_nodes_are_held_from_admission_to_the_end() -> None:
         (RunSubmitted(), "submitted"),
         (EnvironmentLocked("0123456789abcdef"), "environment resolved (0123456789ab)"),
         (WaitReasonChanged("1 of 1 node is busy", 2), "waits in position 2: 1 of 1 node is busy"),
-        (RunAdmitted(), "got its nodes"),
+        (RunAdmitted(), "nodes assigned"),
         (NodesLaunched("h"), "the engine started its agents"),
         (joined(1), "node 1: agent on host1 reported"),
         (NodeProgressed(0, "fetching"), "node 0: fetching"),
         (NodeStarted(3), "node 3: the script runs"),
-        (NodeExited(0), "node 0: all processes ended well"),
+        (NodeExited(0), "node 0: all processes succeeded"),
         (NodeExited(0, BOOM), "node 0: the script ended with exit code 3"),
         (NodeFinished(0), "node 0: everything is stored"),
         (NodeLost(2, GONE), "node 2: node 0 is gone"),
         (RunFailed(BOOM), "the script ended with exit code 3"),
-        (RunCancelRequested("ada", "enough"), "cancel asked by ada: enough"),
-        (RunCancelRequested(), "cancel asked by the user"),
+        (RunCancelRequested("ada", "enough"), "cancel requested by ada: enough"),
+        (RunCancelRequested(), "cancel requested by the user"),
         (RunCompleted(), "completed by its client"),
         (WarningAdded("slow"), "warning: slow"),
     ],
@@ -503,7 +503,7 @@ def test_what_cannot_be_restarted_says_why(record: RunRecord, words: str) -> Non
 
 
 def test_attempts_cannot_be_skipped() -> None:
-    with pytest.raises(InvalidTransition, match="is at attempt 1 and takes no attempt 3"):
+    with pytest.raises(InvalidTransition, match="is at attempt 1 and cannot begin attempt 3"):
         apply(ended(accepted(), BOOM), RunRestarted(3), 50.0)
 
 

@@ -19,7 +19,7 @@ PAUSE = {"wake_at": 9.0, "waiting": Waiting("attempt 2 begins after a pause of 8
         (NodeFinished(0), {}, ["node 0: everything is stored"]),
         (AgentsMissing((0,), 0, True), {"revivals": 1}, ["node 0: no agent runs; starting it again (1 of 3)"]),
         (AgentsMissing((0, 1), 3, True), {"revivals": 3}, ["nodes 0, 1: no agent runs"]),
-        (RunRestarted(2, "ada"), {"attempt": 2}, ["restart asked by ada", "attempt 2 begins"]),
+        (RunRestarted(2, "ada"), {"attempt": 2}, ["restart requested by ada", "attempt 2 begins"]),
         (
             NodeFinished(0),
             {"attempt": 2},
