@@ -44,7 +44,7 @@ def test_machine_smaller_than_the_size_is_a_warning_on_the_run(workspace: Worksp
 def test_unknown_size_is_a_warning_on_the_run(workspace: Workspace, project: Path) -> None:
     run = finish(submit(workspace, project, "print(1)", compute_target=cluster(workspace, vm_size="STANDRAD_NC6")))
     words = " ".join(warning["message"] for warning in run.get_details()["warnings"])
-    assert "size STANDRAD_NC6, and what such a node has is not known (is it STANDARD_NC6?)" in words
+    assert "size STANDRAD_NC6, whose shape is unknown (is it STANDARD_NC6?)" in words
 
 
 @pytest.mark.skipif(bool(machine_shape().gpus), reason="this machine has GPUs")

@@ -97,7 +97,7 @@ def test_ranks_share_the_gpus_of_the_run_and_know_their_own(
 def test_requesting_more_gpus_than_exist_is_an_error(workspace: Workspace, project: Path) -> None:
     run = finish(start(workspace, project, 3))
     error = run.get_details()["error"]["error"]
-    assert "is to have 3 GPUs, and" in error["message"]
+    assert "needs 3 GPUs, and" in error["message"]
     assert "has 2" in error["message"]
 
 
@@ -108,7 +108,7 @@ def test_nccl_without_gpus_suggests_gloo(
     view = run._refresh()  # pyright: ignore[reportPrivateUsage]
     assert view.outcome is not None
     assert view.outcome.cause is not None
-    assert "NCCL wants one for each process" in view.outcome.cause.message
+    assert "NCCL needs one for each process" in view.outcome.cause.message
     assert "Gloo" in (view.outcome.cause.hint or "")
 
 
@@ -151,7 +151,7 @@ def test_more_ranks_than_gpus_is_a_warning_and_for_nccl_an_error(
     assert ranks_of(shared, tmp_path, 6) == ["0,1 0", "0,1 1", "0,1 0", "2,3 2", "2,3 3", "2,3 2"]
     assert "fewer GPUs than processes" in shared.get_details()["warnings"][0]["message"]
     refused = finish(submit(workspace, project, TELLS, distributed_job_config=PyTorchConfiguration("Nccl", 6, 2)))
-    assert "NCCL wants one for each process" in refused.get_details()["error"]["error"]["message"]
+    assert "NCCL needs one for each process" in refused.get_details()["error"]["error"]["message"]
 
 
 def test_killed_agent_does_not_free_the_gpus_of_its_ranks(

@@ -1,7 +1,37 @@
-"""VERBS: what can be done to the things that the server keeps, one module per noun.
+"""The verbs of the server: one module per noun. A service validates, calls storage, and reports events.
 
-A service validates, calls storage, and tells the orchestrator what happened. Only the orchestrator has effects
-performed, by `effects`, `scheduler` and `watcher`.
+The orchestrator applies events to runs and performs the effects.
+
+Runs
+    runs           submit, list, change, cancel and restart runs
+    orchestrator   takes events, saves the lifecycle's decision, and performs effects by one table
+    effects        effects of jobs: resolve the environment, launch and stop agents; covered by `test_runs`
+    scheduler      the thread that admits waiting runs; covered by `test_queues` and `test_runs`
+    queues         gathers the queues from the store
+    watcher        the thread that asks engines about agents; covered by `test_runs` and `tests/e2e/test_ops_kill.py`
+    alarms         the thread that wakes runs at recorded times
+    groups         consults controllers and carries out their decisions about children
+    controllers    table of controllers; covered by `test_groups`
+    story          lines of a run's story
+    stacks         stack traces of running processes
+    metrics        journals in, series out; covered by the storage suite and `tests/e2e`
+    files          artifacts and logs of runs
+Nodes
+    nodes          requests of node agents
+    agent_jobs     the description of a run's agents for an engine; covered by the engine suite
+    gpus           assigns GPUs to the nodes of a run
+    capacity       nodes and shape of a compute target; covered by `test_computes`
+    computes       compute targets
+Data, models, environments
+    datasets, datastores, store_files    covered by `test_data` and `test_datastores`
+    models         registered models; covered by `tests/e2e`
+    environments   registered and curated environments; covered by `tests/e2e/test_env_commands.py`
+    locks          resolved environments, builds and caches
+Server
+    workspaces     workspaces and experiments; covered by `tests/e2e/test_sdk_workspace.py`
+    secrets        secrets of a workspace; covered by `tests/e2e/test_sdk_secrets.py`
+    tokens         access tokens; covered by `tests/unit/server`
+    settings       `settings.ini`
 """
 
 from __future__ import annotations
@@ -35,13 +65,13 @@ from footplate.storage import Storage
 
 
 class Bulletin(Protocol):
-    """Where services say that something changed; the server's long polls listen."""
+    """Announces changes; the server's long polls listen."""
 
     def publish(self, topic: str) -> None: ...
 
 
 class Services:
-    """All nouns, wired together. One per server process."""
+    """All services, wired together. One per server process."""
 
     def __init__(
         self,
@@ -76,14 +106,14 @@ class Services:
         self.nodes = NodeService(store, self.orchestrator, lines, jobs)
 
     def start(self) -> None:
-        """Take up what an earlier server left: every active run gets the effects that its state asks for."""
+        """Resume the runs of an earlier server: perform the effects that the state of each active run requires."""
         self.store.blobs.sweep()
         self.orchestrator.start()
 
     def stop(self) -> None:
-        """Stop deciding. Agents and ranks go on; nothing is cancelled."""
+        """Stop deciding. Agents and ranks continue; nothing is canceled."""
         self.orchestrator.stop()
 
     def active_runs(self) -> int:
-        """How many runs an engine is, or soon will be, busy with."""
+        """Return the number of runs that the server must stay up for."""
         return self.orchestrator.active_runs()

@@ -1,4 +1,4 @@
-"""How many nodes a compute target may use at once, what they are like, and which engine starts them."""
+"""The capacity of a compute target: how many nodes it may use at once, their shape, and its engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from footplate.storage import Storage
 
 @dataclass(frozen=True)
 class Capacity:
-    """`shape`: of the machine size that the target names, if it is known. `yields`: other targets come first."""
+    """The capacity of a target. `shape`: that of its machine size, if known. `yields`: other targets come first."""
 
     engine: str
     max_nodes: int
@@ -29,7 +29,7 @@ class Capacity:
 
 
 def local_slots() -> int:
-    """How many runs share the server's own machine. More than its cores would only make each of them slower."""
+    """Return how many runs share the server's own machine. More than its cores would only slow each of them down."""
     return max(4, os.cpu_count() or 1)
 
 

@@ -1,4 +1,4 @@
-"""Compute targets: how many nodes may run at once, and who starts them."""
+"""Compute targets: their limits, their engine, and their current use."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ COMMON_OPTIONS = {
     "vm_size": "machine size of a node, such as STANDARD_NC6",
     "vm_priority": "dedicated or lowpriority",
     "resources": "custom resources of a node: name → amount",
-    "description": "text for people",
+    "description": "text for users",
     "tags": "name → value",
 }
-"""Options of a compute target that every engine takes."""
+"""Options of a compute target that every engine accepts."""
 
 
 class ComputeService:
@@ -75,7 +75,7 @@ class ComputeService:
         return self._with_load(self.definition(workspace, name))
 
     def definition(self, workspace: str, name: str) -> ComputeView:
-        """The target without what it is doing, which takes a look at its history."""
+        """Return the target without its current use, which takes a look at its history."""
         if name.lower() == LOCAL:
             return _local(workspace, capacity_of(self._store, workspace, LOCAL).max_nodes)
         return self._store.computes.get(workspace, name)
@@ -124,7 +124,7 @@ class ComputeService:
 
     def _with_load(self, view: ComputeView) -> ComputeView:
         now = self._clock()
-        # What an earlier cluster of this name did is not its history.
+        # The history of an earlier cluster of this name does not count.
         since = max(view.created, now - 2 * view.idle_seconds)
         known = self._store.runs.stays(view.workspace, view.name, since)
         stays = [stay for stay in known if stay.began >= view.created]
@@ -144,7 +144,7 @@ class ComputeService:
         )
 
     def fit(self, target: ComputeView) -> list[str]:
-        """What a run on this target should be warned of; raises InvalidInput where only the exact shape will do."""
+        """Return warnings for a run on this target; raise InvalidInput if the settings require the exact shape."""
         there = self._load_engine(target.engine).node_shape()
         if there is None:
             return []
@@ -154,15 +154,15 @@ class ComputeService:
         if not size or (shape is not None and not missing):
             return []
         if shape is None:
-            words = f"{target.name!r} asks for nodes of size {size}, and what such a node has is not known"
+            words = f"{target.name!r} requests nodes of size {size}, whose shape is unknown"
             close = difflib.get_close_matches(size.upper(), shapes.names(), 1, 0.8)
             words += f" (is it {close[0]}?)" if close else ""
         else:
             has_not = ", ".join(missing)
-            words = f"{target.name!r} asks for nodes of size {size}, and this machine does not have {has_not}"
+            words = f"{target.name!r} requests nodes of size {size}, and this machine does not have {has_not}"
         if read_settings(self._home).shapes == "exact":
             raise InvalidInput(words, "give the cluster another vm_size, or set shapes = nearest in settings.ini")
-        return [f"{words}: the run uses what there is"]
+        return [f"{words}: the run uses the resources that exist"]
 
 
 def _local(workspace: str, slots: int) -> ComputeView:

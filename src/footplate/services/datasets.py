@@ -1,4 +1,4 @@
-"""Datasets: kept, registered under a name, found, and traced to the runs and models around them."""
+"""Datasets: store, register and find them, and trace them to runs and models."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class DatasetService:
         return self._store.datasets.unregister(workspace, name)
 
     def files(self, workspace: str, id: str, after: str, limit: int) -> tuple[list[Item], str | None]:
-        """A page of what the version pins, and the cursor of the next page."""
+        """Return a page of the files that the version pins, and the cursor of the next page."""
         view = self.by_id(workspace, id)
         if view.listing is None:
             raise NotFound(f"dataset {view.name or id!r} pins no files", "register it: a version pins what it names")
@@ -106,13 +106,13 @@ class DatasetService:
         return self._store.lineage.of_run(run)
 
     def note_read(self, run: str, dataset: str, name: str) -> None:
-        """A run has read a dataset that it was not submitted with."""
+        """Record that a run has read a dataset which it was not submitted with."""
         record = self._store.runs.record(run)
         self.by_id(record.workspace, dataset)
         self._store.lineage.add_use(run, "read", name, dataset)
 
     def check_run(self, workspace: str, spec: RunSpec) -> None:
-        """Refuse a run whose data is not of this workspace, before it is stored."""
+        """Raise InvalidInput for a run whose data belongs to another workspace."""
         for each in spec.inputs:
             if each.dataset is not None:
                 self.by_id(workspace, each.dataset)

@@ -1,6 +1,6 @@
-"""Datastores: registered, chosen as the default, and opened to those who may.
+"""Datastores: register them, choose the default, and give access to authorized callers.
 
-The server never opens one itself: bytes move between the store and whoever reads or writes them.
+The server never opens one itself: bytes move between the store and its reader or writer.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class DatastoreService:
     # ── With credentials ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def access(self, workspace: str, name: str) -> StoreSpec:
-        """All that is needed to open it. For people who may use the workspace, and for nodes of runs that need it."""
+        """Return everything that is needed to open it: for users of the workspace, and for nodes of runs that need it."""
         return self._store.datastores.access(workspace, name)
 
     def access_for_run(self, run: str, name: str) -> StoreSpec:
-        """As `access`, for a run: only what its inputs and outputs name."""
+        """As `access`, for a run: only stores that its inputs and outputs name."""
         record = self._store.runs.record(run)
         if name not in _named_by(record.spec, self._datasets_of(record.spec)):
             raise NotAllowed(
@@ -68,7 +68,7 @@ class DatastoreService:
         return self.access(record.workspace, name)
 
     def data_of_run(self, run: str) -> RunData:
-        """What a node of the run needs, in one answer."""
+        """Return the data of a run for its nodes, in one response."""
         record = self._store.runs.record(run)
         datasets = self._datasets_of(record.spec)
         stores = {name: self.access(record.workspace, name) for name in _named_by(record.spec, datasets)}
@@ -80,7 +80,7 @@ class DatastoreService:
 
 
 def _named_by(spec: RunSpec, datasets: Mapping[str, DatasetView]) -> dict[str, None]:
-    """The datastores that the inputs and outputs of a run lie in."""
+    """Return the datastores of the run's inputs and outputs."""
     names = [each.datastore for each in (*spec.inputs, *spec.outputs) if each.datastore]
     for dataset in datasets.values():
         names += datastores_of(dataset.definition)

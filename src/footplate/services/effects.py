@@ -1,6 +1,6 @@
-"""The deeds that the lifecycle asks for: an environment resolved, agents launched, nodes stopped.
+"""Effects of jobs: resolve the environment, launch agents, stop nodes.
 
-Each may be repeated, and tells the run how it went.
+Each can be repeated, and reports its result to the run as an event.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LOCK_LOG = "azureml-logs/10_environment_lock.txt"
 
 
 class Tell(Protocol):
-    """How a run learns what happened to it (`Orchestrator.tell`)."""
+    """Applies an event to a run (`Orchestrator.tell`)."""
 
     def __call__(self, run: str, event: Event, attempt: int | None = None) -> RunRecord: ...
 
@@ -38,7 +38,7 @@ Handler = Callable[[RunRecord, Any], None]
 
 
 class StoreAway(Exception):
-    """The store, and not what an effect wanted to do, is in trouble."""
+    """The store failed, not the effect itself."""
 
     def __init__(self, error: FootplateError) -> None:
         super().__init__(error.message)
@@ -68,13 +68,13 @@ class Effects:
             self._fail(record, effect, Cause(failure, known.message, known.hint))
         except Exception as error:
             log.exception("effect %s of run %s failed", type(effect).__name__, record.id)
-            message = f"Footplate could not go on with this run: {type(error).__name__}: {error}"
+            message = f"Footplate could not continue this run: {type(error).__name__}: {error}"
             self._fail(record, effect, Cause("internal", message, "see: footplate server logs"))
 
     def launch(self, record: RunRecord, _: Effect) -> None:
-        """Have the engine start the agents; it leaves agents that live alone.
+        """Have the engine start the agents; it leaves living agents alone.
 
-        A launch that only revives dead agents and fails does not end the run: the watcher reports them missing again.
+        A launch that only revives dead agents does not fail the run: the watcher reports them missing again.
         """
         try:
             self._launch(record)
@@ -99,10 +99,10 @@ class Effects:
         try:
             self._tell(record.id, events.RunFailed(cause), record.attempt)
         except (NotFound, Conflict):
-            log.warning("run %s was over when %s failed: %s", record.id, type(effect).__name__, cause.message)
+            log.warning("run %s had ended when %s failed: %s", record.id, type(effect).__name__, cause.message)
 
     def resolve_environment(self, record: RunRecord, _: Effect) -> None:
-        """What the run asks for, resolved; or the very lock that it names, whatever the indexes have by now."""
+        """Resolve the environment, or use the lock that the spec names, whatever the indexes offer by now."""
         lock = self._resolved(record) if record.spec.lock is None else None
         with _of_the_store():
             if lock is None:
@@ -121,7 +121,10 @@ class Effects:
         return environments.resolve(record.spec.environment, workshop_of(self._home, self._store.logins.all()), say)
 
     def stop_nodes(self, record: RunRecord, _: Effect) -> None:
-        """Nodes also learn it from the answer to their next heartbeat; the engine is the faster and the harder way."""
+        """Have the engine stop the run's agents.
+
+        Nodes also learn it from their next heartbeat; this is faster and stricter.
+        """
         with _of_the_store():
             current = self._store.runs.record(record.id)
         if current.handle is not None and current.stage is not Stage.ENDED:

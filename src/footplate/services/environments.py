@@ -1,4 +1,4 @@
-"""The registry of environments: definitions under a name, with versions."""
+"""The registry of environments: definitions by name, with versions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class EnvironmentService:
         return self._store.environments.set_labels(workspace, name, version, labels)
 
     def curated(self) -> builtins.list[CuratedView]:
-        """The catalogue: ours, which are tested, then Azure's names."""
+        """Return the catalogue: first our own environments, which are tested, then Azure's names."""
         return [_view(entry) for entry in curated.every()]
 
     def curated_one(self, name: str) -> CuratedView:

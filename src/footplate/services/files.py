@@ -1,4 +1,4 @@
-"""Files of runs: artifacts, which are blobs under a name, and logs, which grow."""
+"""Files of runs: artifacts, which are named blobs, and logs, which grow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BUILD_LOGS = "azureml-logs/20_image_build_log"
 
 @dataclass(frozen=True)
 class Tail:
-    """What is new in a log: its name, where to go on, and the text since."""
+    """The new part of a log: its name, the offset to continue at, and the text."""
 
     log: str | None
     offset: int
@@ -31,7 +31,7 @@ class FileService:
         self._publish = publish
 
     def list(self, run: str, prefix: str = "") -> list[FileView]:
-        """Artifacts and logs under one roof, by path. A log that was also kept as an artifact shows once."""
+        """Return artifacts and logs together, by path. A log that is also an artifact appears once."""
         self._store.runs.record(run)
         artifacts = {f.path: f for f in self._store.files.list(run, prefix)}
         logs = {f.path: f for f in self._store.logs.list(run) if f.path.startswith(prefix)}
@@ -65,7 +65,7 @@ class FileService:
             offset, left = offset + len(data), left - len(data)
 
     def read_blob(self, digest: str, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:
-        """Opened here and now: a blob that is not there is an error, not an answer that breaks off at its beginning."""
+        """Open the blob at once: a missing blob is an error, not a response that breaks off."""
         source = self._store.blobs.open(digest)
         source.seek(offset)
         return _pieces(source, limit)
@@ -78,9 +78,9 @@ class FileService:
         request: str | None = None,
         attempt: int | None = None,
     ) -> tuple[list[str], list[str]]:
-        """Give names to blobs that are in the store already, as files of the present attempt unless it is said.
+        """Name blobs that are in the store as files of the run, of the current attempt unless another is given.
 
-        `request` tells a repeated call from a second one.
+        `request` identifies a repeated call.
         """
         present = self._store.runs.record(run).attempt
         attempt = present if attempt is None else min(attempt, present)
@@ -96,7 +96,7 @@ class FileService:
         return size
 
     def tail(self, run: str, log: str | None, offset: int, limit: int = CHUNK) -> Tail:
-        """The next piece of a log, cut at a whole character as long as the run may still finish it."""
+        """Return the next part of a log, cut at a whole character as long as the run may still complete it."""
         name = log or self.primary_log(run)
         if name is None:
             return Tail(None, 0, "")
@@ -106,9 +106,9 @@ class FileService:
         return Tail(name, offset + len(data), data.decode("utf-8", "replace"))
 
     def primary_log(self, run: str) -> str | None:
-        """What a person wants to see first: the first rank's output, or the environment build while there is none.
+        """Return the log that a user wants first: that of the first rank, or the environment build before there is one.
 
-        Of several nodes on one machine one builds, and the others only say that they wait.
+        Of several nodes on one machine, one builds, and the others only log that they wait.
         """
         logs = self._store.logs.list(run)
         users = sorted(f.path for f in logs if f.path.startswith("user_logs/std_log"))
@@ -125,12 +125,12 @@ class FileService:
 
 
 def check_content(store: Storage, file: FileView) -> None:
-    """Refuse a file whose content is not in the store, or is not as long as it is said to be."""
+    """Raise InvalidInput for a file whose content is not in the store or has another size."""
     if file.digest is None or not store.blobs.has(file.digest):
         raise InvalidInput(f"the content of {file.path!r} is not in the store", "send its blob first")
     size = store.blobs.size(file.digest)
     if file.size != size:
-        raise InvalidInput(f"{file.path!r} is said to have {file.size} bytes, and its blob has {size}", "send its size")
+        raise InvalidInput(f"{file.path!r} should have {file.size} bytes, and its blob has {size}", "send the size of its blob")
 
 
 def _pieces(source: BinaryIO, limit: int | None) -> Iterator[bytes]:
@@ -144,7 +144,7 @@ def _pieces(source: BinaryIO, limit: int | None) -> Iterator[bytes]:
 
 
 def _whole_characters(data: bytes) -> bytes:
-    """Drop a UTF-8 character that is cut off at the end; it will come whole with the next piece."""
+    """Drop a UTF-8 character that is cut off at the end: the next part has all of it."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte & 0xC0 == 0x80:

@@ -1,9 +1,9 @@
-"""The desk that hands out GPUs: to all nodes of a run at once or to none, in the order in which runs came.
+"""Assign GPUs to runs: to all nodes of a run at once or to none, in the order of arrival.
 
-Where it is known before a run starts what its nodes have, the queue lets it start only when its GPUs are free
-(`services.lines`), and nobody waits here. Where it is not, runs wait here, with nodes that they cannot use yet.
-Nodes tell their devices when they join. Who has which is in the records of the runs, so a server that starts again
-knows it; on the machines themselves the agents hold locks, which also keep off what a lost node left running.
+If the shape of the nodes is known before a run starts, the queue starts it only when its GPUs are free
+(`services.queues`), and nobody waits here. Otherwise runs wait here, with nodes that they cannot use yet. Nodes report
+their devices when they join. The records of the runs hold the assignments, so a restarted server knows them. On the
+machines, agents hold locks, which also protect devices that processes of a lost node still use.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from footplate.services.queues import QueueReader
 from footplate.storage import Storage
 
 _FEWER = (
-    "it has fewer GPUs than processes, because no more are there or none was free: "
-    "a number (gpus = 1) is waited for, and gpus = 0 wants none"
+    "it has fewer GPUs than processes, because there are no more or none was free: "
+    "request a number (gpus = 1) to wait for them, or gpus = 0 for none"
 )
 
 
@@ -33,7 +33,8 @@ class GpuAllocator:
         self._guard = threading.Lock()
 
     def equip(self, record: RunRecord) -> RunRecord:
-        """The record with the GPUs of its nodes, as soon as they are decided; the same one while they are waited for.
+        """Return the record with the GPUs of its nodes once they are decided, or the same record while they are not
+        free.
 
         All nodes must have joined.
         """
@@ -71,9 +72,9 @@ class GpuAllocator:
             return None
 
     def _waiting_before(self, record: RunRecord, others: list[RunRecord], machines: list[GpuHost]) -> list[RunRecord]:
-        """The runs that wait for devices of the same machines and come first; nobody overtakes them."""
+        """Return runs that wait for devices of the same machines and come first; nobody overtakes them."""
         mine = {gpu.uuid for machine in machines for gpu in machine.devices}
-        polite = not _waits(machines)  # who asks for none leaves them to those who ask, whoever came first
+        polite = not _waits(machines)  # a run that requests none yields to runs that do, whoever came first
         return [
             other
             for other in others
@@ -103,7 +104,7 @@ class GpuAllocator:
             try:
                 self._orchestrator.tell(record.id, events.NodeProgressed(node.index, words), record.attempt)
             except Conflict:
-                return  # it has ended meanwhile
+                return  # it has ended in the meantime
 
 
 def _listed(words: str, runs: set[str]) -> str:
@@ -115,30 +116,30 @@ def _waits(machines: list[GpuHost]) -> bool:
 
 
 def _refusal(record: RunRecord, machines: list[GpuHost]) -> Cause | None:
-    """Why the run can never have what it asks for."""
+    """Return why the run can never get its GPUs, or None."""
     short = gpus.shortage(machines)
     if short is None:
         return None
     node, machine = record.nodes[short], machines[short]
     has = len(machine.devices)
     sharing = sum(other.devices == machine.devices for other in machines)
-    words = f"node {short} is to have {machine.need.count} GPUs, and {node.host} has {has or 'none'}"
+    words = f"node {short} needs {machine.need.count} GPUs, and {node.host} has {has or 'none'}"
     if sharing > 1 and has:
         words += f" for {sharing} nodes of this run"
-    hint = "ask for fewer (gpus, gpus_per_process), or for a target that has them"
+    hint = "request fewer (gpus, gpus_per_process), or use a target that has them"
     if gpus.uses_nccl(record.spec):
-        words += "; NCCL wants one for each process"
+        words += "; NCCL needs one for each process"
         hint = "use PyTorchConfiguration('Gloo', …), which needs no GPU, or a target that has them"
     return Cause("no_gpus", words, hint, node=short)
 
 
 def _held(records: list[RunRecord]) -> dict[str, str]:
-    """Which run has which device. What a node holds is free when its ranks have ended."""
+    """Return the run of each device in use. Devices of a node are free when its ranks have ended."""
     return {uuid: record.id for record in records for uuid in run_status.held_gpus(record)}
 
 
 def _last_free(machines: list[GpuHost], taken: set[str], count: int) -> set[str]:
-    """So many of those that are free, which others are to have."""
+    """Return the last `count` of the free devices: they are reserved for other runs."""
     free = [gpu.uuid for gpu in sorted({gpu for machine in machines for gpu in machine.devices}, key=lambda g: g.index)]
     free = [uuid for uuid in free if uuid not in taken]
     return set(free[max(0, len(free) - count) :])

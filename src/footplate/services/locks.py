@@ -1,4 +1,4 @@
-"""Environments as they are resolved, and what is built of them on this machine."""
+"""Resolved environments, and their builds on this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from footplate.storage import Storage
 if TYPE_CHECKING:
     from footplate.environments import built_environments, caches
 else:
-    # A server that only ever uses existing interpreters loads no builder.
+    # A server that only uses existing interpreters loads no builder.
     caches, built_environments = (
         Deferred(f"footplate.environments.{name}") for name in ("caches", "built_environments")
     )
@@ -39,7 +39,7 @@ class LockService:
     # ── Locks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def resolve(self, spec: EnvironmentSpec, refresh: bool = False) -> Lock:
-        """The lock of this content, kept with the runs' locks."""
+        """Return the lock of this content, and store it with the locks of runs."""
         spec, found = extract_logins(spec)
         self._store.logins.put(found.known)
         lock = environments.resolve(
@@ -63,12 +63,12 @@ class LockService:
     # ── Built ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def built(self) -> list[BuiltView]:
-        """What is built on this machine, the last used first."""
+        """Return the environments that are built on this machine, the most recently used first."""
         busy = self._in_use()
         return [replace(view, in_use=view.digest in busy) for view in built_environments.built(self._root)]
 
     def build(self, digest: str) -> BuildView:
-        """Begin to build, unless that is being done or done already; `progress` tells the rest."""
+        """Start a build unless it is running or done; `progress` reports on it."""
         lock = self._store.locks.get(digest)
         with self._guard:
             known = self._builds.get(digest)
@@ -81,17 +81,18 @@ class LockService:
         with self._guard:
             known = self._builds.get(digest)
         if known is None:
-            raise NotFound(f"no build of {digest[:12]} was asked for", "ask for one first")
+            raise NotFound(f"no build of {digest[:12]} was requested", "request one first")
         return known.view(offset)
 
     def caches(self) -> list[CacheView]:
         return caches.sizes(self._root)
 
     def clear(self, unused_seconds: float, dry_run: bool, whole: Sequence[str] = ()) -> ClearedView:
-        """Remove what was not used for so long, but nothing that an active run uses. What is, or would be, removed.
+        """Remove environments that were not used for this long, except those of active runs. Return what was, or would
+        be, removed.
 
-        Of the caches goes what nothing uses any more, and all of those that are named `whole`: environments keep what
-        they have of them, new ones fetch or make it again. What that will free is only known when it is done.
+        Removes unused cache entries, and everything in the caches that are named `whole`: environments keep their
+        copies, new ones fetch or build the entries again. How much that frees is known only afterwards.
         """
         caches.check(whole)
         if unused_seconds < 0:
@@ -111,7 +112,7 @@ class LockService:
 
 
 class Build:
-    """A build in a thread of its own, and its log as it grows. Forgotten with the server: what is built stays built."""
+    """A build in its own thread, and its growing log. The server forgets it on exit; the built environment stays."""
 
     def __init__(self, lock: Lock, root: Path, logins: Logins, changed: Callable[[], None]) -> None:
         self.state = "building"
@@ -125,7 +126,7 @@ class Build:
         threading.Thread(target=self._work, name=f"build-{lock.digest[:8]}", daemon=True).start()
 
     def view(self, offset: int) -> BuildView:
-        state, text = self.state, self._text  # in this order: the text of an ended build is whole
+        state, text = self.state, self._text  # in this order: the log of an ended build is complete
         return BuildView(self._lock.digest, state, len(text), text[offset:], self._path, self._cause)
 
     def _say(self, line: str) -> None:

@@ -1,4 +1,4 @@
-"""Metrics: journals come in as bytes by offset and go out as series."""
+"""Metrics: journals arrive as bytes by offset and leave as series."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models: files under a name and a version, with the run they came from."""
+"""Models: files with a name and a version, and the run that they came from."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ModelService:
         return self._store.models.add(new.key, view, new.datasets)
 
     def _files_of_run(self, run: str, path: str) -> tuple[str, tuple[FileView, ...]]:
-        """The artifact of that name, or all artifacts below it as a folder."""
+        """Return the artifact of that name, or all artifacts below it as a folder."""
         path = posixpath.normpath(path.lstrip("/"))
         name = posixpath.basename(path)
         stored = self._store.files.list(run, path)

@@ -1,4 +1,4 @@
-"""What node agents say and ask."""
+"""Requests of node agents: joining, orders, reports and heartbeats."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class NodeService:
     def join(self, run: str, node: int, attempt: int, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
         seen = self._record(run, node, attempt)
         if seen.nodes[node].state is NodeState.DONE:
-            # Whoever starts agents again, because one of them died, may not know that this one had no more to do.
+            # The engine that starts agents again because one of them died may not know that this one had finished.
             raise Conflict(f"node {node} of run {run} is done", "end this agent: its ranks must not run again")
         joined = self._orchestrator.tell(run, events.NodeJoined(node, host, address, info), attempt, seen)
         return self.orders_of(self._equipped(joined), node)
 
     def record(self, run: str, node: int) -> RunRecord:
-        """The run as its orders are made from it, with its GPUs as soon as they can be decided."""
+        """Return the run that the orders are made from, with its GPUs once they are decided."""
         return self._equipped(self._record(run, node))
 
     def _equipped(self, record: RunRecord) -> RunRecord:
@@ -42,7 +42,7 @@ class NodeService:
 
     @staticmethod
     def is_due(record: RunRecord, node: int, until: str) -> bool:
-        """Whether the orders say what a node waits for: that it may start, or that the ranks of all others are gone."""
+        """Whether the orders answer a node that waits: it may start, or the ranks of all others have ended."""
         if until == "ended":
             return _others_ended(record, node)
         return _must_stop(record) or (run_status.is_ready(record) and run_status.is_equipped(record))
@@ -85,7 +85,7 @@ class NodeService:
         )
 
     def prepared(self, run: str, node: int, ports: tuple[int, ...], attempt: int | None = None) -> None:
-        """A node could start; its orders say whether all of them can."""
+        """Record that a node can start; its orders say when all of them can."""
         seen = self._record(run, node, attempt)
         wanted = launch.ports_to_hold(seen.spec.distribution, node)
         if len(ports) != wanted or not all(0 < port < 65536 for port in ports):
@@ -95,7 +95,7 @@ class NodeService:
     def report(
         self, run: str, node: int, event: str, message: str | None, cause: Cause | None, attempt: int | None = None
     ) -> bool:
-        """Take an agent's word; answers whether it is to stop its ranks."""
+        """Take a report of an agent; return whether the agent must stop its ranks."""
         seen = self._record(run, node, attempt)
         if event == "failed" and cause is not None:
             return _must_stop(self._orchestrator.tell(run, events.RankFailed(node, cause), attempt, seen))
@@ -115,7 +115,7 @@ class NodeService:
         return _must_stop(self._record(run, node, attempt))
 
     def _record(self, run: str, node: int, attempt: int | None = None) -> RunRecord:
-        """Raises Conflict for an agent of another `attempt` than the run is at: nothing that it says counts."""
+        """Return the run. Raises Conflict for an agent of another `attempt`: its reports do not count."""
         record = self._store.runs.record(run)
         if attempt not in (None, record.attempt):
             raise Conflict(
@@ -142,7 +142,7 @@ class NodeService:
 
 
 def _with_gpus(record: RunRecord, ranks: tuple[RankPlan, ...]) -> tuple[RankPlan, ...]:
-    """The plans with what each rank is told about its GPUs."""
+    """Return the plans with the GPU variables of each rank."""
     nodes = record.nodes
     return tuple(
         replace(

@@ -1,7 +1,7 @@
-"""The only place where decisions become deeds: takes events, saves what the lifecycle decides, has the effects done.
+"""The orchestrator: takes events, saves the lifecycle's decisions, and has the effects performed.
 
-Threads: any thread may call `tell`. Effects that may take long (`effects`: resolving an environment) run in a small
-pool; one thread looks at the queue (`scheduler`), and one asks the engines how their agents are (`watcher`).
+Threads: any thread may call `tell`. Slow effects run in a small pool. One thread looks at the queues (`scheduler`), one
+asks the engines about their agents (`watcher`), and one wakes runs (`alarms`).
 """
 
 from __future__ import annotations
@@ -116,13 +116,13 @@ class Orchestrator:
         self._scheduler.look_at(record.workspace, record.spec.target)
 
     def waiting(self, run: str) -> Waiting | None:
-        """Why a queued run waits and its place in the line, as of the last look at the queue."""
+        """Return why a queued run waits and its queue position, as of the last look at the queue."""
         return self._scheduler.waiting(run)
 
     # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def begin(self, record: RunRecord, created_by: str, event: events.RunSubmitted) -> RunView:
-        """Store a new run, already one event old, so that a server killed right after this finds it whole."""
+        """Store a new run together with its first event, so that a server killed right after this finds it complete."""
         after, effects = lifecycle.apply(record, event, record.created)
         with self._perhaps_stored(record.id):
             view = self._store.runs.create(after, created_by, [story.line(after, event, record.created)])
@@ -131,10 +131,10 @@ class Orchestrator:
         return view
 
     def tell(self, run: str, event: Event, attempt: int | None = None, seen: RunRecord | None = None) -> RunRecord:
-        """Apply an event to a run. Repeats until the compare-and-set succeeds: somebody else may be first.
+        """Apply an event to a run. Repeats until the compare-and-set succeeds: another thread may be first.
 
-        With `attempt` the event counts only as long as the run is at that attempt: it was decided by looking at it.
-        `seen` is the record as it was a moment ago, for who has just read it.
+        With `attempt`, the event counts only while the run is at that attempt. `seen` is the record as it was a moment
+        ago, for a caller that has just read it.
         """
         while True:
             record, seen = seen or self._store.runs.record(run), None
@@ -156,8 +156,10 @@ class Orchestrator:
 
     @contextlib.contextmanager
     def _perhaps_stored(self, run: str) -> Generator[None, None, None]:
-        """A database that goes away may have kept what it did not confirm: then the effects are still to be performed,
-        and whoever repeats the event finds nothing left to decide. The watcher looks after such runs."""
+        """Have the watcher resume the run if the database goes away: it may have stored what it did not confirm.
+
+        Then the effects are still to be performed, and a repetition of the event finds nothing left to decide.
+        """
         try:
             yield
         except (Unavailable, OutOfSpace):
@@ -176,7 +178,7 @@ class Orchestrator:
     # ── Effects ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _resume(self, record: RunRecord) -> None:
-        """Go on with a run whose last effects may not have been performed."""
+        """Resume a run whose last effects may not have been performed."""
         self._track(record)
         self._perform_all(record, lifecycle.resume(record))
 
@@ -189,13 +191,13 @@ class Orchestrator:
             self._in_pool(partial(self._perform, record, effect, row))
 
     def _in_pool(self, work: Callable[[], None]) -> None:
-        with contextlib.suppress(RuntimeError):  # the pool is shut: the next server resumes from the record
+        with contextlib.suppress(RuntimeError):  # the pool is closed: the next server resumes from the record
             self._pool.submit(work)
 
     def _perform(self, record: RunRecord, effect: Effect, row: EffectRow) -> None:
         try:
             self._effects.perform(record, effect, row.handler, row.failure)
-        except (Unavailable, OutOfSpace) as error:  # the store's: only the watcher repeats an effect
+        except (Unavailable, OutOfSpace) as error:  # raised by the store: only the watcher repeats an effect
             log.warning("run %s: %s has to wait: %s", record.id, type(effect).__name__, error.message)
             self._watcher.doubt(record.id)
 

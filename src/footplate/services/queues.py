@@ -1,7 +1,7 @@
-"""What the queue decides over, gathered from the store: who waits, who has what, and how much there is.
+"""Gather the input of the queue's decision from the store: waiting runs, resources in use, and capacity.
 
-Targets have nodes of their own, so each has a line of its own. But all nodes of the local engine are one machine with
-one set of GPUs: where it has some, all its lines are looked at together.
+Each target has its own nodes and its own queue. But all nodes of the local engine are one machine with one set of GPUs:
+if it has some, all its queues are planned together.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from footplate.storage import Storage
 
 @dataclass(frozen=True)
 class QueueSnapshot:
-    """What there is to decide at a moment."""
+    """The queues at one moment."""
 
-    records: dict[str, RunRecord]  # of those who wait
+    records: dict[str, RunRecord]  # of the waiting runs
     tickets: list[queue.Ticket]
     holding: list[queue.Allocation]
     lines: dict[str, queue.TargetQueue]
@@ -36,7 +36,7 @@ class QueueReader:
         self._load_engine = load_engine
 
     def look(self, workspace: str, target: str, now: float) -> QueueSnapshot:
-        """The line of a target, and those that share GPUs with it. Raises NotFound for a target that is gone."""
+        """Return the queue of a target, with those that share GPUs with it. Raises NotFound for a deleted target."""
         capacity = capacity_of(self._store, workspace, target)
         there = self._gpus_of(capacity.engine)
         if there:
@@ -57,7 +57,7 @@ class QueueReader:
         )
 
     def gpus_in_use(self, engine: str) -> tuple[int, int]:
-        """How many GPUs the nodes of an engine have in all, as far as that is known, and how many runs have."""
+        """Return how many GPUs the nodes of an engine have, as far as known, and how many of them runs use."""
         there = self._gpus_of(engine)
         active = self._store.runs.active(with_nodes=True) if there else []
         return there, sum(len(run_status.held_gpus(record)) for record in active)
@@ -80,7 +80,7 @@ class QueueReader:
             try:
                 capacity = capacity_of(self._store, workspace, target)
             except NotFound:
-                continue  # its runs are told when its own line is looked at
+                continue  # its runs fail when its own queue is looked at
             if capacity.engine == engine:
                 found[workspace, target] = capacity
         return found
@@ -95,12 +95,12 @@ def _name(target: tuple[str, str]) -> str:
 
 
 def _is_decided(record: RunRecord) -> bool:
-    """Whether it is known which GPUs its nodes have: not before it has nodes."""
+    """Whether the GPUs of its nodes are decided: never before it has nodes."""
     return bool(record.nodes) and all(node.gpus is not None for node in record.nodes)
 
 
 def _has_gpus(record: RunRecord, capacity: Capacity, there: int) -> int:
-    """What it has, or is to have as soon as its nodes are ready."""
+    """Return the GPUs that the run has, or will have as soon as its nodes are ready."""
     if _is_decided(record) or record.outcome is not None:
         return len(run_status.held_gpus(record))
     return gpus.wanted(record.spec, capacity.gpus, there)
@@ -115,7 +115,7 @@ def _ticket(record: RunRecord, wanted: int) -> queue.Ticket:
 
 
 def _holding(record: RunRecord, has: int, now: float) -> queue.Allocation:
-    """A time limit counts from the start of the script, which may still be to come."""
+    """Return the resources of a run. Its time limit counts from the start of the script, which may be still to come."""
     limit = record.spec.max_seconds
     ends = None if limit is None else (record.started or now) + limit
     return queue.Allocation(record.id, _name(_target(record)), record.spec.distribution.node_count, ends, has)

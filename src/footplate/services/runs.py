@@ -1,4 +1,4 @@
-"""Runs: submit, look, change, end."""
+"""Runs: submit, list, change and end them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RunService:
     # ── Submit ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def submit(self, workspace: str, run: str, spec: RunSpec, created_by: str) -> RunView:
-        """Check all that can be checked now, then one insert. The same request again gives the same answer."""
+        """Check everything that can be checked now, then insert once. The same request again returns the same run."""
         check_run_id(run)
         spec, found = extract_run_logins(spec)
         known = self._known(run, workspace, spec)
@@ -53,7 +53,7 @@ class RunService:
         record = RunRecord(run, workspace, spec, Stage.ACCEPTED, created=now, warnings=warnings)
         try:
             view = self._orchestrator.begin(record, created_by, events.RunSubmitted(created_by))
-        except Conflict:  # the same request, twice at the same time
+        except Conflict:  # the same request twice at the same time
             known = self._known(run, workspace, spec)
             if known is None:
                 raise
@@ -88,7 +88,7 @@ class RunService:
                 self._warnings(workspace, child)
 
     def _warnings(self, workspace: str, spec: RunSpec) -> tuple[str, ...]:
-        """What the target cannot give as asked; raises InvalidInput where that is too much."""
+        """Return warnings about what the target cannot provide; raise InvalidInput if the settings do not allow that."""
         if not kind_of(spec).has_nodes:
             return ()
         target = self._computes.definition(workspace, spec.target)
@@ -159,7 +159,7 @@ class RunService:
         return self.view(run)
 
     def restart(self, run: str, attempt: int, by: str = "", reason: str = "") -> RunView:
-        """Have a run that failed or was canceled tried again; `attempt` is the number of the new attempt."""
+        """Restart a run that failed or was canceled; `attempt` is the number of the new attempt."""
         self._orchestrator.tell(run, events.RunRestarted(attempt, by, reason))
         return self.view(run)
 

@@ -1,4 +1,4 @@
-"""Who of those that wait may start: `domain/queue`, asked by one thread, so that two runs never get the same node."""
+"""Admits waiting runs by the decision of `domain.queue`, on one thread, so that two runs never get the same node."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ class Scheduler:
             self._thread.join(timeout=10)
 
     def look_at(self, workspace: str, target: str) -> None:
-        """Something changed that may let a run of this target start."""
+        """Look at the queue of this target soon: a run may be able to start."""
         with self._wake:
             self._dirty.add((workspace, target))
             self._wake.notify()
 
     def waiting(self, run: str) -> Waiting | None:
-        """Why a queued run waits and its place in the line, as of the last look at the queue."""
+        """Return why a queued run waits and its queue position, as of the last look at the queue."""
         return self._waits.get(run)
 
     def note(self, record: RunRecord) -> None:
-        """Where a run stands now."""
+        """Take notice of a run that changed."""
         with self._queued_guard:
             if record.stage is Stage.QUEUED:
                 self._queued.add(record.id)
@@ -85,7 +85,7 @@ class Scheduler:
             scene = self._lines.look(workspace, target, now)
         except NotFound as error:
             for record in self._store.runs.waiting(workspace, target):
-                with contextlib.suppress(NotFound, Conflict):  # over in between
+                with contextlib.suppress(NotFound, Conflict):  # ended in the meantime
                     cause = Cause("no_target", error.message, error.hint)
                     self._tell(record.id, events.RunFailed(cause), record.attempt)
             return
@@ -93,12 +93,12 @@ class Scheduler:
             return
         started, waits = queue.admit(scene.tickets, scene.holding, scene.lines, now, scene.gpus)
         for run in started:
-            with contextlib.suppress(Conflict):  # cancelled in between
+            with contextlib.suppress(Conflict):  # canceled in the meantime
                 self._tell(run, events.RunAdmitted())
         tickets = {ticket.run: ticket for ticket in scene.tickets}
         for wait in waits:
             with self._queued_guard:
-                if wait.run in self._queued:  # not cancelled since we looked: nobody would take it out again
+                if wait.run in self._queued:  # not canceled since we looked: otherwise the entry would stay for ever
                     self._waits[wait.run] = _told(wait, tickets[wait.run])
             if scene.records[wait.run].waiting is None:
                 with contextlib.suppress(Conflict):
@@ -110,5 +110,5 @@ def _told(wait: queue.Wait, ticket: queue.Ticket) -> Waiting:
 
 
 def with_waiting(view: RunView, waiting: Waiting | None) -> RunView:
-    """The view with what the queue said last, which is fresher than what was stored."""
+    """Return the view with the queue's latest answer, which is fresher than the stored one."""
     return replace(view, waiting=waiting) if view.stage is Stage.QUEUED and waiting is not None else view

@@ -1,4 +1,4 @@
-"""Secrets of a workspace: set, read, listed by name, deleted. Values appear in no log, no list and no error."""
+"""Secrets of a workspace: set, read, list by name, delete. Values never appear in logs, lists or errors."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The home folder's settings, `settings.ini`: few, read when they are needed, so that a change holds from then on.
+"""The settings of a home, `settings.ini`: few, and read on each use, so that a change applies at once.
 
 [environments]
-interpreters = nearest      or exact: a Python that is not to be had is an error, not replaced by the nearest
+interpreters = nearest      or exact: a Python that is not available is an error instead of the nearest one
 conda = auto                or solve: conda packages only from their channels; or map: only from PyPI
-containers = use            or require: without an engine a run that asks for one fails; or ignore: nobody gets one
-image = docker.io/library/python:{python}-slim      for who asks for a container and names no image
+containers = use            or require: a run that requests one fails without an engine; or ignore: no run gets one
+image = docker.io/library/python:{python}-slim      for runs that request a container and name no image
 
 [computes]
 shapes = nearest            or exact: a run on a cluster whose vm_size this machine does not have is refused
@@ -15,8 +15,8 @@ lsf = our_package.lsf:LsfEngine
 [data]
 cache = 100 GiB             how much remote data stays on this machine for later runs
 
-[store]                     where the built-in datastores of all workspaces lie, instead of folders of the home: the
-kind = s3                   fields of a StoreSpec, credentials among them, which close the file to all other users
+[store]                     the built-in datastores of all workspaces, instead of directories of the home: the
+kind = s3                   fields of a StoreSpec. With credentials, only the owner may read the file
 bucket = team-data
 """
 
@@ -46,7 +46,7 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "computes": {"shapes": ("nearest", "exact")},
 }
-"""What each may be; nothing where anything may be."""
+"""The values of each setting; none if every value is allowed."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,11 @@ class Settings:
 
 
 def read_settings(home: Path) -> Settings:
-    """What the file says; the defaults without one. A word that is not known is refused with those that are."""
+    """Return the settings of the file, or the defaults without one. An unknown value is refused with the known ones."""
     path, parser = home / NAME, _parse(home / NAME)
     found: dict[str, str] = {}
     for section in parser.sections():
-        if (
-            section == cache_limit.SECTION
-        ):  # for whoever moves data, on the machine of the home: here it is only checked
+        if section == cache_limit.SECTION:  # read by processes that move data on this machine; only checked here
             cache_limit.read_limit(str(path), dict(parser.items(section)))
         elif section not in (STORE, ENGINES):
             for name, value in parser.items(section):
@@ -80,7 +78,7 @@ def read_engines(home: Path) -> dict[str, str]:
 
 
 def read_store(home: Path) -> StoreSpec | None:
-    """The store that `[store]` describes, for the built-in datastores of all workspaces."""
+    """Return the store that `[store]` describes, for the built-in datastores of all workspaces."""
     path, parser = home / NAME, _parse(home / NAME)
     if not parser.has_section(STORE):
         return None
@@ -113,7 +111,7 @@ def _parse(path: Path) -> configparser.ConfigParser:
 
 
 def workshop_of(home: Path, logins: Mapping[str, str]) -> ResolverSettings:
-    """Where environments are made, and by the rules of this home."""
+    """Return where and by which rules environments of this home are built."""
     known = read_settings(home)
     rules = (known.interpreters, known.conda, known.containers, known.image)
     return ResolverSettings(home / "environments", *rules, logins=Logins(logins))
@@ -124,7 +122,7 @@ def _check(path: Path, section: str, name: str, value: str) -> str:
     if name not in names:
         known = ", ".join(f"[{s}] {n}" for s, all_names in KNOWN.items() for n in all_names)
         known += f", [{cache_limit.SECTION}] {cache_limit.NAME}"
-        raise InvalidInput(f"{path} has a setting [{section}] {name}, which is unknown", f"known is: {known}")
+        raise InvalidInput(f"{path} has a setting [{section}] {name}, which is unknown", f"the settings are: {known}")
     if not names[name]:
         return value
     if value.lower() not in names[name]:

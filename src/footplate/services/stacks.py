@@ -1,4 +1,4 @@
-"""Asking the nodes of a run where its processes are. A question lives in memory and not for long: it is asked again."""
+"""Request stack traces from the nodes of a run. A request lives in memory for a short time; clients repeat it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def topic(run: str) -> str:
 
 
 class StackService:
-    """Nodes hear of a question in the answer to their next heartbeat."""
+    """Open requests for stack traces. Nodes learn of a request from their next heartbeat."""
 
     def __init__(self, store: Storage, publish: Callable[[str], None]) -> None:
         self._store = store
@@ -38,7 +38,7 @@ class StackService:
         self._questions: dict[tuple[str, str], _Question] = {}
 
     def ask(self, run: str, key: str) -> RunStacks:
-        """Ask, or see how far the answer to this `key` has come."""
+        """Open a request, or return the answers to this `key` so far."""
         with self._guard:
             known = self._questions.get((run, key))
         if known is None:
@@ -48,7 +48,7 @@ class StackService:
                 known = self._questions.setdefault((run, key), known)
         answers = dict(known.answers)
         missing = tuple(node for node in known.nodes if node not in answers)
-        if missing:  # who has ended since the question was asked will not answer it
+        if missing:  # a node that has ended since will not answer
             still = self._nodes(run) if not answers else _with_ranks(self._store.runs.record(run))
             missing = tuple(node for node in missing if node in still)
         return RunStacks(run, missing, tuple(each for _, found in sorted(answers.items()) for each in found))
@@ -64,7 +64,7 @@ class StackService:
     def answer(self, run: str, node: int, key: str, processes: tuple[ProcessStacks, ...]) -> None:
         with self._guard:
             question = self._questions.get((run, key))
-            if question is not None:  # else nobody waits for it any more
+            if question is not None:  # otherwise nobody waits for it any more
                 question.answers[node] = processes
         self._publish(topic(run))
 

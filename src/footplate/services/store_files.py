@@ -1,7 +1,7 @@
-"""Files of the built-in datastores, for clients and nodes that do not see the server's folders.
+"""Files of the built-in datastores, for clients and nodes that cannot see the server's directories.
 
-A large file comes by pieces, each at its offset, into a file beside the store: a repeated piece changes nothing, and
-whoever was cut off asks how much has come and goes on. It gets its name when the last piece is on the disk.
+A large file arrives in pieces, each at its offset, in a file beside the store: a repeated piece changes nothing, and an
+interrupted sender asks how much has arrived and resumes there. The file gets its name when the last piece is on disk.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from footplate.storage import Storage, append_files
 
 _CHUNK = 1 << 20
 _FORGOTTEN_SECONDS = 7 * 24 * 3600.0
-"""Pieces of a file whose sender has not come back for so long are removed."""
+"""How long the pieces of an interrupted upload are kept."""
 
 
 @dataclass(frozen=True)
 class Received:
-    """How much of a file has come; the file itself when that was all."""
+    """How much of a file has arrived; the file itself once it is complete."""
 
     size: int
     entry: StoreEntry | None = None
 
 
 class OpenFile:
-    """A file as it is now, whatever its name comes to mean while it is read."""
+    """An open file. It stays the same file, whatever its name means while it is read."""
 
     def __init__(self, entry: StoreEntry, file: FileIO) -> None:
         self.entry = entry
         self._file = file
 
     def read(self, start: int, end: int) -> Iterator[bytes]:
-        """The bytes from `start` to `end`; then it is closed."""
+        """Yield the bytes from `start` to `end`, then close the file."""
         with self._file as file:
             while start < end and (chunk := os.pread(file.fileno(), min(_CHUNK, end - start), start)):
                 start += len(chunk)
@@ -75,9 +75,9 @@ class StoreFileService:
     def append(
         self, workspace: str, name: str, path: str, upload: str, offset: int, size: int, data: bytes, if_absent: bool
     ) -> Received:
-        """A piece of a file of `size` bytes. `upload` tells one sending of it from another."""
+        """Store a piece of a file of `size` bytes. `upload` identifies the upload."""
         if offset + len(data) > size:
-            raise InvalidInput(f"a piece that ends at byte {offset + len(data)} of {size}", "send what there is")
+            raise InvalidInput(f"the piece ends at byte {offset + len(data)} of {size}", "send no more than the size")
         store, target = self._open(workspace, name), check_name(path)
         coming = self._store.datastores.coming(workspace, name)
         aside = coming / _key(target, upload, size)
@@ -101,18 +101,18 @@ class StoreFileService:
 
 
 def _key(path: str, upload: str, size: int) -> str:
-    """Of this boot of the machine: what a power cut left of pieces is anybody's guess."""
+    """Return a key that is valid for this boot of the machine: pieces that survive a power cut cannot be trusted."""
     told = "\0".join((path, upload, str(size))).encode("utf-8", "surrogateescape") + boot_id()
     return hashlib.sha256(told).hexdigest()
 
 
 def _done(aside: Path) -> Path:
-    """The note that the last piece has come: who did not hear the answer sends it again."""
+    """Return the marker of a complete upload: a sender that missed the response sends the last piece again."""
     return aside.with_suffix(".done")
 
 
 def _taken(store: FolderStore, path: str, aside: Path) -> StoreEntry | None:
-    """The file that this sending has become, as long as nobody has changed it since."""
+    """Return the file that this upload has become, as long as nobody has changed it since."""
     with contextlib.suppress(FileNotFoundError, NotFound):
         etag, entry = _done(aside).read_text(), store.stat(path)
         return entry if entry.etag == etag else None

@@ -1,4 +1,4 @@
-"""Tokens: who may call the server over TCP. Only hashes are stored."""
+"""Tokens: authorize requests over TCP. Only hashes are stored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class TokenTable(Protocol):
     def put(self, hash: str, scope: str, expires: float) -> None: ...
 
     def find(self, hash: str) -> str | None:
-        """The scope of a token that has not expired."""
+        """Return the scope of a token that has not expired."""
         ...
 
 
@@ -25,11 +25,11 @@ class TokenService:
         self._table = table
 
     def scope_of(self, token: str) -> str | None:
-        """`run:<id>` for a run's own token, None for one that is unknown or has expired."""
+        """Return `run:<id>` for a run's own token, None for one that is unknown or has expired."""
         return self._table.find(digest(token))
 
     def for_run(self, run: str, lifetime: float) -> tuple[str, float]:
-        """A new token that reaches this run and no other, and when it expires."""
+        """Return a new token that reaches this run and no other, and its expiry."""
         token, expires = secrets.token_urlsafe(32), time.time() + lifetime
         self.admit(token, run, expires)
         return token, expires

@@ -1,6 +1,6 @@
-"""Looks after the agents of runs: starts those again that died, gives up what stays lost, has ended ones forgotten.
+"""Watches the agents of runs through their engines: reports missing ones, and has agents of ended runs forgotten.
 
-One thread, which sleeps for good while nothing runs.
+It only observes; the lifecycle decides about revivals. One thread, which sleeps while nothing runs.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ from footplate.storage import Storage
 log = logging.getLogger(__name__)
 
 FORGET_SECONDS = 60.0
-"""How long the agents of a run that is over may take to clean up behind themselves."""
+"""How long the agents of an ended run may take to clean up."""
 
 KEEP_SECONDS = 7 * 24 * 3600.0
-"""How long the folder of a lost node is kept for somebody who restarts the run: nobody else can bring over what it has.
-The server that starts after that has it removed."""
+"""How long the directory of a lost node is kept for a restart of the run, which can recover its files. A server that
+starts after that has it removed.
+"""
 
 
 class AgentWatcher:
-    """`resume(record)` performs the effects that a run's state asks for; `active_runs()` is how many there are."""
+    """The watcher. `resume(record)` performs the effects that a run's state requires; `active_runs()` counts active
+    runs.
+    """
 
     def __init__(
         self,
@@ -69,25 +72,25 @@ class AgentWatcher:
     # ── What it is told ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def note(self, run: str, over: bool) -> None:
-        """A run changed."""
+        """Take notice of a run that changed."""
         if over:
             self._missing_since.pop(run, None)
         else:
             self._wake.set()
 
     def doubt(self, run: str) -> None:
-        """Nobody knows whether this run's last event was stored, or its effects performed: see to it."""
+        """Resume the run soon: it is unknown whether its last event was stored and its effects were performed."""
         self._unsure.add(run)
         self._wake.set()
 
     def begin_attempt(self, record: RunRecord, effect: events.BeginAttempt) -> None:
-        """The agents of the next attempt save what those of the last one could not; so nothing is removed yet."""
+        """Keep the last attempt's agents: the agents of the next attempt recover files that those could not ship."""
         self._missing_since.pop(record.id, None)
         if effect.handle is not None:
             self._earlier[record.id].append(effect.handle)
 
     def forget_nodes(self, record: RunRecord, _: events.ForgetNodes | None = None) -> None:
-        """A run is over: have the engine forget its agents, as soon as they are gone."""
+        """Have the engine forget the agents of an ended run as soon as they are gone."""
         if _is_worth_keeping(record):
             return
         for handle in [*self._earlier.pop(record.id, []), *([record.handle] if record.handle else [])]:
@@ -95,9 +98,9 @@ class AgentWatcher:
             self._wake.set()
 
     def take_up_leftovers(self, home: Path) -> None:
-        """An agent that was killed after its last word left its folder; so did a server that was killed with it."""
+        """Forget agents of ended runs whose directories are left: the agent or the server was killed at the end."""
         for folder in (home / "work").glob("*"):
-            with contextlib.suppress(NotFound):  # of another database: not ours to judge
+            with contextlib.suppress(NotFound):  # a run of another database: none of our business
                 record = self._store.runs.record(folder.name)
                 if record.stage is Stage.ENDED:
                     self.forget_nodes(record)
@@ -114,9 +117,9 @@ class AgentWatcher:
             try:
                 self._watch_once()
             except (Unavailable, OutOfSpace) as error:
-                log.warning("cannot look after the runs: %s", error.message)
+                log.warning("cannot watch the runs: %s", error.message)
             except StoreAway as away:
-                log.warning("cannot look after the runs: %s", away.error.message)
+                log.warning("cannot watch the runs: %s", away.error.message)
             except Exception:
                 log.exception("watching the agents failed")
             self._stopping.wait(self._seconds)
@@ -135,7 +138,7 @@ class AgentWatcher:
             try:
                 seen = self._effects.engine(records[0]).poll([r.handle for r in records if r.handle is not None])
             except Unavailable as error:
-                log.warning("cannot ask engine %s about its agents: %s", name, error.message)
+                log.warning("cannot query engine %s about its agents: %s", name, error.message)
                 continue  # an agent that cannot be checked is not dead
             for record in records:
                 self._report(record, seen[record.handle or ""])
@@ -151,7 +154,7 @@ class AgentWatcher:
 
     def _resume_unsure(self) -> None:
         for run in list(self._unsure):
-            with contextlib.suppress(NotFound):  # the database has not kept it
+            with contextlib.suppress(NotFound):  # the database has not stored it
                 self._resume(self._store.runs.record(run))
             self._unsure.discard(run)
 
@@ -191,7 +194,7 @@ class AgentWatcher:
 
 
 def _is_worth_keeping(record: RunRecord) -> bool:
-    """Whether a node was lost with what its ranks had made, and the next attempt could save that."""
+    """Whether a node was lost together with files of its ranks that the next attempt could recover."""
     lost = any(node.state is NodeState.LOST for node in record.nodes) and record.started is not None
     fresh = time.time() - (record.ended or 0.0) < KEEP_SECONDS
     return lost and fresh and restarts.why_not_again(record) is None

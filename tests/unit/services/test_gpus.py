@@ -95,7 +95,7 @@ def test_what_can_never_be_had_fails_the_run_in_words(house: House) -> None:
     outcome = house.services.runs.view("greedy").outcome
     assert outcome is not None
     assert outcome.cause is not None
-    assert outcome.cause.message == "node 0 is to have 3 GPUs, and gandalf has 2"
+    assert outcome.cause.message == "node 0 needs 3 GPUs, and gandalf has 2"
 
 
 def test_where_there_are_no_gpus_nothing_is_decided_and_nothing_said(house: House) -> None:
