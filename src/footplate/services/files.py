@@ -130,7 +130,9 @@ def check_content(store: Storage, file: FileView) -> None:
         raise InvalidInput(f"the content of {file.path!r} is not in the store", "send its blob first")
     size = store.blobs.size(file.digest)
     if file.size != size:
-        raise InvalidInput(f"{file.path!r} should have {file.size} bytes, and its blob has {size}", "send the size of its blob")
+        raise InvalidInput(
+            f"{file.path!r} should have {file.size} bytes, and its blob has {size}", "send the size of its blob"
+        )
 
 
 def _pieces(source: BinaryIO, limit: int | None) -> Iterator[bytes]:
