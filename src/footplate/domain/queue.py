@@ -159,7 +159,7 @@ class _Hall:
         if not words and len(before) < _LOOK_AHEAD:  # it would fit
             limit = "a time limit" if ticket.seconds is None else "a shorter time limit"
             who = _listed(before or self._ahead[_GPUS])
-            return f"it could delay {who}, before it in the line: {limit} may let it go first"
+            return f"it could delay {who}, ahead of it in the queue: {limit} may let it go first"
         if before:
             waits = f"{_count(len(before), 'run')} {'waits' if len(before) == 1 else 'wait'} before it"
             words.append(f"and {waits}" if words else waits)

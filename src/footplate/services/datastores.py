@@ -54,7 +54,7 @@ class DatastoreService:
     # ── With credentials ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def access(self, workspace: str, name: str) -> StoreSpec:
-        """Return everything that is needed to open it: for users of the workspace, and for nodes of runs that need it."""
+        """Return all that is needed to open it: for users of the workspace, and for nodes of runs that need it."""
         return self._store.datastores.access(workspace, name)
 
     def access_for_run(self, run: str, name: str) -> StoreSpec:

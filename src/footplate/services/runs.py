@@ -88,7 +88,7 @@ class RunService:
                 self._warnings(workspace, child)
 
     def _warnings(self, workspace: str, spec: RunSpec) -> tuple[str, ...]:
-        """Return warnings about what the target cannot provide; raise InvalidInput if the settings do not allow that."""
+        """Return warnings about what the target cannot provide; raise InvalidInput if settings forbid it."""
         if not kind_of(spec).has_nodes:
             return ()
         target = self._computes.definition(workspace, spec.target)

@@ -1,4 +1,4 @@
-"""Values to JSON and back, and the words for what cannot be read."""
+"""Values to JSON and back, and the errors for unreadable data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ plain = st.recursive(
 
 
 def values(hint: Any) -> st.SearchStrategy[Any]:
-    """Any value of a field's type, so that a field added tomorrow is tested too."""
+    """Return any value of a field's type, so that a field added tomorrow is tested too."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return plain
@@ -93,7 +93,7 @@ def test_unknown_keys_are_refused_only_when_strict() -> None:
         ({"experiment": "e", "tags": []}, r"RunSpec.tags is \[\], which is not an object"),
     ],
 )
-def test_what_cannot_be_read_is_named(data: Any, words: str) -> None:
+def test_unreadable_data_is_named(data: Any, words: str) -> None:
     with pytest.raises(InvalidInput, match=words) as caught:
         from_json(specs.RunSpec, data)
     assert caught.value.hint
@@ -111,13 +111,13 @@ def test_whole_numbers_are_numbers() -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Folder:
-    """Its own type is among its fields'."""
+    """A dataclass with a field of its own type."""
 
     name: str
     inside: tuple[Folder, ...] = ()
 
 
-def test_a_type_may_hold_itself() -> None:
+def test_a_type_may_contain_itself() -> None:
     value = Folder("a", (Folder("b"),))
     assert from_json(Folder, to_json(value)) == value
     with pytest.raises(InvalidInput, match=r"Folder\.inside\[0\]\.name is 3, which is not a string"):

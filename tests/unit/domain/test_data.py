@@ -20,7 +20,7 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("kind", STORE_KINDS)
-def test_every_kind_says_what_it_needs(kind: str) -> None:
+def test_every_kind_of_store_checks_its_fields(kind: str) -> None:
     spec = StoreSpec(kind, WHOLE[kind])
     assert spec.check() is spec
     for name in WHOLE[kind]:
@@ -58,17 +58,17 @@ def test_an_address_with_a_secret_in_it_is_refused_and_not_repeated(kind: str, f
 
 
 @pytest.mark.parametrize("value", ["localhost:9000", "ftp://host", "http://", "http://host:port", "http://a b", "x"])
-def test_what_is_no_web_address_is_refused(value: str) -> None:
+def test_an_invalid_web_address_is_refused(value: str) -> None:
     with pytest.raises(InvalidInput, match="is not a web address"):
         StoreSpec("s3", {"bucket": "b", "endpoint": value}).check()
 
 
-def test_addresses_that_are_fine() -> None:
+def test_valid_addresses_are_accepted() -> None:
     for value in ("http://127.0.0.1:10000/devstoreaccount1", "https://[::1]:9000", "https://minio.example.org/"):
         StoreSpec("azure_blob", {**WHOLE["azure_blob"], "endpoint": value}).check()
 
 
-def test_credentials_are_no_part_of_what_it_is() -> None:
+def test_credentials_are_not_part_of_the_identity() -> None:
     one, other = (StoreSpec("s3", {"bucket": "b"}, {"secret_access_key": secret}) for secret in ("hidden1", "hidden2"))
     assert one == other
     assert one.identity() == other.identity()

@@ -1,4 +1,4 @@
-"""The error tree: what crosses the wire comes back as what it was."""
+"""The error tree: an error that crosses the wire arrives as the same error."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def test_every_error_crosses_the_wire(kind: type[FootplateError]) -> None:
     assert (back.message, back.hint, back.details) == ("it broke", "mend it", {"size": 3})
 
 
-def test_a_narrower_class_of_another_room_travels_as_the_one_it_narrows() -> None:
+def test_a_subclass_travels_as_its_public_base_class() -> None:
     class Narrower(errors.Unavailable):
         pass
 
     assert type(from_wire(Narrower("it broke").to_wire())) is errors.Unavailable
 
 
-def test_every_code_is_its_own_and_drawn_in_the_tree() -> None:
+def test_every_code_is_unique_and_drawn_in_the_tree() -> None:
     assert len({k.code for k in KINDS}) == len(KINDS)
     for kind in KINDS[1:]:
         assert kind.__name__ in str(errors.__doc__)
@@ -32,7 +32,7 @@ def test_every_code_is_its_own_and_drawn_in_the_tree() -> None:
         assert str(kind.status) in str(errors.__doc__)
 
 
-def test_what_is_shown_ends_with_the_hint() -> None:
+def test_the_text_of_an_error_ends_with_its_hint() -> None:
     assert str(FootplateError("no run 'x'", "footplate runs list")) == "no run 'x'\nhint: footplate runs list"
     assert str(FootplateError("no run 'x'")) == "no run 'x'"
 
@@ -40,5 +40,5 @@ def test_what_is_shown_ends_with_the_hint() -> None:
 @pytest.mark.parametrize(
     "wire", [{}, {"code": "of tomorrow", "message": "m"}, {"details": {"hint": "x", "message": "y"}}]
 )
-def test_what_this_version_does_not_know_is_still_an_error(wire: dict[str, object]) -> None:
+def test_an_unknown_code_is_still_an_error(wire: dict[str, object]) -> None:
     assert type(from_wire(wire)) is FootplateError

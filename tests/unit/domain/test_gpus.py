@@ -1,4 +1,4 @@
-"""Who gets which GPU, decided without any."""
+"""The assignment of GPUs, decided without any."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def told(run: RunSpec, local_rank: int, has: int, share: tuple[str, ...], attend
         (spec(environment_variables={"CUDA_VISIBLE_DEVICES": "3"}), Need(0)),
     ],
 )
-def test_what_a_run_asks_for(run: RunSpec, wanted: Need) -> None:
+def test_the_request_of_a_run(run: RunSpec, wanted: Need) -> None:
     assert needs(run) == (wanted,)
 
 
@@ -59,11 +59,11 @@ def test_what_a_run_asks_for(run: RunSpec, wanted: Need) -> None:
         (spec(Distribution("torch", 1, 2, backend="nccl")), 4, Need(2, firm=True, exact=True)),
     ],
 )
-def test_what_the_machine_size_of_the_target_asks_for(run: RunSpec, size: int | None, wanted: Need) -> None:
+def test_the_request_of_a_machine_size(run: RunSpec, size: int | None, wanted: Need) -> None:
     assert needs(run, size) == (wanted,)
 
 
-def test_a_run_that_asks_waits_and_one_that_does_not_takes_what_is_free() -> None:
+def test_a_run_that_asks_waits_and_others_take_free_gpus() -> None:
     two = machine(2)
     assert assign([GpuHost(two, Need(1, firm=True))], {"GPU-a0"}) == (("GPU-a1",),)
     assert assign([GpuHost(two, Need(2, firm=True))], {"GPU-a0"}) is None
@@ -79,7 +79,7 @@ def test_nodes_that_share_a_machine_share_its_devices() -> None:
     assert assign(apart, ()) == (("GPU-a0",), ("GPU-b0",))
 
 
-def test_what_can_never_be_had_is_known() -> None:
+def test_an_impossible_request_is_recognized() -> None:
     exactly = Need(2, firm=True, exact=True)
     assert shortage([GpuHost(machine(2), exactly)]) is None
     assert shortage([GpuHost(machine(2), exactly)] * 2) == 1
@@ -87,7 +87,7 @@ def test_what_can_never_be_had_is_known() -> None:
     assert shortage([GpuHost((), Need(2, firm=True))]) is None, "what the machine does not have is not waited for"
 
 
-def test_ranks_of_a_node_see_what_the_run_has_there_and_know_their_own() -> None:
+def test_ranks_of_a_node_see_all_its_gpus_and_know_their_own() -> None:
     share = ("GPU-a1", "GPU-a3")
     assert [told(spec(TORCH), rank, 4, share) for rank in (0, 1)] == [
         {
@@ -100,25 +100,25 @@ def test_ranks_of_a_node_see_what_the_run_has_there_and_know_their_own() -> None
     ]
 
 
-def test_ranks_see_their_own_alone_when_it_is_asked_for_each() -> None:
+def test_ranks_see_only_their_own_gpus_when_requested_per_process() -> None:
     run = spec(TORCH, gpus=GpuRequest(per_process=2))
     seen = [told(run, rank, 4, ("GPU-a0", "GPU-a1", "GPU-a2", "GPU-a3"))["CUDA_VISIBLE_DEVICES"] for rank in (0, 1)]
     assert seen == ["0,1", "2,3"]
 
 
-def test_tensorflow_tasks_see_their_own_and_parameter_servers_none() -> None:
+def test_tensorflow_tasks_see_their_own_gpu_parameter_servers_none() -> None:
     run = spec(Distribution("tensorflow", 1, worker_count=1, parameter_server_count=1))
     assert told(run, 0, 2, ("GPU-a0", "GPU-a1"))["CUDA_VISIBLE_DEVICES"] == "0"
     assert told(run, 1, 2, ("GPU-a0", "GPU-a1"), attends=True)["CUDA_VISIBLE_DEVICES"] == ""
 
 
-def test_who_has_none_sees_none_and_where_there_are_none_only_that_is_said() -> None:
+def test_a_rank_without_gpus_sees_none() -> None:
     assert told(spec(), 0, 2, ())["CUDA_VISIBLE_DEVICES"] == ""
     assert told(spec(), 0, 0, ()) == {"AZ_BATCHAI_NUM_GPUS": "0"}
     assert told(spec(environment_variables={"CUDA_VISIBLE_DEVICES": "0"}), 0, 2, ()) == {}
 
 
-def test_an_agent_of_an_older_version_has_said_nothing_of_its_devices() -> None:
+def test_an_agent_of_an_older_version_reports_no_devices() -> None:
     assert devices({"gpus": 2}) == ()
 
 
@@ -133,7 +133,7 @@ machines = st.lists(
 
 
 @given(machines, st.sets(st.sampled_from([gpu.uuid for name in "ab" for gpu in machine(4, name)])))
-def test_no_device_is_ever_given_twice(wanted: list[GpuHost], taken: set[str]) -> None:
+def test_no_device_is_assigned_twice(wanted: list[GpuHost], taken: set[str]) -> None:
     shares = assign(wanted, taken)
     if shares is None:
         return
@@ -150,7 +150,7 @@ def test_no_device_is_ever_given_twice(wanted: list[GpuHost], taken: set[str]) -
 @pytest.mark.parametrize(
     ("run", "size", "there", "count"),
     [
-        (spec(), None, 4, 0),  # takes what is free, waits for none
+        (spec(), None, 4, 0),  # takes free GPUs and waits for none
         (spec(gpus=GpuRequest(per_node=2)), None, 4, 2),
         (spec(Distribution("torch", 2, 4, backend="nccl")), None, 4, 4),
         (spec(Distribution("torch", 2, 3, backend="nccl")), None, 4, 3),
@@ -161,7 +161,7 @@ def test_no_device_is_ever_given_twice(wanted: list[GpuHost], taken: set[str]) -
         (spec(environment_variables={"CUDA_VISIBLE_DEVICES": "3"}), 4, 4, 0),
     ],
 )
-def test_what_a_run_waits_for(run: RunSpec, size: int | None, there: int, count: int) -> None:
+def test_the_gpus_that_a_run_waits_for(run: RunSpec, size: int | None, there: int, count: int) -> None:
     assert wanted(run, size, there) == count
 
 
@@ -179,10 +179,8 @@ WISHES = st.builds(
 
 
 @given(st.lists(WISHES, max_size=8), st.integers(1, 6), st.randoms(use_true_random=False))
-def test_who_leaves_the_queue_gets_its_gpus_and_nobody_has_the_same(
-    wishes: list[RunSpec], there: int, chance: Random
-) -> None:
-    """The queue counts, the desk hands out: in whatever order runs come to it, each finds what it was let in for."""
+def test_an_admitted_run_gets_its_gpus_exclusively(wishes: list[RunSpec], there: int, chance: Random) -> None:
+    """The queue counts and the allocator assigns: in whatever order runs arrive, each gets what it was admitted for."""
     waiting = {f"r{n}": run for n, run in enumerate(wishes)}
     running: dict[str, tuple[Share, ...]] = {}
     while waiting:
@@ -199,7 +197,7 @@ def test_who_leaves_the_queue_gets_its_gpus_and_nobody_has_the_same(
             run = waiting.pop(name)
             machines = [GpuHost(machine(there), need) for need in needs(run)]
             if shortage(machines) is not None:
-                continue  # refused, in words
+                continue  # refused
             firm = any(need.firm and need.count for need in needs(run))
             taken = {uuid for shares in running.values() for share in shares for uuid in share}
             shares = assign(machines, taken if firm else {gpu.uuid for gpu in machine(there)})

@@ -1,4 +1,4 @@
-"""Golden launches: who starts what where."""
+"""Golden launches: the plan of each rank."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_master_of_mpi_on_one_node_is_localhost() -> None:
 
 
 class TestTensorFlow:
-    """TF_CONFIG is what the documents show, word for word."""
+    """TF_CONFIG equals the text of the documents."""
 
     def test_two_workers(self) -> None:
         wanted = Distribution("tensorflow", 2, worker_count=2)
@@ -120,7 +120,7 @@ class TestTensorFlow:
         ]  # fmt: skip
         assert first_log(wanted) == "user_logs/std_log_chief_0.txt"
 
-    def test_one_worker_alone_has_the_log_of_any_single_process(self) -> None:
+    def test_a_single_worker_has_the_log_of_any_single_process(self) -> None:
         assert first_log(Distribution("tensorflow")) == "user_logs/std_log.txt"
 
 
@@ -133,7 +133,7 @@ class TestTensorFlow:
         (Distribution("torch", node_count=1, process_count=4), (4,), (2,)),
         (Distribution("torch", node_count=3, process_count=8), (3, 3, 2), (2, 0, 0)),
         (Distribution("mpi", node_count=2, processes_per_node=3), (3, 3), (2, 2)),
-        # Two workers and three parameter servers, dealt out in turn.
+        # Two workers and three parameter servers, round-robin.
         (Distribution("tensorflow", 2, worker_count=2, parameter_server_count=3), (3, 2), (3, 2)),
     ],
 )
@@ -148,7 +148,7 @@ def test_processes_and_ports_of_each_node(
     st.sampled_from(["none", "torch", "mpi", "tensorflow"]), st.integers(1, 4), st.integers(0, 9), st.integers(0, 3),
     st.booleans(),
 )  # fmt: skip
-def test_a_plan_is_whole(kind: str, nodes: int, more: int, servers: int, chief: bool) -> None:
+def test_a_plan_is_complete(kind: str, nodes: int, more: int, servers: int, chief: bool) -> None:
     wanted = Distribution(kind, nodes, nodes + more, 1 + more, nodes + more, servers, chief=chief)
     held = [ports_to_hold(wanted, node) for node in range(nodes)]
     places = [NodePlace(f"h{node}", tuple(1000 * node + port for port in range(held[node]))) for node in range(nodes)]
@@ -164,7 +164,7 @@ def test_a_plan_is_whole(kind: str, nodes: int, more: int, servers: int, chief: 
         assert len(set(hosts)) == len(ranks)
 
 
-def test_only_one_plain_process_needs_to_meet_nobody() -> None:
+def test_only_a_single_plain_process_starts_without_a_meeting() -> None:
     assert not meets(Distribution())
     assert all(meets(d) for d in (Distribution(node_count=2), Distribution("torch"), Distribution("mpi")))
 

@@ -1,4 +1,4 @@
-"""The life of a run, event by event: what each stage makes of each event."""
+"""The life of a run, event by event."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ TO_RUNNING = (*TO_NODES, joined(), NodeProgressed(0, "fetching the snapshot"), N
         ((*TO_NODES, RunFailed(BOOM), NodeLost(0, GONE)), "Failed"),
     ],
 )
-def test_status_after(events: tuple[Event, ...], word: str) -> None:
+def test_the_status_follows_from_the_events(events: tuple[Event, ...], word: str) -> None:
     assert status(after(accepted(), *events)) == word
 
 
@@ -124,7 +124,9 @@ def test_status_after(events: tuple[Event, ...], word: str) -> None:
         ((*TO_QUEUE, RunAdmitted(), RunCancelRequested()), NodesLaunched("late"), (StopNodes((0,)),)),
     ],
 )
-def test_effects_of(events: tuple[Event, ...], event: Event, effects: tuple[object, ...]) -> None:
+def test_the_effects_follow_from_the_event(
+    events: tuple[Event, ...], event: Event, effects: tuple[object, ...]
+) -> None:
     assert apply(after(accepted(), *events), event, 99.0)[1] == effects
 
 
@@ -151,7 +153,7 @@ def test_effects_of(events: tuple[Event, ...], event: Event, effects: tuple[obje
         ((*TO_RUNNING, WarningAdded("slow disk")), WarningAdded("slow disk")),
     ],
 )
-def test_what_is_known_already_changes_nothing(events: tuple[Event, ...], repeated: Event) -> None:
+def test_a_repeated_event_changes_nothing(events: tuple[Event, ...], repeated: Event) -> None:
     record = after(accepted(), *events)
     same, effects = apply(record, repeated, 99.0)
     assert same is record
@@ -170,7 +172,7 @@ def test_what_is_known_already_changes_nothing(events: tuple[Event, ...], repeat
         RunAdmitted(),
     ],
 )
-def test_an_ended_run_takes_no_more(event: Event) -> None:
+def test_an_ended_run_admits_no_more(event: Event) -> None:
     record = after(accepted(), *TO_RUNNING, NodeExited(0, BOOM), NodeFinished(0))
     with pytest.raises(InvalidTransition, match=r"exp_1_ab has ended \(Failed\) and does not admit") as caught:
         apply(record, event, 99.0)
@@ -179,7 +181,7 @@ def test_an_ended_run_takes_no_more(event: Event) -> None:
 
 @pytest.mark.parametrize("node", [-1, 1, 7])
 @pytest.mark.parametrize("kind", [joined, NodeStarted, NodeFinished, NodeExited])
-def test_a_node_that_the_run_has_not_is_refused(kind: type, node: int) -> None:
+def test_an_unknown_node_is_refused(kind: type, node: int) -> None:
     with pytest.raises(InvalidTransition, match=f"has 1 node and does not admit .* of node {node}"):
         apply(after(accepted(), *TO_NODES), kind(node), 99.0)
 
@@ -197,7 +199,7 @@ class TestInteractive:
         assert (status(ended), ended.ended, effects) == ("Completed", 20.0, (ForgetNodes(),))
         assert apply(ended, RunCompleted(), 21.0) == (ended, ())
 
-    def test_fails_by_its_own_word(self) -> None:
+    def test_its_client_can_fail_it(self) -> None:
         record = after(accepted(kind="interactive"), RunSubmitted(), RunFailed(BOOM))
         assert status(record) == "Failed"
         with pytest.raises(InvalidTransition):
@@ -219,7 +221,7 @@ class TestSeveralNodes:
         both = self.gang(NodeStarted(1), NodeStarted(0))
         assert (status(both), both.started) == ("Running", 17.0)
 
-    def test_runs_although_one_node_was_faster_than_the_other_could_start(self) -> None:
+    def test_runs_even_if_one_node_ends_before_the_last_starts(self) -> None:
         record = self.gang(NodeStarted(0), NodeExited(0), NodeStarted(1))
         assert (status(record), record.started) == ("Running", 18.0)
 
@@ -245,7 +247,7 @@ class TestSeveralNodes:
         assert effects == (StopNodes((1,)),)
         assert status(after(record, NodeExited(1), NodeFinished(1))) == "Failed"
 
-    def test_nobody_starts_before_all_are_prepared_and_says_for_whom_it_waits(self) -> None:
+    def test_no_node_starts_before_all_are_prepared(self) -> None:
         record = self.gang(NodePrepared(1, (7,)))
         assert not is_ready(record)
         assert record.nodes[1].message == "ready, waits for node 0"
@@ -254,23 +256,23 @@ class TestSeveralNodes:
         assert [(n.message, n.ports) for n in record.nodes] == [(None, ()), (None, (7,))]
         assert status(after(record, NodeStarted(0), NodeStarted(1))) == "Running"
 
-    def test_what_was_said_of_gpus_that_are_waited_for_holds_until_they_are_there(self) -> None:
+    def test_the_message_about_missing_gpus_stays_until_they_are_free(self) -> None:
         device = {"index": 0, "uuid": "GPU-0", "name": "Fake", "memory": 1}
         there = replace(joined(0), info={gpus.INFO: [device]})
         record = after(accepted(), *TO_NODES, there, NodeProgressed(0, "waits for 1 GPU of host0"), NodePrepared(0))
         assert record.nodes[0].message == "waits for 1 GPU of host0"
         assert after(record, GpusAssigned((("GPU-0",),))).nodes[0].message is None
 
-    def test_an_agent_that_was_started_again_holds_other_ports_as_long_as_nobody_knows_the_old_ones(self) -> None:
+    def test_a_restarted_agent_may_change_its_ports_until_they_are_known(self) -> None:
         record = self.gang(NodePrepared(0, (7,)), NodePrepared(0, (8,)))
         assert record.nodes[0].ports == (8,)
         record = after(record, NodePrepared(1), NodePrepared(0, (9,)))
         assert record.nodes[0].ports == (8,)
 
-    def test_one_plain_process_waits_for_nobody(self) -> None:
+    def test_a_single_process_waits_for_nobody(self) -> None:
         assert is_ready(after(accepted(), *TO_NODES, joined(0)))
 
-    def test_the_rank_that_failed_first_is_the_cause_whoever_speaks_first(self) -> None:
+    def test_the_first_failed_rank_is_the_cause_whoever_reports_first(self) -> None:
         fast = Cause("exit_code", "b", node=1, rank=1, time=8.0)
         first = Cause("exit_code", "a", node=0, rank=0, time=7.5)
         record = self.gang(NodeStarted(0), NodeStarted(1), NodeExited(1, fast), NodeExited(0, first))
@@ -280,7 +282,7 @@ class TestSeveralNodes:
             "failed", fast
         )
 
-    def test_the_others_are_stopped_before_the_node_of_a_failed_rank_has_ended_its_own(self) -> None:
+    def test_other_nodes_are_stopped_as_soon_as_a_rank_fails(self) -> None:
         failed = Cause("exit_code", "b", node=1, rank=1, time=8.0)
         record, effects = apply(self.gang(NodeStarted(0), NodeStarted(1)), RankFailed(1, failed), 50.0)
         assert (record.outcome, effects) == (Outcome("failed", failed), (StopNodes((0, 1)),))
@@ -309,7 +311,7 @@ class TestVanishedNodes:
         ready = [event for node in range(nodes) for event in (joined(node), NodePrepared(node), NodeStarted(node))]
         return after(accepted(nodes=nodes), *TO_NODES, *ready, *events)
 
-    def test_stops_all_and_waits_for_whoever_cleans_up(self) -> None:
+    def test_stops_all_nodes_and_waits_for_the_cleanup(self) -> None:
         record, effects = apply(self.gang(), NodeVanished(0, GONE), 50.0)
         assert (record.outcome, effects) == (Outcome("failed", GONE), (StopNodes((0, 1)),))
         assert status(record) == "Running"
@@ -318,19 +320,19 @@ class TestVanishedNodes:
     def test_is_the_cause_of_failures_elsewhere(self) -> None:
         assert self.gang(NodeExited(1, self.FELT), NodeVanished(0, GONE)).outcome == Outcome("failed", GONE)
 
-    def test_repeated_changes_nothing_whatever_its_cause_names(self) -> None:
+    def test_a_repeated_report_changes_nothing(self) -> None:
         told = NodeVanished(0, replace(GONE, rank=0))
         record = self.gang(told)
         assert apply(record, told, 51.0) == (record, ())
 
-    def test_much_later_it_is_not(self) -> None:
+    def test_is_not_the_cause_of_much_earlier_failures(self) -> None:
         record, _ = apply(self.gang(NodeExited(1, self.FELT)), NodeVanished(0, GONE), 200.0)
         assert record.outcome == Outcome("failed", self.FELT)
 
-    def test_a_run_of_one_node_only_gets_another_agent(self) -> None:
+    def test_in_a_run_of_one_node_another_agent_takes_over(self) -> None:
         assert self.gang(NodeVanished(0, GONE), nodes=1).outcome is None
 
-    def test_a_node_that_ships_is_not_missed_yet(self) -> None:
+    def test_a_shipping_node_is_not_reported_as_vanished(self) -> None:
         assert self.gang(NodeExited(0), NodeVanished(0, GONE)).outcome is None
 
 
@@ -339,7 +341,7 @@ class TestFailuresOfSeveralNodes:
     RAISED = Cause("user_exception", "ValueError: bad", node=1, rank=1, time=15.0, exception="ValueError")
 
     @pytest.mark.parametrize("causes", [(LOST_ANOTHER, RAISED), (RAISED, LOST_ANOTHER)], ids=["after", "before"])
-    def test_who_blames_another_is_not_the_cause_whoever_speaks_first(self, causes: tuple[Cause, Cause]) -> None:
+    def test_a_rank_that_blames_another_is_not_the_cause(self, causes: tuple[Cause, Cause]) -> None:
         ready = [event for node in (0, 1) for event in (joined(node), NodePrepared(node), NodeStarted(node))]
         told = [RankFailed(cause.node or 0, cause) for cause in causes]
         record = after(accepted(nodes=2), *TO_NODES, *ready, *told, *(NodeExited(c.node or 0, c) for c in causes))
@@ -351,7 +353,7 @@ class TestAttendants:
         ready = [event for node in (0, 1) for event in (joined(node), NodePrepared(node), NodeStarted(node))]
         return after(accepted(nodes=2), *TO_NODES, *ready, *events)
 
-    def test_are_stopped_when_all_others_are_done(self) -> None:
+    def test_are_stopped_when_all_others_have_finished(self) -> None:
         record = self.gang(NodeWorkersFinished(0))
         assert (status(record), record.outcome) == ("Running", None)
         record, effects = apply(record, NodeExited(1), 50.0)
@@ -382,7 +384,7 @@ def test_a_restarted_server_resumes_with(events: tuple[Event, ...], effects: tup
     assert resume(after(accepted(), *events)) == effects
 
 
-def test_the_record_keeps_what_events_say() -> None:
+def test_the_record_keeps_the_data_of_events() -> None:
     record = after(accepted(), *TO_QUEUE, WaitReasonChanged("1 of 1 node of 'c' is busy", 2))
     assert record.waiting == Waiting("1 of 1 node of 'c' is busy", 2)
     record = after(record, RunAdmitted(), NodesLaunched("h1"), joined(), NodeProgressed(0, "building the environment"))
@@ -397,7 +399,7 @@ def test_the_record_keeps_what_events_say() -> None:
     assert after(record, NodeStarted(0)).nodes[0].message is None
 
 
-def test_warnings_come_from_the_lock_and_from_events_also_after_the_end() -> None:
+def test_warnings_are_added_also_after_the_end() -> None:
     record = after(
         accepted(),
         RunSubmitted(),
@@ -408,7 +410,7 @@ def test_warnings_come_from_the_lock_and_from_events_also_after_the_end() -> Non
     assert record.warnings == ("numpy was not pinned", "late")
 
 
-def test_a_cancel_says_who_and_why() -> None:
+def test_a_cancel_names_the_person_and_the_reason() -> None:
     record = after(accepted(), *TO_QUEUE, RunCancelRequested("ada", "wrong data"))
     assert record.outcome == Outcome("canceled", Cause("canceled", "canceled by ada: wrong data"))
 
@@ -443,11 +445,11 @@ def test_nodes_are_held_from_admission_to_the_end() -> None:
         (WarningAdded("slow"), "warning: slow"),
     ],
 )
-def test_story(event: Event, sentence: str) -> None:
+def test_every_event_has_a_sentence(event: Event, sentence: str) -> None:
     assert tell(event) == sentence
 
 
-def test_apply_leaves_the_record_it_was_given_as_it_was() -> None:
+def test_apply_does_not_change_its_argument() -> None:
     before = after(accepted(), *TO_NODES)
     copy = replace(before)
     apply(before, joined(), 5.0)
@@ -458,7 +460,7 @@ def ended(record: RunRecord, cause: Cause | None) -> RunRecord:
     return after(record, *TO_RUNNING, NodeExited(0, cause), NodeFinished(0))
 
 
-def test_a_restart_begins_in_the_queue_and_keeps_id_lock_and_warnings() -> None:
+def test_a_restart_keeps_id_lock_and_warnings_and_is_queued() -> None:
     failed = after(ended(accepted(), BOOM), WarningAdded("old"))
     again, effects = apply(failed, RunRestarted(2, "ada", "more memory"), 50.0)
     assert (again.attempt, again.stage, again.lock, again.warnings) == (2, Stage.QUEUED, "d1g3st", ("old",))
@@ -472,7 +474,7 @@ def test_a_restart_begins_in_the_queue_and_keeps_id_lock_and_warnings() -> None:
     )
 
 
-def test_asking_twice_for_an_attempt_starts_one() -> None:
+def test_two_requests_for_an_attempt_start_one() -> None:
     again = after(ended(accepted(), BOOM), RunRestarted(2))
     assert apply(again, RunRestarted(2), 60.0) == (again, ())
     over = after(
@@ -482,7 +484,7 @@ def test_asking_twice_for_an_attempt_starts_one() -> None:
     assert apply(over, RunRestarted(3), 60.0)[0].attempt == 3
 
 
-def test_a_run_that_failed_before_it_was_resolved_is_resolved_by_the_next_attempt() -> None:
+def test_an_unresolved_run_is_resolved_by_the_next_attempt() -> None:
     failed = after(accepted(), RunSubmitted(), RunFailed(BOOM))
     again, effects = apply(failed, RunRestarted(2), 50.0)
     assert (again.stage, effects) == (Stage.LOCKING, (BeginAttempt(None), ResolveEnvironment()))
@@ -496,7 +498,7 @@ def test_a_run_that_failed_before_it_was_resolved_is_resolved_by_the_next_attemp
         (after(accepted(kind="interactive"), RunSubmitted(), RunFailed(BOOM)), "interactive"),
     ],
 )
-def test_what_cannot_be_restarted_says_why(record: RunRecord, words: str) -> None:
+def test_a_refused_restart_names_the_reason(record: RunRecord, words: str) -> None:
     with pytest.raises(InvalidTransition, match=words) as refused:
         apply(record, RunRestarted(2), 50.0)
     assert refused.value.hint
@@ -507,7 +509,7 @@ def test_attempts_cannot_be_skipped() -> None:
         apply(ended(accepted(), BOOM), RunRestarted(3), 50.0)
 
 
-def test_a_lost_node_is_tried_again_as_often_as_the_spec_allows() -> None:
+def test_a_lost_node_is_retried_up_to_max_attempts() -> None:
     record = accepted(nodes=2)
     record = replace(record, spec=replace(record.spec, max_attempts=2))
     running = after(record, *TO_NODES, joined(0), joined(1), NodeStarted(0), NodeStarted(1))
@@ -519,8 +521,8 @@ def test_a_lost_node_is_tried_again_as_often_as_the_spec_allows() -> None:
     assert (twice.attempt, status(twice)) == (2, "Failed")
 
 
-def test_a_node_of_several_whose_agent_died_is_tried_again_too() -> None:
-    """Another agent has cleaned up there, and said that all is stored."""
+def test_a_vanished_node_is_retried_too() -> None:
+    """Another agent has cleaned up there and reported that everything is stored."""
     record = accepted(nodes=2)
     record = replace(record, spec=replace(record.spec, max_attempts=2))
     ready = [event for node in (0, 1) for event in (joined(node), NodePrepared(node), NodeStarted(node))]
@@ -531,7 +533,7 @@ def test_a_node_of_several_whose_agent_died_is_tried_again_too() -> None:
     assert (again.attempt, again.stage, effects) == (2, Stage.QUEUED, (BeginAttempt("h1"), ScheduleQueue()))
 
 
-def test_a_script_that_fails_is_not_tried_again_by_itself() -> None:
+def test_a_failed_script_is_not_retried_by_default() -> None:
     record = accepted()
     record = replace(record, spec=replace(record.spec, max_attempts=5))
     assert status(ended(record, BOOM)) == "Failed"

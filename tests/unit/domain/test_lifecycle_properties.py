@@ -1,4 +1,4 @@
-"""Whatever happens, in whatever order, a run keeps its promises."""
+"""Invariants of the lifecycle, for any events in any order."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ by_kind: dict[type, st.SearchStrategy[typing.Any]] = {
     events.RunRestarted: st.builds(events.RunRestarted, attempt=st.integers(1, 4)),
     events.WarningAdded: st.builds(events.WarningAdded, message=words),
 }
-# Early events are drawn often, so that most sequences come further than the queue.
+# Early events are drawn often, so that most sequences get past the queue.
 any_event = st.one_of(
     *by_kind.values(),
     *[by_kind[k] for k in (events.RunAdmitted, events.NodeJoined, events.NodeStarted, events.NodeExited)],
@@ -119,7 +119,7 @@ def step(record: RunRecord, happened: events.Event, now: float) -> life.Decision
 
 
 def check(record: RunRecord) -> None:
-    """What is true of every record at any time."""
+    """Check what is true of every record at any time."""
     assert run_status.status(record) in STATUSES
     over = all(n.state in OVER for n in record.nodes)
     if record.stage is Stage.ENDED:
@@ -136,7 +136,7 @@ def check(record: RunRecord) -> None:
 
 
 def check_changed_outcome(before: RunRecord, after: RunRecord, happened: events.Event) -> None:
-    """An outcome changes in three cases only; whatever they are, a canceled run stays canceled."""
+    """Check the three cases in which an outcome may change; a canceled run stays canceled."""
     assert before.outcome is not None
     assert after.outcome is not None
     assert after.outcome.kind == "failed"
@@ -162,7 +162,7 @@ def check_changed_outcome(before: RunRecord, after: RunRecord, happened: events.
 
 
 def check_step(before: RunRecord, after: RunRecord, effects: tuple[events.Effect, ...], happened: events.Event) -> None:
-    """What is true of every step."""
+    """Check what is true of every step."""
     if after is before:
         assert effects == ()
         return
@@ -190,7 +190,7 @@ def held(record: RunRecord) -> set[str]:
 
 
 def check_next_attempt(before: RunRecord, after: RunRecord, effects: tuple[events.Effect, ...]) -> None:
-    """A new attempt begins with nothing of the last one but what is resolved, and only after that is over."""
+    """Check that a new attempt keeps only the resolved environment and begins only after the last one has ended."""
     assert after.attempt == before.attempt + 1
     if before.spec.kind == "group":
         assert (before.stage, after.stage, after.outcome, after.ended) == (Stage.ENDED, Stage.RUNNING, None, None)
@@ -233,7 +233,7 @@ def check_resume(record: RunRecord) -> None:
         assert effects == (() if record.handle else (events.LaunchNodes(),))
 
 
-def test_every_event_is_drawn() -> None:
+def test_the_strategies_cover_every_event() -> None:
     assert set(by_kind) == set(typing.get_args(events.Event))
 
 
@@ -254,8 +254,8 @@ def test_invariants_hold_whatever_happens(record: RunRecord, happens: list[event
 
 @settings(max_examples=200, deadline=None)
 @given(records(), st.lists(any_event, max_size=25))
-def test_every_run_can_come_to_its_end(record: RunRecord, happens: list[events.Event]) -> None:
-    """From wherever it got, the ordinary course of things ends a run, and its outcome is the one decided first."""
+def test_every_run_can_end(record: RunRecord, happens: list[events.Event]) -> None:
+    """From any state, the ordinary course of events ends a run, with the outcome that was decided first."""
     for happened in happens:
         record, _ = step(record, happened, 2.0)
     decided, attempt = record.outcome, record.attempt

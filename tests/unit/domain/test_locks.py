@@ -21,7 +21,7 @@ def test_packages_are_read_from_pins_of_every_kind() -> None:
     }
 
 
-def test_a_difference_names_the_interpreter_first_and_what_only_one_has() -> None:
+def test_a_difference_lists_the_interpreter_first() -> None:
     before, after = lock("a==1\nb==1\n"), lock("b==2\nc==1\n", "3.12")
     assert diff(before, after) == [
         Change("(python)", "3.11", "3.12"),

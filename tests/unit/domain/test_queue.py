@@ -1,4 +1,4 @@
-"""Who runs next."""
+"""The decision which runs start next."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ NOW = 1000.0
 def ask(
     waiting: Sequence[Ticket], holding: Sequence[Allocation], size: int, now: float = NOW, gpus: int = 0
 ) -> tuple[list[str], list[Wait]]:
-    """The decision for the line of one target, `c`."""
+    """Return the decision for the queue of one target, `c`."""
     return admit(waiting, holding, {"c": TargetQueue("c", size)}, now, gpus)
 
 
 def held(nodes: int) -> list[Allocation]:
-    """So many nodes are busy, and nobody knows for how long."""
+    """Return that many busy nodes without a time limit."""
     return [Allocation("old", "c", nodes)] if nodes else []
 
 
@@ -60,16 +60,18 @@ def line(*nodes: int) -> list[Ticket]:
             line(3, 1, 1),
             2,
             4,
-            ["r1"],  # whenever the two that are busy end, there are still three for the first in line
+            ["r1"],  # whenever the two busy ones end, three are still left for the first in the queue
             [
                 Wait("r0", 1, "2 of 4 nodes of 'c' are busy, it needs 3"),
-                Wait("r2", 2, "it could delay r0, before it in the line: a time limit may let it go first"),
+                Wait("r2", 2, "it could delay r0, ahead of it in the queue: a time limit may let it go first"),
             ],
         ),
         (line(9, 1), 0, 4, ["r1"], [Wait("r0", 1, "it needs 9 nodes and 'c' has at most 4")]),
     ],
 )
-def test_admit(waiting: list[Ticket], busy: int, size: int, started: list[str], waits: list[Wait]) -> None:
+def test_runs_are_admitted_in_order_or_wait_with_a_reason(
+    waiting: list[Ticket], busy: int, size: int, started: list[str], waits: list[Wait]
+) -> None:
     assert ask(waiting, held(busy), size) == (started, waits)
 
 
@@ -81,7 +83,7 @@ def test_priority_comes_before_arrival() -> None:
 
 
 class TestBackfilling:
-    """Four nodes; three are busy for another 100 seconds. The first in line needs all four."""
+    """Four nodes; three are busy for another 100 seconds. The first in the queue needs all four."""
 
     BUSY = (Allocation("old", "c", 3, NOW + 100),)
     LARGE = ticket("large", 4, 1.0, 500.0)
@@ -89,19 +91,19 @@ class TestBackfilling:
     def ask(self, *others: Ticket) -> tuple[list[str], list[Wait]]:
         return ask([self.LARGE, *others], self.BUSY, 4)
 
-    def test_a_short_run_goes_first_and_the_promise_stands(self) -> None:
+    def test_a_short_run_overtakes_and_the_promise_stands(self) -> None:
         started, waits = self.ask(ticket("short", 1, 2.0, 30.0))
         assert started == ["short"]
         assert [(w.run, w.promised) for w in waits] == [("large", NOW + 160)]
 
-    def test_one_that_may_take_longer_does_not(self) -> None:
+    def test_a_longer_run_does_not_overtake(self) -> None:
         started, waits = self.ask(ticket("long", 1, 2.0, 3000.0), ticket("endless", 1, 3.0))
         assert started == []
         assert [w.run for w in waits] == ["large", "long", "endless"]
         assert waits[1].promised == NOW + 160 + 500 + 60
-        assert "could delay large, before it in the line: a shorter time limit" in waits[1].reason
+        assert "could delay large, ahead of it in the queue: a shorter time limit" in waits[1].reason
 
-    def test_nodes_that_the_first_in_line_will_not_need_are_free_for_all(self) -> None:
+    def test_nodes_that_the_first_run_will_not_need_can_be_used(self) -> None:
         started, _ = ask([ticket("three", 3, 1.0, 500.0), ticket("endless", 1, 2.0)], self.BUSY, 4)
         assert started == ["endless"]
 
@@ -122,14 +124,14 @@ class TestGpus:
     def ask(self, waiting: list[Ticket], holding: list[Allocation], gpus: int) -> tuple[list[str], list[Wait]]:
         return admit(waiting, holding, self.LINES, NOW, gpus)
 
-    def test_who_waits_for_one_has_no_node_and_holds_up_nobody_who_needs_none(self) -> None:
+    def test_a_run_waiting_for_gpus_holds_no_node_and_blocks_no_other(self) -> None:
         started, waits = self.ask(
             [ticket("wants", arrived=1.0, gpus=1), ticket("plain", arrived=2.0)], [Allocation("has", "c", 1, gpus=1)], 1
         )
         assert started == ["plain"]
         assert waits == [Wait("wants", 1, "it needs 1 GPU and the only one is used by has")]
 
-    def test_lines_share_them_and_the_first_to_come_is_served_first(self) -> None:
+    def test_queues_share_gpus_first_come_first_served(self) -> None:
         started, waits = self.ask(
             [ticket("small", arrived=2.0, gpus=1), ticket("large", arrived=1.0, gpus=2, line="d")],
             [Allocation("has", "c", 1, gpus=1)],
@@ -138,9 +140,9 @@ class TestGpus:
         assert started == []
         assert [(w.run, w.position) for w in waits] == [("large", 1), ("small", 1)]
         assert waits[0].reason == "it needs 2 GPUs and 1 of 2 are used by has"
-        assert waits[1].reason == "it could delay large, before it in the line: a time limit may let it go first"
+        assert waits[1].reason == "it could delay large, ahead of it in the queue: a time limit may let it go first"
 
-    def test_a_line_that_yields_comes_after_the_others(self) -> None:
+    def test_a_queue_that_yields_comes_after_the_others(self) -> None:
         lines = {"c": TargetQueue("c", 4, yields=True), "d": TargetQueue("d", 4)}
         waiting = [ticket("cheap", arrived=1.0, gpus=1), ticket("dear", arrived=2.0, gpus=1, line="d")]
         assert admit(waiting, [], lines, NOW, 1)[0] == ["dear"]
@@ -156,11 +158,11 @@ class TestGpus:
             "4 of 4 nodes of 'c' are busy, it needs 2 GPUs and 4 of 4 are used by has, too and 1 more"
         )
 
-    def test_more_than_there_are_is_not_for_the_queue_to_refuse(self) -> None:
+    def test_the_queue_does_not_refuse_impossible_gpu_requests(self) -> None:
         assert self.ask([ticket("greedy", gpus=3)], [Allocation("has", "c", 1, gpus=2)], 2)[0] == ["greedy"]
 
 
-def test_a_line_of_thousands_is_looked_at_in_no_time() -> None:
+def test_a_queue_of_thousands_is_planned_quickly() -> None:
     waiting = [ticket(f"r{i:05}", 1 + i % 7, float(i), 60.0 * (1 + i % 50)) for i in range(5000)]
     began = time.process_time()
     started, waits = ask(waiting, [Allocation("old", "c", 8, NOW + 5000)], 64)
@@ -200,7 +202,7 @@ def in_order(waiting: Sequence[Ticket]) -> list[Ticket]:
 
 
 @given(wishes, uses, st.integers(1, 8), st.integers(0, 4))
-def test_admission_is_never_too_much_and_tells_everybody_why(
+def test_admission_never_exceeds_capacity_and_gives_reasons(
     wanted: list[Wish], running: list[Use], size: int, there: int
 ) -> None:
     waiting, holding, targets = made(wanted), busy_with(running), both(size)
@@ -220,7 +222,7 @@ def test_admission_is_never_too_much_and_tells_everybody_why(
         assert left == [t for t in in_order(waiting) if t in left]
         assert [w.position for w in waits if by_run[w.run] in left] == list(range(1, len(left) + 1))
     possible = [t for t in in_order(waiting) if t.run not in started and t.nodes <= targets[t.line].max_nodes]
-    if possible:  # the first of all who wait waits for something that is not there
+    if possible:  # the first of all waiting runs lacks something
         first = possible[0]
         busy = sum(h.nodes for h in holding if h.line == first.line)
         busy += sum(t.nodes for t in began if t.line == first.line)
@@ -228,10 +230,8 @@ def test_admission_is_never_too_much_and_tells_everybody_why(
 
 
 @given(wishes, uses, st.integers(1, 8), st.integers(0, 4))
-def test_nobody_is_delayed_by_one_who_comes_after(
-    wanted: list[Wish], running: list[Use], size: int, there: int
-) -> None:
-    """Take the last of the line away: all the others start, or are promised, exactly what they were before."""
+def test_no_run_is_delayed_by_a_later_one(wanted: list[Wish], running: list[Use], size: int, there: int) -> None:
+    """Remove the last of the queue: all the others start, or are promised, exactly the same as before."""
     waiting = in_order(made(wanted))
     if not waiting:
         return
@@ -244,9 +244,7 @@ def test_nobody_is_delayed_by_one_who_comes_after(
 
 
 @given(wishes, uses, st.integers(1, 8), st.integers(0, 4))
-def test_equals_start_in_the_order_in_which_they_came(
-    wanted: list[Wish], running: list[Use], size: int, there: int
-) -> None:
+def test_equal_runs_start_in_order_of_arrival(wanted: list[Wish], running: list[Use], size: int, there: int) -> None:
     waiting = made(wanted)
     started, _ = admit(waiting, busy_with(running), both(size), NOW, there)
     kinds: dict[tuple[object, ...], list[bool]] = {}
@@ -262,16 +260,16 @@ def test_equals_start_in_the_order_in_which_they_came(
     ),
     st.data(),
 )
-def test_the_first_in_line_starts_when_it_was_told_whatever_comes_later(
+def test_the_first_run_starts_no_later_than_promised(
     wanted: list[tuple[int, int, int, str, int]], data: st.DataObject
 ) -> None:
-    """A day of a cluster: runs come, end when they like within their limits, and start no later than they were told."""
+    """A day of a cluster: runs arrive, end at any time within their limits, and start no later than promised."""
     arrivals = [
         Ticket(f"r{i:02}", at, n, 0, NOW + came, float(limit), gpus)
         for i, (n, limit, gpus, at, came) in enumerate(wanted)
     ]
     waiting: list[Ticket] = []
-    running: dict[str, tuple[Ticket, float, float]] = {}  # when it began, and when it will have handed over
+    running: dict[str, tuple[Ticket, float, float]] = {}  # its start, and the end of its last upload
     promises: dict[str, float] = {}
     moments = sorted({t.arrived for t in arrivals})
     while moments:

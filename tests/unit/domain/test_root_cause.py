@@ -27,7 +27,7 @@ def raised(exception: str, message: str = "") -> Cause:
     ],
     ids=lambda cause: cause.exception or cause.signal,
 )
-def test_who_has_lost_another_says_so(cause: Cause) -> None:
+def test_a_rank_that_lost_a_peer_reports_it(cause: Cause) -> None:
     assert blames_another(cause)
 
 
@@ -43,5 +43,5 @@ def test_who_has_lost_another_says_so(cause: Cause) -> None:
     ],
     ids=lambda cause: cause.exception or cause.code,
 )
-def test_who_failed_by_itself_does_not(cause: Cause) -> None:
+def test_a_rank_that_failed_by_itself_blames_nobody(cause: Cause) -> None:
     assert not blames_another(cause)

@@ -1,4 +1,4 @@
-"""Nodes that stay for a while."""
+"""Nodes that stay idle for a while."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ CLUSTER = Sizes(min_nodes=0, max_nodes=4, idle_seconds=100.0)
         (150.0, Nodes(0, 0, 0, 0, 0, 150.0)),
     ],
 )
-def test_a_node_that_is_given_back_stays_until_it_has_been_idle_for_long_enough(now: float, nodes: Nodes) -> None:
+def test_a_released_node_stays_for_the_idle_time(now: float, nodes: Nodes) -> None:
     past = [Stay(2, 20.0, 50.0)] if now >= 50.0 else []
     assert count(past, CLUSTER, now) == nodes
 
 
-def test_some_are_always_there() -> None:
+def test_min_nodes_always_exist() -> None:
     kept = Sizes(1, 4, 100.0)
     assert count([], kept, 0.0) == Nodes(1, 1, 0, 0, 1)
     assert count([Stay(2, 20.0, 50.0)], kept, 60.0).idle == 2
@@ -33,21 +33,21 @@ def test_some_are_always_there() -> None:
     assert count([Stay(1, 20.0, running=1)], kept, 60.0) == Nodes(1, 1, 0, 1, 0)
 
 
-def test_a_run_takes_the_nodes_that_are_there_before_new_ones_come() -> None:
+def test_a_run_takes_existing_nodes_before_new_ones() -> None:
     before = Stay(2, 20.0, 50.0)
     assert count([before, Stay(1, 60.0, coming=1)], CLUSTER, 60.0) == Nodes(2, 2, 1, 0, 1, 20.0), "warm: there at once"
     assert count([before, Stay(3, 60.0, coming=3)], CLUSTER, 60.0) == Nodes(2, 3, 2, 0, 0, 60.0), "one has to come"
     assert count([before, Stay(3, 60.0, running=3)], CLUSTER, 70.0) == Nodes(3, 3, 0, 3, 0, 60.0)
 
 
-def test_use_renews_a_node() -> None:
+def test_use_renews_the_idle_time() -> None:
     again = [Stay(2, 20.0, 50.0), Stay(1, 100.0, 140.0)]
     assert count(again, CLUSTER, 145.0).idle == 2
     assert count(again, CLUSTER, 160.0) == Nodes(1, 1, 0, 0, 1, 150.0)
     assert count(again, CLUSTER, 240.0) == Nodes(0, 0, 0, 0, 0, 240.0)
 
 
-def test_other_sizes_hold_at_once_and_what_runs_is_let_run() -> None:
+def test_new_limits_apply_at_once_and_spare_running_runs() -> None:
     past, now = [Stay(3, 20.0, 50.0)], 60.0
     assert count(past, Sizes(0, 2, 100.0), now).idle == 2
     assert count(past, Sizes(0, 4, 5.0), now).idle == 0
@@ -66,8 +66,8 @@ stays = st.lists(
 
 
 @given(stays, st.integers(0, 3), st.integers(1, 30).map(float))
-def test_there_are_as_many_as_were_busy_at_once_lately(history: list[Stay], least: int, idle: float) -> None:
-    """The rule of the module's first lines, looked at moment by moment; what happened longer ago has no part in it."""
+def test_there_are_as_many_nodes_as_were_recently_busy_at_once(history: list[Stay], least: int, idle: float) -> None:
+    """The rule of the module's docstring, checked moment by moment; older events do not matter."""
     now = 90.0
     found = count(history, Sizes(least, 1000, idle), now)
     moments = [now - idle + 0.25 + step / 2 for step in range(int(idle * 2))]

@@ -1,4 +1,4 @@
-"""What is refused before anything is started, and in which words."""
+"""Specs that are refused before anything is started, and their errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def spec(**changes: Any) -> RunSpec:
         spec(distribution=Distribution("torch", node_count=2, process_count=2)),
     ],
 )
-def test_good_specs_pass(good: RunSpec) -> None:
+def test_valid_specs_pass(good: RunSpec) -> None:
     check_spec(good)
 
 
@@ -66,7 +66,7 @@ def test_good_specs_pass(good: RunSpec) -> None:
         (spec(distribution=Distribution("tensorflow", parameter_server_count=-1)), "parameter_server_count is -1"),
     ],
 )
-def test_bad_specs_are_refused_by_name_and_with_a_hint(bad: RunSpec, words: str) -> None:
+def test_invalid_specs_are_refused_by_name_and_with_a_hint(bad: RunSpec, words: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         check_spec(bad)
     assert words in caught.value.message
@@ -74,7 +74,7 @@ def test_bad_specs_are_refused_by_name_and_with_a_hint(bad: RunSpec, words: str)
 
 
 @pytest.mark.parametrize("good", ["a", "exp_1700000000_1a2b3c4d", "9.lives-x", "A" * 255])
-def test_run_ids(good: str) -> None:
+def test_valid_run_ids_pass(good: str) -> None:
     check_run_id(good)
 
 
@@ -85,6 +85,6 @@ def test_run_ids_that_could_leave_their_folder_are_refused(bad: str) -> None:
 
 
 @pytest.mark.parametrize("bad", ["", "a\n", "-a", "a.b"])
-def test_experiment_names(bad: str) -> None:
+def test_experiment_names_are_checked(bad: str) -> None:
     with pytest.raises(InvalidInput, match="is not an experiment name"):
         check_experiment_name(bad)

@@ -14,7 +14,7 @@ from footplate.errors import InvalidInput
 @pytest.mark.parametrize(
     "name", ["a", "a/b", ".hidden", "a/.b/..c", "a..b", "a b", "ünï", "a\nb", "a\\b", "x" * 255, "1:2"]
 )
-def test_names_that_are_plain(name: str) -> None:
+def test_plain_names_pass(name: str) -> None:
     assert check_name(name) == name
 
 
@@ -39,13 +39,13 @@ def test_names_that_are_plain(name: str) -> None:
         ("ü" * 128, "more than 255 bytes"),
     ],
 )
-def test_names_that_are_refused_say_why(name: str, why: str) -> None:
+def test_refused_names_get_a_reason(name: str, why: str) -> None:
     with pytest.raises(InvalidInput, match=why.replace(".", r"\.")):
         check_name(name)
 
 
 @given(st.text(max_size=40))
-def test_no_name_that_passes_leaves_its_folder(name: str) -> None:
+def test_no_accepted_name_leaves_its_folder(name: str) -> None:
     try:
         check_name(name)
     except InvalidInput:
@@ -57,7 +57,7 @@ def test_no_name_that_passes_leaves_its_folder(name: str) -> None:
 @pytest.mark.parametrize(
     ("given_", "cleaned"), [(None, ""), ("", ""), (".", ""), ("/", ""), ("/a/b/", "a/b"), ("./a", "a"), ("a//b", "a/b")]
 )
-def test_folders_as_users_write_them(given_: str | None, cleaned: str) -> None:
+def test_folders_are_accepted_as_users_write_them(given_: str | None, cleaned: str) -> None:
     assert clean_folder(given_) == cleaned
 
 
@@ -81,13 +81,13 @@ def test_a_folder_that_leaves_is_refused() -> None:
         ("a.b", ["a.b"], ["axb"]),
     ],
 )
-def test_patterns(pattern: str, yes: list[str], no: list[str]) -> None:
+def test_patterns_match_parts_and_trees(pattern: str, yes: list[str], no: list[str]) -> None:
     assert [name for name in yes if not matches(pattern, name)] == []
     assert [name for name in no if matches(pattern, name)] == []
 
 
 @given(st.text(alphabet="ab*?.", min_size=1, max_size=8), st.text(alphabet="ab.", min_size=1, max_size=8))
-def test_inside_one_part_a_pattern_is_that_of_a_shell(pattern: str, name: str) -> None:
+def test_within_a_part_a_pattern_matches_like_a_shell(pattern: str, name: str) -> None:
     if "**" not in pattern:
         assert matches(pattern, name) == fnmatch.fnmatchcase(name, pattern)
 
@@ -96,11 +96,11 @@ def test_inside_one_part_a_pattern_is_that_of_a_shell(pattern: str, name: str) -
     ("pattern", "folder"),
     [("*.csv", ""), ("a/b/*.csv", "a/b"), ("a/b*/c", "a"), ("a/**", "a"), ("a/b", "a"), ("**/x", ""), ("a/?b/c", "a")],
 )
-def test_the_folder_that_has_to_be_listed(pattern: str, folder: str) -> None:
+def test_only_the_fixed_folder_has_to_be_listed(pattern: str, folder: str) -> None:
     assert fixed_folder(pattern) == folder
 
 
-def test_what_is_a_pattern() -> None:
+def test_patterns_are_recognized() -> None:
     assert is_pattern("a/*")
     assert is_pattern("a?")
     assert not is_pattern("a/[b]/c.txt")
@@ -122,6 +122,6 @@ def test_web_files_keep_host_and_path(url: str, name: str) -> None:
 @pytest.mark.parametrize(
     "url", ["https://host/a/../../etc/passwd", "https://host/%2e%2e/x", "https://host/a%00b", "https://host/a//b"]
 )
-def test_web_files_whose_names_leave_are_refused(url: str) -> None:
+def test_web_files_with_unsafe_names_are_refused(url: str) -> None:
     with pytest.raises(InvalidInput):
         url_name(url)

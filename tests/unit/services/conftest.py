@@ -1,4 +1,4 @@
-"""A whole set of services over a real store, with an engine that starts nothing and remembers everything."""
+"""All services over a real store, with an engine that starts nothing and remembers everything."""
 
 from __future__ import annotations
 
@@ -64,8 +64,7 @@ class FakeEngine:
 
 
 class Bulletin:
-    """A hub for tests: `until` waits for something to become true. It looks when something is published and, for what
-    the services do besides, every moment."""
+    """A hub for tests: `until` waits for a condition. It checks on every publication and every few milliseconds."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -133,7 +132,7 @@ def open_house(home: Path, engine: FakeEngine, gpus: int = 0) -> House:
 
 
 def run_through(house: House, run: str) -> None:
-    """Be the agent: join, start, end well, ship."""
+    """Act as the agent: join, start, succeed, ship."""
     house.until_launched(run)
     house.services.nodes.join(run, 0, 1, "host", "127.0.0.1", {})
     house.services.nodes.report(run, 0, "started", None, None)

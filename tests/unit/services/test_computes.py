@@ -1,4 +1,4 @@
-"""Clusters and their nodes, over a real store and by a clock of our own."""
+"""Clusters and their nodes, over a real store and with a clock of our own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def nodes(view: ComputeView) -> tuple[int, int, int, int, int]:
     return view.busy_nodes, view.preparing_nodes, view.idle_nodes, view.current_nodes, view.target_nodes
 
 
-def test_nodes_stay_idle_for_a_while_and_some_for_ever(house: House) -> None:
+def test_nodes_stay_idle_for_a_while_and_min_nodes_for_ever(house: House) -> None:
     made = house.services.computes.put(house.workspace, "warm", max_nodes=4, min_nodes=1, idle_seconds=600)
     assert nodes(made) == (0, 0, 1, 1, 1)
     house.submit("pair", target="warm", distribution=PAIR)
@@ -52,7 +52,7 @@ def test_nodes_stay_idle_for_a_while_and_some_for_ever(house: House) -> None:
     assert nodes(house.services.computes.change(house.workspace, "warm", idle_seconds=0, min_nodes=0)) == (0,) * 5
 
 
-def test_what_a_cluster_of_the_same_name_did_is_forgotten(house: House) -> None:
+def test_the_history_of_an_earlier_cluster_of_the_name_is_forgotten(house: House) -> None:
     computes = house.services.computes
     computes.put(house.workspace, "warm", max_nodes=1)
     house.submit("run", target="warm")
@@ -65,7 +65,7 @@ def test_what_a_cluster_of_the_same_name_did_is_forgotten(house: House) -> None:
     assert computes.put(house.workspace, "warm", max_nodes=1).idle_nodes == 0
 
 
-def test_a_cluster_is_not_deleted_under_its_runs(house: House) -> None:
+def test_a_cluster_with_active_runs_cannot_be_deleted(house: House) -> None:
     house.services.computes.put(house.workspace, "warm", max_nodes=1)
     house.submit("first", target="warm")
     house.submit("second", target="warm")
@@ -73,7 +73,7 @@ def test_a_cluster_is_not_deleted_under_its_runs(house: House) -> None:
         house.services.computes.delete(house.workspace, "warm")
 
 
-def test_fewer_nodes_than_run_is_a_size_that_is_waited_for(house: House) -> None:
+def test_a_cluster_made_smaller_lets_its_runs_finish_first(house: House) -> None:
     house.services.computes.put(house.workspace, "warm", max_nodes=2)
     house.submit("pair", target="warm", distribution=PAIR)
     house.until_launched("pair")
@@ -86,6 +86,6 @@ def test_fewer_nodes_than_run_is_a_size_that_is_waited_for(house: House) -> None
 
 
 @pytest.mark.parametrize("idle", [-1.0, float("nan"), float("inf")])
-def test_an_idle_time_is_a_time(house: House, idle: float) -> None:
+def test_idle_seconds_must_be_a_time(house: House, idle: float) -> None:
     with pytest.raises(InvalidInput, match="idle_seconds is"):
         house.services.computes.put(house.workspace, "warm", max_nodes=2, idle_seconds=idle)

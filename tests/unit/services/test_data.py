@@ -26,7 +26,7 @@ def bucket(house: House) -> House:
     return house
 
 
-def test_a_run_opens_the_stores_that_it_names_and_no_others(bucket: House) -> None:
+def test_a_run_can_open_only_the_stores_that_it_names(bucket: House) -> None:
     data, w = bucket.services, bucket.workspace
     data.datastores.put(w, "other", BUCKET)
     kept = data.datasets.register(w, NewDataset("k", "file", definition()))
@@ -58,7 +58,7 @@ def test_neither_the_run_nor_its_orders_hold_credentials(bucket: House) -> None:
         (DataInput("data", None, "bucket"), DataInput("data", None, "bucket", "x")),
     ],
 )
-def test_a_run_with_data_that_cannot_be_is_refused(bucket: House, inputs: tuple[DataInput, ...]) -> None:
+def test_a_run_with_impossible_data_is_refused(bucket: House, inputs: tuple[DataInput, ...]) -> None:
     with pytest.raises((InvalidInput, NotFound)):
         bucket.submit("r1", inputs=inputs)
     with pytest.raises(NotFound):
@@ -76,7 +76,7 @@ def test_a_run_with_data_that_cannot_be_is_refused(bucket: House, inputs: tuple[
         NewDataset("k", "file", definition(), listing="0" * 64),
     ],
 )
-def test_a_dataset_that_cannot_be_is_refused(bucket: House, new: NewDataset) -> None:
+def test_an_impossible_dataset_is_refused(bucket: House, new: NewDataset) -> None:
     with pytest.raises((InvalidInput, NotFound)):
         bucket.services.datasets.register(bucket.workspace, new)
 
@@ -91,15 +91,13 @@ def test_a_dataset_that_cannot_be_is_refused(bucket: House, new: NewDataset) -> 
         ("x", NewDatastore("s3", {"bucket": "b"}, {"pasword": "hush"})),
     ],
 )
-def test_a_store_that_cannot_be_is_refused_and_nothing_secret_is_said(
-    house: House, name: str, new: NewDatastore
-) -> None:
+def test_an_impossible_store_is_refused_without_repeating_secrets(house: House, name: str, new: NewDatastore) -> None:
     with pytest.raises(InvalidInput) as refused:
         house.services.datastores.put(house.workspace, name, new)
     assert "hush" not in str(refused.value)
 
 
-def test_what_a_version_pins_is_read_page_by_page(bucket: House, tmp_path: Path) -> None:
+def test_pinned_files_are_read_page_by_page(bucket: House, tmp_path: Path) -> None:
     made = write_listing((Item(f"{n:03}.txt", n) for n in range(25)), str(tmp_path / "listing"))
     bucket.store.blobs.put_file(str(tmp_path / "listing"))
     new = NewDataset("k", "file", definition(), "numbers", made.digest)

@@ -1,4 +1,4 @@
-"""Where the built-in datastores lie when `settings.ini` says."""
+"""The place of the built-in datastores, as `settings.ini` sets it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write(home: Path, text: str, mode: int = 0o600) -> Path:
     return path
 
 
-def test_a_store_is_read_with_its_credentials_and_beside_the_other_settings(tmp_path: Path) -> None:
+def test_a_store_section_with_credentials_is_read(tmp_path: Path) -> None:
     assert read_store(tmp_path) is None
     write(tmp_path, S3)
     found = read_store(tmp_path)
@@ -39,20 +39,20 @@ def test_a_store_is_read_with_its_credentials_and_beside_the_other_settings(tmp_
         ("[store]\nkind = s3\nbucket = b\nbuckets = c\n", "no 'buckets'"),
     ],
 )
-def test_what_describes_no_store_is_named(tmp_path: Path, text: str, words: str) -> None:
+def test_an_invalid_store_section_is_refused_by_name(tmp_path: Path, text: str, words: str) -> None:
     write(tmp_path, text)
     with pytest.raises(InvalidInput, match=words):
         read_store(tmp_path)
 
 
-def test_credentials_that_others_may_read_are_refused(tmp_path: Path) -> None:
+def test_credentials_in_a_file_that_others_can_read_are_refused(tmp_path: Path) -> None:
     write(tmp_path, S3, 0o644)
     with pytest.raises(NotAllowed, match="open to other users") as refused:
         read_store(tmp_path)
     assert "se%cret" not in str(refused.value.to_wire())
 
 
-def test_each_workspace_has_a_folder_of_its_own_there(tmp_path: Path) -> None:
+def test_each_workspace_has_its_own_folder_in_the_store(tmp_path: Path) -> None:
     store = Storage.open(tmp_path / "home")
     try:
         store.datastores.lie_in(StoreSpec("s3", {"bucket": "b", "prefix": "/team/"}, {"access_key_id": "id"}))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from .conftest import House
 
 
-def test_of_several_builds_the_one_at_work_is_followed_until_a_script_speaks(house: House) -> None:
+def test_the_log_of_the_active_build_is_followed_until_a_script_logs(house: House) -> None:
     logs, files = house.store.logs, house.services.files
     house.submit("r1")
     assert files.primary_log("r1") is None

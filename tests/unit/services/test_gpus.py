@@ -1,4 +1,4 @@
-"""The desk that hands out GPUs, over a real store, to nodes that only say that they have some."""
+"""The GPU allocator over a real store, with nodes that only claim to have GPUs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def message(house: House, run: str) -> str:
     return house.services.runs.view(run).nodes[0].message or ""
 
 
-def test_what_a_run_has_nobody_else_gets_until_its_processes_have_ended(house: House) -> None:
+def test_gpus_are_exclusive_until_the_processes_have_ended(house: House) -> None:
     first, second = (join(house, run, GpuRequest(per_node=1)) for run in ("first", "second"))
     assert (first.ready, first.gpus, second.ready, second.gpus) == (True, ("GPU-0",), True, ("GPU-1",))
     assert first.ranks[0].variables["CUDA_VISIBLE_DEVICES"] == "0"
@@ -44,7 +44,7 @@ def test_what_a_run_has_nobody_else_gets_until_its_processes_have_ended(house: H
     assert message(house, "third") == ""
 
 
-def test_nobody_overtakes_who_waits(house: House) -> None:
+def test_a_waiting_run_is_not_overtaken(house: House) -> None:
     join(house, "first", GpuRequest(per_node=1))
     assert not join(house, "large", GpuRequest(per_node=2)).ready
     assert not join(house, "small", GpuRequest(per_node=1)).ready, "one is free, but large came first"
@@ -60,7 +60,7 @@ def test_nobody_overtakes_who_waits(house: House) -> None:
     assert house.services.nodes.orders("small", 0).gpus == ("GPU-0",)
 
 
-def test_the_more_important_come_first(house: House) -> None:
+def test_higher_priorities_come_first(house: House) -> None:
     join(house, "first", GpuRequest(per_node=2))
     join(house, "low", GpuRequest(per_node=2))
     join(house, "high", GpuRequest(per_node=2), priority=5)
@@ -69,7 +69,7 @@ def test_the_more_important_come_first(house: House) -> None:
     assert house.services.nodes.orders("high", 0).ready
 
 
-def test_all_nodes_of_a_run_or_none(house: House) -> None:
+def test_all_nodes_of_a_run_get_gpus_or_none_does(house: House) -> None:
     pair = Distribution(node_count=2)
     join(house, "first", GpuRequest(per_node=1))
     join(house, "pair", GpuRequest(per_node=1), distribution=pair)
@@ -81,7 +81,7 @@ def test_all_nodes_of_a_run_or_none(house: House) -> None:
     assert [house.services.nodes.orders("pair", node).gpus for node in (0, 1)] == [("GPU-0",), ("GPU-1",)]
 
 
-def test_a_canceled_run_waits_no_more_and_is_waited_for_no_more(house: House) -> None:
+def test_a_canceled_run_neither_waits_nor_blocks_others(house: House) -> None:
     join(house, "first", GpuRequest(per_node=1))
     join(house, "large", GpuRequest(per_node=2))
     house.services.runs.cancel("large")
@@ -89,7 +89,7 @@ def test_a_canceled_run_waits_no_more_and_is_waited_for_no_more(house: House) ->
     assert join(house, "small", GpuRequest(per_node=1)).gpus == ("GPU-1",)
 
 
-def test_what_can_never_be_had_fails_the_run_in_words(house: House) -> None:
+def test_an_impossible_request_fails_the_run(house: House) -> None:
     orders = join(house, "greedy", GpuRequest(per_node=3))
     assert orders.stop
     outcome = house.services.runs.view("greedy").outcome
@@ -98,7 +98,7 @@ def test_what_can_never_be_had_fails_the_run_in_words(house: House) -> None:
     assert outcome.cause.message == "node 0 needs 3 GPUs, and gandalf has 2"
 
 
-def test_where_there_are_no_gpus_nothing_is_decided_and_nothing_said(house: House) -> None:
+def test_nothing_is_decided_where_there_are_no_gpus(house: House) -> None:
     for run, gpus in (("plain", GpuRequest()), ("wishes", GpuRequest(needed=True))):
         orders = join(house, run, gpus, info={})
         assert orders.ready
@@ -107,6 +107,6 @@ def test_where_there_are_no_gpus_nothing_is_decided_and_nothing_said(house: Hous
 
 
 @pytest.mark.parametrize(("size", "share"), [("STANDARD_NC12", ("GPU-0", "GPU-1")), ("Standard_D2_v2", ())])
-def test_the_machine_size_of_a_cluster_says_how_many(house: House, size: str, share: tuple[str, ...]) -> None:
+def test_the_machine_size_of_a_cluster_gives_the_number(house: House, size: str, share: tuple[str, ...]) -> None:
     house.services.computes.put(house.workspace, "cluster", 2, options={"vm_size": size})
     assert join(house, "run", GpuRequest(), target="cluster").gpus == share

@@ -40,7 +40,7 @@ def built(house: House, spec: EnvironmentSpec) -> str:
     return digest
 
 
-def test_a_build_tells_its_log_as_it_grows_and_where_python_is(house: House) -> None:
+def test_a_build_reports_its_growing_log_and_its_python(house: House) -> None:
     digest = built(house, TINY)
     view = house.services.locks.progress(digest, 0)
     assert view.state == "built"
@@ -52,7 +52,7 @@ def test_a_build_tells_its_log_as_it_grows_and_where_python_is(house: House) -> 
     assert found.size > 0
 
 
-def test_a_build_that_fails_says_why(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_build_reports_the_reason(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     digest = house.services.locks.resolve(TINY).digest
     monkeypatch.setenv("PIP_FIND_LINKS", str(house.home))
     monkeypatch.setenv("UV_CACHE_DIR", str(house.home / "another cache"))
@@ -67,7 +67,7 @@ def test_a_build_that_fails_says_why(house: House, monkeypatch: pytest.MonkeyPat
         house.services.locks.progress("0" * 64, 0)
 
 
-def test_what_is_long_unused_is_cleared_away_but_not_what_a_run_uses(house: House) -> None:
+def test_unused_environments_are_cleared_but_not_those_in_use(house: House) -> None:
     digest = built(house, TINY)
     marker = house.home / "environments" / digest / MARKER
     long_ago = time.time() - 100
@@ -88,7 +88,7 @@ def test_what_is_long_unused_is_cleared_away_but_not_what_a_run_uses(house: Hous
         house.services.locks.clear(-1, dry_run=True)
 
 
-def test_the_caches_go_when_asked_and_what_is_built_still_works(house: House) -> None:
+def test_cleared_caches_leave_built_environments_working(house: House) -> None:
     digest = built(house, TINY)
     root = house.home / "environments"
     cache, python = root / ".uv-cache", root / digest / "bin" / "python"
@@ -110,7 +110,7 @@ def test_the_caches_go_when_asked_and_what_is_built_still_works(house: House) ->
         house.services.locks.clear(0, dry_run=False, whole=["wheel"])
 
 
-def test_nothing_is_cleared_from_under_a_build(house: House) -> None:
+def test_nothing_is_cleared_during_a_build(house: House) -> None:
     built(house, TINY)
     root = house.home / "environments"
     with built_environments.building(root, lambda _: None):
@@ -119,19 +119,19 @@ def test_nothing_is_cleared_from_under_a_build(house: House) -> None:
     assert list(root.glob(".uv-cache/archive-*/*"))
 
 
-def test_the_lock_of_a_run(house: House) -> None:
+def test_the_lock_of_a_run_can_be_read(house: House) -> None:
     house.submit("r1", environment=TINY)
     house.until_launched("r1")
     assert house.services.locks.of_run("r1") == house.services.locks.resolve(TINY)
 
 
-def test_a_warning_of_the_lock_is_one_of_the_run(house: House) -> None:
+def test_a_warning_of_the_lock_is_a_warning_of_the_run(house: House) -> None:
     house.submit("r1", environment=OLD)
     house.until_launched("r1")
     assert "Python 3.6.2 cannot run jobs" in house.services.runs.view("r1").warnings[0]
 
 
-def test_exact_interpreters_make_it_an_error_and_the_log_says_what_was_tried(house: House) -> None:
+def test_exact_interpreters_fail_and_the_log_lists_attempts(house: House) -> None:
     (house.home / "settings.ini").write_text("[environments]\ninterpreters = exact\n")
     house.submit("r1", environment=OLD)
     house.until_status("r1", "Failed")
@@ -148,7 +148,7 @@ def test_a_conflict_is_in_the_log_of_the_run(house: House) -> None:
     assert "unsatisfiable" in text
 
 
-def test_settings(tmp_path: Path) -> None:
+def test_settings_of_environments_are_read_and_checked(tmp_path: Path) -> None:
     assert read_settings(tmp_path) == Settings("nearest")
     (tmp_path / "settings.ini").write_text("[environments]\nInterpreters = Exact\n")
     assert read_settings(tmp_path) == Settings("exact")

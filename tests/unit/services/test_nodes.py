@@ -1,4 +1,4 @@
-"""What agents are told, over a real store."""
+"""The orders of node agents, over a real store."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from footplate.errors import Conflict
 from .conftest import House
 
 
-def test_a_node_that_is_done_does_not_begin_again(house: House) -> None:
-    """Its ranks may have ended before those of a node began whose agent died: all agents that are gone are started."""
+def test_a_finished_node_does_not_join_again(house: House) -> None:
+    """Its ranks may end before those of a node whose agent died: the engine starts all agents that are gone."""
     nodes = house.services.nodes
     house.submit("pair", distribution=Distribution("torch", node_count=2))
     house.until_launched("pair")

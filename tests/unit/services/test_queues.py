@@ -1,4 +1,4 @@
-"""Runs that wait for GPUs before they have nodes, over a real store; the machine only says that it has some."""
+"""Runs that wait for GPUs before they have nodes, over a real store; the machine only claims to have GPUs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 
 def begin(house: House, run: str, gpus: GpuRequest, target: str = "a", **more: Any) -> NodeOrders:
-    """A run that gets its nodes at once."""
+    """Start a run that gets its nodes at once."""
     house.submit(run, gpus=gpus, target=target, **more)
     house.until_launched(run)
     return join(house, run)
@@ -42,7 +42,7 @@ def join(house: House, run: str) -> NodeOrders:
 
 
 def reason(house: House, run: str, words: str) -> None:
-    """It waits, and says so in these words."""
+    """Return why the run waits."""
 
     def said() -> bool:
         waiting = house.services.runs.view(run).waiting
@@ -56,7 +56,7 @@ def end_ranks(house: House, run: str) -> None:
     house.services.nodes.report(run, 0, "exited", None, None)
 
 
-def test_who_waits_for_a_gpu_has_no_node_and_a_run_without_goes_first(house: House) -> None:
+def test_a_run_waiting_for_gpus_holds_no_node_and_blocks_no_other(house: House) -> None:
     begin(house, "has", TWO)
     house.submit("wants", gpus=ONE, target="a")
     reason(house, "wants", "it needs 1 GPU and 2 of 2 are used by has")
@@ -86,12 +86,12 @@ def test_the_targets_of_a_machine_share_one_order(house: House) -> None:
     house.submit("large", gpus=TWO, target="b")
     reason(house, "large", "it needs 2 GPUs and 1 of 2 are used by has")
     house.submit("small", gpus=ONE, target="a")
-    reason(house, "small", "it could delay large, before it in the line: a time limit may let it go first")
+    reason(house, "small", "it could delay large, ahead of it in the queue: a time limit may let it go first")
     house.submit("short", gpus=ONE, target="a", max_seconds=60.0)
     house.until_launched("short")
 
 
-def test_who_does_not_ask_leaves_them_to_those_who_do(house: House) -> None:
+def test_a_run_that_requests_no_gpu_leaves_them_to_others(house: House) -> None:
     house.submit("asks", gpus=ONE, target="a")
     house.until_launched("asks")
     plain = begin(house, "plain", GpuRequest(), "b")
@@ -111,7 +111,7 @@ def test_a_low_priority_cluster_yields(house: House) -> None:
     reason(house, "cheap", "it needs 2 GPUs and 2 of 2 are used by dear")
 
 
-def test_more_than_there_are_is_told_where_they_would_be(house: House) -> None:
+def test_a_run_with_too_many_gpus_starts_and_gets_an_explanation(house: House) -> None:
     assert begin(house, "greedy", GpuRequest(per_node=3)).stop
     pair = Distribution("torch", node_count=2, process_count=3, backend="nccl")
     house.submit("three", target="b", distribution=pair)

@@ -13,7 +13,7 @@ from footplate.errors import Conflict, InvalidInput, InvalidTransition, NotFound
 from .conftest import FakeEngine, House, open_house, run_through
 
 
-def test_a_run_goes_from_submission_to_completed_and_tells_its_story(house: House) -> None:
+def test_a_run_completes_and_has_a_story(house: House) -> None:
     view = house.submit("r1")
     assert view.status == "Preparing" and view.number == 1 and view.experiment == "lab"
     run_through(house, "r1")
@@ -33,7 +33,7 @@ def test_a_run_goes_from_submission_to_completed_and_tells_its_story(house: Hous
     house.bulletin.until(lambda: house.engine.forgotten == ["handle-r1"])
 
 
-def test_the_same_submission_twice_is_one_run_and_another_under_its_id_is_refused(house: House) -> None:
+def test_a_repeated_submission_is_one_run_another_spec_a_conflict(house: House) -> None:
     first = house.submit("r1")
     assert house.submit("r1").number == first.number
     assert house.engine.submitted.count("r1") <= 1
@@ -41,7 +41,7 @@ def test_the_same_submission_twice_is_one_run_and_another_under_its_id_is_refuse
         house.submit("r1", program=Program(script="other.py"))
 
 
-def test_twenty_equal_submissions_at_the_same_moment_are_one_run(house: House) -> None:
+def test_twenty_equal_submissions_at_once_are_one_run(house: House) -> None:
     numbers: list[int] = []
     threads = [threading.Thread(target=lambda: numbers.append(house.submit("r1").number)) for _ in range(20)]
     for thread in threads:
@@ -53,7 +53,7 @@ def test_twenty_equal_submissions_at_the_same_moment_are_one_run(house: House) -
     assert house.engine.submitted == ["r1"]
 
 
-def test_what_cannot_work_is_refused_before_anything_is_stored(house: House) -> None:
+def test_an_invalid_spec_is_refused_before_anything_is_stored(house: House) -> None:
     with pytest.raises(InvalidInput, match="either a script or a command"):
         house.submit("r1", program=None)
     with pytest.raises(InvalidInput, match="not in the store"):
@@ -66,11 +66,11 @@ def test_what_cannot_work_is_refused_before_anything_is_stored(house: House) -> 
         house.services.runs.view("r1")
 
 
-def test_a_cluster_runs_at_most_max_nodes_and_the_rest_wait_with_reason_and_position(house: House) -> None:
+def test_a_cluster_runs_at_most_max_nodes_and_others_wait(house: House) -> None:
     house.services.computes.put(house.workspace, "small", max_nodes=1)
     house.submit("r1", target="small")
     house.until_launched("r1")
-    for name in ("r2", "r3"):  # one after the other: a run is in the line when its environment is known
+    for name in ("r2", "r3"):  # one after the other: a run is queued once its environment is resolved
         house.submit(name, target="small")
         house.bulletin.until(lambda name=name: house.services.orchestrator.waiting(name) is not None)
     waiting = house.services.runs.view("r3").waiting
@@ -83,13 +83,13 @@ def test_a_cluster_runs_at_most_max_nodes_and_the_rest_wait_with_reason_and_posi
     assert [house.status(r) for r in ("r1", "r2", "r3")] == ["Completed"] * 3
 
 
-def test_more_nodes_than_the_target_has_is_refused_at_submission(house: House) -> None:
+def test_more_nodes_than_the_target_has_are_refused_at_submission(house: House) -> None:
     house.services.computes.put(house.workspace, "small", max_nodes=1)
     with pytest.raises(InvalidInput, match="asks for 2 nodes and 'small' has at most 1"):
         house.submit("r1", target="small", distribution=Distribution(kind="torch", node_count=2))
 
 
-def test_cancel_while_queued_ends_at_once_and_frees_the_place(house: House) -> None:
+def test_cancel_while_queued_ends_the_run_at_once(house: House) -> None:
     house.services.computes.put(house.workspace, "small", max_nodes=1)
     house.submit("r1", target="small")
     house.submit("r2", target="small")
@@ -101,7 +101,7 @@ def test_cancel_while_queued_ends_at_once_and_frees_the_place(house: House) -> N
     assert outcome is not None and outcome.cause is not None and outcome.cause.message == "canceled by ada"
 
 
-def test_cancel_while_running_asks_the_engine_and_tells_the_agent(house: House) -> None:
+def test_cancel_while_running_stops_agents_through_the_engine(house: House) -> None:
     house.submit("r1")
     house.until_launched("r1")
     house.services.nodes.join("r1", 0, 1, "host", "127.0.0.1", {})
@@ -115,14 +115,14 @@ def test_cancel_while_running_asks_the_engine_and_tells_the_agent(house: House) 
     assert house.services.runs.cancel("r1").status == "Canceled"
 
 
-def test_cancelling_a_parent_cancels_its_children(house: House) -> None:
+def test_canceling_a_parent_cancels_its_children(house: House) -> None:
     house.submit("parent", kind="interactive", program=None)
     house.submit("child", kind="interactive", program=None, parent="parent")
     house.services.runs.cancel("parent")
     assert house.status("child") == "Canceled"
 
 
-def test_an_interactive_run_is_running_at_once_and_ends_by_its_clients_word(house: House) -> None:
+def test_an_interactive_run_is_ended_by_its_client(house: House) -> None:
     assert house.submit("r1", kind="interactive", program=None).status == "Running"
     assert house.services.active_runs() == 0
     assert house.services.runs.complete("r1").status == "Completed"
@@ -136,7 +136,7 @@ def test_completing_a_job_from_outside_is_refused(house: House) -> None:
         house.services.runs.complete("r1")
 
 
-def test_an_environment_that_cannot_be_locked_fails_the_run_in_words(house: House) -> None:
+def test_an_environment_that_cannot_be_resolved_fails_the_run(house: House) -> None:
     house.submit("r1", environment=EnvironmentSpec(builder="venv", python="snake"))
     house.until_status("r1", "Failed")
     outcome = house.services.runs.view("r1").outcome
@@ -144,13 +144,13 @@ def test_an_environment_that_cannot_be_locked_fails_the_run_in_words(house: Hous
     assert outcome.cause.code == "environment_failed" and "'snake'" in outcome.cause.message
 
 
-def test_an_environment_that_no_builder_makes_is_refused_at_submission(house: House) -> None:
+def test_an_unknown_builder_is_refused_at_submission(house: House) -> None:
     with pytest.raises(InvalidInput, match="no builder 'abacus', only existing, venv") as refused:
         house.submit("r1", environment=EnvironmentSpec("mine", builder="abacus"))
     assert "'mine'" in refused.value.message and refused.value.hint
 
 
-def test_a_launch_that_the_engine_refuses_fails_the_run_and_frees_its_node(house: House) -> None:
+def test_a_refused_launch_fails_the_run_and_frees_its_node(house: House) -> None:
     house.engine.refuses = "the machine is on fire"
     house.submit("r1")
     house.until_status("r1", "Failed")
@@ -161,7 +161,7 @@ def test_a_launch_that_the_engine_refuses_fails_the_run_and_frees_its_node(house
     assert house.services.active_runs() == 0
 
 
-def test_a_restarted_server_takes_up_queued_and_launched_runs(house: House) -> None:
+def test_a_restarted_server_resumes_queued_and_launched_runs(house: House) -> None:
     house.services.computes.put(house.workspace, "small", max_nodes=1)
     house.submit("r1", target="small")
     house.submit("r2", target="small")
@@ -182,7 +182,7 @@ def test_a_restarted_server_takes_up_queued_and_launched_runs(house: House) -> N
         again.store.close()
 
 
-def test_an_agent_that_died_is_started_again_and_in_the_end_given_up(house: House) -> None:
+def test_a_dead_agent_is_revived_and_finally_given_up(house: House) -> None:
     house.submit("r1")
     house.until_launched("r1")
     house.services.nodes.join("r1", 0, 1, "host", "127.0.0.1", {})
@@ -215,7 +215,7 @@ def test_revivals_are_counted_over_server_restarts(house: House) -> None:
         again.store.close()
 
 
-def test_an_engine_that_cannot_tell_ends_no_run(house: House) -> None:
+def test_an_engine_that_cannot_answer_ends_no_run(house: House) -> None:
     house.submit("r1")
     house.until_launched("r1")
     house.engine.silent = True
@@ -224,7 +224,7 @@ def test_an_engine_that_cannot_tell_ends_no_run(house: House) -> None:
     assert house.store.runs.record("r1").revivals == 0
 
 
-def test_an_agent_of_an_earlier_attempt_or_an_unknown_node_is_turned_away(house: House) -> None:
+def test_agents_of_earlier_attempts_and_unknown_nodes_are_refused(house: House) -> None:
     house.submit("r1")
     house.until_launched("r1")
     with pytest.raises(Conflict, match="attempt 1, not 7"):
@@ -233,7 +233,7 @@ def test_an_agent_of_an_earlier_attempt_or_an_unknown_node_is_turned_away(house:
         house.services.nodes.heartbeat("r1", 3)
 
 
-def test_orders_carry_azures_variables_and_the_users_over_them(house: House) -> None:
+def test_orders_have_azures_variables_overridden_by_the_users(house: House) -> None:
     house.submit("r1", environment_variables={"MINE": "1", "AZUREML_FRAMEWORK": "Mine"})
     house.until_launched("r1")
     orders = house.services.nodes.join("r1", 0, 1, "host", "127.0.0.1", {})

@@ -1,4 +1,4 @@
-"""Questions about where a run is, over a real store."""
+"""Requests for stack traces, over a real store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def running_pair(house: House) -> None:
         nodes.report("pair", node, "started", None, None)
 
 
-def test_a_node_that_ended_meanwhile_is_not_waited_for(house: House) -> None:
+def test_a_node_that_has_ended_is_not_waited_for(house: House) -> None:
     running_pair(house)
     stacks = house.services.stacks
     assert stacks.ask("pair", "why").missing == (0, 1)
@@ -29,7 +29,7 @@ def test_a_node_that_ended_meanwhile_is_not_waited_for(house: House) -> None:
     assert stacks.ask("pair", "why").missing == ()
 
 
-def test_when_all_have_ended_before_they_answered_that_is_said(house: House) -> None:
+def test_a_request_fails_when_all_nodes_have_ended(house: House) -> None:
     running_pair(house)
     stacks = house.services.stacks
     stacks.ask("pair", "why")

@@ -1,4 +1,4 @@
-"""A database that goes away in the middle of a decision: the run goes on when it is back, and is not failed for it."""
+"""A database that fails in the middle of a decision: the run continues when it is back and does not fail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from footplate.storage.runs import Runs
 
 
 class Moody:
-    """The runs of a store that fails once at `event`: before it has kept anything, or after."""
+    """The runs of a store that fails once at `event`, before or after it has stored anything."""
 
     def __init__(self, runs: Runs, event: str, error: FootplateError, kept: bool) -> None:
         self._runs, self._event, self._kept = runs, event, kept
@@ -40,7 +40,7 @@ class Moody:
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("event", ["EnvironmentLocked", "RunAdmitted", "NodesLaunched"])
 @pytest.mark.parametrize("error", [Unavailable("the database restarts"), OutOfSpace("the disk is full")])
-def test_a_run_goes_on_when_the_database_is_back(house, event: str, kept: bool, error: FootplateError) -> None:
+def test_a_run_continues_when_the_database_is_back(house, event: str, kept: bool, error: FootplateError) -> None:
     house.store.runs = Moody(house.store.runs, event, error, kept)
     house.submit("r1")
     house.until_launched("r1")
@@ -48,8 +48,8 @@ def test_a_run_goes_on_when_the_database_is_back(house, event: str, kept: bool, 
     assert set(house.engine.submitted) == {"r1"}
 
 
-def test_a_submission_that_was_kept_and_not_confirmed(house) -> None:
-    """Who repeats it finds the run there; somebody must still begin it."""
+def test_a_stored_but_unconfirmed_submission_is_started(house) -> None:
+    """A repetition finds the run; somebody must still start it."""
     house.store.runs = Moody(house.store.runs, "RunSubmitted", Unavailable("the database restarts"), kept=True)
     with pytest.raises(Unavailable):
         house.submit("r1")
