@@ -18,8 +18,8 @@ from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
 from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import ComputeTargetException
-from footplate.testing.engine_suite import eventually as wait_until
 from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
+from footplate.testing.waiting import wait_until
 
 ENGINE = "footplate.testing.namespace_engine:NamespaceEngine"
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ops_tools import finish, kill_server, until, write_source
+from ops_tools import finish, kill_server, write_source
 
 from footplate import Experiment, Run, ScriptRunConfig, Workspace
 from footplate.sdk.exceptions import AzureMLException
+from footplate.testing.waiting import wait_until
 
 SCRIPT = """
     import os, sys, time
@@ -33,7 +34,7 @@ def test_a_killed_server_resumes_a_group(home: Path, workspace: Workspace, proje
     configs = {f"c{n}": child(project, "wait", go) for n in range(3)}
     group = Experiment(workspace, "ops").start_group(configs, tags={"why": "test"})
     kill_server(home)
-    until(lambda: len(list(group.get_children())) == 3)
+    wait_until(lambda: len(list(group.get_children())) == 3)
     kill_server(home)
     go.write_text("")
     finish(group)
@@ -67,7 +68,7 @@ def test_a_group_fails_with_a_child_and_restarts_it(workspace: Workspace, projec
 
 def test_cancel_ends_a_group_after_its_children(workspace: Workspace, project: Path, tmp_path: Path) -> None:
     group = Experiment(workspace, "ops").start_group([child(project, "wait", tmp_path / "never")] * 2)
-    until(lambda: list(statuses(group).values()) == ["Running", "Running"])
+    wait_until(lambda: list(statuses(group).values()) == ["Running", "Running"])
     group.cancel()
     finish(group)
     assert group.get_status() == "Canceled"
