@@ -1,0 +1,224 @@
+"""Samplers: a source of parameter values that learns from results, behind two methods.
+
+    ask() → the values of the next trial, or None when the space is exhausted
+    tell(number, result) → how trial `number` (counted by `ask`, from 0) ended
+
+A sampler is deterministic given its seed and the order of calls, so its state is the list of those calls
+(`replay`): a server that was killed continues exactly where the last one stopped. A custom sampler is a class with
+these two methods whose constructor takes a `SamplerContext`, named as "module:Class".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import math
+import random
+import warnings
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any, Protocol, cast
+
+from footplate.domain import search_space
+from footplate.domain.early_stopping import MAXIMIZE
+from footplate.domain.search_space import Space
+from footplate.errors import InvalidInput
+
+OPTUNA_HINT = "install it where the server runs: pip install 'footplate[tuning]'"
+
+
+@dataclass(frozen=True)
+class SamplerContext:
+    """Everything that a sampler may know about its sweep."""
+
+    space: Space
+    goals: tuple[str, ...]
+    seed: int
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """The end of one trial: one value per objective, or None if it logged no metric.
+
+    A constraint is kept when its number is not positive.
+    """
+
+    values: tuple[float, ...] | None
+    constraints: tuple[float, ...] = ()
+
+
+class Sampler(Protocol):
+    def ask(self) -> dict[str, Any] | None:
+        """Return the values of the next trial; None when there are no more."""
+        ...
+
+    def tell(self, number: int, result: TrialResult) -> None:
+        """Take note of the end of the trial that the `number`-th call of `ask` described."""
+        ...
+
+
+def make_sampler(kind: str, context: SamplerContext) -> Sampler:
+    """Return the sampler of this name, or of this "module:Class"."""
+    search_space.check_space(context.space)
+    if ":" in kind:
+        return _load(kind)(context)
+    if kind not in SAMPLERS:
+        raise InvalidInput(
+            f"sampler {kind!r} is unknown", f"use one of {', '.join(SAMPLERS)}, or module:Class for one of your own"
+        )
+    return SAMPLERS[kind](context)
+
+
+Call = tuple[int, TrialResult] | None
+"""One call of a sampler: None is an `ask`, anything else a `tell`."""
+
+
+def replay(sampler: Sampler, calls: Iterable[Call]) -> Sampler:
+    """Bring a fresh sampler to the state that these calls left another one in."""
+    for call in calls:
+        if call is None:
+            sampler.ask()
+        else:
+            sampler.tell(*call)
+    return sampler
+
+
+def _load(path: str) -> Callable[[SamplerContext], Sampler]:
+    module, _, name = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InvalidInput(
+            f"sampler {path!r} cannot be loaded: {error}", "give module:Class that the server's Python can import"
+        ) from None
+
+
+class RandomSampler:
+    """Independent draws."""
+
+    def __init__(self, context: SamplerContext) -> None:
+        self._space = context.space
+        self._generator = random.Random(context.seed)
+
+    def ask(self) -> dict[str, Any]:
+        return search_space.draw(self._space, self._generator)
+
+    def tell(self, number: int, result: TrialResult) -> None:
+        pass
+
+
+class GridSampler:
+    """Every combination of the choices, once."""
+
+    def __init__(self, context: SamplerContext) -> None:
+        search_space.grid_size(context.space)  # refuses what is not a choice
+        self._points = search_space.grid(context.space)
+
+    def ask(self) -> dict[str, Any] | None:
+        return next(self._points, None)
+
+    def tell(self, number: int, result: TrialResult) -> None:
+        pass
+
+
+class OptunaSampler:
+    """One of Optuna's samplers on a study in memory."""
+
+    def __init__(self, context: SamplerContext, kind: str) -> None:
+        try:
+            self._optuna = optuna = cast("Any", importlib.import_module("optuna"))
+        except ImportError:
+            raise InvalidInput(f"sampler {kind!r} needs Optuna, which is not installed", OPTUNA_HINT) from None
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._space = context.space
+        directions = ["maximize" if goal == MAXIMIZE else "minimize" for goal in context.goals]
+        self._study = optuna.create_study(directions=directions, sampler=self._make(kind, context))
+        self._trials: list[Any] = []
+
+    def _make(self, kind: str, context: SamplerContext) -> Any:
+        options: dict[str, Any] = {"seed": context.seed, **context.options}
+        name = _OPTUNA_SAMPLERS[kind]
+        if name == "TPESampler" and "constraints" in options:
+            options.pop("constraints")
+            options["constraints_func"] = _constraints
+        with _translating(kind), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "experimental" is not news to somebody who chose the sampler by name
+            return getattr(self._optuna.samplers, name)(**options)
+
+    def ask(self) -> dict[str, Any]:
+        trial = self._study.ask()
+        self._trials.append(trial)
+        drawn: dict[str, Any] = {}
+        for name, expression in self._space.items():
+            applied = search_space.unconditional(name, expression, drawn)
+            if applied is not None:
+                drawn[name] = _suggest(trial, name, *applied)
+        return drawn
+
+    def tell(self, number: int, result: TrialResult) -> None:
+        trial = self._trials[number]
+        if result.constraints:
+            trial.set_user_attr("constraints", list(result.constraints))
+        values = result.values
+        if values is None or any(math.isnan(value) for value in values):
+            self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+        else:
+            self._study.tell(trial, list(values))
+
+
+@contextlib.contextmanager
+def _translating(kind: str) -> Generator[None, None, None]:
+    """Turn what Optuna raises for missing packages and unknown options into errors with a hint."""
+    try:
+        yield
+    except ImportError as error:
+        raise InvalidInput(f"sampler {kind!r} needs another package: {error}", OPTUNA_HINT) from None
+    except TypeError as error:
+        raise InvalidInput(f"sampler {kind!r}: {error}", "see Optuna's documentation for its options") from None
+
+
+def _constraints(trial: Any) -> Sequence[float]:
+    return trial.user_attrs.get("constraints", ())
+
+
+def _suggest(trial: Any, name: str, kind: str, arguments: list[Any]) -> Any:
+    """Ask Optuna for a value of one expression; a normal one is the quantile of a uniform one."""
+    if kind == "choice":
+        if all(option is None or isinstance(option, (bool, int, float, str)) for option in arguments):
+            return trial.suggest_categorical(name, arguments)
+        return arguments[trial.suggest_int(name, 0, len(arguments) - 1)]
+    if kind == "randint":
+        return trial.suggest_int(name, 0, arguments[0] - 1)
+    first, second = float(arguments[0]), float(arguments[1])
+    if "normal" in kind:
+        share = trial.suggest_float(name, _TAIL, 1.0 - _TAIL)
+        value = NormalDist(first, second).inv_cdf(share)
+        value = math.exp(value) if "log" in kind else value
+    elif "log" in kind:
+        value = trial.suggest_float(name, math.exp(first), math.exp(second), log=True)
+    else:
+        value = trial.suggest_float(name, first, second)
+    return search_space.quantize(value, arguments[2]) if kind.startswith("q") else value
+
+
+_TAIL = 1e-6
+_OPTUNA_SAMPLERS = {
+    "tpe": "TPESampler",
+    "cmaes": "CmaEsSampler",
+    "gp": "GPSampler",
+    "qmc": "QMCSampler",
+    "nsga2": "NSGAIISampler",
+}
+
+
+def _optuna(kind: str) -> Callable[[SamplerContext], Sampler]:
+    return lambda context: OptunaSampler(context, kind)
+
+
+SAMPLERS: dict[str, Callable[[SamplerContext], Sampler]] = {
+    "random": RandomSampler,
+    "grid": GridSampler,
+    **{kind: _optuna(kind) for kind in _OPTUNA_SAMPLERS},
+}

@@ -1,0 +1,137 @@
+"""Samplers: deterministic, replayable, and with Optuna's own results behind Optuna's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import optuna
+import pytest
+
+from footplate.errors import InvalidInput
+from footplate.tuning.samplers import SAMPLERS, Call, SamplerContext, TrialResult, make_sampler, replay
+
+SPACE = {
+    "x": ["uniform", [-5, 5]],
+    "lr": ["loguniform", [-9, -1]],
+    "layers": ["choice", [1, 2, 4]],
+    "units": ["quniform", [16, 128, 16]],
+    "noise": ["normal", [0, 1]],
+    "momentum": ["when", ["layers", [1, 2], ["uniform", [0.5, 1.0]]]],
+}
+PLAIN = {"x": ["uniform", [-5, 5]], "y": ["uniform", [-5, 5]]}
+
+
+def score(values: dict[str, Any]) -> float:
+    return (values["x"] - 1) ** 2 + values.get("y", 0.0) ** 2
+
+
+def drive(kind: str, space: dict[str, Any], count: int, seed: int = 3) -> tuple[list[dict[str, Any]], list[Call]]:
+    """Run trials two at a time, so that results come back in another order than they were asked for."""
+    sampler = make_sampler(kind, SamplerContext(space, ("minimize",), seed))
+    asked: list[dict[str, Any]] = []
+    calls: list[Call] = []
+    for number in range(count):
+        values = sampler.ask()
+        assert values is not None
+        asked.append(values)
+        calls.append(None)
+        if number % 2:
+            for ended in (number, number - 1):
+                result = TrialResult((score(asked[ended]),))
+                sampler.tell(ended, result)
+                calls.append((ended, result))
+    return asked, calls
+
+
+@pytest.mark.parametrize("kind", ["random", "tpe", "qmc", "nsga2"])
+def test_the_same_seed_gives_the_same_trials(kind: str) -> None:
+    first, _ = drive(kind, SPACE, 12)
+    assert first == drive(kind, SPACE, 12)[0]
+    assert first != drive(kind, SPACE, 12, seed=4)[0]
+
+
+@pytest.mark.parametrize("kind", ["random", "tpe", "cmaes"])
+def test_a_replayed_sampler_continues_where_the_other_stopped(kind: str) -> None:
+    whole, _ = drive(kind, PLAIN, 16)
+    _, calls = drive(kind, PLAIN, 14)
+    restored = replay(make_sampler(kind, SamplerContext(PLAIN, ("minimize",), 3)), calls)
+    assert restored.ask() == whole[14]
+
+
+def test_tpe_finds_the_values_that_optuna_itself_finds() -> None:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="minimize", sampler=optuna.samplers.TPESampler(seed=5))
+    study.optimize(lambda t: score({"x": t.suggest_float("x", -5, 5), "y": t.suggest_float("y", -5, 5)}), n_trials=25)
+    sampler = make_sampler("tpe", SamplerContext(PLAIN, ("minimize",), 5))
+    found: list[float] = []
+    for number in range(25):
+        values = sampler.ask()
+        assert values is not None
+        found.append(score(values))
+        sampler.tell(number, TrialResult((found[-1],)))
+    assert found == [trial.value for trial in study.trials]
+
+
+def test_every_value_lies_in_its_space() -> None:
+    for values in drive("tpe", SPACE, 40)[0]:
+        assert -5 <= values["x"] <= 5 and 1e-4 < values["lr"] < 0.37
+        assert values["units"] in range(16, 129, 16)
+        assert ("momentum" in values) == (values["layers"] in (1, 2))
+
+
+def test_choices_that_optuna_cannot_name_are_drawn_by_index() -> None:
+    space = {"shape": ["choice", [[1, 2], [3]]]}
+    assert {str(values["shape"]) for values in drive("tpe", {**space, **PLAIN}, 20)[0]} == {"[1, 2]", "[3]"}
+
+
+def test_a_grid_ends() -> None:
+    sampler = make_sampler("grid", SamplerContext({"a": ["choice", [1, 2]]}, ("minimize",), 0))
+    assert [sampler.ask(), sampler.ask(), sampler.ask()] == [{"a": 1}, {"a": 2}, None]
+
+
+def test_two_objectives_are_accepted() -> None:
+    sampler = make_sampler("nsga2", SamplerContext(PLAIN, ("minimize", "maximize"), 0))
+    assert sampler.ask() is not None
+    sampler.tell(0, TrialResult((1.0, 2.0)))
+    assert sampler.ask() is not None
+
+
+def test_a_failed_trial_and_nan_teach_nothing() -> None:
+    sampler = make_sampler("tpe", SamplerContext(PLAIN, ("minimize",), 0))
+    for number, values in enumerate((None, (float("nan"),), (1.0,))):
+        assert sampler.ask() is not None
+        sampler.tell(number, TrialResult(values))
+
+
+class Halving:
+    """A custom sampler: halve x each time."""
+
+    def __init__(self, context: SamplerContext) -> None:
+        self._x = 1.0
+
+    def ask(self) -> dict[str, Any]:
+        self._x /= 2
+        return {"x": self._x}
+
+    def tell(self, number: int, result: TrialResult) -> None:
+        pass
+
+
+def test_a_class_of_the_user_is_a_sampler() -> None:
+    sampler = make_sampler(f"{__name__}:Halving", SamplerContext(PLAIN, ("minimize",), 0))
+    assert [sampler.ask(), sampler.ask()] == [{"x": 0.5}, {"x": 0.25}]
+
+
+@pytest.mark.parametrize("kind, words", [("luck", "sampler 'luck' is unknown"), ("os:Nothing", "cannot be loaded")])
+def test_an_unknown_sampler_is_refused(kind: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        make_sampler(kind, SamplerContext(PLAIN, ("minimize",), 0))
+
+
+def test_unknown_options_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="nonsense"):
+        make_sampler("tpe", SamplerContext(PLAIN, ("minimize",), 0, {"nonsense": 1}))
+
+
+def test_every_sampler_has_a_name_in_the_table() -> None:
+    assert list(SAMPLERS) == ["random", "grid", "tpe", "cmaes", "gp", "qmc", "nsga2"]
