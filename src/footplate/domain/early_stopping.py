@@ -32,6 +32,9 @@ class Policy:
     reduction_factor: int = 3  # asha, hyperband: one trial in so many goes on after a rung
 
 
+NO_POLICY = Policy()
+
+
 def check_policy(policy: Policy) -> None:
     """Raise InvalidInput, naming the field, for a policy that cannot apply."""
     if policy.kind not in _RULES:

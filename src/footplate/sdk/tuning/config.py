@@ -1,0 +1,177 @@
+"""`HyperDriveConfig`: which trials a sweep has, over a ScriptRunConfig or an estimator."""
+
+from __future__ import annotations
+
+import random
+from enum import Enum
+from typing import Any, List, Optional, Sequence, cast
+
+from footplate.domain.early_stopping import MAXIMIZE, MINIMIZE
+from footplate.domain.sweeps import Objective, SweepSpec, check_sweep
+from footplate.errors import InvalidInput
+from footplate.sdk.config.script_run_config import ScriptRunConfig
+from footplate.sdk.estimators.estimator import Estimator
+from footplate.sdk.tuning.exceptions import HyperDriveConfigException
+from footplate.sdk.tuning.policy import EarlyTerminationPolicy, NoTerminationPolicy
+from footplate.sdk.tuning.sampling import BayesianParameterSampling, HyperParameterSampling
+
+DEFAULT_MINUTES = 10080
+_MOST_PARENTS = 5
+
+
+class PrimaryMetricGoal(Enum):
+    """The direction in which the primary metric is better."""
+
+    MAXIMIZE = "MAXIMIZE"
+    MINIMIZE = "MINIMIZE"
+
+    @staticmethod
+    def from_str(goal: str) -> PrimaryMetricGoal:
+        """Return the goal of this name, in any case."""
+        try:
+            return PrimaryMetricGoal[str(goal).upper()]
+        except KeyError:
+            raise HyperDriveConfigException(f"the goal is {goal!r}", hint="use MAXIMIZE or MINIMIZE") from None
+
+
+class HyperDriveConfig:
+    """A sweep, ready to be submitted with `experiment.submit`."""
+
+    def __init__(
+        self,
+        hyperparameter_sampling: HyperParameterSampling,
+        primary_metric_name: str,
+        primary_metric_goal: PrimaryMetricGoal,
+        max_total_runs: int,
+        max_concurrent_runs: Optional[int] = None,
+        max_duration_minutes: float = DEFAULT_MINUTES,
+        policy: Optional[EarlyTerminationPolicy] = None,
+        estimator: Optional[Estimator] = None,
+        run_config: Optional[ScriptRunConfig] = None,
+        resume_from: Any = None,
+        resume_child_runs: Any = None,
+        pipeline: Any = None,
+        debug_flag: Any = None,
+        custom_run_id: Optional[str] = None,
+    ) -> None:
+        _check_target(estimator, run_config, pipeline)
+        _check_types(hyperparameter_sampling, policy)
+        self.hyperparameter_sampling = hyperparameter_sampling
+        self.primary_metric_name = primary_metric_name
+        self.primary_metric_goal = _goal(primary_metric_goal)
+        self.max_total_runs = _at_least_one("max_total_runs", max_total_runs)
+        self.max_concurrent_runs = _at_least_one("max_concurrent_runs", max_concurrent_runs or max_total_runs)
+        self.max_duration_minutes = max_duration_minutes
+        self.policy = policy if policy is not None else NoTerminationPolicy()
+        self.estimator = estimator
+        self.run_config = run_config
+        self.resume_from = _listed(resume_from)
+        self.resume_child_runs = _listed(resume_child_runs)
+        self.custom_run_id = custom_run_id
+        self._check()
+
+    @property
+    def source_directory(self) -> Optional[str]:
+        """The folder that every trial runs."""
+        source: Any = self.estimator or self.run_config
+        return source.source_directory
+
+    def to_sweep(self) -> SweepSpec:
+        """Return the sweep as the server takes it."""
+        sampling = self.hyperparameter_sampling
+        options = dict(sampling.properties)
+        seed = options.pop("seed", None)
+        goal = MAXIMIZE if self.primary_metric_goal is PrimaryMetricGoal.MAXIMIZE else MINIMIZE
+        return SweepSpec(
+            space=sampling.space,
+            objectives=(Objective(self.primary_metric_name, goal),),
+            max_trials=self.max_total_runs,
+            max_concurrent=self.max_concurrent_runs,
+            max_seconds=self.max_duration_minutes * 60.0,
+            sampler=sampling.sampler,
+            sampler_options=options,
+            seed=random.SystemRandom().randrange(2**32) if seed is None else int(seed),
+            policy=self.policy.rule,
+            resume_from=tuple(_run_id(run) for run in self.resume_from),
+            resume_trials=tuple(_run_id(run) for run in self.resume_child_runs),
+        )
+
+    def _check(self) -> None:
+        learns = isinstance(self.hyperparameter_sampling, BayesianParameterSampling)
+        if learns and self.policy.rule.kind != "none":
+            raise HyperDriveConfigException(
+                f"BayesianParameterSampling does not work with {type(self.policy).__name__}",
+                hint="leave the policy out, or use RandomParameterSampling",
+            )
+        if len(self.resume_from) > _MOST_PARENTS:
+            raise HyperDriveConfigException(
+                f"resume_from names {len(self.resume_from)} sweeps", hint=f"give {_MOST_PARENTS} or fewer"
+            )
+        try:
+            check_sweep(self.to_sweep())
+        except InvalidInput as error:
+            raise HyperDriveConfigException(error.message, hint=error.hint) from None
+
+
+def HyperDriveRunConfig(  # Azure's older name for a function that looks like a class
+    estimator: Estimator,
+    hyperparameter_sampling: HyperParameterSampling,
+    primary_metric_name: str,
+    primary_metric_goal: PrimaryMetricGoal,
+    max_total_runs: int,
+    max_concurrent_runs: Optional[int] = None,
+    max_duration_minutes: float = DEFAULT_MINUTES,
+    policy: Optional[EarlyTerminationPolicy] = None,
+) -> HyperDriveConfig:
+    """Return the sweep of an estimator, in the order of arguments that early versions of Azure's SDK had."""
+    return HyperDriveConfig(
+        hyperparameter_sampling, primary_metric_name, primary_metric_goal, max_total_runs,
+        max_concurrent_runs, max_duration_minutes, policy, estimator=estimator,
+    )  # fmt: skip
+
+
+def _check_target(estimator: Any, run_config: Any, pipeline: Any) -> None:
+    given = [value for value in (estimator, run_config, pipeline) if value is not None]
+    if len(given) != 1:
+        raise HyperDriveConfigException(
+            f"{len(given)} of estimator, run_config and pipeline are given", hint="give exactly one of them"
+        )
+    if pipeline is not None:
+        raise HyperDriveConfigException("Footplate has no pipelines", hint="give run_config=ScriptRunConfig(…)")
+    if run_config is not None and not isinstance(run_config, ScriptRunConfig):
+        raise HyperDriveConfigException(
+            f"run_config is of the type {type(run_config).__name__}", hint="give a ScriptRunConfig"
+        )
+    if estimator is not None and not isinstance(estimator, Estimator):
+        raise HyperDriveConfigException(
+            f"estimator is of the type {type(estimator).__name__}", hint="give an Estimator, or run_config="
+        )
+
+
+def _check_types(sampling: Any, policy: Any) -> None:
+    if not isinstance(sampling, HyperParameterSampling):
+        raise HyperDriveConfigException(
+            f"hyperparameter_sampling is {sampling!r:.80}", hint="give RandomParameterSampling({…}) or another sampling"
+        )
+    if policy is not None and not isinstance(policy, EarlyTerminationPolicy):
+        raise HyperDriveConfigException(f"policy is {policy!r:.80}", hint="give BanditPolicy(…) or another policy")
+
+
+def _goal(goal: Any) -> PrimaryMetricGoal:
+    return goal if isinstance(goal, PrimaryMetricGoal) else PrimaryMetricGoal.from_str(goal)
+
+
+def _at_least_one(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise HyperDriveConfigException(f"{name} is {value!r}", hint="give a whole number of at least 1")
+    return value
+
+
+def _listed(value: Any) -> List[Any]:
+    if value is None:
+        return []
+    return list(cast("Sequence[Any]", value)) if isinstance(value, (list, tuple)) else [value]
+
+
+def _run_id(run: Any) -> str:
+    return run if isinstance(run, str) else str(run.id)

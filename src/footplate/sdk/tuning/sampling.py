@@ -1,0 +1,76 @@
+"""Sampling methods of a sweep, as Azure names them, and one for every sampler that Footplate has."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from footplate.domain import search_space
+from footplate.errors import InvalidInput
+from footplate.sdk.tuning.exceptions import HyperDriveConfigException
+from footplate.sdk.tuning.parameter_expressions import flat
+
+
+class HyperParameterSampling:
+    """A search space and the way in which trials are drawn from it.
+
+    `properties` may hold `seed`, which makes a sweep repeatable, and the options of the sampler.
+    """
+
+    sampler = "random"
+    _expressions: Sequence[str] = search_space.KINDS
+
+    def __init__(self, parameter_space: Mapping[str, Any], properties: Optional[Mapping[str, Any]] = None) -> None:
+        if not isinstance(parameter_space, dict):
+            raise HyperDriveConfigException(
+                f"parameter_space is {parameter_space!r:.80}", hint="give a dictionary of names and expressions"
+            )
+        self.parameter_space: Dict[str, Any] = dict(parameter_space)
+        self.properties: Dict[str, Any] = dict(properties or {})
+        space = self.space
+        try:
+            search_space.check_space(space)
+            kinds = {name: search_space.parse(name, expression)[0] for name, expression in space.items()}
+        except InvalidInput as error:
+            raise HyperDriveConfigException(error.message, hint=error.hint) from None
+        for name, kind in kinds.items():
+            if kind not in self._expressions:
+                allowed = ", ".join(self._expressions)
+                raise HyperDriveConfigException(
+                    f"parameter {name!r} is {kind}, which {type(self).__name__} does not take", hint=f"use {allowed}"
+                )
+
+    @property
+    def space(self) -> Dict[str, Any]:
+        """The search space as the server reads it."""
+        return {name: flat(expression) for name, expression in self.parameter_space.items()}
+
+
+class RandomParameterSampling(HyperParameterSampling):
+    """Independent draws from any expression."""
+
+
+class GridParameterSampling(HyperParameterSampling):
+    """Every combination of choices."""
+
+    sampler = "grid"
+    _expressions = ("choice", "when")
+
+
+class BayesianParameterSampling(HyperParameterSampling):
+    """Draws that learn from the trials before them (Optuna's TPE). Azure allows no early termination with it."""
+
+    sampler = "tpe"
+    _expressions = ("choice", "uniform", "quniform")
+
+
+class OptunaParameterSampling(HyperParameterSampling):
+    """One of Footplate's samplers by name (tpe, cmaes, gp, qmc, nsga2), or one of your own as "module:Class"."""
+
+    def __init__(
+        self,
+        parameter_space: Mapping[str, Any],
+        sampler: str = "tpe",
+        properties: Optional[Mapping[str, Any]] = None,
+    ) -> None:
+        super().__init__(parameter_space, properties)
+        self.sampler = sampler
