@@ -1,0 +1,7 @@
+"""Web services: models behind HTTP.
+
+    protocol   frames between gateway and worker
+    worker/    the process that holds a model, in the user's interpreter: standard library and Python 3.8 only
+
+The gateway owns sockets, keys, limits and batching; a worker only answers batches over a Unix socket.
+"""

@@ -1,0 +1,83 @@
+"""Frames between the gateway and a worker: a header, a JSON object, and raw bytes behind it.
+
+The header is `<IQ`: the length of the JSON text and the length of the bytes. Bodies of requests and responses travel
+as those bytes, one after the other, and `n` of each item says how long its part is.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, BinaryIO, cast
+
+HEADER = struct.Struct("<IQ")
+MAX_META = 16 << 20
+MAX_PAYLOAD = 1 << 32
+
+
+class BadFrame(Exception):
+    """Bytes that are not a frame: the connection cannot be used any more."""
+
+
+def pack(meta: dict[str, Any], parts: Sequence[bytes] = ()) -> list[bytes]:
+    """Return the pieces of one frame, ready for `writelines`."""
+    text = json.dumps(meta, separators=(",", ":")).encode()
+    return [HEADER.pack(len(text), sum(map(len, parts))), text, *parts]
+
+
+def unpack_header(data: bytes) -> tuple[int, int]:
+    """Return the two lengths of a header, or raise BadFrame if they cannot be right."""
+    meta, payload = HEADER.unpack(data)
+    if meta > MAX_META or payload > MAX_PAYLOAD:
+        raise BadFrame(f"a frame of {meta} and {payload} bytes")
+    return meta, payload
+
+
+def read_frame(stream: BinaryIO) -> tuple[dict[str, Any], memoryview] | None:
+    """Read one frame from a blocking stream; None at its end."""
+    header = _read(stream, HEADER.size)
+    if header is None:
+        return None
+    meta_length, payload_length = unpack_header(header)
+    meta, payload = _read(stream, meta_length), _read(stream, payload_length)
+    if meta is None or payload is None:
+        raise BadFrame("the connection ended inside a frame")
+    return parse_meta(meta), memoryview(payload)
+
+
+def parse_meta(text: bytes) -> dict[str, Any]:
+    """Return the JSON object of a frame."""
+    try:
+        meta: Any = json.loads(text)
+    except ValueError as error:
+        raise BadFrame(f"the text of a frame is not JSON: {error}") from None
+    if not isinstance(meta, dict):
+        raise BadFrame("the text of a frame is not an object")
+    return cast("dict[str, Any]", meta)
+
+
+def split(payload: memoryview, items: Iterable[dict[str, Any]]) -> Iterator[memoryview]:
+    """Yield the part of each item."""
+    start = 0
+    for item in items:
+        end = start + int(item["n"])
+        if end > len(payload):
+            raise BadFrame("the items of a frame are longer than its bytes")
+        yield payload[start:end]
+        start = end
+
+
+def _read(stream: BinaryIO, length: int) -> bytes | None:
+    if not length:
+        return b""
+    pieces: list[bytes] = []
+    while length:
+        piece = stream.read(length)
+        if not piece:
+            if pieces:
+                raise BadFrame("the connection ended inside a frame")
+            return None
+        pieces.append(piece)
+        length -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -1,0 +1,11 @@
+"""The process that holds a model, in the user's interpreter: standard library, Python 3.8, and the user's frameworks.
+
+__main__       reads the configuration, loads, serves
+server         the loop over a Unix socket
+messages       requests, responses, and the interface of a scorer
+entry_script   a scorer that calls the user's init() and run(data); raw_http for @rawhttp
+model_scorer   a scorer for a model without code: joins requests to batches
+payloads       the protocols: Azure's JSON, TensorFlow Serving, Open Inference Protocol v2
+tensors        arrays, checked against the model's signature
+loaders/       one module per framework
+"""

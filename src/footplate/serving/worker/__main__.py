@@ -1,0 +1,68 @@
+"""`python -m footplate.serving.worker CONFIG.json`: load a model or an entry script, then answer batches.
+
+Exit codes: 0 told to stop, 3 the model or the script could not be loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from typing import Any, Dict, List
+
+from footplate.serving.worker.messages import Scorer
+from footplate.serving.worker.server import WorkerServer
+
+CANNOT_LOAD = 3
+
+
+def main(path: str) -> int:
+    with open(path, encoding="utf-8") as file:
+        config: Dict[str, Any] = json.load(file)
+    _set_variables(config)
+    try:
+        scorer = make_scorer(config)
+    except Exception:
+        traceback.print_exc()
+        return CANNOT_LOAD
+    hello = {"service": config["service"], "version": config["version"]}
+    WorkerServer(config["socket"], scorer, hello).serve()
+    return 0
+
+
+def make_scorer(config: Dict[str, Any]) -> Scorer:
+    """Return the scorer that a configuration describes. Frameworks are imported here and not before."""
+    if config.get("entry_script"):
+        from footplate.serving.worker.entry_script import EntryScript  # one of the two is needed
+
+        return EntryScript(os.path.join(config.get("source") or "", config["entry_script"]))
+    from footplate.serving.worker.loaders import load_model  # needs numpy
+    from footplate.serving.worker.model_scorer import ModelScorer  # likewise
+    from footplate.serving.worker.payloads import READERS  # likewise
+
+    described = config["models"][0]
+    model = load_model(described["path"], described.get("framework"), config.get("options") or {})
+    model.name, model.version = described["name"], str(described["version"])
+    return ModelScorer(model, READERS)
+
+
+def _set_variables(config: Dict[str, Any]) -> None:
+    """Set Azure's variables of a service."""
+    root = config.get("model_root") or ""
+    models: List[Dict[str, Any]] = config.get("models") or []
+    folder = os.path.join(root, "azureml-models")
+    if len(models) == 1:
+        folder = os.path.join(folder, models[0]["name"], str(models[0]["version"]))
+    os.environ.update(
+        AZUREML_MODEL_DIR=folder,
+        AML_APP_ROOT=root,
+        AZUREML_ENTRY_SCRIPT=config.get("entry_script") or "",
+        AZUREML_SOURCE_DIRECTORY=config.get("source") or "",
+        SERVICE_NAME=config["service"],
+        WORKSPACE_NAME=config.get("workspace") or "",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,91 @@
+"""Loaders: one module per framework, imported only in a worker whose model needs it.
+
+    onnx · sklearn · tensorflow (SavedModel, Keras) · torch (exported programs, TorchScript) · xgboost · lightgbm
+
+A loader is a function `load(path, options) → LoadedModel`. A new framework is a module here and a row below.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any, Mapping, Optional
+
+from footplate.serving.worker.model_scorer import LoadedModel
+
+_LOADERS = {
+    "Onnx": "onnx",
+    "ScikitLearn": "sklearn",
+    "TensorFlow": "tensorflow",
+    "TfKeras": "tensorflow",
+    "PyTorch": "torch",
+    "XGBoost": "xgboost",
+    "LightGBM": "lightgbm",
+}
+_SUFFIXES = {
+    ".onnx": "Onnx",
+    ".keras": "TensorFlow",
+    ".h5": "TensorFlow",
+    ".pb": "TensorFlow",
+    ".pt2": "PyTorch",
+    ".pt": "PyTorch",
+    ".pth": "PyTorch",
+    ".ubj": "XGBoost",
+    ".xgb": "XGBoost",
+    ".lgb": "LightGBM",
+    ".joblib": "ScikitLearn",
+    ".pkl": "ScikitLearn",
+    ".pickle": "ScikitLearn",
+}
+FRAMEWORKS = tuple(_LOADERS)
+
+
+class CannotLoad(Exception):
+    """A model that cannot be served without code; the message ends with a hint."""
+
+
+def load_model(path: str, framework: Optional[str], options: Mapping[str, Any]) -> LoadedModel:
+    """Load a model from the file or folder that was registered."""
+    kind = framework if framework in _LOADERS else framework_of(path)
+    if kind is None:
+        known = ", ".join(_LOADERS)
+        raise CannotLoad(f"{path} is not a model of {known}\nhint: give model_framework, or an entry script")
+    try:
+        loader = importlib.import_module(f"{__name__}.{_LOADERS[kind]}")
+    except ImportError as error:
+        raise CannotLoad(
+            f"a model of {kind} needs the package {error.name!r}, which this environment does not have\n"
+            f"hint: add {error.name} to the environment of the service"
+        ) from error
+    return loader.load(path, options)
+
+
+def framework_of(path: str) -> Optional[str]:
+    """Guess the framework from the names of the files; None if they tell nothing."""
+    for file in files_of(path):
+        found = _SUFFIXES.get(os.path.splitext(file)[1].lower())
+        if found:
+            return found
+    return None
+
+
+def files_of(path: str) -> list[str]:
+    """Return the files of a model, those at the top first."""
+    if os.path.isfile(path):
+        return [path]
+    found = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in sorted(names)]
+    return sorted(found, key=lambda file: (file.count(os.sep), file))
+
+
+def find_file(path: str, *suffixes: str) -> str:
+    """Return the one file of a model with one of these suffixes."""
+    found = [file for file in files_of(path) if file.lower().endswith(suffixes)]
+    if len(found) == 1 or (found and os.path.isfile(path)):
+        return found[0]
+    if not found and os.path.isfile(path):
+        return path
+    names = ", ".join(os.path.relpath(file, path) for file in found[:5]) or "none"
+    raise CannotLoad(
+        f"{path} should hold one file that ends with {' or '.join(suffixes)}, and has {names}\n"
+        "hint: register the one file of the model, or give an entry script"
+    )

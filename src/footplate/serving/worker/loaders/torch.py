@@ -1,0 +1,67 @@
+"""PyTorch models that carry their own code: exported programs (`.pt2`) and TorchScript (`.pt`)."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Mapping, Sequence, cast
+
+from footplate.serving.worker.loaders import CannotLoad, find_file
+from footplate.serving.worker.model_scorer import LoadedModel
+from footplate.serving.worker.tensors import Arrays, TensorSpec, np
+
+torch: Any = importlib.import_module("torch")
+
+
+class TorchModel(LoadedModel):
+    """A callable that takes and returns tensors, on the GPU where there is one."""
+
+    framework = "PyTorch"
+
+    def __init__(self, module: Any, inputs: Sequence[TensorSpec]) -> None:
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._module = module.to(self._device) if hasattr(module, "to") else module
+        self.inputs = list(inputs)
+
+    def run(self, arrays: Arrays, method: str) -> Arrays:
+        given = [torch.as_tensor(arrays[spec.name]).to(self._device) for spec in self.inputs]
+        with torch.inference_mode():
+            results = self._module(*given)
+        named = cast("Mapping[str, Any]", results) if isinstance(results, dict) else _numbered(results)
+        return {name: np.asarray(value.detach().cpu()) for name, value in named.items()}
+
+
+def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
+    """Load an exported program or a TorchScript module; a file of weights alone is refused."""
+    file = find_file(path, ".pt2", ".pt", ".pth")
+    if file.endswith(".pt2"):
+        program = torch.export.load(file)
+        return TorchModel(program.module(), _inputs(program))
+    try:
+        module = torch.jit.load(file, map_location="cpu")
+    except RuntimeError:
+        raise CannotLoad(
+            f"{file} is neither an exported program nor TorchScript: weights alone cannot be served\n"
+            "hint: save with torch.export.save(torch.export.export(model, (sample,)), 'model.pt2'), "
+            "or give an entry script"
+        ) from None
+    names = [argument.name for argument in module.forward.schema.arguments[1:]]
+    return TorchModel(module.eval(), [TensorSpec(name, "float32") for name in names])
+
+
+def _inputs(program: Any) -> Sequence[TensorSpec]:
+    """Return the inputs of an exported program: a dimension that was exported as dynamic is free."""
+    values = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
+    found = [values[name] for name in program.graph_signature.user_inputs]
+    return [
+        TensorSpec(
+            name,
+            str(value.dtype).replace("torch.", ""),
+            tuple(size if isinstance(size, int) else None for size in value.shape),
+        )
+        for name, value in zip(program.graph_signature.user_inputs, found)
+    ]
+
+
+def _numbered(results: Any) -> dict[str, Any]:
+    listed = cast("Sequence[Any]", results) if isinstance(results, (list, tuple)) else [results]
+    return {"output" if len(listed) == 1 else f"output_{number}": value for number, value in enumerate(listed)}

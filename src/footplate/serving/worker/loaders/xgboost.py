@@ -1,0 +1,31 @@
+"""XGBoost boosters, saved with `save_model`, or pickled estimators of its scikit-learn interface."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Mapping
+
+from footplate.serving.worker.loaders import find_file, sklearn
+from footplate.serving.worker.model_scorer import LoadedModel
+from footplate.serving.worker.tensors import Arrays, TensorSpec, np
+
+xgboost: Any = importlib.import_module("xgboost")
+
+
+class XGBoostModel(LoadedModel):
+    """A booster."""
+
+    framework = "XGBoost"
+
+    def __init__(self, file: str) -> None:
+        self._booster = xgboost.Booster(model_file=file)
+        self.inputs = [TensorSpec("data", "float32", (None, self._booster.num_features()))]
+
+    def run(self, arrays: Arrays, method: str) -> Arrays:
+        return {method: np.asarray(self._booster.inplace_predict(arrays["data"], validate_features=False))}
+
+
+def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
+    """Load a booster's file, or a pickle."""
+    file = find_file(path, ".json", ".ubj", ".xgb", ".model", ".bin", ".pkl", ".joblib", ".pickle")
+    return sklearn.load(file, options) if file.endswith((".pkl", ".joblib", ".pickle")) else XGBoostModel(file)

@@ -1,0 +1,66 @@
+"""Requests and responses as a scorer sees them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One HTTP request. `path` is the part behind the service's own address, such as "score"."""
+
+    body: bytes
+    path: str = "score"
+    method: str = "POST"
+    query: str = ""
+    headers: dict[str, str] = field(default_factory=lambda: {})  # names in lower case
+
+
+@dataclass(frozen=True)
+class Response:
+    """One HTTP response."""
+
+    status: int
+    body: bytes
+    content_type: str = JSON
+    headers: dict[str, str] = field(default_factory=lambda: {})
+
+
+class Refused(Exception):
+    """A request that cannot be answered, and the status that says so."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+
+
+class Scorer:
+    """Answers requests. `batches` tells the gateway whether it may send several at once."""
+
+    framework = "Custom"
+    batches = False
+    protocols: Sequence[str] = ("score",)
+
+    def answer(self, requests: Sequence[Request]) -> list[Response]:
+        """Return one response for each request, in the same order; never raise."""
+        raise NotImplementedError
+
+    def describe(self) -> dict[str, Any]:
+        """Return the signature and the OpenAPI document of the service, as far as they are known."""
+        return {"signature": None, "swagger": None}
+
+
+def json_response(value: Any, status: int = 200) -> Response:
+    """Return a value as JSON."""
+    return Response(status, json.dumps(value, separators=(",", ":")).encode())
+
+
+def error_response(message: str, status: int, key: str = "message") -> Response:
+    """Return an error in the form that the protocol of the request has."""
+    return json_response({key: message}, status)

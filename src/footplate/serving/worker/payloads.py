@@ -1,0 +1,383 @@
+"""Requests of each protocol, read into calls of a model, and its results written back.
+
+score               {"data": [[…]], "method": "predict"}; {"inputs": {name: […]}}; ONNX Runtime Server's tensors
+v1/models/NAME      TensorFlow Serving: :predict with "instances" (rows) or "inputs" (columns); metadata
+v2/…                the Open Inference Protocol (KServe, Triton), with JSON or binary tensors
+"""
+
+# Requests are JSON of any shape: each value is checked where it is used.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from footplate.serving.worker.messages import JSON, Refused, Request, Response, json_response
+from footplate.serving.worker.model_scorer import Call, LoadedModel, Parsed
+from footplate.serving.worker.tensors import (
+    V2_TYPES,
+    Arrays,
+    TensorSpec,
+    check_shape,
+    np,
+    only,
+    plain,
+    rows,
+    to_array,
+    to_arrays,
+)
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """Return a body that has to be a JSON object."""
+    try:
+        value: Any = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"the request is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise Refused("the request is not a JSON object")
+    return dict(value)
+
+
+# ── Azure's own form ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_score(model: LoadedModel, request: Request) -> Parsed:
+    """Read {"data": …, "method": …} or {"inputs": {…}}."""
+    body = read_object(request.body)
+    method = _method(model, body.get("method"))
+    if "data" in body:
+        arrays = _data(model, body["data"])
+        return Call(arrays, lambda results: json_response(_named(model, method, results)), method)
+    if isinstance(body.get("inputs"), dict):
+        return _read_inputs(model, body, method)
+    raise Refused("the request has neither 'data' nor 'inputs'")
+
+
+def _method(model: LoadedModel, wanted: Any) -> str:
+    """Return the method to call; the first that the model has, as on Azure, where none is named."""
+    if wanted is None:
+        return model.methods[0]
+    if wanted not in model.methods:
+        raise Refused(f"the model has no method {wanted!r}: it has {', '.join(model.methods)}")
+    return str(wanted)
+
+
+def _data(model: LoadedModel, data: Any) -> Arrays:
+    if isinstance(data, dict):
+        return to_arrays(model.inputs, data)
+    records: list[Any] = data if isinstance(data, list) else []
+    if records and isinstance(records[0], dict) and len(model.inputs) > 1:
+        return to_arrays(model.inputs, _columns(records))
+    spec = only(model.inputs)
+    return {spec.name: to_array(spec, data)}
+
+
+def _columns(records: Sequence[Any]) -> dict[str, list[Any]]:
+    names: list[str] = list(records[0])
+    try:
+        return {name: [record[name] for record in records] for name in names}
+    except (KeyError, TypeError):
+        raise Refused("the records under 'data' do not all have the same names") from None
+
+
+def _named(model: LoadedModel, method: str, results: Arrays) -> dict[str, Any]:
+    """Return results as Azure does for scikit-learn, under the method's name; under their own where there are more."""
+    if len(results) == 1:
+        return {method: plain(next(iter(results.values())))}
+    return {name: plain(result) for name, result in results.items()}
+
+
+def _read_inputs(model: LoadedModel, body: dict[str, Any], method: str) -> Call:
+    inputs: dict[str, Any] = body["inputs"]
+    wanted: Sequence[str] = body.get("outputFilter") or body.get("output_filter") or ()
+    if any(isinstance(value, dict) and "dims" in value for value in inputs.values()):
+        arrays = to_arrays(model.inputs, {name: _onnx_tensor(name, value) for name, value in inputs.items()})
+        return Call(arrays, lambda results: json_response({"outputs": _onnx_results(results, wanted)}), method)
+    arrays = to_arrays(model.inputs, inputs)
+    return Call(arrays, lambda r: json_response({"outputs": {n: plain(a) for n, a in _chosen(r, wanted)}}), method)
+
+
+def _chosen(results: Arrays, wanted: Sequence[str]) -> list[tuple[str, Any]]:
+    return [(name, array) for name, array in results.items() if not wanted or name in wanted]
+
+
+# ── ONNX Runtime Server's tensors: dimensions, a type by number, and base64 or a list ─────────────────────────────────
+
+_ONNX_TYPES = {
+    1: "float32",
+    2: "uint8",
+    3: "int8",
+    4: "uint16",
+    5: "int16",
+    6: "int32",
+    7: "int64",
+    9: "bool",
+    10: "float16",
+    11: "float64",
+    12: "uint32",
+    13: "uint64",
+}
+_ONNX_LISTS = ("floatData", "int32Data", "int64Data", "doubleData", "uint64Data", "stringData")
+
+
+def _onnx_tensor(name: str, value: dict[str, Any]) -> Any:
+    try:
+        shape = [int(size) for size in value["dims"]]
+        if "rawData" in value:
+            dtype = _ONNX_TYPES[int(value.get("dataType", 1))]
+            return np.frombuffer(base64.b64decode(value["rawData"]), dtype).reshape(shape)
+        data = next(value[kind] for kind in _ONNX_LISTS if kind in value)
+        return np.asarray(data).reshape(shape)
+    except (KeyError, TypeError, ValueError, StopIteration) as error:
+        raise Refused(f"input {name!r} is not a tensor of dims, dataType and rawData: {error}") from None
+
+
+def _onnx_results(results: Arrays, wanted: Sequence[str]) -> dict[str, Any]:
+    numbers = {dtype: number for number, dtype in _ONNX_TYPES.items()}
+    found: dict[str, Any] = {}
+    for name, array in _chosen(results, wanted):
+        raw = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+        dims = [str(size) for size in array.shape]
+        found[name] = {"dims": dims, "dataType": numbers.get(array.dtype.name, 1), "rawData": raw}
+    return found
+
+
+# ── TensorFlow Serving ────────────────────────────────────────────────────────────────────────────────────────────────
+
+_TF_PATH = re.compile(r"v1/models/(?P<name>[^/:]+)(?:/versions/\d+|/labels/[^/:]+)?(?P<rest>:\w+|/metadata)?")
+
+
+def read_tfserving(model: LoadedModel, request: Request) -> Parsed:
+    """Read a request of TensorFlow Serving's REST API, or one to ONNX Runtime Server at the same address."""
+    found = _TF_PATH.fullmatch(request.path)
+    if found is None:
+        raise Refused(f"there is nothing at {request.path!r}", 404)
+    if request.method == "GET":
+        return json_response(_tf_metadata(model) if found["rest"] == "/metadata" else _tf_status(model))
+    if found["rest"] != ":predict":
+        raise Refused(f"only :predict is supported, not {found['rest'] or 'a plain POST'}", 404)
+    body = read_object(request.body)
+    if "instances" in body:
+        return Call(_instances(model, body["instances"]), _predictions)
+    if "inputs" not in body:
+        raise Refused("the request has neither 'instances' nor 'inputs'")
+    inputs: Any = body["inputs"]
+    if isinstance(inputs, dict):
+        if any(isinstance(value, dict) and "dims" in value for value in inputs.values()):
+            return _read_inputs(model, body, model.methods[0])
+        return Call(to_arrays(model.inputs, inputs), _columns_out)
+    spec = only(model.inputs)
+    return Call({spec.name: to_array(spec, inputs)}, _columns_out)
+
+
+def _instances(model: LoadedModel, instances: Any) -> Arrays:
+    if not isinstance(instances, list) or not instances:
+        raise Refused("'instances' is not a list of rows")
+    items: list[Any] = [_unpacked(item) for item in instances]
+    if isinstance(items[0], dict):
+        return to_arrays(model.inputs, _columns(items))
+    spec = only(model.inputs)
+    return {spec.name: to_array(spec, items)}
+
+
+def _unpacked(value: Any) -> Any:
+    """Return a value with {"b64": …} replaced by its bytes."""
+    if isinstance(value, dict):
+        values: dict[str, Any] = value
+        if list(values) == ["b64"]:
+            return base64.b64decode(str(values["b64"]))
+        return {name: _unpacked(item) for name, item in values.items()}
+    return value
+
+
+def _predictions(results: Arrays) -> Response:
+    """Return one prediction for each row: the value itself where there is one output, an object otherwise."""
+    if len(results) == 1:
+        return json_response({"predictions": plain(next(iter(results.values())))})
+    columns = {name: plain(array) for name, array in results.items()}
+    count = rows(results)
+    return json_response({"predictions": [{name: column[n] for name, column in columns.items()} for n in range(count)]})
+
+
+def _columns_out(results: Arrays) -> Response:
+    if len(results) == 1:
+        return json_response({"outputs": plain(next(iter(results.values())))})
+    return json_response({"outputs": {name: plain(array) for name, array in results.items()}})
+
+
+def _tf_status(model: LoadedModel) -> dict[str, Any]:
+    status = {"error_code": "OK", "error_message": ""}
+    return {"model_version_status": [{"version": str(model.version), "state": "AVAILABLE", "status": status}]}
+
+
+def _tf_metadata(model: LoadedModel) -> dict[str, Any]:
+    def tensors(specs: Sequence[TensorSpec]) -> dict[str, Any]:
+        return {
+            spec.name: {
+                "dtype": f"DT_{spec.dtype.upper()}",
+                "tensor_shape": {"dim": [{"size": str(-1 if n is None else n)} for n in spec.shape or ()]},
+            }
+            for spec in specs
+        }
+
+    signature = {"inputs": tensors(model.inputs), "outputs": tensors(model.outputs)}
+    definition = {"signature_def": {"serving_default": signature}}
+    return {
+        "model_spec": {"name": model.name, "signature_name": "", "version": str(model.version)},
+        "metadata": {"signature_def": definition},
+    }
+
+
+# ── The Open Inference Protocol ───────────────────────────────────────────────────────────────────────────────────────
+
+_V2_PATH = re.compile(
+    r"v2/models/(?P<name>[^/]+)(?:/versions/(?P<version>[^/]+))?(?:/(?P<verb>ready|infer|config|stats))?"
+)
+_BINARY = "inference-header-content-length"
+
+
+def read_v2(model: LoadedModel, request: Request) -> Parsed:
+    """Read a request of the Open Inference Protocol, version 2."""
+    path = request.path.rstrip("/")
+    if path == "v2":
+        return json_response({"name": "footplate", "version": "2", "extensions": ["binary_tensor_data"]})
+    if path in ("v2/health/live", "v2/health/ready"):
+        return Response(200, b"", "text/plain")
+    found = _V2_PATH.fullmatch(path)
+    if found is None:
+        raise Refused(f"there is nothing at {request.path!r}", 404)
+    if found["name"] != model.name:
+        raise Refused(f"there is no model {found['name']!r} here, only {model.name!r}", 404)
+    if found["verb"] == "ready":
+        return Response(200, b"", "text/plain")
+    if found["verb"] == "infer":
+        return _read_infer(model, request)
+    return json_response(_v2_metadata(model))
+
+
+def _v2_metadata(model: LoadedModel) -> dict[str, Any]:
+    def tensors(specs: Sequence[TensorSpec]) -> list[dict[str, Any]]:
+        return [
+            {"name": s.name, "datatype": s.v2_type, "shape": [-1 if n is None else n for n in s.shape or ()]}
+            for s in specs
+        ]
+
+    return {
+        "name": model.name,
+        "versions": [str(model.version)],
+        "platform": model.framework.lower(),
+        "inputs": tensors(model.inputs),
+        "outputs": tensors(model.outputs),
+    }
+
+
+def _read_infer(model: LoadedModel, request: Request) -> Call:
+    header, binary = _split_binary(request)
+    body = read_object(header)
+    inputs: Any = body.get("inputs")
+    if not isinstance(inputs, list):
+        raise Refused("'inputs' is not a list of tensors")
+    values: dict[str, Any] = {}
+    for item in inputs:
+        name, array, binary = _v2_tensor(item, binary)
+        values[name] = array
+    known = {spec.name: spec for spec in model.inputs}
+    if set(values) != set(known):
+        to_arrays(model.inputs, values)  # raises, and names the input that is missing or unknown
+    arrays = {name: check_shape(spec, values[name].astype(spec.dtype, copy=False)) for name, spec in known.items()}
+    outputs: list[dict[str, Any]] = body.get("outputs") or []
+    by_default = bool((body.get("parameters") or {}).get("binary_data_output"))
+    return Call(arrays, _v2_renderer(model, body.get("id"), outputs, by_default))
+
+
+def _split_binary(request: Request) -> tuple[bytes, memoryview]:
+    length = request.headers.get(_BINARY)
+    if length is None:
+        return request.body, memoryview(b"")
+    try:
+        end = int(length)
+    except ValueError:
+        raise Refused(f"{_BINARY} is {length!r}") from None
+    return request.body[:end], memoryview(request.body)[end:]
+
+
+def _v2_tensor(item: Any, binary: memoryview) -> tuple[str, Any, memoryview]:
+    """Return the name and the array of one tensor, and the bytes that are left for the next."""
+    try:
+        name, dtype, shape = str(item["name"]), V2_TYPES[item["datatype"]], [int(size) for size in item["shape"]]
+    except (KeyError, TypeError, ValueError):
+        raise Refused(f"{item!r:.100} is not a tensor of name, datatype and shape") from None
+    size = (item.get("parameters") or {}).get("binary_data_size")
+    try:
+        if size is None:
+            return name, np.asarray(item["data"], dtype=dtype).reshape(shape), binary
+        raw, rest = binary[: int(size)], binary[int(size) :]
+        flat = _texts(raw) if dtype == "object" else np.frombuffer(raw, dtype)
+        return name, np.asarray(flat).reshape(shape), rest
+    except (KeyError, TypeError, ValueError, struct.error):
+        raise Refused(f"the data of input {name!r} is not {shape} of {item['datatype']}") from None
+
+
+def _texts(raw: memoryview) -> Any:
+    """Return texts, each behind its length in four bytes."""
+    found: list[bytes] = []
+    while raw:
+        (length,) = struct.unpack_from("<I", raw)
+        found.append(bytes(raw[4 : 4 + length]))
+        raw = raw[4 + length :]
+    return np.array(found, dtype=object)
+
+
+def _v2_renderer(
+    model: LoadedModel, request_id: Any, wanted: list[dict[str, Any]], by_default: bool
+) -> Callable[[Arrays], Response]:
+    choices = {str(item.get("name")): item.get("parameters") or {} for item in wanted}
+
+    def render(results: Arrays) -> Response:
+        outputs: list[dict[str, Any]] = []
+        parts: list[bytes] = []
+        for name, array in results.items():
+            if choices and name not in choices:
+                continue
+            spec = TensorSpec(name, "object" if array.dtype.kind in "OSU" else array.dtype.name)
+            output: dict[str, Any] = {"name": name, "datatype": spec.v2_type, "shape": list(array.shape)}
+            if choices.get(name, {}).get("binary_data", by_default):
+                parts.append(_raw(array))
+                output["parameters"] = {"binary_data_size": len(parts[-1])}
+            else:
+                output["data"] = plain(array.reshape(-1))
+            outputs.append(output)
+        answer: dict[str, Any] = {"model_name": model.name, "model_version": str(model.version), "outputs": outputs}
+        if request_id is not None:
+            answer["id"] = request_id
+        return _v2_response(answer, parts)
+
+    return render
+
+
+def _v2_response(answer: dict[str, Any], parts: list[bytes]) -> Response:
+    head = json.dumps(answer, separators=(",", ":")).encode()
+    if not parts:
+        return Response(200, head, JSON)
+    headers = {"Inference-Header-Content-Length": str(len(head))}
+    return Response(200, b"".join([head, *parts]), "application/octet-stream", headers)
+
+
+def _raw(array: Any) -> bytes:
+    if array.dtype.kind not in "OSU":
+        return np.ascontiguousarray(array).tobytes()
+    texts = [text if isinstance(text, bytes) else str(text).encode() for text in array.reshape(-1).tolist()]
+    return b"".join(struct.pack("<I", len(text)) + text for text in texts)
+
+
+READERS: dict[str, Callable[[LoadedModel, Request], Parsed]] = {
+    "score": read_score,
+    "v1": read_tfserving,
+    "v2": read_v2,
+}

@@ -1,0 +1,130 @@
+"""Tensors of requests: names, types and shapes that a model takes, and arrays that are checked against them.
+
+numpy is the user's own; it comes without types here, so everything of it is Any, in one place.
+"""
+
+# Requests are JSON of any shape: each value is checked where it is used.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Dict
+
+from footplate.serving.worker.messages import Refused
+
+np: Any = importlib.import_module("numpy")
+Arrays = Dict[str, Any]
+
+V2_TYPES = {
+    "BOOL": "bool",
+    "UINT8": "uint8",
+    "UINT16": "uint16",
+    "UINT32": "uint32",
+    "UINT64": "uint64",
+    "INT8": "int8",
+    "INT16": "int16",
+    "INT32": "int32",
+    "INT64": "int64",
+    "FP16": "float16",
+    "FP32": "float32",
+    "FP64": "float64",
+    "BYTES": "object",
+}
+"""Names of types in the Open Inference Protocol, and numpy's."""
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """One input or output: None in `shape` stands for any length, and `shape` None for any shape."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | None, ...] | None = None
+
+    @property
+    def v2_type(self) -> str:
+        return next((name for name, dtype in V2_TYPES.items() if dtype == self.dtype), "BYTES")
+
+    def to_json(self) -> dict[str, Any]:
+        shape = None if self.shape is None else [-1 if size is None else size for size in self.shape]
+        return {"name": self.name, "dtype": self.dtype, "shape": shape}
+
+
+def to_array(spec: TensorSpec, value: Any) -> Any:
+    """Return a value of a request as the array that the model takes, or raise Refused and say what was expected."""
+    try:
+        array = np.asarray(value) if spec.dtype == "object" else _converted(value, spec.dtype)
+    except (TypeError, ValueError, OverflowError):
+        raise Refused(f"input {spec.name!r} is not an array of {spec.dtype}") from None
+    return check_shape(spec, array)
+
+
+def _converted(value: Any, dtype: str) -> Any:
+    array = np.asarray(value)
+    if array.dtype.kind in "OUSM" and np.dtype(dtype).kind not in "OUS":
+        array = np.asarray(value, dtype=dtype)  # raises for ragged lists and for text
+    if np.dtype(dtype).kind in "iub" and array.dtype.kind == "f" and not np.array_equal(array, np.rint(array)):
+        raise ValueError("fractions")
+    return array.astype(dtype, copy=False)
+
+
+def check_shape(spec: TensorSpec, array: Any) -> Any:
+    """Raise Refused unless the array has the shape that the model takes."""
+    if spec.shape is None:
+        return array
+    fits = len(array.shape) == len(spec.shape) and all(
+        wanted is None or wanted == size for wanted, size in zip(spec.shape, array.shape)
+    )
+    if not fits:
+        wanted = ", ".join("any" if size is None else str(size) for size in spec.shape)
+        raise Refused(f"input {spec.name!r} has the shape {list(array.shape)}, and the model takes [{wanted}]")
+    return array
+
+
+def to_arrays(specs: Sequence[TensorSpec], values: dict[str, Any]) -> Arrays:
+    """Return every input of a request as an array; one that is missing or unknown is refused by name."""
+    known = {spec.name: spec for spec in specs}
+    for name in values:
+        if name not in known:
+            raise Refused(f"there is no input {name!r}: the model takes {_names(specs)}")
+    for name in known:
+        if name not in values:
+            raise Refused(f"input {name!r} is missing: the model takes {_names(specs)}")
+    return {name: to_array(spec, values[name]) for name, spec in known.items()}
+
+
+def only(specs: Sequence[TensorSpec]) -> TensorSpec:
+    """Return the one input of a model for a request that names none."""
+    if len(specs) != 1:
+        raise Refused(f"the model takes {_names(specs)}: name each of them under 'inputs'")
+    return specs[0]
+
+
+def rows(arrays: Arrays) -> int:
+    """Return the length of the first dimension that all inputs share; 0 if there is none."""
+    lengths = {array.shape[0] if array.ndim else 0 for array in arrays.values()}
+    return lengths.pop() if len(lengths) == 1 else 0
+
+
+def plain(array: Any) -> Any:
+    """Return an array as lists that JSON can hold; bytes become text."""
+    value = np.asarray(array)
+    if value.dtype.kind in "OSV":
+        return _decoded(value.tolist())
+    if value.dtype.kind == "f" and not np.isfinite(value).all():
+        return np.where(np.isfinite(value), value.astype(object), None).tolist()
+    return value.tolist()
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        items: list[Any] = value
+        return [_decoded(item) for item in items]
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _names(specs: Sequence[TensorSpec]) -> str:
+    return ", ".join(repr(spec.name) for spec in specs) or "no inputs"

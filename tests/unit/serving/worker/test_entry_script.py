@@ -1,0 +1,103 @@
+"""Scoring scripts of the user's own, by Azure's rules."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate.serving.worker.entry_script import EntryScript
+from footplate.serving.worker.messages import Request, Response
+
+
+@pytest.fixture
+def score(tmp_path: Path) -> Any:
+    """Return a function that loads a script and answers one request with it."""
+
+    def answer(text: str, body: bytes = b"{}", **request: Any) -> Response:
+        script = tmp_path / f"score_{abs(hash(text))}.py"
+        script.write_text(text)
+        (found,) = EntryScript(str(script)).answer([Request(body, **request)])
+        return found
+
+    return answer
+
+
+def test_run_gets_the_body_as_text_after_init(score: Any) -> None:
+    found = score("def init():\n global n\n n = 2\ndef run(data):\n return [n, data]", b'{"x": 1}')
+    assert (found.status, json.loads(found.body), found.content_type) == (200, [2, '{"x": 1}'], "application/json")
+
+
+def test_json_text_that_run_returns_is_encoded_once_more(score: Any) -> None:
+    found = score("import json\ndef run(data):\n return json.dumps({'a': 1})")
+    assert json.loads(found.body) == '{"a": 1}'
+
+
+def test_numpy_values_are_encoded(score: Any) -> None:
+    found = score("import numpy\ndef run(data):\n return {'a': numpy.arange(3), 'b': numpy.float32(1.5)}")
+    assert json.loads(found.body) == {"a": [0, 1, 2], "b": 1.5}
+
+
+def test_an_exception_is_a_500_with_its_message(score: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    found = score("def run(data):\n raise ValueError('no such thing')")
+    assert (found.status, json.loads(found.body)) == (500, {"message": "ValueError: no such thing"})
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_parameter_request_headers_gets_the_headers(score: Any) -> None:
+    found = score("def run(data, request_headers):\n return request_headers['x-a']", headers={"x-a": "1"})
+    assert json.loads(found.body) == "1"
+
+
+def test_input_schema_gives_parsed_arguments(score: Any) -> None:
+    text = (
+        "import numpy\nfrom inference_schema.schema_decorators import input_schema\n"
+        "from inference_schema.parameter_types.numpy_parameter_type import NumpyParameterType\n"
+        "@input_schema('data', NumpyParameterType(numpy.array([[1.0, 2.0]])))\n"
+        "def run(data):\n return [type(data).__name__, float(data.sum())]\n"
+    )
+    assert json.loads(score(text, b'{"data": [[3, 4]]}').body) == ["ndarray", 7.0]
+    assert score(text, b"[1]").status == 400
+    assert score(text, b"nonsense").status == 400
+
+
+RAW = """
+from footplate.serving.worker.raw_http import AMLResponse, rawhttp
+@rawhttp
+def run(request):
+    if request.method == 'GET':
+        return AMLResponse(dict(request.args), 200, json_str=True)
+    if request.files:
+        return AMLResponse(request.files['image'].read()[::-1], 201)
+    answer = AMLResponse(request.get_data(), 202)
+    answer.headers['X-Kind'] = request.headers['Content-Type']
+    return answer
+"""
+
+
+def test_rawhttp_gets_the_request_and_sets_the_response(score: Any) -> None:
+    found = score(RAW, b"\xff\x00", headers={"content-type": "image/png"})
+    assert (found.status, found.body, found.headers) == (202, b"\xff\x00", {"X-Kind": "image/png"})
+    assert json.loads(score(RAW, b"", method="GET", query="a=1&b=2").body) == {"a": "1", "b": "2"}
+
+
+def test_rawhttp_reads_files_of_a_form(score: Any) -> None:
+    body = (
+        b'--x\r\nContent-Disposition: form-data; name="image"; filename="a.bin"\r\n'
+        b"Content-Type: application/octet-stream\r\n\r\nabc\r\n--x--\r\n"
+    )
+    found = score(RAW, body, headers={"content-type": "multipart/form-data; boundary=x"})
+    assert (found.status, found.body) == (201, b"cba")
+
+
+def test_a_body_that_is_not_text_is_refused_without_rawhttp(score: Any) -> None:
+    found = score("def run(data):\n return 1", b"\xff")
+    assert found.status == 400 and b"@rawhttp" in found.body
+
+
+def test_a_script_without_run_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty_score.py").write_text("")
+    with pytest.raises(AttributeError, match=r"no function run\(data\)"):
+        EntryScript(str(tmp_path / "empty_score.py"))
