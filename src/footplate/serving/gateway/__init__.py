@@ -1,0 +1,13 @@
+"""The gateway: one process that answers HTTP for all services of a home, and hands requests to their workers.
+
+    __main__         the process: its lock, its port, the file of routes, its status
+    routes           services as the server describes them in routes.json
+    http             HTTP/1.1 on the front side
+    application      from a request to a service: paths, keys, CORS, swagger, health
+    dispatch         queues, batches, weights, retries
+    worker_link      the connection to one worker
+    authentication   keys and tokens
+    metrics          Prometheus' text, and percentiles for the server
+
+It survives a restart of the server: routes are pushed to it as a file, and it keeps answering from the last one.
+"""

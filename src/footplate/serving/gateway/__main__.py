@@ -1,0 +1,193 @@
+"""`python -m footplate.serving.gateway --home HOME [--host HOST] [--port PORT]`
+
+The gateway holds `serving/gateway.lock` for its life, so there is one per home. It reads `serving/routes.json`
+whenever that changes, writes its own address to `serving/gateway.json`, and each second what it knows of its services
+to `serving/status.json`. It ends by itself when there have been no services for a while.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import fcntl
+import json
+import logging
+import os
+import resource
+import signal
+import ssl
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from footplate.disk import atomic_write
+from footplate.serving.gateway.application import GatewayApplication
+from footplate.serving.gateway.dispatch import ServicePool
+from footplate.serving.gateway.http import HttpConnection
+from footplate.serving.gateway.routes import Service, read_routes
+
+LOOK_SECONDS = 0.1
+STATUS_SECONDS = 1.0
+IDLE_SECONDS = 30.0
+DRAIN_SECONDS = 30.0
+BACKLOG = 1024
+log = logging.getLogger("footplate.gateway")
+
+
+class Gateway:
+    """The process as a whole."""
+
+    def __init__(self, home: Path, host: str, port: int) -> None:
+        self._folder = home / "serving"
+        self._host = host
+        self._port = port
+        self._pools: dict[str, ServicePool] = {}
+        self._own_ports: dict[tuple[str, int], asyncio.Server] = {}
+        self._connections: set[HttpConnection] = set()
+        self._seen: tuple[int, int] | None = None
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until SIGTERM, or until there has been nothing to serve for a while."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopping.set)
+        server = await self._listen(None, self._host, self._port)
+        self._port = server.sockets[0].getsockname()[1]
+        self._write(
+            "gateway.json", {"pid": os.getpid(), "port": self._port, "url": f"http://{self._host}:{self._port}"}
+        )
+        last_busy = next_status = time.monotonic()
+        while not self._stopping.is_set():
+            await self._look()
+            now = time.monotonic()
+            last_busy = now if self._pools else last_busy
+            if now - last_busy > IDLE_SECONDS:
+                break
+            if now >= next_status:
+                next_status = now + STATUS_SECONDS
+                self._write("status.json", self._status())
+            await self._sleep(LOOK_SECONDS)
+        await self._end(server)
+
+    async def _sleep(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        except asyncio.TimeoutError:
+            pass
+
+    async def _listen(self, only: str | None, host: str, port: int, tls: Any = None) -> asyncio.Server:
+        application = GatewayApplication(self._pools, only)
+        return await asyncio.get_running_loop().create_server(
+            lambda: HttpConnection(application, self._connections), host, port, backlog=BACKLOG, ssl=tls
+        )
+
+    # ── Routes ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _look(self) -> None:
+        """Take over the file of routes if it has changed; one that is damaged changes nothing."""
+        path = self._folder / "routes.json"
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            return
+        seen = (found.st_mtime_ns, found.st_ino)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        try:
+            services = read_routes(path)
+        except (ValueError, TypeError, KeyError) as error:
+            log.error("routes.json cannot be read, the services stay as they are: %s", error)
+            return
+        for name in set(self._pools) - set(services):
+            self._pools.pop(name).close()
+        for name, service in services.items():
+            if name in self._pools:
+                self._pools[name].update(service)
+            else:
+                self._pools[name] = ServicePool(service)
+        await self._listen_on_own_ports(services)
+
+    async def _listen_on_own_ports(self, services: dict[str, Service]) -> None:
+        wanted = {(name, service.port): service for name, service in services.items() if service.port is not None}
+        for key in set(self._own_ports) - set(wanted):
+            self._own_ports.pop(key).close()
+        for key, service in wanted.items():
+            if key in self._own_ports or service.port is None:
+                continue
+            try:
+                self._own_ports[key] = await self._listen(service.name, self._host, service.port, _tls(service))
+            except OSError as error:
+                log.error("service %s cannot have port %s: %s", service.name, service.port, error)
+
+    # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _status(self) -> dict[str, Any]:
+        versions = {
+            name: {
+                version: {
+                    "healthy": found.healthy,
+                    "queue": found.waiting,
+                    "running": found.running,
+                    "retries": found.metrics.retries,
+                    "shadow_differences": found.metrics.shadow_differences,
+                    **found.metrics.recent(),
+                }
+                for version, found in pool.pools.items()
+            }
+            for name, pool in self._pools.items()
+        }
+        ports = [port for _, port in self._own_ports]
+        return {"time": time.time(), "pid": os.getpid(), "services": versions, "ports": ports}
+
+    def _write(self, name: str, value: Any) -> None:
+        try:
+            atomic_write(self._folder / name, json.dumps(value).encode(), durable=False)
+        except OSError as error:
+            log.error("%s cannot be written: %s", name, error)
+
+    async def _end(self, server: asyncio.Server) -> None:
+        """Take no more connections, answer what is here, then go."""
+        for listener in (server, *self._own_ports.values()):
+            listener.close()
+        for connection in list(self._connections):
+            connection.shut_down()
+        await asyncio.gather(*(p.drain(DRAIN_SECONDS) for pool in self._pools.values() for p in pool.pools.values()))
+
+
+def _tls(service: Service) -> ssl.SSLContext | None:
+    if service.tls is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(service.tls.certificate, service.tls.key)
+    return context
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m footplate.serving.gateway")
+    parser.add_argument("--home", required=True, type=Path)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", default=0, type=int)
+    given = parser.parse_args(arguments)
+    folder: Path = given.home / "serving"
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder / "gateway.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return 0  # another gateway serves this home
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+    async def serve() -> None:
+        await Gateway(given.home, given.host, given.port).run()
+
+    asyncio.run(serve())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

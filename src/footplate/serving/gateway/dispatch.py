@@ -1,0 +1,230 @@
+"""From a request to a worker: queues, batches without waiting, weights between versions, one retry.
+
+A free connection takes everything that is queued, up to the service's limit: at low load a request goes alone and at
+once, at high load batches form by themselves while workers are busy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from footplate.serving.gateway.metrics import VersionMetrics
+from footplate.serving.gateway.routes import Service, Version
+from footplate.serving.gateway.worker_link import Answer, WorkerLink, keep_connected
+
+RETRY_AFTER = "1"
+_TRIES = 2
+Done = Callable[[Answer], None]
+
+
+@dataclass
+class Pending:
+    """A request that waits for its answer."""
+
+    item: dict[str, Any]
+    body: bytes
+    done: Done
+    began: float
+    deadline: float
+    tries: int = 0
+    is_over: bool = False
+
+
+def unavailable(message: str) -> Answer:
+    """Return the declared 503 of a service that cannot answer now."""
+    return 503, "application/json", {"Retry-After": RETRY_AFTER}, f'{{"message":"{message}"}}'.encode()
+
+
+class VersionPool:
+    """The workers of one version and the requests that wait for them."""
+
+    def __init__(self, service: Service, version: Version) -> None:
+        self.service = service
+        self.version = version
+        self.metrics = VersionMetrics(service.name, version.name)
+        self._queue: deque[Pending] = deque()
+        self._links = set[WorkerLink]()
+        self._in_flight: dict[WorkerLink, list[Pending]] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._sweeper = asyncio.get_running_loop().call_later(1.0, self._sweep)
+
+    # ── What the server decides ───────────────────────────────────────────────────────────────────────────────────────
+
+    def update(self, service: Service, version: Version) -> None:
+        """Take over new settings; connect to new sockets and leave those that are gone."""
+        self.service, self.version = service, version
+        for path in set(self._tasks) - set(version.sockets):
+            self._tasks.pop(path).cancel()
+        for path in version.sockets:
+            if path not in self._tasks:
+                connecting = keep_connected(path, lambda: WorkerLink(self._on_free, self._on_lost))
+                self._tasks[path] = asyncio.get_running_loop().create_task(connecting)
+
+    async def drain(self, seconds: float) -> None:
+        """Answer what is here, then disconnect."""
+        deadline = time.monotonic() + seconds
+        while (self._queue or any(self._in_flight.values())) and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+        self.close()
+
+    def close(self) -> None:
+        self._sweeper.cancel()
+        for task in self._tasks.values():
+            task.cancel()
+        for pending in [*self._queue, *(p for batch in self._in_flight.values() for p in batch)]:
+            self._finish(pending, unavailable("the service is being removed"))
+
+    # ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def submit(self, item: dict[str, Any], body: bytes, done: Done) -> None:
+        """Queue one request; `done` is called once, now or later."""
+        now = time.monotonic()
+        pending = Pending(item, body, done, now, now + self.service.limits.timeout_seconds)
+        if len(self._queue) >= self.service.limits.queue:
+            self._finish(pending, unavailable("too many requests are waiting"))
+            return
+        self._queue.append(pending)
+        for link in self._links:
+            if link.is_free:
+                self._on_free(link)
+                break
+
+    @property
+    def hello(self) -> dict[str, Any]:
+        """The description of the model by a worker that is up; empty where none is."""
+        return next((link.hello for link in self._links if link.hello), dict[str, Any]())
+
+    @property
+    def healthy(self) -> int:
+        return sum(1 for link in self._links if link.hello)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
+
+    @property
+    def running(self) -> int:
+        return sum(len(batch) for batch in self._in_flight.values())
+
+    # ── Workers ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _on_free(self, link: WorkerLink) -> None:
+        self._links.add(link)
+        if not link.is_free or not self._queue:
+            return
+        most = self.service.limits.max_batch if link.hello.get("batches") else 1
+        batch: list[Pending] = []
+        while self._queue and len(batch) < most:
+            pending = self._queue.popleft()
+            if not pending.is_over:
+                pending.tries += 1
+                batch.append(pending)
+        if not batch:
+            return
+        self._in_flight[link] = batch
+        self.metrics.batches.add(len(batch))
+        link.send([p.item for p in batch], [p.body for p in batch], lambda answers: self._on_answers(link, answers))
+
+    def _on_answers(self, link: WorkerLink, answers: list[Answer]) -> None:
+        for pending, answer in zip(self._in_flight.pop(link, []), answers, strict=False):
+            self._finish(pending, answer)
+
+    def _on_lost(self, link: WorkerLink) -> None:
+        """Try what a lost worker had in hand once more: scoring is repeatable, but a request may also kill workers."""
+        self._links.discard(link)
+        for pending in reversed(self._in_flight.pop(link, [])):
+            if pending.tries >= _TRIES:
+                self._finish(pending, unavailable("the worker ended while it answered this request, twice"))
+            elif not pending.is_over:
+                self.metrics.retries += 1
+                self._queue.appendleft(pending)
+        for other in list(self._links):
+            self._on_free(other)
+
+    def _finish(self, pending: Pending, answer: Answer) -> None:
+        if not pending.is_over:
+            pending.is_over = True
+            self.metrics.answered(answer[0], time.monotonic() - pending.began)
+            pending.done(answer)
+
+    def _sweep(self) -> None:
+        """Answer requests whose time is over, wherever they are."""
+        now = time.monotonic()
+        for pending in [*self._queue, *(p for batch in self._in_flight.values() for p in batch)]:
+            if now > pending.deadline:
+                seconds = self.service.limits.timeout_seconds
+                words = f"no answer within {seconds:g} seconds" if pending.tries else "no worker was ready in time"
+                self._finish(pending, unavailable(words))
+        while self._queue and self._queue[0].is_over:
+            self._queue.popleft()
+        self._sweeper = asyncio.get_running_loop().call_later(0.25, self._sweep)
+
+
+class ServicePool:
+    """The versions of one service: a request goes to one of them by weight, and copies go to shadows."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.pools: dict[str, VersionPool] = {}
+        self._random = random.Random()
+        self._draining: set[asyncio.Task[None]] = set()
+        self.update(service)
+
+    def update(self, service: Service) -> None:
+        """Take over new versions and weights; versions that are gone answer what they have, then disconnect."""
+        self.service = service
+        wanted = {version.name: version for version in service.versions}
+        for name in set(self.pools) - set(wanted):
+            leaving = self.pools.pop(name).drain(service.limits.timeout_seconds)
+            task = asyncio.get_running_loop().create_task(leaving)
+            self._draining.add(task)
+            task.add_done_callback(self._draining.discard)
+        for name, version in wanted.items():
+            if name not in self.pools:
+                self.pools[name] = VersionPool(service, version)
+            self.pools[name].update(service, version)
+
+    def submit(self, item: dict[str, Any], body: bytes, done: Done) -> None:
+        chosen = self.choose()
+        if chosen is None:
+            done(unavailable("the service has no version that takes requests"))
+            return
+        shadows = [pool for pool in self.pools.values() if pool.version.shadow]
+        chosen.submit(item, body, _Comparison(done, shadows, item, body).done if shadows else done)
+
+    def choose(self) -> VersionPool | None:
+        """Return the version for the next request."""
+        pools = [pool for pool in self.pools.values() if pool.version.weight > 0 and not pool.version.shadow]
+        if len(pools) < 2:
+            return pools[0] if pools else None
+        return self._random.choices(pools, [pool.version.weight for pool in pools])[0]
+
+    def close(self) -> None:
+        for pool in self.pools.values():
+            pool.close()
+
+
+class _Comparison:
+    """Answers the client from the version that was chosen, and compares shadows with that answer."""
+
+    def __init__(self, done: Done, shadows: list[VersionPool], item: dict[str, Any], body: bytes) -> None:
+        self._done = done
+        self._shadows = shadows
+        self._item = item
+        self._body = body
+
+    def done(self, answer: Answer) -> None:
+        self._done(answer)
+        for pool in self._shadows:
+            pool.submit(self._item, self._body, lambda other, pool=pool: self._compare(pool, answer, other))
+
+    @staticmethod
+    def _compare(pool: VersionPool, answer: Answer, other: Answer) -> None:
+        if (answer[0], answer[3]) != (other[0], other[3]):
+            pool.metrics.shadow_differences += 1

@@ -1,0 +1,89 @@
+"""Figures of services: Prometheus' text for people's monitoring, percentiles for the server's decisions."""
+
+from __future__ import annotations
+
+import bisect
+import time
+from collections import deque
+from collections.abc import Iterable
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+_RECENT_SECONDS = 60.0
+_RECENT_MOST = 20_000
+
+
+class Histogram:
+    """Counts of values by upper bound."""
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def add(self, value: float) -> None:
+        self._counts[bisect.bisect_left(self.bounds, value)] += 1
+        self.sum += value
+
+    def lines(self, name: str, labels: str) -> Iterable[str]:
+        """Yield the lines of Prometheus' text format."""
+        total = 0
+        for bound, count in zip((*self.bounds, "+Inf"), self._counts, strict=True):
+            total += count
+            yield f'{name}_bucket{{{labels},le="{bound}"}} {total}'
+        yield f"{name}_sum{{{labels}}} {self.sum:.6f}"
+        yield f"{name}_count{{{labels}}} {total}"
+
+
+class VersionMetrics:
+    """Figures of one version of a service."""
+
+    def __init__(self, service: str, version: str) -> None:
+        self.labels = f'service="{service}",version="{version}"'
+        self.statuses: dict[int, int] = {}
+        self.seconds = Histogram(BUCKETS)
+        self.batches = Histogram(SIZES)
+        self.retries = 0
+        self.shadow_differences = 0
+        self._recent: deque[tuple[float, float, bool]] = deque(maxlen=_RECENT_MOST)
+
+    def answered(self, status: int, seconds: float) -> None:
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+        self.seconds.add(seconds)
+        self._recent.append((time.monotonic(), seconds, status >= 500))
+
+    def recent(self) -> dict[str, float | int | None]:
+        """Return requests, errors and percentiles of the last minute."""
+        since = time.monotonic() - _RECENT_SECONDS
+        while self._recent and self._recent[0][0] < since:
+            self._recent.popleft()
+        times = sorted(seconds for _, seconds, _ in self._recent)
+        errors = sum(failed for _, _, failed in self._recent)
+        return {
+            "requests": len(times),
+            "errors": errors,
+            "p50_seconds": times[len(times) // 2] if times else None,
+            "p99_seconds": times[min(len(times) - 1, len(times) * 99 // 100)] if times else None,
+        }
+
+    def lines(self, queue: int, workers: int) -> Iterable[str]:
+        """Yield the lines of Prometheus' text format."""
+        for status, count in sorted(self.statuses.items()):
+            yield f'footplate_requests_total{{{self.labels},status="{status}"}} {count}'
+        yield from self.seconds.lines("footplate_request_seconds", self.labels)
+        yield from self.batches.lines("footplate_batch_size", self.labels)
+        yield f"footplate_queue_length{{{self.labels}}} {queue}"
+        yield f"footplate_workers{{{self.labels}}} {workers}"
+        yield f"footplate_retries_total{{{self.labels}}} {self.retries}"
+        yield f"footplate_shadow_differences_total{{{self.labels}}} {self.shadow_differences}"
+
+
+HEADER = """\
+# TYPE footplate_requests_total counter
+# TYPE footplate_request_seconds histogram
+# TYPE footplate_batch_size histogram
+# TYPE footplate_queue_length gauge
+# TYPE footplate_workers gauge
+# TYPE footplate_retries_total counter
+# TYPE footplate_shadow_differences_total counter
+"""

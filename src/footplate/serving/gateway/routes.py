@@ -1,0 +1,88 @@
+"""Services as the server describes them in `routes.json`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one service."""
+
+    body_bytes: int = 100 * MEGABYTE
+    timeout_seconds: float = 60.0
+    queue: int = 1000
+    max_batch: int = 32
+
+
+@dataclass(frozen=True)
+class Version:
+    """One version of a service. `weight` is its share of the requests; a shadow gets copies of all of them."""
+
+    name: str
+    weight: float = 100.0
+    shadow: bool = False
+    sockets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Files of a certificate and its key."""
+
+    certificate: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Service:
+    """One service. `port` is a port of its own; every service is also reached by its name at the gateway's."""
+
+    name: str
+    workspace: str = ""
+    port: int | None = None
+    auth: str = "none"
+    key_hashes: tuple[str, ...] = ()
+    token_key: str | None = None
+    limits: Limits = Limits()
+    cors: tuple[str, ...] = ()
+    tls: Tls | None = None
+    versions: tuple[Version, ...] = ()
+    collect: str | None = None  # a file that requests and responses are appended to
+    collect_share: float = 0.0
+    description: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+def read_routes(path: Path) -> dict[str, Service]:
+    """Return the services of a file; none where there is no file yet. Raises ValueError for one that is damaged."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    return parse_routes(json.loads(text))
+
+
+def parse_routes(document: dict[str, Any]) -> dict[str, Service]:
+    """Return the services of a document."""
+    return {name: _service(name, dict(given)) for name, given in document.get("services", {}).items()}
+
+
+def _service(name: str, given: dict[str, Any]) -> Service:
+    versions = tuple(
+        Version(key, float(v.get("weight", 100)), bool(v.get("shadow")), tuple(v.get("sockets", ())))
+        for key, v in given.pop("versions", {}).items()
+    )
+    tls = given.pop("tls", None)
+    return Service(
+        name,
+        limits=Limits(**given.pop("limits", {})),
+        tls=Tls(tls["cert"], tls["key"]) if tls else None,
+        versions=versions,
+        key_hashes=tuple(given.pop("key_hashes", ())),
+        cors=tuple(given.pop("cors", ())),
+        **given,
+    )

@@ -1,0 +1,106 @@
+"""The connection to one worker: it is opened when the socket appears, and opened again when it breaks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+from footplate.serving.protocol import HEADER, BadFrame, pack, parse_meta, split, unpack_header
+
+RETRY_SECONDS = (0.02, 0.5)
+
+Answer = tuple[int, str, dict[str, str], bytes]
+"""Status, content type, headers and body of one item."""
+
+
+class WorkerLink(asyncio.Protocol):
+    """One connection. It has at most one batch in flight, so that everything else queued joins the next one."""
+
+    def __init__(self, on_free: Callable[[WorkerLink], None], on_lost: Callable[[WorkerLink], None]) -> None:
+        self._on_free = on_free
+        self._on_lost = on_lost
+        self._transport = cast("asyncio.Transport", None)
+        self._buffer = bytearray()
+        self._done: Callable[[list[Answer]], None] | None = None
+        self.hello: dict[str, Any] = {}
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_free(self) -> bool:
+        return bool(self.hello) and self._done is None
+
+    def send(self, items: list[dict[str, Any]], bodies: list[bytes], done: Callable[[list[Answer]], None]) -> None:
+        """Send a batch; `done` is called with the answers in order, or never if the connection is lost."""
+        self._done = done
+        self._transport.writelines(pack({"batch": 0, "items": items}, bodies))
+
+    def close(self) -> None:
+        if self._transport is not None:  # pyright: ignore[reportUnnecessaryComparison]
+            self._transport.close()
+
+    # ── Called by asyncio ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        try:
+            while self._take_frame():
+                pass
+        except BadFrame:
+            self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.hello = {}
+        if not self.lost.done():
+            self.lost.set_result(None)
+        self._on_lost(self)
+
+    def _take_frame(self) -> bool:
+        if len(self._buffer) < HEADER.size:
+            return False
+        meta_length, payload_length = unpack_header(bytes(self._buffer[: HEADER.size]))
+        start, end = HEADER.size + meta_length, HEADER.size + meta_length + payload_length
+        if len(self._buffer) < end:
+            return False
+        meta = parse_meta(bytes(self._buffer[HEADER.size : start]))
+        payload = bytes(self._buffer[start:end])
+        del self._buffer[:end]
+        self._on_frame(meta, payload)
+        return True
+
+    def _on_frame(self, meta: dict[str, Any], payload: bytes) -> None:
+        if "hello" in meta:
+            self.hello = meta
+        elif "items" in meta:
+            items: list[dict[str, Any]] = meta["items"]
+            parts = split(memoryview(payload), items)
+            answers: list[Answer] = [
+                (item["s"], item["t"], dict(item.get("h") or {}), bytes(part))
+                for item, part in zip(items, parts, strict=True)
+            ]
+            done, self._done = self._done, None
+            if done is not None:
+                done(answers)
+        self._on_free(self)
+
+
+async def keep_connected(path: str, make: Callable[[], WorkerLink]) -> None:
+    """Connect to a worker's socket whenever it can be, until cancelled."""
+    loop = asyncio.get_running_loop()
+    pause = RETRY_SECONDS[0]
+    while True:
+        link = make()
+        try:
+            await loop.create_unix_connection(lambda made=link: made, path)
+        except OSError:
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, RETRY_SECONDS[1])
+            continue
+        pause = RETRY_SECONDS[0]
+        try:
+            await link.lost
+        finally:
+            link.close()
