@@ -12,6 +12,7 @@ which Azure's own functions return it: `["uniform", [0.1, 1.0]]`. The arguments 
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, cast
@@ -176,6 +177,11 @@ def to_arguments(values: Mapping[str, Any]) -> List[str]:
     for name, value in values.items():
         arguments += [name if name.startswith("-") else f"--{name}", str(value)]
     return arguments
+
+
+def to_text(values: Mapping[str, Any]) -> str:
+    """Return the values of one trial as JSON."""
+    return json.dumps(dict(values), sort_keys=True)
 
 
 # ── Checks ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -10,6 +10,12 @@ from footplate.domain.early_stopping import MAXIMIZE, MINIMIZE, NO_POLICY, Polic
 from footplate.errors import InvalidInput
 
 MAX_TRIALS = 10_000
+TEMPLATE = "trial"
+"""The key under which a sweep's controller keeps the specification of its trials."""
+
+HYPERPARAMETERS = "footplate.hyperparameters"
+"""The property in which a trial keeps its values, as JSON."""
+
 WEEK_SECONDS = 7 * 24 * 3600.0
 
 
