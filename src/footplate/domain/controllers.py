@@ -33,7 +33,7 @@ class Group:
 
 @dataclass(frozen=True)
 class MetricSummary:
-    """A summary of the metric that the controller's spec names, as far as the child has logged it."""
+    """A summary of one of the metrics that the controller's spec names."""
 
     count: int
     last: Optional[float] = None
@@ -53,7 +53,7 @@ class Child:
     started: Optional[float] = None
     ended: Optional[float] = None
     outcome: Optional[Outcome] = None
-    metric: Optional[MetricSummary] = None
+    metrics: Dict[str, MetricSummary] = field(default_factory=lambda: {})
 
     @property
     def has_ended(self) -> bool:
@@ -67,7 +67,10 @@ class GroupResumed:
 
 @dataclass(frozen=True)
 class ChildEnded:
+    """A child has ended. `logged` names the metrics that it logged."""
+
     run: str
+    logged: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,10 +83,10 @@ class ChildRefused:
 
 @dataclass(frozen=True)
 class ChildMetricReported:
-    """The metric of a child has passed one more interval of the controller's spec."""
+    """The first metric of the spec has passed one more interval; `values` are all that the child has logged of it."""
 
     run: str
-    count: int
+    values: Tuple[float, ...]
 
 
 @dataclass(frozen=True)

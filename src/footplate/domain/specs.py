@@ -102,13 +102,14 @@ class ControllerSpec:
     """The controller of a group: its kind, a row of `services.controllers`, and its input.
 
     `children` are specs by key: children to submit, or templates of children. The server checks them with the group.
-    With `metric`, the controller is consulted whenever a child has logged that metric `interval` more times.
+    The controller sees summaries of `metrics` for every child, and is consulted whenever a child has logged the first
+    of them `interval` more times; with an interval of 0 only when children end.
     """
 
     kind: str
     options: Dict[str, Any] = field(default_factory=lambda: {})
     children: Dict[str, RunSpec] = field(default_factory=lambda: {})
-    metric: Optional[str] = None
+    metrics: Tuple[str, ...] = ()
     interval: int = 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 
 from footplate.domain.controllers import Controller
@@ -9,9 +10,11 @@ from footplate.errors import InvalidInput
 
 CONTROLLERS: dict[str, str] = {
     "completes_with_children": "footplate.domain.child_groups:CompletesWithChildren",
+    "sweep": "footplate.tuning.sweep:SweepController",
 }
 
 
+@functools.cache
 def load(kind: str) -> Controller:
     """Return the controller of this kind. Its module is imported on first use: it may need large libraries."""
     if kind not in CONTROLLERS:

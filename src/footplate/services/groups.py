@@ -86,7 +86,7 @@ class Groups:
         self._metric_counts.pop(record.id, None)
         parent = record.spec.parent
         if parent is not None and parent in self._active:
-            self._queue(parent, lambda: self._consult(parent, seam.ChildEnded(record.id)))
+            self._queue(parent, lambda: self._child_ended(parent, record.id))
 
     def metrics_arrived(self, run: str) -> None:
         """Consult the controller of the run's group if the run has logged the metric often enough. Cheap otherwise."""
@@ -144,21 +144,29 @@ class Groups:
             self._end_children(run)
 
     def _children(self, record: RunRecord, spec: ControllerSpec) -> list[seam.Child]:
-        children = self._store.runs.children_of(record.id, spec.metric)
-        if spec.metric is not None:
+        children = self._store.runs.children_of(record.id, spec.metrics)
+        if spec.metrics and spec.interval:
             for child in children:
                 if not child.has_ended and child.id not in self._metric_counts:
-                    passed = 0 if child.metric is None else child.metric.count // spec.interval
+                    known = child.metrics.get(spec.metrics[0])
+                    passed = 0 if known is None else known.count // spec.interval
                     self._metric_counts[child.id] = (record.id, spec, passed)
         return children
 
+    def _child_ended(self, group: str, run: str) -> None:
+        summary = self._store.metrics.summary(run)  # also brings the summaries of the database up to date
+        self._consult(group, seam.ChildEnded(run, tuple(row["name"] for row in summary if not row["system"])))
+
     def _check_metric(self, run: str) -> None:
-        group, spec, passed = self._metric_counts.get(run, ("", None, 0))
-        summary: list[dict[str, Any]] = self._store.metrics.summary(run) if spec is not None else []
-        for series in summary:
-            if spec is not None and series["name"] == spec.metric and series["count"] // spec.interval > passed:
-                self._metric_counts[run] = (group, spec, series["count"] // spec.interval)
-                self._consult(group, seam.ChildMetricReported(run, series["count"]))
+        watched = self._metric_counts.get(run)
+        if watched is None:
+            return
+        group, spec, passed = watched
+        for series in self._store.metrics.read(run, spec.metrics[0]):
+            values = tuple(float(value) for _, _, value in series["points"] if _is_number(value))
+            if len(values) // spec.interval > passed:
+                self._metric_counts[run] = (group, spec, len(values) // spec.interval)
+                self._consult(group, seam.ChildMetricReported(run, values))
 
     def _order_children(self, run: str) -> None:
         record = self._store.runs.record(run)
@@ -197,3 +205,7 @@ class Groups:
                 self._cancel(child.id, "its group", reason)
         if all(child.has_ended for child in self._store.runs.children_of(run)):
             self._tell(run, events.ChildrenFinished())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -173,18 +173,27 @@ class Runs:
         """Return all groups that have not ended, oldest first."""
         return self._records(runs.c.stage.in_(_ACTIVE), runs.c.kind == GROUP)
 
-    def children_of(self, group: str, metric: str | None = None) -> builtins.list[Child]:
-        """Return the children of a group as its controller sees them, oldest first, with the summary of a metric."""
+    def children_of(self, group: str, metrics: Sequence[str] = ()) -> builtins.list[Child]:
+        """Return the children of a group as its controller sees them, oldest first, with summaries of metrics."""
         c = runs.c
         columns = [c.id, c.status, c.attempt, c.created, c.started, c.ended, c.outcome]
-        logged = [series.c.count.label("logged"), series.c.last, series.c.min, series.c.max]
+        logged = [
+            series.c.name.label("metric"),
+            series.c.count.label("logged"),
+            series.c.last,
+            series.c.min,
+            series.c.max,
+        ]
         with self._database.read() as connection:
             key = self._keys.of(group, connection).key
             workspace = select(c.workspace).where(c.key == key).scalar_subquery()
             query = select(*columns, *logged).where(c.workspace == workspace, c.parent == key).order_by(c.key)
-            joined = and_(series.c.run == c.key, series.c.system == false(), series.c.name == metric)
+            joined = and_(series.c.run == c.key, series.c.system == false(), series.c.name.in_(metrics))
             rows = connection.execute(query.select_from(runs.outerjoin(series, joined))).all()
-        return [_child(group, row) for row in rows]
+        found: dict[str, builtins.list[Row[Any]]] = {}
+        for row in rows:
+            found.setdefault(row.id, []).append(row)
+        return [_child(group, of_child) for of_child in found.values()]
 
     def waiting(self, workspace: str, target: str) -> builtins.list[RunRecord]:
         """Return the queue of a compute target, oldest first."""
@@ -278,13 +287,19 @@ def _record(row: Row[Any]) -> RunRecord:
     return RunRecord(spec=from_json(RunSpec, row.spec), handle=row.handle, **controlled, **_shared(row))
 
 
-def _child(group: str, row: Row[Any]) -> Child:
-    last = row.last if isinstance(row.last, (int, float)) else None
+def _child(group: str, rows: Sequence[Row[Any]]) -> Child:
+    """Return a child from its rows, one for each metric that it has logged, or one without."""
+    row = rows[0]
     return Child(
         child_key(group, row.id), row.id, row.status, row.attempt, row.created, row.started, row.ended,
         from_json(Outcome, row.outcome) if row.outcome else None,
-        None if row.logged is None else MetricSummary(row.logged, last, row.min, row.max),
+        {logged.metric: _summary(logged) for logged in rows if logged.metric is not None},
     )  # fmt: skip
+
+
+def _summary(row: Row[Any]) -> MetricSummary:
+    last = row.last if isinstance(row.last, (int, float)) else None
+    return MetricSummary(row.logged, last, row.min, row.max)
 
 
 def _view(row: Row[Any], labels: Found, spec: RunSpec | None) -> RunView:
