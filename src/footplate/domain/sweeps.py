@@ -6,10 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Optional, Tuple
 
 from footplate.domain import search_space
+from footplate.domain.codec import from_json, to_json
 from footplate.domain.early_stopping import MAXIMIZE, MINIMIZE, NO_POLICY, Policy, check_policy
+from footplate.domain.specs import ControllerSpec, RunSpec
 from footplate.errors import InvalidInput
 
 MAX_TRIALS = 10_000
+KIND = "sweep"
+"""The kind of controller."""
+
 TEMPLATE = "trial"
 """The key under which a sweep's controller keeps the specification of its trials."""
 
@@ -60,6 +65,24 @@ class TrialView:
     values: Tuple[float, ...] = ()  # the best of each objective
     intervals: int = 0
     stopped: Optional[str] = None
+    started: Optional[float] = None
+    ended: Optional[float] = None
+
+
+def sweep_of(spec: ControllerSpec) -> SweepSpec:
+    """Return the sweep that a group's controller carries out."""
+    return from_json(SweepSpec, spec.options)
+
+
+def controller_of(sweep: SweepSpec, trial: RunSpec) -> ControllerSpec:
+    """Return the controller that carries out a sweep of trials like this one."""
+    return ControllerSpec(
+        KIND,
+        options=to_json(sweep),
+        children={TEMPLATE: trial},
+        metrics=tuple(objective.metric for objective in sweep.objectives),
+        interval=0 if sweep.policy.kind == "none" else 1,
+    )
 
 
 def check_sweep(spec: SweepSpec) -> None:

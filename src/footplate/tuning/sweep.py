@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from footplate.domain import search_space
-from footplate.domain.codec import from_json
 from footplate.domain.controllers import (
     CancelChild,
     Child,
@@ -34,7 +33,7 @@ from footplate.domain.controllers import (
 from footplate.domain.early_stopping import MAXIMIZE, reason_to_stop
 from footplate.domain.records import Cause, Outcome
 from footplate.domain.specs import ControllerSpec, RunSpec
-from footplate.domain.sweeps import HYPERPARAMETERS, TEMPLATE, Objective, SweepSpec, check_sweep
+from footplate.domain.sweeps import HYPERPARAMETERS, TEMPLATE, Objective, SweepSpec, check_sweep, sweep_of
 from footplate.errors import InvalidInput
 from footplate.tuning.samplers import Call, Sampler, SamplerContext, TrialResult, make_sampler, replay
 
@@ -136,11 +135,6 @@ class SweepController:
             sweep.trials.append(drawn)
             room -= 1
         return tuple(SubmitChild(key, trial_spec(sweep.template, drawn)) for key, drawn in _unsubmitted(sweep))
-
-
-def sweep_of(spec: ControllerSpec) -> SweepSpec:
-    """Return the sweep that a group's spec describes."""
-    return from_json(SweepSpec, spec.options)
 
 
 def trial_spec(template: RunSpec, values: dict[str, Any]) -> RunSpec:

@@ -1,0 +1,139 @@
+"""`HyperDriveRun`: a sweep that was submitted, its trials and the best of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional
+
+from footplate.domain.early_stopping import MAXIMIZE
+from footplate.domain.specs import RunSpec
+from footplate.domain.sweeps import SweepSpec, TrialView, controller_of, sweep_of
+from footplate.sdk.exceptions import ExperimentExecutionException, Kinds
+from footplate.sdk.labels import texts
+from footplate.sdk.runs.run import TYPES, Run
+from footplate.sdk.runs.submission import SUBMITTERS, new_run_id, prepared_spec
+from footplate.sdk.session import user_name
+from footplate.sdk.tuning.config import HyperDriveConfig
+from footplate.sdk.tuning.exceptions import HyperDriveNotImplementedException
+
+if TYPE_CHECKING:
+    from footplate.sdk.runs.experiment import Experiment
+
+HYPERDRIVE = "hyperdrive"
+_KINDS: Kinds = {"not_found": ExperimentExecutionException}
+
+
+class HyperDriveRun(Run):
+    """A sweep. It goes on without the process that submitted it."""
+
+    @property
+    def sweep(self) -> SweepSpec:
+        """The sweep as the server carries it out."""
+        spec = self._session.api.runs.get(self.id).spec
+        assert spec is not None
+        assert spec.controller is not None
+        return sweep_of(spec.controller)
+
+    def get_trials(self) -> List[TrialView]:
+        """Return all trials by number, with their parameters and best values. Azure has no such method."""
+        return list(self._session.api.runs.trials(self.id))
+
+    def get_best_run_by_primary_metric(
+        self, include_failed: bool = True, include_canceled: bool = True, include_resume_from_runs: bool = True
+    ) -> Optional[Run]:
+        """Return the run with the best value over its whole series; None if no trial has logged the metric.
+
+        Canceled and failed trials count unless they are left out.
+        """
+        sweep = self.sweep
+        trials = self.get_trials()
+        if include_resume_from_runs:
+            for parent in sweep.resume_from:
+                trials += self._session.api.runs.trials(parent)
+        left_out = {"Failed": not include_failed, "Canceled": not include_canceled}
+        ranked = _ranked([trial for trial in trials if not left_out.get(trial.status)], sweep)
+        return self.experiment.workspace.get_run(ranked[0].run) if ranked else None
+
+    def get_children_sorted_by_primary_metric(
+        self, top: int = 0, reverse: bool = False, discard_no_metric: bool = False
+    ) -> List[Dict[str, Any]]:
+        """Return run id, hyperparameters, best value and status of the trials, the best first."""
+        trials = self.get_trials()
+        ranked = _ranked(trials, self.sweep)
+        if reverse:
+            ranked.reverse()
+        if not discard_no_metric:
+            ranked += [trial for trial in trials if trial.best is None]
+        return [
+            {
+                "run_id": trial.run,
+                "hyperparameters": json.dumps(trial.parameters),
+                "best_primary_metric": trial.best,
+                "status": trial.status,
+            }
+            for trial in (ranked[:top] if top else ranked)
+        ]
+
+    def get_hyperparameters(self) -> Dict[str, str]:
+        """Return the values of every trial as JSON, by run id."""
+        return {trial.run: json.dumps(trial.parameters) for trial in self.get_trials()}
+
+    def get_metrics(
+        self,
+        name: Optional[str] = None,
+        recursive: bool = True,
+        run_type: Optional[str] = None,
+        populate: bool = False,
+    ) -> Dict[str, Any]:
+        """Return the metrics of every trial by run id."""
+        found = super().get_metrics(name=name, recursive=True, run_type=run_type, populate=populate)
+        return {run: metrics for run, metrics in found.items() if run != self.id}
+
+    @property
+    def hyperdrive_config(self) -> Any:
+        """The configuration that was submitted, as plain data."""
+        spec = self._session.api.runs.get(self.id).spec
+        return None if spec is None or spec.controller is None else dict(spec.controller.options)
+
+    def fail(self, error_details: Any = None, error_code: Any = None, _set_status: bool = True) -> NoReturn:
+        """Raise: a sweep ends by itself."""
+        raise HyperDriveNotImplementedException("a sweep cannot be failed", hint="cancel it with run.cancel()")
+
+    def get_diagnostics(self) -> NoReturn:
+        """Raise: Azure has no diagnostics for sweeps either."""
+        raise HyperDriveNotImplementedException("a sweep has no diagnostics", hint="see run.get_trials()")
+
+
+def submit_sweep(
+    experiment: Experiment, config: HyperDriveConfig, tags: Mapping[str, Any], parent: Optional[str], **unknown: Any
+) -> HyperDriveRun:
+    """Submit a sweep: one run that decides about trials, which are ordinary runs."""
+    source: Any = config.run_config if config.estimator is None else config.estimator.to_script_run_config()
+    trial = prepared_spec(experiment, source, {}, None)
+    spec = RunSpec(
+        experiment.name,
+        kind="group",
+        type=HYPERDRIVE,
+        controller=controller_of(config.to_sweep(), replace(trial, parent=None)),
+        parent=parent,
+        tags=texts(tags),
+        snapshot=trial.snapshot,
+        properties=dict(trial.properties),
+    )
+    chosen = config.custom_run_id or f"HD_{new_run_id(experiment.name)}"
+    view = experiment.workspace.session.api_for(_KINDS).runs.submit(
+        experiment.workspace.id, chosen, spec, user_name()
+    )
+    return HyperDriveRun._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
+
+
+def _ranked(trials: List[TrialView], sweep: SweepSpec) -> List[TrialView]:
+    """Return the trials that have logged the metric, the best first; equal ones by number."""
+    sign = -1.0 if sweep.primary.goal == MAXIMIZE else 1.0
+    known = [trial for trial in trials if trial.best is not None]
+    return sorted(known, key=lambda trial: (sign * (trial.best or 0.0), trial.number))
+
+
+SUBMITTERS[HyperDriveConfig] = submit_sweep
+TYPES[HYPERDRIVE] = HyperDriveRun
