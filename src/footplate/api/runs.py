@@ -10,6 +10,7 @@ from footplate.domain.records import Cause, RunView, StoryLine
 from footplate.domain.replies import RunProgress
 from footplate.domain.specs import RunSpec
 from footplate.domain.stacks import RunStacks
+from footplate.domain.sweeps import TrialView
 
 
 class RunsApi(Noun):
@@ -100,6 +101,10 @@ class RunsApi(Noun):
     def story(self, run: str) -> Iterator[StoryLine]:
         """Yield the events of a run in order."""
         return self._items(StoryLine, "/runs/{run}/story", run=run)
+
+    def trials(self, run: str) -> Iterator[TrialView]:
+        """Yield the trials of a sweep by number."""
+        return self._items(TrialView, "/runs/{run}/trials", run=run)
 
     def follow(
         self,

@@ -198,8 +198,8 @@ def _check_controller(spec: RunSpec) -> None:
         raise InvalidInput(f"a run of the kind {spec.kind!r} {needs} a controller", "only a group has one")
     if controller is None:
         return
-    if controller.interval < 1:
-        raise InvalidInput(f"the controller's interval is {controller.interval}", "give at least 1")
+    if controller.interval < 0:
+        raise InvalidInput(f"the controller's interval is {controller.interval}", "give 0 or more")
     for key, child in controller.children.items():
         if not _CHILD_KEY.fullmatch(key):
             raise InvalidInput(f"{key!r} is not a key of a child", "use letters, digits and '_', at most 64 in all")

@@ -25,10 +25,6 @@ PARTS = {
         "has no automated model selection",
         "submit your own training script with ScriptRunConfig",
     ),
-    "azureml.train.hyperdrive": (
-        "has no hyperparameter search yet",
-        "submit one run per choice in a loop: experiment.submit(config, tags=choice), and compare run.get_metrics()",
-    ),
 }
 
 

@@ -59,6 +59,7 @@ from footplate.services.secrets import SecretService
 from footplate.services.settings import read_engines, read_store
 from footplate.services.stacks import StackService
 from footplate.services.store_files import StoreFileService
+from footplate.services.sweeps import SweepService
 from footplate.services.tokens import TokenService
 from footplate.services.workspaces import WorkspaceService
 from footplate.storage import Storage
@@ -102,6 +103,7 @@ class Services:
         self.metrics = MetricService(store, hub.publish, self.orchestrator.groups.metrics_arrived)
         self.models = ModelService(store)
         self.secrets = SecretService(store)
+        self.sweeps = SweepService(store)
         self.stacks = StackService(store, hub.publish)
         self.nodes = NodeService(store, self.orchestrator, lines, jobs)
 

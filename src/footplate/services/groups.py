@@ -192,6 +192,8 @@ class Groups:
                 cause = Cause("child_refused", error.message, error.hint)
                 self._consult(run, seam.ChildRefused(order.key, cause))
                 return
+        if decision.submit and record.spec.controller is not None:
+            self._children(record, record.spec.controller)  # also begins to watch the metrics of new children
 
     def _end_children(self, run: str) -> None:
         record = self._store.runs.record(run)

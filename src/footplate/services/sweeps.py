@@ -37,9 +37,7 @@ def _controller(run: str, spec: ControllerSpec | None) -> ControllerSpec:
     return spec
 
 
-def _trial(
-    number: int, parameters: dict[str, Any], child: Child, sweep: SweepSpec, state: dict[str, Any]
-) -> TrialView:
+def _trial(number: int, parameters: dict[str, Any], child: Child, sweep: SweepSpec, state: dict[str, Any]) -> TrialView:
     found = [child.metrics.get(objective.metric) for objective in sweep.objectives]
     values = [
         None if summary is None else (summary.max if objective.goal == MAXIMIZE else summary.min)

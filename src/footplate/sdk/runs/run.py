@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
 from footplate.domain.run_kinds import kind_of
 from footplate.sdk import environments, models, runs
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 SCRIPT_RUN = "azureml.scriptrun"
 """Azure's name for the type of a submitted script."""
+
+HYPERDRIVE = "hyperdrive"
+"""Azure's name for the type of a sweep."""
 
 
 class Run(LoggingRun):
@@ -326,8 +329,15 @@ class ScriptRun(Run):
 
 def make_run(experiment: Experiment, view: RunView) -> Run:
     """Return an object of the class for the run's type."""
-    kind = ScriptRun if view.type == SCRIPT_RUN else Run
-    return kind._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
+    return _class_of(view.type)._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
+
+
+def _class_of(type_name: Optional[str]) -> Type[Run]:
+    if type_name == HYPERDRIVE:
+        from footplate.sdk.tuning.run import HyperDriveRun  # imports this module
+
+        return HyperDriveRun
+    return ScriptRun if type_name == SCRIPT_RUN else Run
 
 
 def get_run(experiment: Experiment, run_id: str, rehydrate: bool = True, clean_up: bool = True) -> Run:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Set
 
 from footplate.domain.early_stopping import MAXIMIZE
+from footplate.domain.search_space import to_arguments
 from footplate.domain.specs import RunSpec
 from footplate.domain.sweeps import SweepSpec, TrialView, controller_of, sweep_of
-from footplate.sdk.exceptions import ExperimentExecutionException, Kinds
+from footplate.sdk.config.script_run_config import ScriptRunConfig
+from footplate.sdk.estimators.estimator import script_run_config
+from footplate.sdk.exceptions import ExperimentExecutionException, Kinds, UserErrorException
 from footplate.sdk.labels import texts
-from footplate.sdk.runs.run import TYPES, Run
-from footplate.sdk.runs.submission import SUBMITTERS, new_run_id, prepared_spec
+from footplate.sdk.runs import snapshots
+from footplate.sdk.runs.run import HYPERDRIVE, Run
+from footplate.sdk.runs.submission import SUBMITTERS, new_run_id, prepare_script
 from footplate.sdk.session import user_name
 from footplate.sdk.tuning.config import HyperDriveConfig
 from footplate.sdk.tuning.exceptions import HyperDriveNotImplementedException
@@ -20,7 +23,6 @@ from footplate.sdk.tuning.exceptions import HyperDriveNotImplementedException
 if TYPE_CHECKING:
     from footplate.sdk.runs.experiment import Experiment
 
-HYPERDRIVE = "hyperdrive"
 _KINDS: Kinds = {"not_found": ExperimentExecutionException}
 
 
@@ -109,23 +111,50 @@ def submit_sweep(
     experiment: Experiment, config: HyperDriveConfig, tags: Mapping[str, Any], parent: Optional[str], **unknown: Any
 ) -> HyperDriveRun:
     """Submit a sweep: one run that decides about trials, which are ordinary runs."""
-    source: Any = config.run_config if config.estimator is None else config.estimator.to_script_run_config()
-    trial = prepared_spec(experiment, source, {}, None)
+    if unknown:
+        raise UserErrorException(
+            f"submit does not accept {', '.join(sorted(unknown))}", hint="a HyperDriveConfig takes tags="
+        )
+    prepared = prepare_script(experiment, _trial_config(experiment, config))
+    sweep = config.to_sweep()
     spec = RunSpec(
         experiment.name,
         kind="group",
         type=HYPERDRIVE,
-        controller=controller_of(config.to_sweep(), replace(trial, parent=None)),
+        controller=controller_of(sweep, prepared.spec),
         parent=parent,
         tags=texts(tags),
-        snapshot=trial.snapshot,
-        properties=dict(trial.properties),
+        properties=dict(prepared.spec.properties),
     )
     chosen = config.custom_run_id or f"HD_{new_run_id(experiment.name)}"
-    view = experiment.workspace.session.api_for(_KINDS).runs.submit(
-        experiment.workspace.id, chosen, spec, user_name()
-    )
+    session = experiment.workspace.session
+    view = session.api_for(_KINDS).runs.submit(experiment.workspace.id, chosen, spec, user_name())
+    prepared.data.submitted(chosen)
+    snapshots.keep_diff(session, chosen, prepared.diff)
     return HyperDriveRun._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
+
+
+def _trial_config(experiment: Experiment, config: HyperDriveConfig) -> ScriptRunConfig:
+    """Return the script of the trials. Parameters that the sweep draws are taken out of an estimator's, as on Azure."""
+    if config.run_config is not None:
+        return config.run_config
+    assert config.estimator is not None
+    tuned = set(to_arguments(config.hyperparameter_sampling.parameter_space)[::2])
+    made = script_run_config(experiment.workspace, config.estimator)
+    made.arguments = _without(tuned, made.arguments)
+    return made
+
+
+def _without(names: Set[str], arguments: Sequence[Any]) -> List[Any]:
+    """Return the arguments without these options and the values behind them."""
+    kept: List[Any] = []
+    is_kept = True
+    for argument in arguments:
+        if isinstance(argument, str) and argument.startswith("-"):
+            is_kept = argument not in names
+        if is_kept:
+            kept.append(argument)
+    return kept
 
 
 def _ranked(trials: List[TrialView], sweep: SweepSpec) -> List[TrialView]:
@@ -136,4 +165,3 @@ def _ranked(trials: List[TrialView], sweep: SweepSpec) -> List[TrialView]:
 
 
 SUBMITTERS[HyperDriveConfig] = submit_sweep
-TYPES[HYPERDRIVE] = HyperDriveRun

@@ -155,6 +155,12 @@ def get_story(run: str, services: ServicesOf) -> Response:
     return answer_list(services.runs.story(run))
 
 
+@router.get("/runs/{run}/trials")
+def list_trials(run: str, services: ServicesOf) -> Response:
+    """List the trials of a sweep by number."""
+    return answer_list(services.sweeps.trials(run))
+
+
 @router.get("/runs/{run}/follow")
 async def follow_run(
     run: str,

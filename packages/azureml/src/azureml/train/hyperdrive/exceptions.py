@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from footplate.sdk.tuning.exceptions import (
+    HyperDriveConfigException,
+    HyperDriveException,
+    HyperDriveNotImplementedException,
+    HyperDriveScenarioNotSupportedException,
+)
+
+__all__ = [
+    "HyperDriveConfigException",
+    "HyperDriveException",
+    "HyperDriveNotImplementedException",
+    "HyperDriveScenarioNotSupportedException",
+]

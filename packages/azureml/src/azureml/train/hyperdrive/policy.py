@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from footplate.sdk.tuning.policy import (
+    BanditPolicy,
+    EarlyTerminationPolicy,
+    MedianStoppingPolicy,
+    NoTerminationPolicy,
+    TruncationSelectionPolicy,
+)
+
+__all__ = [
+    "BanditPolicy",
+    "EarlyTerminationPolicy",
+    "MedianStoppingPolicy",
+    "NoTerminationPolicy",
+    "TruncationSelectionPolicy",
+]

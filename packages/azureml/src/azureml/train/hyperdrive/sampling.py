@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from footplate.sdk.tuning.sampling import (
+    BayesianParameterSampling,
+    GridParameterSampling,
+    HyperParameterSampling,
+    RandomParameterSampling,
+)
+
+__all__ = ["BayesianParameterSampling", "GridParameterSampling", "HyperParameterSampling", "RandomParameterSampling"]

@@ -1,0 +1,143 @@
+"""Sweeps as users write them: azureml.train.hyperdrive, on a real server that is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from azureml.core import Experiment, ScriptRunConfig, Workspace
+from azureml.train.hyperdrive import (
+    BanditPolicy,
+    BayesianParameterSampling,
+    GridParameterSampling,
+    HyperDriveConfig,
+    HyperDriveRun,
+    PrimaryMetricGoal,
+    RandomParameterSampling,
+    choice,
+    uniform,
+)
+from footplate.testing.waiting import wait_until
+
+from .ops_tools import server_pid
+
+SCRIPT = """
+import argparse, time
+from azureml.core import Run
+parser = argparse.ArgumentParser()
+parser.add_argument("--x", type=float)
+parser.add_argument("--y", type=float, default=0.0)
+parser.add_argument("--steps", type=int, default=3)
+parser.add_argument("--pause", type=float, default=0.0)
+given = parser.parse_args()
+run = Run.get_context()
+for step in range(given.steps):
+    run.log("score", -(given.x - 2) ** 2 - given.y ** 2 + step * 0.01)
+    time.sleep(given.pause)
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Any:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "train.py").write_text(SCRIPT)
+    return lambda *arguments: ScriptRunConfig(str(folder), script="train.py", arguments=list(arguments))
+
+
+def sweep(config: ScriptRunConfig, sampling: Any, count: int, **options: Any) -> HyperDriveConfig:
+    options.setdefault("max_concurrent_runs", 2)
+    return HyperDriveConfig(sampling, "score", PrimaryMetricGoal.MAXIMIZE, count, run_config=config, **options)
+
+
+def test_a_grid_is_swept_and_the_best_run_is_found(workspace: Workspace, script: Any) -> None:
+    space = GridParameterSampling({"--x": choice(1, 2, 3), "y": choice(0, 1)})
+    run = Experiment(workspace, "grid").submit(sweep(script("--x", 99), space, 20), tags={"a": "b"})
+    assert isinstance(run, HyperDriveRun)
+    run.wait_for_completion(show_output=True)
+    assert run.get_status() == "Completed"
+    parameters = {trial.run: trial.parameters for trial in run.get_trials()}
+    assert sorted((p["--x"], p["y"]) for p in parameters.values()) == [(x, y) for x in (1, 2, 3) for y in (0, 1)]
+    best = run.get_best_run_by_primary_metric()
+    assert best is not None and parameters[best.id] == {"--x": 2, "y": 0}
+    assert best.get_metrics()["score"][-1] == pytest.approx(0.02)
+    assert json.loads(run.get_hyperparameters()[best.id]) == {"--x": 2, "y": 0}
+    ranked = run.get_children_sorted_by_primary_metric()
+    assert ranked[0]["run_id"] == best.id and ranked[0]["best_primary_metric"] == pytest.approx(0.02)
+    assert [child.id for child in run.get_children()].count(f"{run.id}_0") == 1
+    assert set(run.get_metrics()) == set(parameters)
+    assert isinstance(workspace.get_run(run.id), HyperDriveRun)
+
+
+def test_a_policy_stops_bad_trials_and_the_sweep_completes(workspace: Workspace, script: Any) -> None:
+    space = GridParameterSampling({"--x": choice(2, 50, 60)})
+    policy = BanditPolicy(slack_amount=1.0, delay_evaluation=2)
+    config = sweep(script("--steps", 60, "--pause", 0.2), space, 3, policy=policy, max_concurrent_runs=3)
+    run = Experiment(workspace, "bandit").submit(config)
+    run.wait_for_completion()
+    trials = {trial.parameters["--x"]: trial for trial in run.get_trials()}
+    assert run.get_status() == "Completed"
+    assert [trials[x].status for x in (2, 50, 60)] == ["Completed", "Canceled", "Canceled"]
+    assert "slack amount 1" in (trials[50].stopped or "")
+    assert run.get_best_run_by_primary_metric().id == trials[2].run
+
+
+def test_a_killed_server_starts_each_trial_once(workspace: Workspace, script: Any, home: Path) -> None:
+    space = BayesianParameterSampling({"--x": uniform(0, 4), "--y": uniform(-1, 1)}, {"seed": 3})
+    config = sweep(script("--pause", 0.05), space, 8)
+    first = Experiment(workspace, "once").submit(config)
+    for done in (2, 5):
+        wait_until(lambda done=done: len(first.get_trials()) > done)
+        os.kill(server_pid(home), signal.SIGKILL)
+    first.wait_for_completion()
+    assert first.get_status() == "Completed"
+    trials = first.get_trials()
+    assert [trial.number for trial in trials] == list(range(8))
+    assert {trial.status for trial in trials} == {"Completed"}
+    assert len({json.dumps(trial.parameters) for trial in trials}) == 8
+    assert sorted(child.id for child in first.get_children()) == sorted(f"{first.id}_{n}" for n in range(8))
+
+
+def test_a_seed_makes_a_sweep_repeatable(workspace: Workspace, script: Any) -> None:
+    space = RandomParameterSampling({"--x": uniform(0, 4)}, {"seed": 11})
+    runs = [Experiment(workspace, "seed").submit(sweep(script(), space, 3)) for _ in range(2)]
+    for run in runs:
+        run.wait_for_completion()
+    first, second = ([trial.parameters for trial in run.get_trials()] for run in runs)
+    assert first == second and len(first) == 3
+
+
+def test_a_missing_metric_stops_the_sweep_and_lists_the_others(workspace: Workspace, script: Any) -> None:
+    config = HyperDriveConfig(
+        RandomParameterSampling({"--x": uniform(0, 4)}), "accuracy", PrimaryMetricGoal.MAXIMIZE, 50,
+        max_concurrent_runs=1, run_config=script(),
+    )  # fmt: skip
+    run = Experiment(workspace, "nothing").submit(config)
+    run.wait_for_completion(raise_on_error=False)
+    assert run.get_status() == "Failed"
+    assert "without logging 'accuracy': it logged score" in str(run.get_details()["error"])
+    assert len(run.get_trials()) == 1
+
+
+def test_a_rejected_parameter_stops_the_sweep_with_its_error(workspace: Workspace, script: Any) -> None:
+    space = RandomParameterSampling({"--x": uniform(0, 4), "--depth": choice(1, 2)})
+    run = Experiment(workspace, "rejects").submit(sweep(script(), space, 50, max_concurrent_runs=1))
+    run.wait_for_completion(raise_on_error=False)
+    assert run.get_status() == "Failed"
+    assert "unrecognized arguments: --depth" in str(run.get_details()["error"])
+    assert len(run.get_trials()) == 1
+
+
+def test_cancel_ends_the_trials_too(workspace: Workspace, script: Any) -> None:
+    space = RandomParameterSampling({"--x": uniform(0, 4)})
+    run = Experiment(workspace, "cancel").submit(sweep(script("--steps", 1000, "--pause", 0.1), space, 50))
+    wait_until(lambda: any(trial.status == "Running" for trial in run.get_trials()))
+    run.cancel()
+    run.wait_for_completion(raise_on_error=False)
+    assert run.get_status() == "Canceled"
+    assert {trial.status for trial in run.get_trials()} == {"Canceled"}
