@@ -73,12 +73,12 @@ PATHS = {
     "azureml.train.estimator": "Estimator Gloo Mpi Nccl ParameterServer",
     "azureml.train.hyperdrive": "BanditPolicy BayesianParameterSampling EarlyTerminationPolicy GridParameterSampling "
     "HyperDriveConfig HyperDriveRun HyperDriveRunConfig HyperParameterSampling MedianStoppingPolicy "
-    "NoTerminationPolicy PrimaryMetricGoal RandomParameterSampling TruncationSelectionPolicy choice lognormal loguniform "
-    "normal qlognormal qloguniform qnormal quniform randint uniform",
+    "NoTerminationPolicy PrimaryMetricGoal RandomParameterSampling TruncationSelectionPolicy choice lognormal "
+    "loguniform normal qlognormal qloguniform qnormal quniform randint uniform",
     "azureml.train.hyperdrive.exceptions": "HyperDriveConfigException HyperDriveException "
     "HyperDriveNotImplementedException HyperDriveScenarioNotSupportedException",
-    "azureml.train.hyperdrive.parameter_expressions": "choice lognormal loguniform normal qlognormal qloguniform qnormal "
-    "quniform randint uniform",
+    "azureml.train.hyperdrive.parameter_expressions": "choice lognormal loguniform normal qlognormal qloguniform "
+    "qnormal quniform randint uniform",
     "azureml.train.hyperdrive.policy": "BanditPolicy EarlyTerminationPolicy MedianStoppingPolicy NoTerminationPolicy "
     "TruncationSelectionPolicy",
     "azureml.train.hyperdrive.run": "HyperDriveRun PrimaryMetricGoal",
@@ -115,7 +115,7 @@ def test_every_module_of_the_package_is_in_the_list():
     there = {
         ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
         for file in PACKAGE.rglob("*.py")
-        if file.name != "__init__.py" or file.parent.name in ("core", "data")
+        if file.name != "__init__.py" or file.parent.name in ("core", "data", "hyperdrive")
     }
     assert there == set(PATHS) | set(PARTS)
 
