@@ -334,7 +334,7 @@ def make_run(experiment: Experiment, view: RunView) -> Run:
 
 def _class_of(type_name: Optional[str]) -> Type[Run]:
     if type_name == HYPERDRIVE:
-        from footplate.sdk.tuning.run import HyperDriveRun  # imports this module
+        from footplate.sdk.tuning.run import HyperDriveRun  # noqa: PLC0415  # imports this module
 
         return HyperDriveRun
     return ScriptRun if type_name == SCRIPT_RUN else Run

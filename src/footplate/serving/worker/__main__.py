@@ -34,12 +34,12 @@ def main(path: str) -> int:
 def make_scorer(config: Dict[str, Any]) -> Scorer:
     """Return the scorer that a configuration describes. Frameworks are imported here and not before."""
     if config.get("entry_script"):
-        from footplate.serving.worker.entry_script import EntryScript  # one of the two is needed
+        from footplate.serving.worker.entry_script import EntryScript  # noqa: PLC0415  # one of the two is needed
 
         return EntryScript(os.path.join(config.get("source") or "", config["entry_script"]))
-    from footplate.serving.worker.loaders import load_model  # needs numpy
-    from footplate.serving.worker.model_scorer import ModelScorer  # likewise
-    from footplate.serving.worker.payloads import READERS  # likewise
+    from footplate.serving.worker.loaders import load_model  # noqa: PLC0415  # needs numpy
+    from footplate.serving.worker.model_scorer import ModelScorer  # noqa: PLC0415  # likewise
+    from footplate.serving.worker.payloads import READERS  # noqa: PLC0415  # likewise
 
     described = config["models"][0]
     model = load_model(described["path"], described.get("framework"), config.get("options") or {})

@@ -16,6 +16,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import parse_qsl
 
 from footplate.serving.worker.messages import JSON, Request, Response, Scorer, error_response
 from footplate.serving.worker.raw_http import RAW_HTTP, AMLRequest, AMLResponse
@@ -73,8 +74,6 @@ class _BadBody(Exception):
 
 def _text(request: Request) -> str:
     if request.method == "GET" and request.query:
-        from urllib.parse import parse_qsl  # only requests without a body need it
-
         return json.dumps(dict(parse_qsl(request.query)))
     try:
         return request.body.decode("utf-8")

@@ -5,6 +5,7 @@ A script written for Azure sees the attributes of Flask's request that scoring s
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any, Callable, Dict, TypeVar
 from urllib.parse import parse_qsl
@@ -88,8 +89,6 @@ class UploadedFile:
     """One file of a multipart form, as Flask's FileStorage is used in scoring scripts."""
 
     def __init__(self, filename: str, content_type: str, content: bytes) -> None:
-        import io  # only forms with files need it
-
         self.filename = filename
         self.content_type = content_type
         self.stream = io.BytesIO(content)
@@ -106,8 +105,8 @@ def parse_form(content_type: str, body: bytes) -> tuple[dict[str, str], dict[str
         return dict(parse_qsl(body.decode())), files
     if not content_type.startswith("multipart/form-data"):
         return fields, files
-    from email.parser import BytesParser  # only multipart forms need it
-    from email.policy import HTTP  # likewise
+    from email.parser import BytesParser  # noqa: PLC0415  # only multipart forms need it
+    from email.policy import HTTP  # noqa: PLC0415  # likewise
 
     head = f"Content-Type: {content_type}\r\n\r\n".encode()
     message = BytesParser(policy=HTTP).parsebytes(head + body)
