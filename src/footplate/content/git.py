@@ -44,13 +44,13 @@ def provenance(folder: str) -> Provenance:
 
 def _ask(folder: str) -> Provenance:
     deadline = time.monotonic() + _SECONDS
-    status = asked(folder, ["status", "--porcelain=v2", "--branch", "--untracked-files=no"])
-    remote = asked(folder, ["config", "--get", "remote.origin.url"])
-    facts = _facts(result(status, deadline), result(remote, deadline))
+    status = start_git(folder, ["status", "--porcelain=v2", "--branch", "--untracked-files=no"])
+    remote = start_git(folder, ["config", "--get", "remote.origin.url"])
+    facts = _facts(git_output(status, deadline), git_output(remote, deadline))
     if facts.get("dirty") != "True" or "commit" not in facts:
         return Provenance(facts, b"")
-    patch = asked(folder, ["diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv", "--no-color"])
-    return Provenance(facts, result(patch, deadline) or b"")
+    patch = start_git(folder, ["diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv", "--no-color"])
+    return Provenance(facts, git_output(patch, deadline) or b"")
 
 
 def dot_git(folder: str) -> Optional[str]:
@@ -64,7 +64,7 @@ def dot_git(folder: str) -> Optional[str]:
     return os.path.join(here, ".git")
 
 
-def asked(folder: str, arguments: List[str]) -> Optional[subprocess.Popen[bytes]]:
+def start_git(folder: str, arguments: List[str]) -> Optional[subprocess.Popen[bytes]]:
     """Start git with a question; return None when git is not installed."""
     variables = {name: value for name, value in os.environ.items() if name not in _NOT_OURS}
     variables.update(GIT_OPTIONAL_LOCKS="0", GIT_TERMINAL_PROMPT="0", LC_ALL="C")
@@ -80,7 +80,7 @@ def asked(folder: str, arguments: List[str]) -> Optional[subprocess.Popen[bytes]
         return None
 
 
-def result(process: Optional[subprocess.Popen[bytes]], deadline: float) -> Optional[bytes]:
+def git_output(process: Optional[subprocess.Popen[bytes]], deadline: float) -> Optional[bytes]:
     """Return the answer; None when git failed or did not answer in time."""
     if process is None:
         return None

@@ -21,7 +21,7 @@ import subprocess
 import time
 from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
-from footplate.content.git import asked, dot_git, result
+from footplate.content.git import dot_git, git_output, start_git
 from footplate.content.stat_cache import NOBODY, Seen, WatchedFolder
 
 LARGE = 500
@@ -68,7 +68,7 @@ class GitIndex:
 
     def to_look_at(self, others: Dict[str, List[str]]) -> Optional[Dict[str, Set[str]]]:
         """Return, by directory, the names of files that git does not vouch for; None when it vouches for none."""
-        changed = _paths(result(self._question, self._deadline))
+        changed = _paths(git_output(self._question, self._deadline))
         self._question = None
         return None if changed is None else _by_folder(changed, others)
 
@@ -79,7 +79,7 @@ class GitIndex:
             return NOBODY
         self._deadline = time.monotonic() + _SECONDS
         asked_at_once = _ask(self._folder, _CHANGED), _ask(self._folder, _IN_INDEX)
-        changed, tracked = (result(process, self._deadline) for process in asked_at_once)
+        changed, tracked = (git_output(process, self._deadline) for process in asked_at_once)
         if changed is None or tracked is None or index_of(self._folder) != self._index:
             return NOBODY
         return self._watch(seen, _regular(tracked) - (_paths(changed) or set()), began_ns, files)
@@ -137,7 +137,7 @@ def _by_folder(paths: Iterable[str], others: Dict[str, List[str]]) -> Dict[str, 
 
 def _ask(folder: str, command: Sequence[str]) -> Optional[subprocess.Popen[bytes]]:
     settings = [part for setting in _SETTINGS for part in ("-c", setting)]
-    return asked(folder, [*settings, *command])
+    return start_git(folder, [*settings, *command])
 
 
 def _repository(place: str) -> str:
@@ -145,10 +145,10 @@ def _repository(place: str) -> str:
     if os.path.isdir(place):
         return place
     with open(place, "rb") as file:
-        told = file.read(5000)
-    if not told.startswith(b"gitdir: "):
+        content = file.read(5000)
+    if not content.startswith(b"gitdir: "):
         raise ValueError(place)
-    return os.path.join(os.path.dirname(place), os.fsdecode(told[len(b"gitdir: ") :].rstrip(b"\r\n")))
+    return os.path.join(os.path.dirname(place), os.fsdecode(content[len(b"gitdir: ") :].rstrip(b"\r\n")))
 
 
 def _checksum(index: str) -> bytes:

@@ -112,7 +112,7 @@ class Agent:
     def work(self) -> int:
         self._listen_to_signals()
         try:
-            self._orders = self._link.insist(self._join, lambda: self._why_stop is not None)
+            self._orders = self._link.retry(self._join, lambda: self._why_stop is not None)
         except (Unavailable, OutOfSpace):
             say(f"giving up: {self._why_stop}, and the server is away")
             self._crew.end_leftovers(GRACE_SECONDS)
@@ -186,7 +186,7 @@ class Agent:
         if bases is None:
             for folder in self._folder.earlier():
                 salvage.save(folder, self._orders, self._link, self._options.home, say)
-            self._orders = self._link.insist(lambda: self._link.orders(0.0))
+            self._orders = self._link.retry(lambda: self._link.orders(0.0))
             bases = dict(self._orders.shipped.get("logs") or {})
             self._folder.write_bases(bases)
         self._bases = bases
@@ -225,10 +225,10 @@ class Agent:
     def _meet(self) -> None:
         """Wait until every node of the gang is as far as this one. Then all have their plans, and start."""
         held = self._ports = rendezvous.hold(self._orders)
-        self._orders = self._link.insist(lambda: self._link.prepared(held.numbers, _MEETING_SECONDS))
+        self._orders = self._link.retry(lambda: self._link.prepared(held.numbers, _MEETING_SECONDS))
         while not self._orders.ready and not self._orders.stop:
             self._talk()
-            self._orders = self._link.insist(lambda: self._link.orders(_GANG_WAIT_SECONDS))
+            self._orders = self._link.retry(lambda: self._link.orders(_GANG_WAIT_SECONDS))
         if self._orders.stop:
             raise _Stopped
 
@@ -288,7 +288,7 @@ class Agent:
 
     def _warn(self, words: str | None) -> None:
         if words is not None:
-            self._link.insist(lambda: self._link.warn(words))
+            self._link.retry(lambda: self._link.warn(words))
 
     def _guard(self, pids: list[int]) -> None:
         """Mounts have to outlive these processes."""
@@ -386,7 +386,7 @@ class Agent:
             self._data.conclude(say)
         courier.finish()
         try:
-            self._link.insist(lambda: self._link.tell("done"))
+            self._link.retry(lambda: self._link.tell("done"))
         except (NotFound, Conflict) as error:
             say(f"the run was over already: {error.message}")
         if not keep:
@@ -396,6 +396,6 @@ class Agent:
         """The ranks of all nodes write into the folder that this one keeps, when they share it."""
         try:
             while self._folder.shared and self._orders.nodes > 1 and not self._orders.others_ended:
-                self._orders = self._link.insist(lambda: self._link.orders(_GANG_WAIT_SECONDS, "ended"))
+                self._orders = self._link.retry(lambda: self._link.orders(_GANG_WAIT_SECONDS, "ended"))
         except (NotFound, Conflict) as error:
             say(f"the run was over already: {error.message}")

@@ -63,7 +63,7 @@ class NodeData:
         self._members = members
         self._workspace = orders.variables["AZUREML_WORKSPACE_ID"]
         with self._failing("the data of the run could not be found"):
-            self._known: RunData = link.insist(lambda: link.data(self._workspace))
+            self._known: RunData = link.retry(lambda: link.data(self._workspace))
             self._cache = cache_of(folder.home)
         self._scratch = os.path.join(folder.data, ".listings")
         self._records = os.path.join(folder.data, ".mounts")
@@ -144,7 +144,7 @@ class NodeData:
             return None
         blobs = BlobFolder(os.path.join(self._folder.home, "blobs"))
         if not blobs.has(digest):
-            self._link.insist(lambda: blobs.put_stream(digest, self._link.get_blob(digest)))
+            self._link.retry(lambda: blobs.put_stream(digest, self._link.get_blob(digest)))
         return blobs.path(digest)
 
     def _output(self, output: DataOutput) -> str:
@@ -238,13 +238,13 @@ class NodeData:
         except Failed as failed:  # how the run ended is said already
             words = failed.cause.message
             say(words)
-            self._link.insist(lambda: self._link.warn(words))
+            self._link.retry(lambda: self._link.warn(words))
         finally:
             self.release()
 
     def _wait_for_others(self) -> NodeOrders:
         while True:
-            orders = self._link.insist(lambda: self._link.orders(_WAIT_SECONDS, "ended"))
+            orders = self._link.retry(lambda: self._link.orders(_WAIT_SECONDS, "ended"))
             if orders.others_ended and orders.stop:  # the server has heard of our own end, too
                 return orders
             time.sleep(_LOOK_SECONDS)
@@ -261,7 +261,7 @@ class NodeData:
         courier.finish(self._report(f"output {output.name!r}"))
         if courier.kept and output.name not in self._warned:
             self._warned.add(output.name)
-            self._link.insist(lambda: self._link.warn(_kept_words(output, courier.kept)))
+            self._link.retry(lambda: self._link.warn(_kept_words(output, courier.kept)))
 
     def _register_all(self) -> None:
         for output in self._orders.outputs:
@@ -276,7 +276,7 @@ class NodeData:
         if listing is None:
             if asked is not None:
                 words = f"output {output.name!r}: nothing was written, so there is no new version of {asked.name!r}"
-                self._link.insist(lambda: self._link.warn(words))
+                self._link.retry(lambda: self._link.warn(words))
             return
         new = NewDataset(
             key=f"{run}/{output.name}/{self._orders.attempt}",
@@ -288,7 +288,7 @@ class NodeData:
         )
         if asked is not None:
             new = replace(new, name=asked.name, description=asked.description, tags=asked.tags, new_version=True)
-        self._link.insist(lambda: self._link.register_dataset(self._workspace, new))
+        self._link.retry(lambda: self._link.register_dataset(self._workspace, new))
 
     def _pin(self, definition: dict[str, Any]) -> str | None:
         """The digest of the listing of what was written; None when that is nothing."""
@@ -300,9 +300,9 @@ class NodeData:
             return None
         if self._home is not None:
             BlobFolder(os.path.join(self._home, "blobs")).put_file(path)
-        elif self._link.insist(lambda: self._link.missing([made.digest])):
+        elif self._link.retry(lambda: self._link.missing([made.digest])):
             with open(path, "rb") as file:
-                self._link.insist(lambda: self._link.put_blob(made.digest, file))
+                self._link.retry(lambda: self._link.put_blob(made.digest, file))
         return made.digest
 
     def release(self) -> None:
@@ -328,7 +328,7 @@ class NodeData:
         more = [f"… and {len(found) - _PROBLEMS_TOLD} more"] if len(found) > _PROBLEMS_TOLD else []
         for words in (*found[:_PROBLEMS_TOLD], *more):
             with contextlib.suppress(FootplateError):
-                self._link.insist(lambda words=words: self._link.warn(f"data that could not be read: {words}"))
+                self._link.retry(lambda words=words: self._link.warn(f"data that could not be read: {words}"))
 
     def _left_by_another(self) -> Iterator[Mount]:
         """What an agent that was killed had mounted, and nobody has taken away since."""

@@ -32,7 +32,7 @@ def bring_back(names: Sequence[str], link: Link, home: str | None, folder: NodeF
     """Lay out the files that the run keeps in the folders `names`: copies, which the script may change."""
     blobs = BlobFolder(os.path.join(folder.home, "blobs"))
     for name in names:
-        for file in link.insist(lambda prefix=f"{name}/": link.files(prefix)):
+        for file in link.retry(lambda prefix=f"{name}/": link.files(prefix)):
             target = os.path.join(folder.wd, file.path)
             _bring(file.digest or "", link, home, blobs)
             os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -41,4 +41,4 @@ def bring_back(names: Sequence[str], link: Link, home: str | None, folder: NodeF
 
 def _bring(digest: str, link: Link, home: str | None, blobs: BlobFolder) -> None:
     if home is None and not blobs.has(digest):
-        link.insist(lambda: blobs.put_stream(digest, link.get_blob(digest)))
+        link.retry(lambda: blobs.put_stream(digest, link.get_blob(digest)))

@@ -54,7 +54,7 @@ class Answers:
     def _answer(self, key: str) -> None:
         found = collect(self._members(), self._node, find_spy())
         try:
-            self._link.insist(lambda: self._link.show_stacks(key, found))
+            self._link.retry(lambda: self._link.show_stacks(key, found))
         except (FootplateError, Abandoned) as error:
             say(f"the stacks of {len(found)} processes could not be told: {error}")
 

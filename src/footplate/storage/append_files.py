@@ -63,16 +63,16 @@ def append(path: Path, offset: int, data: bytes, *, same: bool = False) -> int:
             os.close(file)
 
 
-def replace(path: Path, aside: Path, offset: int, data: bytes) -> int:
+def replace(path: Path, temporary: Path, offset: int, data: bytes) -> int:
     """Replace everything after the first `offset` bytes with `data`, atomically."""
     with translated():
         before = size_of(path)
         if offset > before:
             raise _gap(path, offset, before)
         kept = read(path, 0, offset)
-        aside.parent.mkdir(parents=True, exist_ok=True)
+        temporary.parent.mkdir(parents=True, exist_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(path, kept + data, durable=False, temporary=aside)
+        atomic_write(path, kept + data, durable=False, temporary=temporary)
         return len(kept) + len(data)
 
 

@@ -95,7 +95,7 @@ def _url(address: str) -> URL:
         return url.set(drivername="postgresql+psycopg")
     if backend == "sqlite":
         if not url.database or url.database == ":memory:":
-            raise InvalidInput(f"database {address!r} is no file", "write sqlite:////path/of/the/file.db")
+            raise InvalidInput(f"database {address!r} is not a file", "write sqlite:////path/of/the/file.db")
         return url.set(drivername="sqlite")
     raise InvalidInput(
         f"databases of the kind {backend!r} are not supported", "use postgresql://user@host/name, or nothing for SQLite"

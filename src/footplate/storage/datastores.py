@@ -83,7 +83,7 @@ class Datastores:
         if name not in BUILT_IN_DATASTORES or spec.kind != FOLDER:
             raise InvalidInput(
                 f"datastore {name!r} is not a folder of the server",
-                "open it where it lies: POST …/datastores/NAME/access",
+                "open it directly: POST …/datastores/NAME/access",
             )
         return spec
 

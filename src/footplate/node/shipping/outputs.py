@@ -42,7 +42,7 @@ def collect(names: Sequence[str], link: Link, home: str | None, folder: NodeFold
 
     `keep`: the node directory will stay, so nothing is moved out of it.
     """
-    store = _Shared(home, folder, keep) if home else _Remote(link)
+    store = _LocalStore(home, folder, keep) if home else _ServerStore(link)
     _name(store.moved_before(), link, say)
     batch: list[_Output] = []
     for output in _find(names, folder, say):
@@ -68,7 +68,7 @@ def _find(names: Sequence[str], folder: NodeFolder, say: Say) -> list[_Output]:
     return list(found.values())
 
 
-def _store(batch: Sequence[_Output], store: _Shared | _Remote, link: Link, say: Say) -> None:
+def _store(batch: Sequence[_Output], store: _LocalStore | _ServerStore, link: Link, say: Say) -> None:
     """Store all files at once, and if that fails one by one, so that one bad file does not affect the others."""
     try:
         _name(_stored(batch, store, link, say), link, say)
@@ -77,42 +77,42 @@ def _store(batch: Sequence[_Output], store: _Shared | _Remote, link: Link, say: 
             for output in batch:
                 _store([output], store, link, say)
             return
-        words = f"the output {batch[0].names[0]!r} could not be stored: {error}"
-        say(words)
-        link.insist(lambda: link.warn(words))
+        message = f"the output {batch[0].names[0]!r} could not be stored: {error}"
+        say(message)
+        link.retry(lambda: link.warn(message))
 
 
-def _stored(batch: Sequence[_Output], store: _Shared | _Remote, link: Link, say: Say) -> list[FileView]:
+def _stored(batch: Sequence[_Output], store: _LocalStore | _ServerStore, link: Link, say: Say) -> list[FileView]:
     """Store a batch. On a full disk wait for space: the node directory holds the only copy."""
-    told = False
+    warned = False
 
     def attempt() -> list[FileView]:
-        nonlocal told
+        nonlocal warned
         try:
             return store.put(batch)
         except (OutOfSpace, OSError) as error:
             if not is_full(error):
                 raise
-            words = f"waiting for disk space to store the outputs: {error}"
-            if not told:
-                say(words)
-                told = True
+            message = f"waiting for disk space to store the outputs: {error}"
+            if not warned:
+                say(message)
+                warned = True
                 with contextlib.suppress(FootplateError):
-                    link.warn(words)
-            raise OutOfSpace(words, "free some space on the disk of the home folder") from None
+                    link.warn(message)
+            raise OutOfSpace(message, "free some space on the disk of the home folder") from None
 
-    return link.insist(attempt)
+    return link.retry(attempt)
 
 
 def _name(files: Sequence[FileView], link: Link, say: Say) -> None:
     if not files:
         return
     key = uuid.uuid4().hex
-    for name in link.insist(lambda: link.add_files(files, key)):
+    for name in link.retry(lambda: link.add_files(files, key)):
         say(f"{name} already exists in the run and stays as it is")
 
 
-class _Shared:
+class _LocalStore:
     """A store on this machine."""
 
     def __init__(self, home: str, folder: NodeFolder, keep: bool) -> None:
@@ -148,7 +148,7 @@ class _Shared:
         return views
 
 
-class _Remote:
+class _ServerStore:
     """A store at the server: blobs that it lacks are sent."""
 
     def __init__(self, link: Link) -> None:

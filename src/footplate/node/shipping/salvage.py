@@ -32,7 +32,7 @@ def save(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, s
         folder.make()
         link = link.of_attempt(folder.attempt)
         shipper = NodeShipper(link, folder, orders, say, folder.read_bases())
-        while link.insist(lambda: shipper.ship(writers_are_dead=True)):
+        while link.retry(lambda: shipper.ship(writers_are_dead=True)):
             pass
         outputs.collect(orders.collect if folder.keeps_wd else (), link, home, folder, keep=False, say=say)
         folder.remove()

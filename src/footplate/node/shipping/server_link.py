@@ -52,7 +52,7 @@ class Link:
         other._attempt = attempt
         return other
 
-    def insist(self, call: Callable[[], T], enough: Callable[[], bool] = lambda: False) -> T:
+    def retry(self, call: Callable[[], T], enough: Callable[[], bool] = lambda: False) -> T:
         """Repeat a call until it succeeds, however long the server is away or the disk is full.
 
         Once `enough` returns true, raise the error instead.
