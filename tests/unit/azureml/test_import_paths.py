@@ -1,4 +1,4 @@
-"""Every import path of Azure's SDK that exists now leads to Footplate's own object."""
+"""Every import path of Azure's SDK leads to Footplate's own object."""
 
 from __future__ import annotations
 
@@ -93,25 +93,25 @@ PACKAGE = Path(__file__).parents[3] / "packages" / "azureml" / "src" / "azureml"
 
 
 @pytest.mark.parametrize("module, name", [(m, n) for m, names in PATHS.items() for n in names.split()])
-def test_the_name_is_there_and_is_ours(module: str, name: str):
+def test_every_name_is_footplates_own_object(module: str, name: str):
     found = getattr(importlib.import_module(module), name)
     assert found.__module__.startswith("footplate.")
 
 
 @pytest.mark.parametrize("module", [m for m in PATHS if m.startswith("azureml.core.")])
-def test_modules_are_there_after_an_import_of_the_package_alone(module: str):
+def test_importing_the_package_makes_its_modules_available(module: str):
     code = f"import azureml.core; print({module}.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == (f"{module}\n", "")
 
 
-def test_everything_can_be_imported_at_once():
+def test_star_import_works():
     names: dict[str, object] = {}
     exec("from azureml.core import *", names)
     assert {*PATHS["azureml.core"].split(), "VERSION"} <= set(names)
 
 
-def test_every_module_of_the_package_is_in_the_list():
+def test_every_module_of_the_package_is_listed():
     there = {
         ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
         for file in PACKAGE.rglob("*.py")
@@ -128,12 +128,12 @@ def test_every_module_of_the_package_is_in_the_list():
         "from azureml.pipeline.core import Pipeline",
     ],
 )
-def test_what_is_not_there_says_so_and_what_to_do(statement: str):
+def test_an_unsupported_module_raises_with_a_hint(statement: str):
     with pytest.raises(ImportError, match=r"is not available: Footplate .*\nhint: "):
         exec(statement)
 
 
-def test_web_services_can_be_named_and_are_refused_when_used():
+def test_web_services_can_be_imported_but_not_used():
     from azureml.core.model import InferenceConfig
     from azureml.core.webservice import AciWebservice, Webservice
     from azureml.exceptions import WebserviceException
@@ -145,12 +145,12 @@ def test_web_services_can_be_named_and_are_refused_when_used():
     ):
         with pytest.raises(WebserviceException, match="does not serve models yet\nhint: "):
             use()
-    with pytest.raises(WebserviceException, match="WebserviceNotFound"):  # as scripts ask before they deploy
+    with pytest.raises(WebserviceException, match="WebserviceNotFound"):  # scripts check this before they deploy
         Webservice(None, "service")
     assert Webservice.list(None) == []
 
 
-def test_one_class_is_one_object_wherever_it_comes_from():
+def test_a_class_is_the_same_object_on_every_path():
     from azureml.core import Run, Workspace
     from azureml.core.compute_target import ComputeTargetException
     from azureml.core.run import Run as SameRun
@@ -160,7 +160,7 @@ def test_one_class_is_one_object_wherever_it_comes_from():
     assert (Run, Workspace, ComputeTargetException) == (SameRun, SameWorkspace, SameException)
 
 
-def test_the_default_images_are_named_where_code_looks_for_them():
+def test_the_default_images_have_names():
     from azureml.core import environment, runconfig
 
     for name in ("DEFAULT_CPU_IMAGE", "DEFAULT_GPU_IMAGE"):
@@ -173,21 +173,21 @@ def test_the_version_is_a_string():
     assert isinstance(azureml.core.VERSION, str) and "You are using " + azureml.core.VERSION
 
 
-def test_azureml_is_a_namespace_that_others_may_share():
+def test_azureml_is_a_namespace_package():
     spec = importlib.util.find_spec("azureml")
     assert spec is not None and spec.origin is None
     assert not (PACKAGE / "__init__.py").exists()
 
 
-def test_the_package_holds_no_logic():
-    """Imports, names and constants; nothing that decides."""
+def test_the_package_contains_no_logic():
+    """Only imports, names and constants."""
     allowed = (ast.Import, ast.ImportFrom, ast.Assign, ast.Expr)
     for file in PACKAGE.rglob("*.py"):
         for statement in ast.parse(file.read_text()).body:
             assert isinstance(statement, allowed), f"{file}:{statement.lineno}"
 
 
-def test_what_type_checkers_see_is_what_is_there():
+def test_the_stub_matches_the_names():
     import azureml.core
 
     stub = ast.parse((PACKAGE / "core" / "__init__.pyi").read_text())
@@ -195,14 +195,14 @@ def test_what_type_checkers_see_is_what_is_there():
     assert seen == set(PATHS["azureml.core"].split()) <= set(dir(azureml.core))
 
 
-def test_importing_the_run_loads_nothing_of_the_server():
+def test_importing_run_loads_no_server_package():
     code = "import sys; from azureml.core import Run; print(*sorted(m.split('.')[0] for m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"sqlalchemy", "fastapi", "pydantic", "uvicorn", "click", "rich", "psutil"} & set(done.stdout.split())
 
 
-def test_urllib_request_is_there_with_a_workspace_and_not_in_jobs():
-    """Of the five documents one fetches its data with it, after `import urllib` alone."""
+def test_importing_workspace_loads_urllib_request_but_run_does_not():
+    """One of the five documents uses it after `import urllib` alone."""
     code = "import sys, urllib; from azureml.core import {}; print('urllib.request' in sys.modules)"
     for name, expected in (("Workspace", "True"), ("Run", "False")):
         done = subprocess.run([sys.executable, "-c", code.format(name)], capture_output=True, text=True, check=True)

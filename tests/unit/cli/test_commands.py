@@ -1,4 +1,4 @@
-"""Every command: its help, its line in the table, its place in the documentation, and how it takes bad input."""
+"""Every command: its help, its line in the table, its documentation, and its answer to bad input."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def footplate(*arguments: str, **variables: str) -> subprocess.CompletedProcess[
     return subprocess.run([*FOOTPLATE, *arguments], capture_output=True, text=True, timeout=60, env=environment)
 
 
-def test_the_commands_of_the_contract_are_there() -> None:
+def test_every_promised_command_exists() -> None:
     wanted = """init run doctor completion experiments models compute server
         runs/list runs/show runs/logs runs/metrics runs/files runs/download runs/cancel runs/story
         experiments/list experiments/archive models/list models/show models/register models/download models/delete
@@ -56,7 +56,7 @@ def test_every_command_and_option_has_help(path: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_table_says_what_the_command_says(name: str) -> None:
+def test_the_help_table_matches_the_commands(name: str) -> None:
     assert COMMANDS[name][1] == (ALL[(name,)].help or "").strip().splitlines()[0]
 
 
@@ -74,13 +74,13 @@ def test_the_reference_page_is_current() -> None:
 
 
 @pytest.mark.parametrize("path", [p for p in ALL if p and not isinstance(ALL[p], click.Group)], ids=" ".join)
-def test_what_prints_data_can_print_json(path: tuple[str, ...]) -> None:
+def test_every_command_that_prints_data_has_json(path: tuple[str, ...]) -> None:
     silent = {"completion", "archive", "reactivate", "delete", "start", "stop", "logs", "default", "remove"}
     has = any("--json" in option.opts for option in ALL[path].params)
     assert has == (path[-1] not in silent)
 
 
-def test_help_loads_no_command() -> None:
+def test_help_imports_no_command() -> None:
     code = (
         "import sys; from footplate.cli.main import cli; cli.main(['--help'], standalone_mode=False);"
         "heavy = [m for m in sys.modules if m.startswith(('rich', 'footplate.sdk', 'footplate.client', 'sqlalchemy'))];"
@@ -104,7 +104,7 @@ def test_help_loads_no_command() -> None:
         (["completion", "tcsh"], "'tcsh' is not one of", "hint: see: footplate completion --help"),
     ],
 )
-def test_wrong_usage_is_answered_with_the_near_ones(arguments: list[str], error: str, hint: str) -> None:
+def test_wrong_usage_suggests_similar_names(arguments: list[str], error: str, hint: str) -> None:
     done = footplate(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -113,7 +113,7 @@ def test_wrong_usage_is_answered_with_the_near_ones(arguments: list[str], error:
     assert "Traceback" not in done.stderr
 
 
-def test_no_command_shows_what_there_is() -> None:
+def test_a_group_without_a_command_prints_its_help() -> None:
     done = footplate()
     assert done.returncode == 2
     assert "Usage: footplate" in done.stderr
@@ -126,20 +126,20 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts_call_us_back(shell: str) -> None:
+def test_completion_scripts_call_footplate(shell: str) -> None:
     done = footplate("completion", shell)
     assert done.returncode == 0
     assert f"_FOOTPLATE_COMPLETE={shell}_complete" in done.stdout
 
 
-def test_completion_knows_commands_and_options() -> None:
+def test_completion_offers_commands_and_options() -> None:
     answer = footplate(_FOOTPLATE_COMPLETE="bash_complete", COMP_WORDS="footplate runs me", COMP_CWORD="2")
     assert answer.stdout.split() == ["plain,metrics"]
     answer = footplate(_FOOTPLATE_COMPLETE="bash_complete", COMP_WORDS="footplate runs list --stat", COMP_CWORD="3")
     assert answer.stdout.split() == ["plain,--status"]
 
 
-def test_an_error_of_ours_is_two_lines_and_a_bug_is_a_traceback(tmp_path: Path) -> None:
+def test_a_footplate_error_is_two_lines_and_a_bug_is_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("")
     done = footplate("doctor", FOOTPLATE_HOME=str(tmp_path / "f" / "below"))
     assert done.returncode == 1

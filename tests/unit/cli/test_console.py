@@ -1,4 +1,4 @@
-"""What is printed, to the letter."""
+"""The exact text of what is printed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_duration(seconds: float | None, words: str) -> None:
 
 
 @given(st.floats(0, 1e9))
-def test_every_duration_has_words(seconds: float) -> None:
+def test_every_duration_has_a_format(seconds: float) -> None:
     assert console.duration(seconds)
 
 
@@ -72,7 +72,7 @@ def test_a_long_series_is_averaged_into_one_line() -> None:
     assert line == "▁▂▃▄▅▆▇█"
 
 
-def test_plot_runs_from_the_smallest_to_the_largest_value() -> None:
+def test_a_plot_spans_the_smallest_to_the_largest_value() -> None:
     lines = charts.plot([float(i) for i in range(16)], width=8, height=4)
     assert len(lines) == 4
     assert lines[0].startswith("15 ┤")
@@ -94,12 +94,12 @@ def test_a_table_in_a_pipe_is_plain_and_aligned(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == "NAME       SIZE\na          10 B\nlong-name\n"
 
 
-def test_pairs_leave_out_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_pairs_leave_out_empty_values(capsys: pytest.CaptureFixture[str]) -> None:
     console.pairs([("id", "r1"), ("parent", None), ("tags", ""), ("target", "local")])
     assert capsys.readouterr().out == "id      r1\ntarget  local\n"
 
 
-def test_data_and_talk_are_apart(capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_goes_to_stdout_and_messages_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     console.say("talk")
     console.emit({"ü": 1})
     captured = capsys.readouterr()
@@ -107,7 +107,7 @@ def test_data_and_talk_are_apart(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(captured.out) == {"ü": 1}
 
 
-def test_a_server_is_not_waited_for_in_silence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_waiting_for_a_server_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
     with patiently(0.0):
         for timer in [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]:
             timer.join(10)
@@ -145,18 +145,18 @@ def test_one_series_as_lines(capsys: pytest.CaptureFixture[str]) -> None:
         ("ü" * 9, "my-workspace"), ("n" * 50, "n" * 33),
     ],
 )  # fmt: skip
-def test_workspace_names_follow_the_rule(folder: str, name: str) -> None:
+def test_workspace_names_follow_azures_rule(folder: str, name: str) -> None:
     assert workspace_name(folder) == name
 
 
 @pytest.mark.parametrize(
     ("script", "name"), [("train.py", "train"), ("a/b c.py", "b-c"), ("ü.py", "scripts"), ("_x.py", "x")]
 )
-def test_experiment_names_follow_the_rule(script: str, name: str) -> None:
+def test_experiment_names_follow_azures_rule(script: str, name: str) -> None:
     assert experiment_name(script) == name
 
 
-def test_pairs_of_options() -> None:
+def test_key_value_options() -> None:
     assert parse_pairs(["a=1", "b=", "c=x=y"], "--tag") == {"a": "1", "b": "", "c": "x=y"}
     for bad in ("a", "=1", ""):
         with pytest.raises(Exception, match="is not KEY=VALUE"):

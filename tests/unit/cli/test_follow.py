@@ -1,4 +1,4 @@
-"""The outcome of a run as an exit code and as words."""
+"""The outcome of a run as an exit code and as text."""
 
 from __future__ import annotations
 

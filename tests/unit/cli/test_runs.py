@@ -1,4 +1,4 @@
-"""How a run is told in lines."""
+"""A run described in lines."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ GPUS = {"gpus": 4}
         ),
     ],
 )
-def test_a_node_says_what_it_has_and_what_it_waits_for(node: NodeRecord, line: str) -> None:
+def test_a_node_line_shows_its_state_and_what_it_waits_for(node: NodeRecord, line: str) -> None:
     assert describe_node(node) == line

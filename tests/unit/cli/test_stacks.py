@@ -1,4 +1,4 @@
-"""Stacks of many processes, shown so that one sees which of them is elsewhere."""
+"""Stack traces of many processes, grouped so that the odd one out is visible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rank(number: int, *threads: ThreadStack, note: str | None = None) -> Process
     )
 
 
-def test_ranks_at_the_same_place_are_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ranks_with_the_same_stack_are_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
     show_stacks(
         [rank(0, WAITS, IDLE), rank(1, IDLE, WAITS), rank(2, READS), rank(3, WAITS, IDLE)], {0: "gandalf", 1: "frodo"}
     )
@@ -43,7 +43,7 @@ def test_ranks_at_the_same_place_are_shown_once(capsys: pytest.CaptureFixture[st
     )
 
 
-def test_who_could_not_be_looked_at_stands_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_process_that_could_not_be_read_is_shown_alone(capsys: pytest.CaptureFixture[str]) -> None:
     show_stacks([rank(0, note="it cannot be asked"), rank(1, note="it cannot be asked")], {})
     assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("rank")] == [
         "rank 0 · node 0 · pid 100",

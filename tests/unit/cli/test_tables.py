@@ -1,4 +1,4 @@
-"""Columns that fit."""
+"""Columns that fit the terminal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from footplate.cli import charts, console, tables
         (10, [2], [1, 2], {0: 20}),
     ],
 )
-def test_what_may_shrink_shrinks_before_anything_goes(
+def test_columns_shrink_before_any_is_dropped(
     room: int, shrink: list[int], drop: list[int], fitted: dict[int, int]
 ) -> None:
     assert tables.fit({0: 20, 1: 10, 2: 30}, room, shrink, drop) == fitted
@@ -40,7 +40,7 @@ def test_what_may_shrink_shrinks_before_anything_goes(
     st.lists(st.integers(0, 5), unique=True),
     st.lists(st.integers(0, 5), unique=True),
 )
-def test_nothing_grows_and_nothing_goes_without_need(
+def test_columns_that_fit_keep_their_width(
     widths: dict[int, int], room: int, shrink: list[int], drop: list[int]
 ) -> None:
     made = tables.fit(widths, room, shrink, drop)
@@ -56,7 +56,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_one_long_name_does_not_push_the_others_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_long_name_does_not_hide_other_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Terminal()
     monkeypatch.setattr(sys, "stdout", shown)
     monkeypatch.setenv("COLUMNS", "24")
@@ -70,16 +70,16 @@ def test_one_long_name_does_not_push_the_others_away(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("text", "columns"), [("abc", 3), ("é", 1), ("e\u0301", 1), ("日本", 4), ("", 0), ("…", 1), ("♥\ufe0f", 1)]
 )
-def test_how_wide_a_text_is(text: str, columns: int) -> None:
+def test_width_of_a_text(text: str, columns: int) -> None:
     assert tables.wide(text) == columns
 
 
-def test_wide_characters_keep_the_columns_straight(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wide_characters_keep_columns_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     tables.table(["name", "n"], [["日本", 1], ["abcd", 2]])
     assert capsys.readouterr().out == "NAME  N\n日本  1\nabcd  2\n"
 
 
-def test_what_is_wrapped_fits_also_when_its_letters_are_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrapped_text_with_wide_characters_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Terminal()
     monkeypatch.setattr(sys, "stdout", shown)
     monkeypatch.setenv("COLUMNS", "20")
@@ -91,7 +91,7 @@ def test_what_is_wrapped_fits_also_when_its_letters_are_wide(monkeypatch: pytest
     assert "".join(line[3:] for line in lines[2:]).replace(" ", "") == "日本日本日本日本日本iswaitingforsomemoretime"
 
 
-def test_a_name_cannot_write_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_cannot_write_escape_codes_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     tables.table(["name"], [["a\nb\x1b[31mred"]])
     assert capsys.readouterr().out == "NAME\na�b�[31mred\n"
 
@@ -100,11 +100,11 @@ def test_a_name_cannot_write_to_the_terminal(capsys: pytest.CaptureFixture[str])
     ("passed", "words"),
     [(0, "0s ago"), (59, "59s ago"), (61, "1m ago"), (3700, "1h ago"), (90_000, "1d ago"), (29 * 86400, "29d ago")],
 )
-def test_how_long_ago(passed: float, words: str) -> None:
+def test_ago(passed: float, words: str) -> None:
     assert console.ago(time.time() - passed - 0.2) == words
 
 
-def test_long_ago_is_a_day() -> None:
+def test_ago_becomes_a_date_after_a_month() -> None:
     assert console.ago(None) == ""
     assert console.ago(time.time() + 100) == "0s ago", "clocks differ"
     assert console.ago(946_728_000.0) == "2000-01-01"
@@ -116,7 +116,7 @@ def test_a_plot_has_an_axis() -> None:
     assert len({len(line) for line in lines}) == 1
 
 
-def test_a_steep_line_has_no_holes() -> None:
+def test_a_steep_line_has_no_gaps() -> None:
     lines = charts.plot([0.0, 0.0, 9.0, 9.0], width=8, height=6)
     assert all(any(cell != "\u2800" for cell in line[3:]) for line in lines)
 
@@ -133,8 +133,6 @@ def test_the_largest_numbers_can_be_plotted() -> None:
         ("my_bytes", 1.25e9, "1.25e+09"),
     ],
 )
-def test_the_series_of_the_machine_have_units(
-    name: str, value: float, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_machine_series_have_units(name: str, value: float, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     charts.show_table([{"name": name, "kind": "scalar", "points": [[1.0, None, value]]}])
     assert words in capsys.readouterr().out

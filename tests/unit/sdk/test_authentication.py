@@ -18,7 +18,7 @@ ALL = [
 
 
 @pytest.mark.parametrize("make", ALL)
-def test_every_way_to_log_in_gives_the_header_of_the_team_server(make: object, monkeypatch: pytest.MonkeyPatch):
+def test_every_class_returns_the_header_for_a_team_server(make: object, monkeypatch: pytest.MonkeyPatch):
     made = make()  # type: ignore[operator]
     assert made.get_authentication_header() == {}, "on one machine the socket's mode is the authority"
     monkeypatch.setenv("FOOTPLATE_TOKEN", "a-token")

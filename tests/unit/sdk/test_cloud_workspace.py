@@ -1,4 +1,4 @@
-"""Services that a workspace has on Azure alone: who calls them is told so."""
+"""Members of a workspace that exist only on Azure."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from footplate.sdk.cloud_workspace import CloudWorkspace
         "update_dependencies",
     ],
 )
-def test_a_service_of_azure_is_refused_in_words(name: str):
+def test_azure_services_raise_with_a_hint(name: str):
     assert getattr(Workspace, name).__name__ == name
     with pytest.raises(UserErrorException, match=f"Workspace.{name} is not available") as caught:
         getattr(CloudWorkspace(), name)(friendly_name="x")
     assert "hint:" in str(caught.value)
 
 
-def test_what_nobody_could_make_is_an_empty_list():
+def test_azure_collections_are_empty():
     workspace = CloudWorkspace()
     assert workspace.webservices == workspace.images == workspace.linked_services == {}
 
 
-def test_models_are_neither_packaged_nor_measured():
+def test_models_cannot_be_packaged_or_profiled():
     for refused in (lambda: Model.package(None, []), lambda: Model.profile(None, "p", [])):  # type: ignore[arg-type]
         with pytest.raises(WebserviceException, match="does not serve models yet"):
             refused()

@@ -1,4 +1,4 @@
-"""Estimators become the ScriptRunConfig that says the same; what Azure refused is refused with the same class."""
+"""Estimators become the equivalent ScriptRunConfig, and raise Azure's exceptions."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def make(kind: Any = Estimator, **parameters: Any) -> Any:
 # ── script_params ──
 
 
-def test_parameters_become_arguments_in_their_order():
+def test_parameters_become_arguments_in_order():
     assert arguments({"--lr": 0.01, "--epochs": 5, "--name": "x"}) == ["--lr", 0.01, "--epochs", 5, "--name", "x"]
 
 
-def test_an_empty_value_is_a_bare_flag_and_a_list_is_arguments():
+def test_an_empty_value_is_a_flag_and_a_list_is_expanded():
     assert arguments({"--flag": "", "--none": None, "--sizes": [1, "", 2]}) == ["--flag", "--none", "--sizes", 1, 2]
 
 
@@ -43,7 +43,7 @@ def test_zero_and_false_are_values():
     assert arguments({"--n": 0, "--quiet": False}) == ["--n", 0, "--quiet", False]
 
 
-def test_parameters_that_are_no_dictionary_are_refused():
+def test_parameters_must_be_a_dictionary():
     with pytest.raises(TrainingException, match=r"\['--lr'\]"):
         arguments(["--lr"])
 
@@ -88,7 +88,7 @@ def test_parameters_that_are_no_dictionary_are_refused():
         (Estimator, {"node_count": 2, "distributed_training": Gloo()}, Distribution("torch", 2, 2, backend="gloo")),
     ],
 )
-def test_every_way_to_distribute(kind: Any, given: dict[str, Any], expected: Distribution):
+def test_every_distribution(kind: Any, given: dict[str, Any], expected: Distribution):
     assert distribution(make(kind, **given).run_config) == expected
 
 
@@ -130,18 +130,18 @@ def test_every_way_to_distribute(kind: Any, given: dict[str, Any], expected: Dis
         (Estimator, {"environment_definition": Environment("e"), "custom_docker_image": "i"}, "custom_docker_image"),
     ],
 )
-def test_what_cannot_be_is_a_training_exception_with_a_hint(kind: Any, given: dict[str, Any], words: str):
+def test_invalid_options_raise_a_training_exception_with_a_hint(kind: Any, given: dict[str, Any], words: str):
     with pytest.raises(TrainingException, match=words) as caught:
         make(kind, **given)
     assert "hint:" in str(caught.value)
 
 
-def test_packages_for_an_environment_that_the_user_manages_are_a_user_error():
+def test_packages_for_a_user_managed_environment_are_an_error():
     with pytest.raises(UserErrorException, match="pip_packages"):
         make(user_managed=True, pip_packages=["x"])
 
 
-def test_parameters_that_a_class_does_not_have_are_type_errors():
+def test_unknown_parameters_are_type_errors():
     for kind, parameter in ((Estimator, "worker_count"), (PyTorch, "worker_count"), (SKLearn, "node_count")):
         with pytest.raises(TypeError, match=parameter):
             make(kind, **{parameter: 1})
@@ -152,7 +152,7 @@ def test_parameters_that_a_class_does_not_have_are_type_errors():
 # ── environments ──
 
 
-def test_packages_are_added_to_what_is_there_by_default(tmp_path: Path):
+def test_packages_are_added_to_the_defaults(tmp_path: Path):
     (tmp_path / "reqs.txt").write_text("requests==2.0\nrich\n")
     made = Estimator(
         str(tmp_path), compute_target="local", entry_script="t.py", conda_packages=["scikit-learn"],
@@ -164,7 +164,7 @@ def test_packages_are_added_to_what_is_there_by_default(tmp_path: Path):
     assert made.run_config.environment.docker.enabled is False
 
 
-def test_a_conda_file_is_looked_for_in_the_source_folder_and_is_all(tmp_path: Path):
+def test_a_conda_file_is_relative_to_the_source_folder(tmp_path: Path):
     (tmp_path / "env.yml").write_text("dependencies:\n- python=3.9\n- numpy\n")
     made = TensorFlow(
         str(tmp_path), compute_target="local", entry_script="t.py", conda_dependencies_file_path="env.yml"
@@ -173,14 +173,14 @@ def test_a_conda_file_is_looked_for_in_the_source_folder_and_is_all(tmp_path: Pa
     assert made.curated_environment is None
 
 
-def test_a_definition_is_taken_as_it_is_and_not_changed():
+def test_an_environment_definition_is_used_unchanged():
     own = Environment("mine")
     made = make(environment_definition=own, environment_variables={"A": "b"})
     assert made.run_config.environment.name == "mine"
     assert "A" not in own.environment_variables
 
 
-def test_an_image_asks_for_a_container():
+def test_an_image_requests_a_container():
     docker = make(custom_docker_image="me/image", shm_size="8g").run_config.environment.docker
     assert (docker.enabled, docker.base_image, docker.shm_size) == (True, "me/image", "8g")
 
@@ -198,11 +198,11 @@ def test_an_image_asks_for_a_container():
         (PyTorch, {"environment_definition": Environment("e")}, None),
     ],
 )
-def test_frameworks_name_their_curated_environment(kind: Any, given: dict[str, Any], name: str | None):
+def test_frameworks_use_their_curated_environment(kind: Any, given: dict[str, Any], name: str | None):
     assert make(kind, **given).curated_environment == name
 
 
-def test_every_version_of_every_framework_has_its_curated_environment():
+def test_every_framework_version_has_a_curated_environment():
     for kind in (TensorFlow, PyTorch, Chainer, SKLearn):
         for version in kind.get_supported_versions():
             for gpu in ({}, {"use_gpu": True}) if kind is not SKLearn else ({},):
@@ -210,7 +210,7 @@ def test_every_version_of_every_framework_has_its_curated_environment():
                 assert name in [entry.name for entry in curated.every()], name
 
 
-def test_a_version_is_spoken_of_only_where_it_counts(caplog: pytest.LogCaptureFixture):
+def test_the_default_version_is_logged_only_if_it_is_used(caplog: pytest.LogCaptureFixture):
     make(PyTorch, environment_definition=Environment("e"))
     assert not caplog.messages
     make(PyTorch)
@@ -220,7 +220,7 @@ def test_a_version_is_spoken_of_only_where_it_counts(caplog: pytest.LogCaptureFi
 # ── the warning ──
 
 
-def test_the_warning_is_at_the_callers_line_and_shows_the_script_run_config():
+def test_the_warning_shows_the_script_run_config_at_the_callers_line():
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         TensorFlow(
@@ -243,6 +243,6 @@ def test_the_warning_is_at_the_callers_line_and_shows_the_script_run_config():
         assert line in text, line
 
 
-def test_editors_know_every_parameter_of_the_frameworks_classes():
+def test_type_checkers_see_every_parameter_of_the_frameworks():
     own = set(inspect.signature(Estimator.__init__).parameters) - {"self", "source_directory", "options"}
     assert set(parameters.DistributedParameters.__annotations__) == own

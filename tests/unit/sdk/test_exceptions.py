@@ -25,7 +25,7 @@ def every_error() -> list[type[FootplateError]]:
 
 
 @pytest.mark.parametrize("kind", every_error())
-def test_every_error_of_the_server_becomes_an_azure_exception(kind: type[FootplateError]):
+def test_every_server_error_becomes_an_azure_exception(kind: type[FootplateError]):
     error = kind("the words", "the hint", size=3)
     made = translate(error)
     assert isinstance(made, AzureMLException)
@@ -40,14 +40,14 @@ def test_the_class_follows_the_code():
     assert type(refused) is ServiceException and refused.status_code == 409
 
 
-def test_a_request_may_name_its_own_classes_and_they_hold_for_subclasses():
+def test_a_request_may_map_codes_and_their_subclasses():
     kinds = {"conflict": WebserviceException}
     made = translate(errors.InvalidTransition("x"), kinds)
     assert type(made) is WebserviceException and made.status_code == 409
     assert type(translate(errors.InvalidInput("x"), kinds)) is UserErrorException
 
 
-def test_the_tree_is_azures():
+def test_the_class_tree_is_azures():
     names = {name for name in vars(exceptions) if name.endswith(("Exception", "Error")) and not name.startswith("_")}
     for name in names - {"FootplateError"}:
         assert issubclass(getattr(exceptions, name), AzureMLException), name
@@ -55,7 +55,7 @@ def test_the_tree_is_azures():
     assert not issubclass(UserErrorException, FootplateError)
 
 
-def test_exceptions_are_made_the_way_azure_code_makes_them():
+def test_exceptions_accept_azures_arguments():
     inner = ValueError("v")
     made = exceptions.ComputeTargetException("gone", inner_exception=inner)
     assert made.message == "gone" and made.inner_exception is inner and str(made) == "gone"

@@ -1,4 +1,4 @@
-"""What people get wrong: each message names what was given, and ends with what to do instead."""
+"""Common mistakes: each message names the value and ends with a hint."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from footplate.sdk.runs.submission import submit
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 ANYTHING: Any = None
-"""A workspace, where the mistake is found before anybody is asked."""
+"""A workspace for mistakes that are found before any request."""
 
 
 @pytest.fixture
@@ -111,12 +111,12 @@ MISTAKES: dict[str, tuple[Callable[[str], Any], str, str]] = {
 
 
 def store() -> AbstractDatastore:
-    """One that has been asked for nothing yet."""
+    """A datastore that has received no request yet."""
     return AbstractDatastore(ANYTHING, ANYTHING)
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_the_message_names_what_was_given_and_what_to_do(name: str, source: str):
+def test_the_message_names_the_value_and_a_hint(name: str, source: str):
     make, named, advice = MISTAKES[name]
     with pytest.raises((AzureMLException, TypeError, FileNotFoundError)) as caught:
         make(source)

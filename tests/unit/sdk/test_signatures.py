@@ -1,6 +1,6 @@
-"""Names, order and defaults of parameters are those of Azure's SDK: scripts pass them by position and by name.
+"""Parameters have the names, order and defaults of Azure's SDK: scripts pass them by position and by name.
 
-What Footplate adds comes after Azure's own parameters, so that no position changes its meaning.
+Footplate's own parameters come after Azure's, so that no position changes its meaning.
 """
 
 from __future__ import annotations
@@ -187,6 +187,6 @@ def test_the_parameters_are_azures(function: object):
 
 
 @pytest.mark.parametrize("function", [Experiment.submit, Run.submit_child, Run.register_model, Run.log_row])
-def test_these_take_further_keywords(function: object):
+def test_some_functions_accept_further_keywords(function: object):
     kinds = {p.kind for p in inspect.signature(function).parameters.values()}  # type: ignore[arg-type]
     assert inspect.Parameter.VAR_KEYWORD in kinds

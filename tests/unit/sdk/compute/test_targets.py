@@ -1,4 +1,4 @@
-"""Sizes of clusters as notebooks give them."""
+"""Cluster sizes in the forms that notebooks use."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from footplate.sdk.exceptions import ComputeTargetException
 configure: Any = AmlCompute.provisioning_configuration
 
 
-def test_sizes_that_come_from_the_environment_are_text() -> None:
-    """`max_nodes=os.environ.get("AML_COMPUTE_CLUSTER_MAX_NODES", 4)`, as many notebooks have it."""
+def test_sizes_may_be_text() -> None:
+    """Many notebooks pass `max_nodes=os.environ.get("AML_COMPUTE_CLUSTER_MAX_NODES", 4)`."""
     made = configure(vm_size="STANDARD_D2_V2", min_nodes="0", max_nodes="4", idle_seconds_before_scaledown="120")
     assert (made.min_nodes, made.max_nodes, made.idle_seconds_before_scaledown) == (0, 4, 120.0)
 
@@ -31,7 +31,7 @@ def test_sizes_that_come_from_the_environment_are_text() -> None:
         ({"max_nodes": 2, "vm_priority": "spot"}, "vm_priority is 'spot'"),
     ],
 )
-def test_what_is_no_size_is_refused_in_words(sizes: dict[str, Any], message: str) -> None:
+def test_an_invalid_size_is_an_error_that_names_it(sizes: dict[str, Any], message: str) -> None:
     with pytest.raises(ComputeTargetException, match=message) as raised:
         configure(**sizes)
     assert "hint: " in str(raised.value)

@@ -8,13 +8,13 @@ import pytest
 from footplate.sdk.models.model_cache import cached, keep
 
 
-def test_what_is_not_there(tmp_path: Path):
+def test_a_missing_model_is_none(tmp_path: Path):
     assert cached(str(tmp_path / "m"), None) is None
     (tmp_path / "m" / ".3.half").mkdir(parents=True)
     assert cached(str(tmp_path / "m"), None) is None, "half a download is none"
 
 
-def test_the_highest_version_or_the_wanted_one(tmp_path: Path):
+def test_the_highest_or_the_requested_version_is_found(tmp_path: Path):
     for version in (2, 10):
         (tmp_path / str(version)).mkdir()
         (tmp_path / str(version) / "model.pkl").write_text(str(version))
@@ -24,7 +24,7 @@ def test_the_highest_version_or_the_wanted_one(tmp_path: Path):
     assert cached(str(tmp_path), 3) is None
 
 
-def test_ranks_that_download_at_once_get_the_whole_model(tmp_path: Path):
+def test_concurrent_ranks_get_the_whole_model(tmp_path: Path):
     folder, start, found = str(tmp_path / "m"), threading.Barrier(4), list[str]()
 
     def download(target: str) -> None:
@@ -42,7 +42,7 @@ def test_ranks_that_download_at_once_get_the_whole_model(tmp_path: Path):
     assert sorted(p.name for p in (tmp_path / "m").rglob("*")) == ["1", "a", "b", "model"]
 
 
-def test_a_download_that_breaks_off_leaves_nothing(tmp_path: Path):
+def test_an_interrupted_download_leaves_nothing(tmp_path: Path):
     def download(target: str) -> None:
         Path(target).mkdir(parents=True)
         (Path(target) / "half").write_text("")

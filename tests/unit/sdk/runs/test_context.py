@@ -17,7 +17,7 @@ from footplate.sdk.runs.run import Run
 
 @pytest.fixture
 def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The environment of a rank, whose server nobody answers for."""
+    """The environment of a rank whose server does not answer."""
     for name in context.NEEDED:
         monkeypatch.setenv(name, "x")
     run_id = f"run_{tmp_path.name}"
@@ -36,7 +36,7 @@ def logged(folder: Path) -> list[tuple[object, ...]]:
     return found
 
 
-def test_outside_a_run_there_is_an_offline_one():
+def test_outside_a_run_the_context_is_offline():
     run = Run.get_context()
     assert type(run) is OfflineRun
     with pytest.raises(RunEnvironmentException, match="AZUREML_RUN_ID, AZUREML_ARM_SUBSCRIPTION"):
@@ -50,7 +50,7 @@ def test_every_variable_is_needed(inside: str, missing: str, monkeypatch: pytest
         Run.get_submitted_run()
 
 
-def test_inside_there_is_one_object_and_it_logs_without_a_server(inside: str, tmp_path: Path):
+def test_inside_a_run_one_object_logs_without_a_server(inside: str, tmp_path: Path):
     run = Run.get_context()
     assert isinstance(run, context._SubmittedRun) and run.id == inside
     assert run is Run.get_context(allow_offline=False)

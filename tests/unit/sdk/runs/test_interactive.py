@@ -8,7 +8,7 @@ from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.runs.interactive import child_tags
 
 
-def test_a_count_numbers_them():
+def test_children_are_numbered_by_count():
     assert child_tags(2, None, None) == [
         {"azureml.batch_child_number": "0"},
         {"azureml.batch_child_number": "1"},
@@ -37,6 +37,6 @@ def test_values_become_text_and_none_stays_none():
         ((None, "k", "abc"), "tag_values is 'abc'"),
     ],
 )
-def test_what_cannot_be_made_is_named(wrong: tuple[Any, Any, Any], word: str):
+def test_invalid_arguments_are_named(wrong: tuple[Any, Any, Any], word: str):
     with pytest.raises(UserErrorException, match=word):
         child_tags(*wrong)

@@ -17,7 +17,7 @@ def series(name: str, kind: str, *values: object, dropped: int = 0) -> dict[str,
 
 
 class TorchLike:
-    """A tensor of one element: `size` is a method there."""
+    """A tensor with one element, whose `size` is a method."""
 
     def __init__(self, value: float) -> None:
         self._value = value
@@ -68,12 +68,12 @@ def test_scalars_become_plain(value: object, plain: object):
 
 
 @pytest.mark.parametrize("value", [[1], range(3), (i for i in range(3))])
-def test_several_values_are_not_one(value: object):
+def test_log_refuses_several_values(value: object):
     with pytest.raises(UserErrorException, match="log_list"):
         metrics.scalar(value, "m")
 
 
-def test_any_other_object_is_its_repr(caplog: pytest.LogCaptureFixture):
+def test_any_other_object_is_logged_as_its_repr(caplog: pytest.LogCaptureFixture):
     assert metrics.scalar({"a": 1}, "m") == "{'a': 1}"
     assert metrics.scalar(np.array([1, 2]), "m") == "array([1, 2])"
     assert "m" in caplog.text
@@ -113,7 +113,7 @@ def test_json_documents():
         metrics.json_document({"a": object()}, "m")
 
 
-def test_once_is_a_bare_value_and_more_often_a_list():
+def test_one_value_is_bare_and_several_are_a_list():
     found = metrics.shapes(
         [series("once", "scalar", 0.5), series("twice", "scalar", 1, 2), series("word", "scalar", "x")], "r"
     )
@@ -121,12 +121,12 @@ def test_once_is_a_bare_value_and_more_often_a_list():
     assert type(found["once"]) is float and type(found["twice"][0]) is int
 
 
-def test_lists_of_one_collapse_too_and_further_lists_are_appended():
+def test_lists_of_one_collapse_and_further_lists_are_appended():
     found = metrics.shapes([series("one", "list", [7]), series("two", "list", [1, 2], [3])], "r")
     assert found == {"one": 7, "two": [1, 2, 3]}
 
 
-def test_tables_of_one_row_are_bare_and_of_more_rows_lists():
+def test_tables_of_one_row_are_bare_and_longer_ones_are_lists():
     found = metrics.shapes(
         [
             series("row", "table", {"x": 1, "y": 2}),
@@ -138,17 +138,17 @@ def test_tables_of_one_row_are_bare_and_of_more_rows_lists():
     assert found == {"row": {"x": 1, "y": 2}, "rows": {"x": [1, 2, 3]}, "table": {"x": [1, 2]}}
 
 
-def test_values_of_another_kind_are_said_to_be_left_out(caplog: pytest.LogCaptureFixture):
+def test_values_of_another_kind_are_reported_as_left_out(caplog: pytest.LogCaptureFixture):
     assert metrics.shapes([series("m", "scalar", 0.5, dropped=2)], "r") == {"m": 0.5}
     assert "2 values of another kind" in caplog.text
 
 
-def test_artifacts_are_addresses():
+def test_artifacts_are_uris():
     found = metrics.shapes([series("img", "artifact", {"path": "a/b.png", "type": "image"})], "run_1")
     assert found == {"img": "aml://artifactId/ExperimentRun/dcid.run_1/a/b.png"}
 
 
-def test_numbers_that_json_cannot_write_come_back():
+def test_nan_and_infinity_survive_json():
     found = metrics.shapes(
         [series("m", "scalar", {"float": "NaN"}, "NaN"), series("l", "list", [1.0, {"float": "Infinity"}])], "r"
     )

@@ -1,4 +1,4 @@
-"""What waiting prints, with a session that answers from a script."""
+"""The output of waiting, with a session that answers from a script."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def test_phases_build_log_stream_and_summary_in_order(capsys: pytest.CaptureFixt
     )
 
 
-def test_everything_of_a_log_is_shown_once_however_small_the_pieces(capsys: pytest.CaptureFixture[str]):
+def test_every_byte_of_a_log_is_shown_once(capsys: pytest.CaptureFixture[str]):
     text = "".join(f"line {i}\n" for i in range(50))
     out = shown(Scripted([RUNNING, RUNNING, DONE], {USER: text}, piece=7), capsys)
     assert out.count("line 0\n") == 1 and text in out
 
 
-def test_a_phase_does_not_stand_between_the_lines_of_a_script(capsys: pytest.CaptureFixture[str]):
-    """The news that the script has ended may be quicker than its last lines."""
+def test_phases_do_not_interrupt_the_lines_of_a_script(capsys: pytest.CaptureFixture[str]):
+    """The news of the script's end may arrive before its last lines."""
     logs = {USER: "one\ntwo\n"}
     views = [replace(RUNNING, status="Provisioning", started=None), FINALIZING, FINALIZING, FINALIZING, DONE]
     for piece in (2, 1000):
@@ -97,7 +97,7 @@ def test_a_phase_does_not_stand_between_the_lines_of_a_script(capsys: pytest.Cap
         assert "one\ntwo\nFinalizing\n\nExecution Summary" in out and out.count("Finalizing") == 1
 
 
-def test_a_long_end_is_said_while_it_lasts(capsys: pytest.CaptureFixture[str]):
+def test_a_long_finalization_is_shown(capsys: pytest.CaptureFixture[str]):
     class Interrupted(Scripted):
         def get(self, path: str, query: dict[str, Any]) -> Any:
             if len(self.asked) == 6:
@@ -110,7 +110,7 @@ def test_a_long_end_is_said_while_it_lasts(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out.endswith("one\nFinalizing\n")
 
 
-def test_a_run_that_never_started_has_no_stream(capsys: pytest.CaptureFixture[str]):
+def test_a_run_that_never_started_shows_no_log(capsys: pytest.CaptureFixture[str]):
     cause = Cause("environment", "no such package: nowhere", hint="look at its name")
     failed = replace(
         VIEW, status="Failed", version=3, ended=2.0, outcome=Outcome("failed", cause), warnings=("careful",)
@@ -120,7 +120,7 @@ def test_a_run_that_never_started_has_no_stream(capsys: pytest.CaptureFixture[st
     assert "Cause: no such package: nowhere\nhint: look at its name\nWarning: careful\n" in out
 
 
-def test_of_several_nodes_the_one_at_work_is_told_of(capsys: pytest.CaptureFixture[str]):
+def test_the_message_of_the_working_node_is_shown(capsys: pytest.CaptureFixture[str]):
     nodes = [
         NodeRecord(index, NodeState.JOINED, message=text) for index, text in enumerate(("waiting: x", "building y"))
     ]
@@ -128,20 +128,20 @@ def test_of_several_nodes_the_one_at_work_is_told_of(capsys: pytest.CaptureFixtu
     assert "Preparing: building y\n" in out and "waiting" not in out
 
 
-def test_the_first_of_several_ranks_is_followed(capsys: pytest.CaptureFixture[str]):
+def test_the_log_of_the_first_rank_is_shown(capsys: pytest.CaptureFixture[str]):
     spec = RunSpec("e", distribution=Distribution("torch", 1, 2))
     views = [replace(RUNNING, spec=spec), replace(DONE, spec=spec)]
     assert "rank zero\n" in shown(Scripted(views, {"user_logs/std_log_process_00.txt": "rank zero\n"}), capsys)
 
 
-def test_waiting_in_silence_polls_by_version():
+def test_silent_waiting_polls_by_version():
     session = Scripted([VIEW, RUNNING, DONE], {})
     assert streaming.wait(session, "r1", show_output=False) == DONE  # type: ignore[arg-type]
     assert [query["version"] for query in session.asked] == [-1, 1, 4]
     assert all(query["wait"] == 30.0 for query in session.asked)
 
 
-def test_ctrl_c_says_how_to_cancel():
+def test_ctrl_c_names_the_cancel_command():
     class Interrupted(Scripted):
         def get(self, path: str, query: dict[str, Any]) -> Any:
             raise KeyboardInterrupt
