@@ -1,1 +1,1 @@
-"""Footplate beside its peers, in one run. `python -m bench --help` says how; README.md says what is measured."""
+"""Footplate beside its peers, in one run. See `python -m bench --help` and README.md."""

@@ -1,11 +1,11 @@
-"""Run the benchmarks, print them as tables and keep them as JSON in `results/`.
+"""Run the benchmarks, print them as tables and store them as JSON in `results/`.
 
     uv run python -m bench                      all of them
     uv run python -m bench submit_latency       one of them
-    uv run python -m bench --quick              all of them, small: to see that they work, not to quote
+    uv run python -m bench --quick              all of them, small: to check that they work, not to quote
 
-Leaves with 1 when a result was wrong. A target that was missed is printed as such and is no error: a busy machine can
-miss any target.
+The exit code is 1 if a result was wrong. A missed target is printed and is not an error: a busy machine can miss any
+target.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main() -> int:
         reports.append(report)
         print(render(report), flush=True)
     path = _keep({"machine": machine, "quick": arguments.quick, "reports": [r.to_json() for r in reports]})
-    print(f"kept in {path}")
+    print(f"stored in {path}")
     wrong = [f"{r.name}: {c.what}" for r in reports for c in r.checks if not c.ok]
     for line in [*wrong, *(f"{name} did not finish" for name in broken)]:
         print(f"error: {line}", file=sys.stderr)

@@ -13,7 +13,7 @@ Values = dict[str, Any]
 def copy_rows(
     database: sqlite3.Connection, table: str, where: Values, count: int, change: Callable[[Values, int], None]
 ) -> None:
-    """Insert `count` copies of each row that matches `where`; `change(row, i)` makes the i-th copy its own."""
+    """Insert `count` copies of each row that matches `where`; `change(row, i)` makes the i-th copy unique."""
     condition = " AND ".join(f"{name} = ?" for name in where)
     cursor = database.execute(f"SELECT * FROM {table} WHERE {condition}", tuple(where.values()))
     names = [column[0] for column in cursor.description]
@@ -32,7 +32,7 @@ def copy_rows(
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Only while its owner does not run. Constraints are checked as always."""
+    """Open the database, which is safe only while its server does not run. Constraints are checked."""
     database = sqlite3.connect(path)
     database.execute("PRAGMA foreign_keys = ON")
     return database

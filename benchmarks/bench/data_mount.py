@@ -1,4 +1,4 @@
-"""What mounted data costs: reading through a mount, and starting on remote data, of few files and of many."""
+"""The cost of mounted data: reading through a mount, and starting on remote data with few and many files."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _reading(report: Report, folder: Path, options: Options) -> None:
 
 
 def _read_over_fuse(report: Report, folder: Path, data: Path, cache: DataCache, number: str) -> float:
-    """Milliseconds to read all of it, from the cache and for the first time."""
+    """Return the milliseconds to read everything, from the cache and for the first time."""
     spec = StoreSpec("http", {"url": NOWHERE})
     items = list[Item]()
     for path in sorted(data.iterdir()):
@@ -92,10 +92,10 @@ def _read_over_fuse(report: Report, folder: Path, data: Path, cache: DataCache, 
         key = cache.key(open_lazily(spec), items[-1].entry())
         if not cache.has(key):
             cache.keep_bytes(key, path.read_bytes(), sync=False)
-    items.append(Item("0-not-here", 1, "etag"))  # or the next mount would be in place
+    items.append(Item("0-not-here", 1, "etag"))  # otherwise the next mount would be in place
     digest = write_listing(items, str(folder / "listing")).digest
     with mount_listing(str(folder / "listing"), digest, {"": spec}, folder / number, cache, how="fuse") as mount:
-        os.listdir(mount.path)  # what serves it is there
+        os.listdir(mount.path)  # the serving process has started
         taken = 1000 * _timed(lambda: _read(mount.path, "*.bin"))
         report.check("over FUSE it is the same", _digest(data) == _digest(mount.path, "*.bin"))
     return taken
@@ -126,7 +126,7 @@ def _timed(act: Callable[[], object]) -> float:
 
 @dataclass
 class Site:
-    """A workspace with a web site as its datastore, and a script that says when it began."""
+    """A workspace with a web site as its datastore, and a script that records when it started."""
 
     workspace: Workspace
     folder: Path
@@ -143,7 +143,7 @@ class Site:
         self.store = open_lazily(StoreSpec("http", {"url": self.url}))
 
     def pin(self, name: str, items: list[Item]) -> tuple[Any, str]:
-        """A version of a dataset that pins these items, and where its listing is."""
+        """Register a version of a dataset that pins these items, and return it with the path of its listing."""
         made = write_listing([item._replace(store="site") for item in items], str(self.folder / name))
         blobs = BlobFolder(str(self.home / "blobs"))
         blobs.put_file(str(self.folder / name))
@@ -153,7 +153,7 @@ class Site:
         return Dataset.get_by_name(self.workspace, name), blobs.path(made.digest)
 
     def start(self, *data: Any) -> float:
-        """Milliseconds to the first line of a run that is handed this data."""
+        """Return the milliseconds to the first line of a run with this data."""
 
         def submit(stamp: str) -> Callable[[], object]:
             config = ScriptRunConfig(str(self.source), SCRIPT.name, [stamp, *data])
@@ -179,7 +179,7 @@ def _starting(report: Report, folder: Path, count: int, rounds: int) -> None:
             LENT: lambda: site.start(here.as_named_input("data").as_download()),
         }
         for start in contestants.values():
-            start()  # what is loaded once is loaded here
+            start()  # warm up
         samples = interleave(rounds, contestants)
     for who, taken in samples.items():
         report.rows.append(Row(f"{count} files: {who}", taken, "submit → first line"))
@@ -190,7 +190,7 @@ def _starting(report: Report, folder: Path, count: int, rounds: int) -> None:
 
 
 def _fill(site: Site, count: int) -> list[Item]:
-    """Files that are in the cache, as an earlier run would have left them."""
+    """Fill the cache with files, as an earlier run would have."""
     items = list[Item]()
     for number in range(count):
         name = f"d{number % 10}/{number:06}"
@@ -235,7 +235,7 @@ def _a_million(report: Report, top: Path, count: int, rounds: int) -> None:
 
 
 def _look_into(report: Report, folder: Path, site: Site, listing: str, web: WebServer, real: list[str]) -> float:
-    """Megabytes that the process which serves the mount takes once somebody has looked around."""
+    """Return the megabytes of the process that serves the mount, after some folders were listed."""
     spec = StoreSpec("http", {"url": web.address})
     digest = os.path.basename(listing)
     with mount_listing(listing, digest, {"site": spec}, folder / "look", site.cache) as mount:

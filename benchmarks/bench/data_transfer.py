@@ -1,4 +1,4 @@
-"""Files to an object store and back: beside fsspec's own `put` and `get`, on the same server."""
+"""Files to an object store and back, beside fsspec's `put` and `get` on the same server."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ def _rclone() -> Served:
 
     def peer(spec: StoreSpec) -> tuple[Any, str]:
         options = {"endpoint_url": server.address, "region_name": "us-east-1"}
-        checks = {"response_checksum_validation": "when_required"}  # rclone sends the sum of the whole with each part
+        checks = {
+            "response_checksum_validation": "when_required"
+        }  # rclone sends the checksum of the whole file with each part
         file_system = s3fs.S3FileSystem(
             key=server.KEY, secret=server.SECRET, client_kwargs=options, config_kwargs=checks, skip_instance_cache=True
         )

@@ -1,5 +1,6 @@
-"""From submit until all ranks are past their first collective, beside torchrun and mpirun by hand in the same layout;
-and 64 ranks on eight virtual nodes beside a loop that starts 64 processes."""
+"""From submit until all ranks have passed their first collective, beside torchrun and mpirun by hand in the same
+layout; and 64 ranks on eight virtual nodes beside a loop that starts 64 processes.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def run(options: Options) -> Report:
 
 
 class Stage:
-    """Scripts, the cluster, and what a run of either kind leaves: a file of each rank."""
+    """Scripts, the cluster, and the file that each rank leaves."""
 
     def __init__(self, folder: Path, workspace: Workspace, options: Options, scripts: Mapping[str, str]) -> None:
         self.options, self.folder = options, folder
@@ -95,7 +96,7 @@ class Stage:
         self._turn = 0
 
     def marks(self, ranks: int, start: Callable[[Path], None]) -> tuple[float, list[list[float]]]:
-        """When it began, and the figures that each rank has left."""
+        """Return the start time and the values that the ranks have left."""
         self._turn += 1
         marks = self.folder / f"marks_{self._turn}"
         marks.mkdir()
@@ -125,7 +126,7 @@ class Stage:
         return start
 
     def by_hand(self, *commands: Sequence[str], each: Sequence[dict[str, str]] = ()) -> Callable[[Path], None]:
-        """All commands at the same time, each with its own variables on top of what all have."""
+        """Start all commands at the same time, each with its own variables in addition to the shared ones."""
         common = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
         common |= {f"OMPI_{name}": "1" for name in ("ALLOW_RUN_AS_ROOT", "ALLOW_RUN_AS_ROOT_CONFIRM")}
         own = each or [{}] * len(commands)
@@ -173,7 +174,7 @@ def _torch(report: Report, stage: Stage, python: str, ranks: int) -> None:
 
 
 def _mpi(report: Report, stage: Stage, python: str, ranks: int) -> None:
-    # By its real path: Open MPI compares where it and its libraries lie, and hangs when a link hides that.
+    # By its real path: Open MPI compares its location with that of its libraries, and hangs if a link hides it.
     mpirun = [os.path.join(os.path.realpath(os.path.dirname(python)), "mpirun"), "-n", str(ranks)]
     mpirun += ["--oversubscribe", "--bind-to", "none"]
     settings = {
@@ -210,7 +211,7 @@ def _compare(
     report: Report, stage: Stage, ranks: int, contestants: dict[str, Callable[[Path], None]], rounds: int,
     at_most: float,
 ) -> None:  # fmt: skip
-    """In turns. Each of ours is followed by the one that it is compared with."""
+    """Run all contestants in turn, each of ours followed by the one that it is compared with."""
     timed = {who: lambda start=start: stage.seconds(ranks, start) for who, start in contestants.items()}
     for warm_up in timed.values():
         warm_up()

@@ -22,7 +22,7 @@ from footplate.environments.venv import VenvBuilder
 
 OURS = "footplate, new: scikit-learn and pandas"
 NEW = ("scikit-learn", "pandas")
-SMALL = ("six", "attrs")  # for --quick: to see that it works
+SMALL = ("six", "attrs")  # for --quick: to check that it works
 PIP = "python -m venv, pip install"
 CHANGED = "footplate, large with one package changed"
 LARGE = ("torch==2.13.0", "scikit-learn", "pandas", "matplotlib")
@@ -65,7 +65,7 @@ def run(options: Options) -> Report:
 
 
 class Bench:
-    """Environments in a folder, without a server around them."""
+    """Environments in a folder, without a server."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -78,7 +78,7 @@ class Bench:
         return VenvBuilder().build(lock, self.root, _quiet).argv[0]
 
     def build_new(self, lock: Lock) -> float:
-        """Seconds for one that is not there, though everything that it is made of is."""
+        """Return the seconds to build a new environment from warm caches."""
         built_environments.remove(self.root / lock.digest)
         return seconds(lambda: self.build(lock))
 
@@ -138,7 +138,7 @@ def _changed(report: Report, bench: Bench) -> None:
 
 
 def _shared(report: Report, bench: Bench) -> None:
-    """Ten environments with torch, and how much of the disk they hold: every file once, however many names it has."""
+    """Build ten environments with torch and measure their disk usage, counting every file once."""
     locks = [bench.lock("torch==2.13.0", f"six=={version}") for version in SIX]
     bench.build(locks[0])
     one = _bytes(bench.root / locks[0].digest)
@@ -222,7 +222,7 @@ def _warm(report: Report, options: Options, folder: Path) -> None:
 
 
 def _latency(workspace: Workspace, source: Path, environment: Environment, ended: list[Run]) -> float:
-    """From submit to the script's first line, in seconds."""
+    """Return the seconds from submit to the script's first line."""
     begin = time.time()
     run = Experiment(workspace, "warm").submit(ScriptRunConfig(str(source), "train.py", environment=environment))
     run.wait_for_completion()

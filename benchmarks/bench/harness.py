@@ -1,4 +1,4 @@
-"""What every benchmark hands back, and how samples become figures."""
+"""The report of a benchmark, and statistics over its samples."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Options:
     quick: bool = False
 
     def pick(self, full: int, quick: int) -> int:
-        """How often, how many: the full number, or the one of `--quick`."""
+        """Return the full number of repetitions, or that of `--quick`."""
         return quick if self.quick else full
 
 
 @dataclass(frozen=True)
 class Row:
-    """One contestant's figures. `samples` are in the report's unit."""
+    """The samples of one contestant, in the report's unit."""
 
     who: str
     samples: tuple[float, ...]
@@ -34,7 +34,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Target:
-    """A figure the issue asks for. `at_most` and `at_least` are limits; exactly one is given."""
+    """A required value. Exactly one of the limits `at_most` and `at_least` is given."""
 
     what: str
     value: float
@@ -56,7 +56,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Check:
-    """Something that must be true of the results, or the figures mean nothing."""
+    """A condition that the results must satisfy; otherwise the measurements mean nothing."""
 
     what: str
     ok: bool
@@ -65,7 +65,7 @@ class Check:
 
 @dataclass
 class Report:
-    """What one benchmark found. `ours` is the row that the others are compared with, if one is."""
+    """The results of one benchmark. `ours` is the row that the others are compared with, if any."""
 
     name: str
     title: str
@@ -85,12 +85,12 @@ class Report:
         return next(row for row in self.rows if row.who == who)
 
     def ratio(self, who: str) -> float:
-        """How many times better we are than `who`, at the median."""
+        """Return how many times better we are than `who`, at the median."""
         ours, theirs = self.row(self.ours).median, self.row(who).median
         return ours / theirs if self.more_is_better else theirs / ours
 
     def tail(self, row: Row) -> float:
-        """What all but the worst twentieth of the samples keep to."""
+        """Return the 95th percentile of the samples."""
         return percentile(row.samples, 5 if self.more_is_better else 95)
 
     def check(self, what: str, ok: bool, seen: object = "") -> None:
@@ -123,7 +123,7 @@ class Report:
 
 
 def percentile(samples: Sequence[float], percent: float) -> float:
-    """The nearest rank: a value that was really measured."""
+    """Return the nearest rank, which is a value that was measured."""
     ordered = sorted(samples)
     return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
 
@@ -137,9 +137,9 @@ def seconds(action: Callable[[], object]) -> float:
 def interleave(
     rounds: int, contestants: dict[str, Callable[[], float]], every: dict[str, int] | None = None
 ) -> dict[str, tuple[float, ...]]:
-    """Let all contestants run in turn, so that whatever else the machine does hits them alike.
+    """Let all contestants run in turn, so that other load on the machine affects them alike.
 
-    `every` makes a slow one take part in each n-th round only.
+    `every` makes a slow one take part only in each n-th round.
     """
     samples: dict[str, list[float]] = {who: [] for who in contestants}
     for turn in range(rounds):
@@ -150,7 +150,7 @@ def interleave(
 
 
 def pairs(rounds: int, contestants: dict[str, Callable[[], float]]) -> dict[str, tuple[float, ...]]:
-    """Two contestants, one right after the other, each of them first in every other round."""
+    """Run two contestants one right after the other, each of them first in every other round."""
     samples: dict[str, list[float]] = {who: [] for who in contestants}
     for turn in range(rounds):
         for who in list(contestants)[:: 1 if turn % 2 == 0 else -1]:
@@ -159,25 +159,25 @@ def pairs(rounds: int, contestants: dict[str, Callable[[], float]]) -> dict[str,
 
 
 def confidence(ordered: Sequence[float]) -> tuple[float, float]:
-    """Between these two of the ordered samples the true median lies, with 95 %: so many coins fall on one side."""
+    """Return the 95 % confidence interval of the median, from the order statistics."""
     count = len(ordered)
     reach = int(1.96 * count**0.5 / 2 + 0.5)
     return ordered[max(0, count // 2 - reach)], ordered[min(count - 1, count // 2 + reach)]
 
 
 def wait_for(what: str, probe: Callable[[], Any], limit: float = 60.0, pause: float = 0.002) -> Any:
-    """The first answer of `probe` that is not None."""
+    """Return the first result of `probe` that is not None."""
     end = time.monotonic() + limit
     while time.monotonic() < end:
         answer = probe()
         if answer is not None:
             return answer
         time.sleep(pause)
-    raise TimeoutError(f"{what} did not come within {limit:g} s")
+    raise TimeoutError(f"{what} did not appear within {limit:g} s")
 
 
 def number(value: float) -> str:
-    """Three digits that matter, with thin groups for large numbers."""
+    """Format a number with three significant digits and thin group separators."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     if abs(value) >= 1000:

@@ -16,7 +16,7 @@ WORKSPACE = "bench"
 
 @contextmanager
 def footplate_home(folder: Path) -> Iterator[Workspace]:
-    """A workspace on a server of its own, started by the SDK the way a user's first call starts it."""
+    """Provide a workspace on its own server, started by the SDK as a user's first call starts it."""
     home = folder / "home"
     os.environ["FOOTPLATE_HOME"] = str(home)
     try:

@@ -1,4 +1,4 @@
-"""What a server costs when nobody asks it anything."""
+"""The cost of an idle server."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(options: Options) -> Report:
 
 
 def _watch(family: list[psutil.Process], window: int) -> tuple[list[Row], float]:
-    """Memory in MB each second, and the share of one core in percent over the whole window."""
+    """Return the memory in MB for each second, and the share of one core in percent over the whole window."""
     samples: dict[str, list[float]] = {OURS: [], PSS: [], ALONE: []}
     before, begin = _cpu_seconds(family), time.monotonic()
     for _ in range(window):

@@ -1,4 +1,4 @@
-"""What it costs to have Footplate at all: the import, and the install."""
+"""The cost of having Footplate: the import and the installation."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(options: Options) -> Report:
 
 
 def _install(folder: Path) -> Path:
-    """A fresh environment with nothing but the wheel of this checkout and what it needs."""
+    """Install the wheel of this checkout and its dependencies into a new environment."""
     uv = tool("uv")
     environment = {**os.environ, "UV_FIND_LINKS": os.environ.get("UV_FIND_LINKS", os.environ.get("PIP_FIND_LINKS", ""))}
     python = folder / "venv" / "bin" / "python"
@@ -79,7 +79,7 @@ def _install(folder: Path) -> Path:
 
 
 def _measure_install(venv: Path) -> tuple[float, list[str]]:
-    """Megabytes on the disk, as `du` counts them, and the names of the packages."""
+    """Return the megabytes on disk, as `du` counts them, and the names of the packages."""
     blocks = {(info.st_dev, info.st_ino): info.st_blocks for info in (p.lstat() for p in venv.rglob("*"))}
     listing = subprocess.run(
         [tool("uv"), "pip", "list", "--format=json", "--python", str(venv / "bin" / "python")],

@@ -61,7 +61,7 @@ def run(options: Options) -> Report:
 
 
 def _write_journal(folder: Path, points: int) -> tuple[bytes, bytes]:
-    """Slots and text of a journal with this many points, written by the code that `run.log` runs."""
+    """Return slots and text of a journal with this many points, written by the code behind `run.log`."""
     with Journal(str(folder), "writer") as journal:
         names = [f"metric_{number}" for number in range(SERIES)]
         for number in range(points):
@@ -100,7 +100,7 @@ def _put(transport, run: str, journal: tuple[bytes, bytes]) -> float:
 
 
 def _is_right(made, transport, points: int) -> tuple[bool, str]:
-    """Each series has its count, least, most and last value in the summary, and all its values when read."""
+    """Check the count, minimum, maximum and last value of each series in the summary, and all its values."""
     summary = {item["name"]: item for item in transport.get(f"/runs/{made.id}/metrics/summary")["items"]}
     each = points // SERIES
     wanted = {

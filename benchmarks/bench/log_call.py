@@ -1,4 +1,4 @@
-"""What one `run.log(name, value)` costs the training loop, inside a real job."""
+"""The cost of one `run.log(name, value)` in the training loop, inside a real job."""
 
 from __future__ import annotations
 

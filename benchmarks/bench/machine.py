@@ -1,4 +1,4 @@
-"""The machine under the figures, and the surroundings that every contestant gets alike."""
+"""The machine that was measured, and the environment variables that all contestants share."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _FOREIGN = ("FOOTPLATE_", "AZUREML_", "MLFLOW_", "RAY_")
 
 
 def clean_environment(environment: dict[str, str]) -> dict[str, str]:
-    """Without settings of earlier sessions, and with bytecode: a machine that writes none makes every start a parse."""
+    """Remove settings of earlier sessions, and permit bytecode: without it, every start parses all sources."""
     kept = {key: value for key, value in environment.items() if not key.startswith(_FOREIGN)}
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
     kept.pop("PYTHONPATH", None)
     here = str(Path(sys.executable).parent)
     kept["PATH"] = os.pathsep.join([here, kept.get("PATH", os.defpath)])
-    kept["GIT_PYTHON_REFRESH"] = "quiet"  # mlflow warns about git through it
+    kept["GIT_PYTHON_REFRESH"] = "quiet"  # MLflow warns about git through it
     kept["MLFLOW_DISABLE_TELEMETRY"] = "true"
     kept["MLFLOW_LOGGING_LEVEL"] = "ERROR"
     kept["RAY_AUTH_MODE"] = "disabled"  # a token file in the home folder would turn it on silently
@@ -43,7 +43,7 @@ def describe() -> dict[str, str]:
 
 
 def tool(name: str) -> str:
-    """The program that came with this environment."""
+    """Return the path of a program of this environment."""
     return str(Path(sys.executable).parent / name)
 
 
@@ -55,7 +55,7 @@ def free_port() -> int:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """With a short path, for a Unix socket's name has little room."""
+    """Provide a folder with a short path, because the path of a Unix socket is limited."""
     folder = Path(tempfile.mkdtemp(prefix="fpb-"))
     try:
         yield folder

@@ -1,4 +1,4 @@
-"""Submitting a folder of ten thousand files again, with nothing changed."""
+"""Submitting an unchanged folder of ten thousand files again."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def run(options: Options) -> Report:
 
 
 def _make_folder(source: Path, repository: Path) -> Path:
-    """10,000 files, the script and .gitignore; and ten files that are ignored. git's own files lie elsewhere."""
+    """Create 10,000 files, the script, .gitignore and ten ignored files. git's own files are elsewhere."""
     for number in range(100):
         part = source / f"part_{number:02}"
         part.mkdir(parents=True)
@@ -86,7 +86,7 @@ def _make_folder(source: Path, repository: Path) -> Path:
     for file in range(10):
         (source / "build" / f"ignored_{file}").write_text("left out")
     _git(source, "init", "-q", f"--separate-git-dir={repository}")
-    _git(source, "config", "gc.auto", "0")  # or it would tidy up in the background while we measure
+    _git(source, "config", "gc.auto", "0")  # otherwise git would clean up in the background during the measurement
     _git(source, "config", "maintenance.auto", "false")
     _git(source, "add", ".")
     _git(source, "-c", "user.name=bench", "-c", "user.email=bench@localhost", "commit", "-q", "-m", "all")
@@ -104,7 +104,7 @@ def _copy(source: Path, target: Path) -> float:
 
 
 def _change_a_file(source: Path) -> None:
-    """To one of the same size, so that only its times, or its bytes, can tell."""
+    """Replace a file by one of the same size, so that only its times or bytes differ."""
     file = source / "part_50" / "file_50.txt"
     file.write_text(file.read_text().replace("file", "FILE"))
 

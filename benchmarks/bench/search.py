@@ -42,7 +42,7 @@ minutes with 100,000, so that question is put to it with at most 10,000.
 
 @dataclass(frozen=True)
 class Question:
-    """The same question in both languages, and in Python for the answer that is right."""
+    """The same query for both contestants, and in Python for the expected result."""
 
     title: str
     query: Values
@@ -90,7 +90,7 @@ QUESTIONS = (
 
 @dataclass(frozen=True)
 class Data:
-    """What run number i was given; number 0 is the real one that the others were copied from."""
+    """The values of run number i; number 0 is the real run that the others were copied from."""
 
     losses: Sequence[float]
     colors: Sequence[str]
@@ -116,7 +116,9 @@ def run(options: Options) -> Report:
                 samples = interleave(rounds, contestants, {who: 3 for who in contestants if who.startswith("MLflow")})
         report.rows += [Row(who, values) for who, values in samples.items()]
     few, many = ([_over_http_median(report, q, size) for q in QUESTIONS] for size in (1000, large))
-    growth = [more / less for less, more in zip(few[:2], many[:2], strict=True)]  # of the others, 1,000 hold no page
+    growth = [
+        more / less for less, more in zip(few[:2], many[:2], strict=True)
+    ]  # for the others, 1,000 runs do not fill a page
     report.targets = [
         Target(f"slowest of the four of {large:,}, over HTTP, median", max(many), "ms", at_most=50),
         Target(f"growth from 1,000 to {large:,} runs, the worse of the first two", max(growth), "×", at_most=2),
@@ -140,7 +142,7 @@ def _data(size: int) -> Data:
 
 @contextmanager
 def _contestants(folder: Path, data: Data, report: Report) -> Iterator[dict[str, Callable[[], float]]]:
-    """Everything that can be asked, after each has been asked once and its answer looked at."""
+    """Return all queries, after running each once and checking its result."""
     with footplate_home(folder) as workspace:
         first = _first_footplate_run(workspace, data)
         stop_server(str(folder / "home"))
@@ -155,7 +157,7 @@ def _contestants(folder: Path, data: Data, report: Report) -> Iterator[dict[str,
 
 
 def _questions(folder: Path, store: Storage, data: Data) -> dict[str, tuple[Ask, list[int]]]:
-    """Who is asked what, how, and the right answer."""
+    """Yield contestant, query, call and expected result."""
     transport = connect(str(folder / "home"))
     workspace = transport.get("/workspaces", {"name": WORKSPACE})["items"][0]["id"]
     path, size = f"/workspaces/{workspace}/runs", len(data.losses)
@@ -273,7 +275,7 @@ def _experiment(client: mlflow.MlflowClient) -> str:
 
 
 def _in_mlflow(folder: Path, data: Data, question: Question) -> Ask:
-    """Asks a database with these runs, which is made unless an earlier question has."""
+    """Query a database with these runs, which is created on first use."""
     path = folder / f"mlflow_{len(data.losses)}.db"
     is_new = not path.exists()
     client = mlflow.MlflowClient(f"sqlite:///{path}")

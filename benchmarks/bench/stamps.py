@@ -1,4 +1,4 @@
-"""When a script began, as it says itself."""
+"""The start time of a script, recorded by the script itself."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path
 from bench.harness import wait_for
 
 SCRIPT = Path(__file__).parent / "jobs" / "stamp.py"
-"""Its first argument is the path of the stamp; others are ignored."""
+"""The script: its first argument is the path of the stamp; others are ignored."""
 
 
 @dataclass
 class Stamps:
-    """Hands out a path per run and reads what the script wrote there."""
+    """Paths for the stamps of runs, and a reader of their content."""
 
     folder: Path
     pids: set[int] = field(default_factory=set)
     early: int = 0
 
     def measure(self, start: Callable[[str], Callable[[], object]]) -> float:
-        """Milliseconds from the call of `start` to the script's first line. What `start` returns waits for the end."""
+        """Return the milliseconds from calling `start` to the script's first line; its result waits for the end."""
         path = self.folder / f"stamp_{time.monotonic_ns()}"
         begin = time.time_ns()
         finish = start(str(path))

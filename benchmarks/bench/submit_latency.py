@@ -1,4 +1,4 @@
-"""From the call that submits to the first line of the user's script: server running, folder unchanged."""
+"""From the submitting call to the first line of the user's script: server running, folder unchanged."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run(options: Options) -> Report:
         stamps = Stamps(folder)
         with _contestants(folder, source) as starts:
             for start in starts.values():
-                stamps.measure(start)  # what is loaded once is loaded here
+                stamps.measure(start)  # warm up
             warmed = len(stamps.pids)
             measures = {who: _bound(stamps, start) for who, start in starts.items()}
             slow = {who: 2 for who in starts if who not in (BARE, OURS)}

@@ -1,4 +1,4 @@
-"""Reports as text: caveats first, then the figures, then what was asked for, then whether the results were right."""
+"""Reports as text: caveats first, then the measurements, the targets, and the checks of the results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def render(report: Report) -> str:
     for target in report.targets:
         word = "reached" if target.met else "MISSED "
         lines.append(
-            f"  {word}  {target.what}: {number(target.value)}{unit_suffix(target.unit)} (asked: {target.wanted})"
+            f"  {word}  {target.what}: {number(target.value)}{unit_suffix(target.unit)} (target: {target.wanted})"
         )
     for check in report.checks:
         seen = f" ({check.seen})" if check.seen else ""
@@ -28,14 +28,14 @@ def _rows(report: Report) -> list[str]:
     tail = "p5" if report.more_is_better else "p95"
     table = [("", f"median, {report.unit}", tail, "n", "× of ours", "")]
     for row in report.rows:
-        alone = report.ours in ("", row.who)  # without one of ours, rows are pairs, and the targets compare them
+        alone = report.ours in ("", row.who)  # without a row of ours, rows are pairs, and the targets compare them
         ratio = "" if alone else number(row.median / report.row(report.ours).median)
         table.append((row.who, number(row.median), number(report.tail(row)), str(len(row.samples)), ratio, row.note))
     return align(table)
 
 
 def align(table: Sequence[Sequence[str]]) -> list[str]:
-    """Columns of the same width: the first and last to the left, numbers to the right."""
+    """Align columns: the first and last to the left, numbers to the right."""
     widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
     lines: list[str] = []
     for line in table:

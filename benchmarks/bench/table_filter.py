@@ -1,4 +1,4 @@
-"""One row in a hundred of a large CSV file, as a DataFrame: a tabular dataset beside pandas, in time and in memory."""
+"""One row in a hundred of a large CSV file as a DataFrame: a tabular dataset beside pandas, in time and memory."""
 
 from __future__ import annotations
 

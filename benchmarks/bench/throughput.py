@@ -1,4 +1,4 @@
-"""Steps a second of a training over several ranks under Footplate, beside the same processes started by hand."""
+"""Steps per second of training over several ranks under Footplate, beside the same processes started by hand."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _compare(report: Report, stage: Stage, python: str, work: str, ranks: int) -
     report.rows += [Row(who, values) for who, values in samples.items()]
     ratios = [one / other for one, other in zip(*samples.values(), strict=True)]
     _judge(report, f"{work}, {ranks} ranks", ratios)
-    if used:  # --quick is too short to look
+    if used:  # --quick is too short for this
         report.rows.append(Row(f"server and agents meanwhile, {work}, {ranks} ranks, % of a core", tuple(used)))
     report.check(f"{work}, {ranks} ranks: all came to the same result", len(results) == 1, sorted(results))
     return ratios
@@ -138,7 +138,7 @@ def _judge(report: Report, what: str, ratios: Sequence[float]) -> None:
 
 @contextmanager
 def _house(home: Path, used: list[float]) -> Iterator[None]:
-    """Adds what the server and the agents took in the midst of it: after the start, before the end."""
+    """Add the CPU time of server and agents in the middle of the run: after the start, before the end."""
     over = threading.Event()
 
     def look() -> None:
@@ -159,7 +159,7 @@ def _house(home: Path, used: list[float]) -> Iterator[None]:
 
 
 def _spent(home: Path) -> dict[Path, float]:
-    """Seconds of processor time, by thread, of the server, its helper, and the agents: children of the helper."""
+    """Return the CPU seconds by thread of the server, its helper, and the agents, which are children of the helper."""
     server = psutil.Process(server_status(str(home))["pid"])
     helpers = server.children()
     agents = [agent for helper in helpers for agent in helper.children()]

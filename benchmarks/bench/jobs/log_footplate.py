@@ -1,4 +1,4 @@
-"""Times `run.log` inside a run and leaves the figures in ./outputs. Arguments: batches, calls in a batch."""
+"""Time `run.log` inside a run and write the results to ./outputs. Arguments: batches, calls per batch."""
 
 import json
 import sys

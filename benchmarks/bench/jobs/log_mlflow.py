@@ -1,4 +1,4 @@
-"""Times `mlflow.log_metric` on SQLite. Arguments: calls, database, where the figures go."""
+"""Time `mlflow.log_metric` on SQLite. Arguments: calls, database, path of the results."""
 
 import json
 import sys

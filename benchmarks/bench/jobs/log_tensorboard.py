@@ -1,4 +1,4 @@
-"""Times `SummaryWriter.add_scalar`. Arguments: batches, calls in a batch, folder of events, where the figures go."""
+"""Time `SummaryWriter.add_scalar`. Arguments: batches, calls per batch, folder of events, path of the results."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from tensorboardX.proto.event_pb2 import Event
 
 
 def count_scalars(folder):
-    """Read the event files back, record by record: length, its check, the event, its check."""
+    """Count the scalars in the event files, record by record: length, checksum, event, checksum."""
     found = 0
     for name in os.listdir(folder):
         with open(os.path.join(folder, name), "rb") as file:

@@ -1,1 +1,1 @@
-"""The others: how each is started, used and ended."""
+"""The peers: how each is started, used and stopped."""

@@ -1,4 +1,4 @@
-"""A Ray head of our own on ports of its own. Ends exactly what it started: `ray stop` would end every Ray here."""
+"""A Ray head on its own ports. It stops exactly what it started: `ray stop` would stop every Ray on the machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MARK = "FOOTPLATE_BENCH_RAY"
 
 @contextmanager
 def ray_head(folder: Path) -> Iterator[str]:
-    """The address of its Jobs API."""
+    """Start a Ray head and return the address of its Jobs API."""
     mark = uuid.uuid4().hex
     port = free_port()
     address = f"http://127.0.0.1:{port}"
@@ -68,7 +68,7 @@ def _answers(address: str, head: subprocess.Popen[bytes]) -> bool | None:
 
 
 def _end_marked(mark: str) -> None:
-    """Ray's services leave the session of `ray start`, but all carry the mark that it was started with."""
+    """Kill Ray's services by their marker, because they leave the session of `ray start`."""
     left: list[psutil.Process] = []
     for process in psutil.process_iter():
         try:
