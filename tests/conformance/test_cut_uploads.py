@@ -1,4 +1,4 @@
-"""Large files to object stores over a line that breaks, by senders that are killed: what has gone need not go again."""
+"""Resumption of large uploads to object stores after cut connections and killed senders."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ open_store(from_json(StoreSpec, json.loads(spec))).put("deep/x y", pathlib.Path(
 
 
 class Line:
-    """A store behind a line that can be cut."""
+    """A store behind a connection that can be cut."""
 
     def __init__(self, port: int, spec: StoreSpec, keeps_parts: bool) -> None:
         self.proxy = CuttingProxy(port)
@@ -78,7 +78,7 @@ def kill_midway(line: Line, source: Path, notes: Path) -> None:
         open_store(line.near).stat("deep/x y")
 
 
-def test_a_line_that_breaks_again_and_again(line: Line, source: Path) -> None:
+def test_an_upload_survives_repeated_cuts(line: Line, source: Path) -> None:
     line.proxy.limit = int(1.5 * PART)
     counted = list[int]()
     entry = open_store(line.spec).put("deep/x y", source, count=counted.append)
@@ -86,23 +86,23 @@ def test_a_line_that_breaks_again_and_again(line: Line, source: Path) -> None:
     assert open_store(line.near).read("deep/x y") == source.read_bytes()
 
 
-def test_a_sender_that_was_killed_leaves_what_has_gone_to_the_next(line: Line, source: Path, tmp_path: Path) -> None:
+def test_an_upload_of_a_killed_sender_is_resumed(line: Line, source: Path, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     kill_midway(line, source, notes)
     with notes.open("a") as file:
-        file.write('[4, "')  # a death in the middle of a line
+        file.write('[4, "')  # the sender died in the middle of a line
     line.proxy.sent = 0
     counted = list[int]()
     open_store(line.spec).put("deep/x y", source, count=counted.append, notes=str(notes))
-    if line.keeps_parts:  # rclone refuses to put parts together after this, whatever their tags, and all go again
-        assert line.proxy.sent < SIZE - PART + 100_000, "it began anew"
-        assert sum(counted) == SIZE, "what had gone before is progress, too"
+    if line.keeps_parts:  # rclone then refuses to combine the parts, whatever their tags, and all are sent again
+        assert line.proxy.sent < SIZE - PART + 100_000, "it started over"
+        assert sum(counted) == SIZE, "parts sent before count as progress too"
     assert open_store(line.near).read("deep/x y") == source.read_bytes()
     assert not notes.exists()
 
 
 class Tired:
-    """Parts of a store that is out of reach after the first two."""
+    """Parts of a store that becomes unreachable after the first two."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts, self._sent, self._turn = parts, 0, threading.Lock()
@@ -111,13 +111,13 @@ class Tired:
     def send(self, path: str, upload: str, number: int, data: bytes) -> str:
         with self._turn:
             if self._sent == 2:
-                raise Unavailable("out of reach", "try again")
+                raise Unavailable("unreachable", "try again")
             tag = self._parts.send(path, upload, number, data)
             self._sent += 1
             return tag
 
 
-def test_only_what_is_missing_goes_after_a_failure(line: Line, source: Path, tmp_path: Path) -> None:
+def test_only_missing_parts_are_sent_after_a_failure(line: Line, source: Path, tmp_path: Path) -> None:
     parts, notes = multipart_for(line.spec), str(tmp_path / "notes")
     assert parts is not None
     with pytest.raises(Unavailable):
@@ -125,12 +125,12 @@ def test_only_what_is_missing_goes_after_a_failure(line: Line, source: Path, tmp
     line.proxy.sent = 0
     counted = list[int]()
     open_store(line.spec).put("x", source, count=counted.append, notes=notes)
-    assert line.proxy.sent < SIZE - PART + 100_000, "it began anew"
-    assert sum(counted) == SIZE, "what had gone before is progress, too"
+    assert line.proxy.sent < SIZE - PART + 100_000, "it started over"
+    assert sum(counted) == SIZE, "parts sent before count as progress too"
     assert open_store(line.near).read("x") == source.read_bytes()
 
 
-def test_a_source_that_was_changed_meanwhile_goes_anew(line: Line, source: Path, tmp_path: Path) -> None:
+def test_a_source_that_changed_in_between_is_sent_again(line: Line, source: Path, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     kill_midway(line, source, notes)
     source.write_bytes(os.urandom(SIZE))
@@ -138,14 +138,14 @@ def test_a_source_that_was_changed_meanwhile_goes_anew(line: Line, source: Path,
     assert open_store(line.near).read("deep/x y") == source.read_bytes()
 
 
-def test_a_source_that_changes_on_the_way_is_refused_and_nothing_is_there(line: Line, source: Path) -> None:
+def test_a_source_that_changes_during_the_upload_is_refused(line: Line, source: Path) -> None:
     with pytest.raises(Conflict, match="changed during the upload"):
         open_store(line.spec).put("deep/x y", source, count=lambda _: os.utime(source, (5, 5)))
     with pytest.raises(NotFound):
         open_store(line.near).stat("deep/x y")
 
 
-def test_parts_that_the_store_has_forgotten_go_again(line: Line, source: Path, tmp_path: Path) -> None:
+def test_parts_that_the_store_has_forgotten_are_sent_again(line: Line, source: Path, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     info = source.stat()
     lines = [
@@ -158,8 +158,8 @@ def test_parts_that_the_store_has_forgotten_go_again(line: Line, source: Path, t
 
 
 @pytest.mark.parametrize("left", [b"\0\0\0\n", b"[1]\n", b'["upload", 8, 9, 10]\n7\n'])
-def test_notes_that_cannot_be_read_are_none(line: Line, source: Path, tmp_path: Path, left: bytes) -> None:
-    """As a machine that lost its power may leave them."""
+def test_unreadable_notes_are_ignored(line: Line, source: Path, tmp_path: Path, left: bytes) -> None:
+    """A power failure may leave such notes."""
     notes = tmp_path / "notes"
     notes.write_bytes(left)
     open_store(line.spec).put("deep/x y", source, notes=str(notes))
@@ -167,7 +167,7 @@ def test_notes_that_cannot_be_read_are_none(line: Line, source: Path, tmp_path: 
     assert not notes.exists()
 
 
-def test_a_line_that_is_down_is_said_and_an_upload_of_many_goes_on(line: Line, source: Path, tmp_path: Path) -> None:
+def test_a_failed_upload_of_many_files_is_reported_and_resumed(line: Line, source: Path, tmp_path: Path) -> None:
     files = [(source, "large"), *[(tmp_path / f"f{n}", f"f{n}") for n in range(20)]]
     for path, _ in files[1:]:
         path.write_text(path.name)

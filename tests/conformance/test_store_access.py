@@ -1,5 +1,4 @@
-"""Who is let into object stores, what is refused, and how that is said: the same for small files, which obstore sends,
-and for large ones, whose parts are signed here."""
+"""Access to object stores and its errors: the same for small files (obstore) and large ones (signed here)."""
 
 from __future__ import annotations
 
@@ -71,7 +70,7 @@ def test_a_shared_access_signature_of_a_container(azurite: Azurite, large: Path)
     check_all_goes(with_signature(spec, sas), large)
 
 
-def test_signatures_of_others_and_old_ones_let_nobody_in(azurite: Azurite, large: Path) -> None:
+def test_foreign_and_expired_signatures_are_rejected(azurite: Azurite, large: Path) -> None:
     spec = azurite.new_store()
     for sas in (
         container_sas(AZURITE_ACCOUNT, AZURITE_KEY, "another"),
@@ -81,7 +80,7 @@ def test_signatures_of_others_and_old_ones_let_nobody_in(azurite: Azurite, large
         check_nothing_goes(with_signature(spec, sas), large, NotAllowed, secret=sas[-40:])
 
 
-def test_a_signature_to_read_writes_nothing(azurite: Azurite, large: Path) -> None:
+def test_a_read_only_signature_cannot_write(azurite: Azurite, large: Path) -> None:
     spec = azurite.new_store()
     open_store(spec).put("x", b"there")
     store = with_signature(spec, container_sas(AZURITE_ACCOUNT, AZURITE_KEY, spec.location["container"], "rl"))
@@ -92,11 +91,11 @@ def test_a_signature_to_read_writes_nothing(azurite: Azurite, large: Path) -> No
     assert store.read("x") == b"there"
 
 
-def test_a_session_of_s3(moto: MotoS3, large: Path) -> None:
+def test_an_s3_session_token(moto: MotoS3, large: Path) -> None:
     check_all_goes(open_store(replace(moto.new_store(), credentials=moto.session)), large)
 
 
-def test_credentials_of_s3_that_do_not_fit(moto: MotoS3, large: Path) -> None:
+def test_wrong_s3_credentials_are_rejected(moto: MotoS3, large: Path) -> None:
     alone = {name: value for name, value in moto.session.items() if name != "session_token"}
     for wrong in (alone, {**moto.session, "session_token": "hidden"}, {**moto.keys, "secret_access_key": "hidden"}):
         store = open_store(replace(moto.new_store(), credentials=wrong))
@@ -120,13 +119,13 @@ for source in (b"small", pathlib.Path(sys.argv[1])):
 
 
 def put_elsewhere(spec: StoreSpec, large: Path, **variables: str) -> list[str]:
-    """In a process of its own, because an authority is looked for once."""
+    """Upload in a separate process, because certificate authorities are loaded once per process."""
     argv, told = [sys.executable, "-c", PUT, str(large)], json.dumps(to_json(spec))
     done = subprocess.run(argv, input=told, env={**os.environ, **variables}, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 
 
-def test_a_token_and_an_authority_of_ones_own(azurite_program: Path, large: Path, tmp_path: Path) -> None:
+def test_a_token_and_a_private_certificate_authority(azurite_program: Path, large: Path, tmp_path: Path) -> None:
     authority = certify(tmp_path / "certificates")
     server = Azurite(azurite_program, tmp_path / "certificates/server.pem")
     try:
@@ -151,17 +150,17 @@ def elsewhere(spec: StoreSpec, name: str) -> FileStore:
     return open_store(replace(spec, location={**spec.location, field: name}))
 
 
-def test_odd_names(spec: StoreSpec, large: Path) -> None:
+def test_unusual_names(spec: StoreSpec, large: Path) -> None:
     check_all_goes(open_store(spec), large, ODD)
 
 
 @pytest.mark.parametrize("prefix", ["./a//b/", "/a+ü/"])
-def test_a_prefix_as_people_write_it(spec: StoreSpec, large: Path, prefix: str) -> None:
+def test_prefixes_with_extra_slashes(spec: StoreSpec, large: Path, prefix: str) -> None:
     check_all_goes(open_store(replace(spec, location={**spec.location, "prefix": prefix})), large)
 
 
 @pytest.mark.parametrize("name", ["a\tb", "a\nb", "a\x7f", "not-utf8-\udcff"])
-def test_names_that_would_be_in_the_way_of_every_listing_are_refused(spec: StoreSpec, large: Path, name: str) -> None:
+def test_names_that_would_break_listings_are_refused(spec: StoreSpec, large: Path, name: str) -> None:
     store = open_store(spec)
     for source in (b"small", large):
         with pytest.raises(InvalidInput, match="which object stores reject"):
@@ -169,18 +168,18 @@ def test_names_that_would_be_in_the_way_of_every_listing_are_refused(spec: Store
     assert list(store.list()) == []
 
 
-def test_a_name_that_others_left_and_that_cannot_be_listed_is_told(azurite: Azurite) -> None:
+def test_an_invalid_name_in_a_store_is_reported(azurite: Azurite) -> None:
     spec = azurite.new_store()
     put_blob(azurite.endpoint, AZURITE_ACCOUNT, AZURITE_KEY, spec.location["container"], 'a\t"b', b"x")
     with pytest.raises(InvalidInput, match=r'an invalid name: "a\\t\\"b"'):
         list(open_store(spec).list())
 
 
-def test_a_bucket_that_is_not_there(spec: StoreSpec, large: Path) -> None:
+def test_a_missing_bucket_is_not_found(spec: StoreSpec, large: Path) -> None:
     check_nothing_goes(elsewhere(spec, "nonesuch"), large, NotFound)
     with pytest.raises(NotFound, match=f"there is no {spec.kind} store 'nonesuch'"):
         list(elsewhere(spec, "nonesuch").list())
 
 
-def test_what_a_store_refuses_is_not_said_to_be_out_of_reach(azurite: Azurite, large: Path) -> None:
+def test_a_rejected_request_is_not_reported_as_unreachable(azurite: Azurite, large: Path) -> None:
     check_nothing_goes(elsewhere(azurite.new_store(), "No_Name"), large, InvalidInput)

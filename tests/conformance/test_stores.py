@@ -57,7 +57,7 @@ class TestAzureBlob(StoreSuite):
 
 
 class TestS3(StoreSuite):
-    """rclone answers a part with a status that says it is the whole, and takes no notice of conditions."""
+    """rclone answers a range with the status of a whole file, and ignores conditions."""
 
     @pytest.fixture
     def arena(self, rclone: RcloneS3) -> WritableArena:
@@ -65,7 +65,7 @@ class TestS3(StoreSuite):
 
 
 class TestS3WithConditions(StoreSuite):
-    """moto looks at them, and at ranges."""
+    """moto honours conditions and ranges."""
 
     @pytest.fixture
     def arena(self, moto: MotoS3) -> WritableArena:
@@ -73,7 +73,7 @@ class TestS3WithConditions(StoreSuite):
 
 
 class TestGcs(StoreSuite):
-    """As rclone's server, which has Google's requests in common with S3's."""
+    """Uses rclone's server, since Google's requests resemble S3's."""
 
     @pytest.fixture
     def arena(self, rclone_without_keys: RcloneGcs) -> WritableArena:
@@ -81,7 +81,7 @@ class TestGcs(StoreSuite):
 
 
 def test_gen2_is_reached_at_its_blob_endpoint(azurite: Azurite, tmp_path: Path) -> None:
-    """As far as it can be seen here: Azurite has no dfs endpoint, and our requests are those of blobs for both."""
+    """Azurite has no dfs endpoint, and our requests for both kinds are those of blobs."""
     blobs = azurite.new_store()
     store = open_store(StoreSpec("adls_gen2", blobs.location, blobs.credentials))
     (tmp_path / "large").write_bytes(b"x" * (SMALL + 1))
@@ -130,11 +130,11 @@ class TestHttp(StoreSuite):
 
 @pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/etc/evil", "a//b", "C:/evil", "..\\evil", "./evil"])
 def test_hostile_names_in_a_container_are_refused_by_name(azurite: Azurite, tmp_path: Path, name: str) -> None:
-    """Anybody who may write to a container can put such a name there; nothing of it may reach a disk."""
+    """Anybody with write access to a container can create such names; none may reach a disk."""
     spec = azurite.new_store()
     put_blob(azurite.endpoint, AZURITE_ACCOUNT, AZURITE_KEY, spec.location["container"], name, b"evil")
     store = open_store(spec)
-    # obstore lists "/etc/evil" as "etc/evil", which is then not what the container has under that name.
+    # obstore lists "/etc/evil" as "etc/evil", which is not the name in the container.
     with pytest.raises(Conflict if name.startswith("/") else InvalidInput):
         download([place(entry, entry.path) for page in store.list() for entry in page], {"": store}, tmp_path / "to")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
@@ -158,26 +158,26 @@ def test_wrong_credentials_are_not_shown(azurite: Azurite, rclone: RcloneS3) -> 
         assert caught.value.__context__ is None
 
 
-def test_a_key_that_is_none_is_refused_when_the_store_is_opened(azurite: Azurite) -> None:
+def test_a_malformed_key_is_refused_when_the_store_is_opened(azurite: Azurite) -> None:
     spec = StoreSpec("azure_blob", azurite.new_store().location, {"key": "not base64: hidden"})
     with pytest.raises(InvalidInput) as caught:
         open_store(spec).read("x")
     assert "hidden" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_a_store_that_nobody_answers_for_is_unavailable() -> None:
+def test_a_store_that_does_not_respond_is_unavailable() -> None:
     location = {"bucket": "b", "endpoint": "http://127.0.0.1:9"}
     with pytest.raises(Unavailable, match="could not be reached"):
         open_store(StoreSpec("s3", location, {"access_key_id": "a", "secret_access_key": "b"})).stat("x")
 
 
-def test_a_file_share_says_what_to_do() -> None:
+def test_an_unmounted_file_share_is_an_error_with_a_hint() -> None:
     with pytest.raises(InvalidInput, match="is not mounted on this machine") as caught:
         open_store(StoreSpec("azure_file", {"account": "acct", "share": "files"}))
     assert "mount -t cifs //acct.file.core.windows.net/files" in str(caught.value)
 
 
-def test_a_file_share_that_is_mounted_is_a_folder(tmp_path: Path) -> None:
+def test_a_mounted_file_share_is_a_folder(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"data")
     store = open_store(StoreSpec("azure_file", {"account": "a", "share": "s", "path": str(tmp_path)}))
     assert store.read("x") == b"data"

@@ -1,4 +1,4 @@
-"""`footplate data` and `footplate datastore`, as people type them."""
+"""`footplate data` and `footplate datastore` on the command line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_add_list_show_download_verify(footplate: Any, pictures: Path) -> None:
     assert "no run read" in footplate("data", "lineage", "pictures").stderr
 
 
-def test_a_table_shows_how_it_is_read(footplate: Any, project: Path) -> None:
+def test_show_describes_how_a_table_is_read(footplate: Any, project: Path) -> None:
     workspace = Workspace.from_config()
     (project / "day=1").mkdir()
     (project / "day=1" / "a.tsv").write_text("when\tn\n2021-01-01\t5\n")
@@ -50,7 +50,7 @@ def test_a_table_shows_how_it_is_read(footplate: Any, project: Path) -> None:
     assert (rows["columns"], rows["time"], rows["steps"]) == ("when (datetime), n (integer)", "when", "take")
 
 
-def test_a_run_shows_what_it_read_and_wrote(footplate: Any, pictures: Path) -> None:
+def test_a_run_shows_the_data_that_it_read_and_wrote(footplate: Any, pictures: Path) -> None:
     footplate("data", "add", "pictures", "pictures")
     footplate.write("take_over.py", "import shutil, sys", "shutil.copytree(*sys.argv[1:], dirs_exist_ok=True)")
     workspace = Workspace.from_config(str(footplate.folder))
@@ -62,7 +62,7 @@ def test_a_run_shows_what_it_read_and_wrote(footplate: Any, pictures: Path) -> N
     assert ["read", "pictures:1"] in lines and ["wrote", "copies:1"] in lines
 
 
-def test_a_store_is_added_looked_into_and_verified(footplate: Any, pictures: Path) -> None:
+def test_a_store_is_added_listed_and_verified(footplate: Any, pictures: Path) -> None:
     footplate("datastore", "add", "raw", "pictures", "--default")
     stores = {store["name"]: store for store in footplate.json("datastore", "list")}
     assert stores["raw"]["is_default"] and stores["raw"]["location"] == {"path": str(pictures)}
@@ -97,7 +97,7 @@ def test_credentials_are_not_on_the_command_line(footplate: Any, home: Path) -> 
         assert not file.is_file() or b"hush-hush" not in file.read_bytes(), file
 
 
-def test_the_token_of_the_server_is_not_taken_for_that_of_a_web_site(footplate: Any) -> None:
+def test_the_server_token_is_not_used_for_web_sites(footplate: Any) -> None:
     options = ("--credential", "token")
     asked = footplate("datastore", "add", "site", "https://host/x", *options, FOOTPLATE_TOKEN="of-the-server", code=1)
     assert "hint: set FOOTPLATE_STORE_TOKEN" in asked.stderr
@@ -114,17 +114,17 @@ def test_the_token_of_the_server_is_not_taken_for_that_of_a_web_site(footplate: 
         ("s3://bucket", "sas=hush-hush"),
     ],
 )
-def test_secrets_on_the_command_line_are_refused_and_not_repeated(footplate: Any, place: str, field: str) -> None:
+def test_secrets_on_the_command_line_are_refused_and_not_echoed(footplate: Any, place: str, field: str) -> None:
     said = footplate("datastore", "add", "x", place, *(["--credential", field] if field else []), code=1)
     assert "hint: " in said.stderr and "hush" not in said.stderr + said.stdout
 
 
 @pytest.mark.parametrize("place", ["ftp://x/y", "/no/such/folder"])
-def test_what_is_no_place_is_refused(footplate: Any, place: str) -> None:
+def test_an_invalid_location_is_refused(footplate: Any, place: str) -> None:
     assert "PLACE" in footplate("datastore", "add", "x", place, code=2).stderr
 
 
-def test_the_cache_says_what_it_holds(footplate: Callable[..., Any], home: Path) -> None:
+def test_the_cache_command_shows_its_contents(footplate: Callable[..., Any], home: Path) -> None:
     (home / "settings.ini").write_text("[data]\ncache = 2.5 GB\n")
     found = footplate.json("data", "cache")  # type: ignore[attr-defined]
     assert (found["files"], found["bytes"], found["freed"], found["limit"]) == (0, 0, 0, 2_500_000_000)

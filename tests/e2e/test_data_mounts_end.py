@@ -1,4 +1,4 @@
-"""A mount ends with its run, whoever was killed on the way."""
+"""A mount ends with its run, whichever process was killed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def mounts_below(folder: Path) -> list[str]:
 
 
 def who_holds(name: str, home: Path) -> list[int]:
-    """Processes that have a file of this name open, below the records of the mounts of this home."""
+    """Return processes that have a file of this name open, below the mount records of this home."""
     found = list[int]()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -57,8 +57,8 @@ def who_holds(name: str, home: Path) -> list[int]:
     return found
 
 
-def keepers(home: Path) -> list[int]:
-    """The keeper, and then its child that serves: each has the keeper's lock open."""
+def supervisors(home: Path) -> list[int]:
+    """Return the supervisor and then its serving child: both have the supervisor's lock open."""
     return sorted(who_holds("/supervisor.lock", home), key=lambda pid: Path(f"/proc/{pid}/stat").stat().st_ctime)
 
 
@@ -71,11 +71,11 @@ VICTIMS: dict[str, Callable[[str, Path, int], list[int]]] = {
     "script": lambda run, home, script: [script],
     "agent": lambda run, home, script: [agent_of(run, home)],
     "server": lambda run, home, script: [int(json.loads((home / "server.json").read_text())["pid"])],
-    "keeper": lambda run, home, script: keepers(home)[:1],
-    "what serves": lambda run, home, script: keepers(home)[1:],
-    "keeper and what serves": lambda run, home, script: keepers(home),
-    "agent and keeper": lambda run, home, script: [agent_of(run, home), *keepers(home)[:1]],
-    "agent, keeper and what serves": lambda run, home, script: [agent_of(run, home), *keepers(home)],
+    "supervisor": lambda run, home, script: supervisors(home)[:1],
+    "file server": lambda run, home, script: supervisors(home)[1:],
+    "supervisor and file server": lambda run, home, script: supervisors(home),
+    "agent and supervisor": lambda run, home, script: [agent_of(run, home), *supervisors(home)[:1]],
+    "agent, supervisor and file server": lambda run, home, script: [agent_of(run, home), *supervisors(home)],
     "script and agent": lambda run, home, script: [agent_of(run, home), script],
 }
 
@@ -96,7 +96,7 @@ def test_nothing_stays_mounted(workspace: Workspace, web: WebServer, home: Path,
     wait_until(started.exists)
     assert mounts_below(home)
     pids = VICTIMS[victim](run.id, home, int(started.read_text()))
-    assert pids and len(keepers(home)) == 2
+    assert pids and len(supervisors(home)) == 2
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     go.touch()

@@ -1,4 +1,4 @@
-"""Runs on data that is not on this machine: real object stores, processes that are killed, a server for a team."""
+"""Runs on remote data: real object stores, killed processes, a team server."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_azure_blob(workspace: Workspace, container: StoreSpec, here: Environmen
 
 
 def check_tables(workspace: Workspace, store: Any) -> None:
-    """From files of the store and back to it, without a file on the way that anybody sees."""
+    """Read a table from the store and write one back, without a visible local file."""
     Path("tables").mkdir()
     for number in (1, 2):
         Path(f"tables/{number}.csv").write_text("id,name\n" + "".join(f"{number}{i},n{i}\n" for i in range(3)))
@@ -116,9 +116,7 @@ def test_tables_in_a_bucket(workspace: Workspace, s3: StoreSpec) -> None:
     check_tables(workspace, store)
 
 
-def test_wrong_credentials_are_an_error_when_the_store_is_registered(
-    workspace: Workspace, container: StoreSpec
-) -> None:
+def test_wrong_credentials_are_an_error_at_registration(workspace: Workspace, container: StoreSpec) -> None:
     with pytest.raises(UserErrorException) as refused:
         Datastore.register_azure_blob_container(
             workspace, "blobs", container.location["container"], container.location["account"],
@@ -128,7 +126,7 @@ def test_wrong_credentials_are_an_error_when_the_store_is_registered(
     assert "blobs" not in workspace.datastores
 
 
-def test_an_agent_that_is_killed_leaves_the_mount_to_the_ranks_and_no_mount_behind(
+def test_a_killed_agent_leaves_its_mount_to_the_ranks(
     workspace: Workspace, s3: StoreSpec, here: Environment, home: Path, tmp_path: Path
 ) -> None:
     store = Datastore.register_s3_bucket(workspace, "s3", **s3.location, **s3.credentials)  # type: ignore[arg-type]

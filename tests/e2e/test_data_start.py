@@ -1,4 +1,4 @@
-"""What a run on remote data asks of the store before and while its script runs, counted at the store's own server."""
+"""Requests of a run on remote data before and during its script, counted by the store's own server."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def web() -> Iterator[WebServer]:
 
 
 def pinned(workspace: Workspace, web: WebServer, home: Path, items: list[Item], name: str) -> Any:
-    """A version that pins these items of the web server, as if somebody had listed it."""
+    """Register a version that pins these items of the web server, as if they had been listed."""
     Datastore.register_web(workspace, "web", web.address)
     made = write_listing([item._replace(store="web") for item in items], f"{name}.listing")
     BlobFolder(str(home / "blobs")).put_file(f"{name}.listing")
@@ -83,13 +83,13 @@ def listed(web: WebServer, files: dict[str, bytes]) -> list[Item]:
 
 
 @pytest.mark.skipif(not mount.has_fuse(), reason="needs FUSE")
-def test_a_run_on_many_files_asks_for_those_that_it_reads(
+def test_a_run_on_many_files_fetches_only_those_it_reads(
     workspace: Workspace, here: Environment, web: WebServer, home: Path
 ) -> None:
     real = listed(web, {"a": b"alpha", "deep/b": b"beta"})
     many = [Item(f"many/{number % 100:02}/{number:06}", 7, "never") for number in range(MANY)]
     dataset = pinned(workspace, web, home, [*real, *many], "many")
-    for asked in (["a", "deep/b"], []):  # what was read once is here
+    for asked in (["a", "deep/b"], []):  # files read before are cached
         done = told(run(workspace, here, READ, [dataset.as_named_input("data").as_mount(), "a,deep/b"]))
         assert done == {"found": {"a": "alpha", "deep/b": "beta"}, "top": ["a", "deep", "many"]}
         assert sorted(one.path for one in web.seen) == asked
@@ -99,7 +99,7 @@ def test_a_run_on_many_files_asks_for_those_that_it_reads(
 
 
 @pytest.mark.skipif(not mount.has_fuse(), reason="needs FUSE")
-def test_what_could_not_be_read_is_told_in_words(
+def test_failed_reads_are_explained_in_the_warnings(
     workspace: Workspace, here: Environment, web: WebServer, home: Path
 ) -> None:
     dataset = pinned(workspace, web, home, [Item("gone", 7, "never"), Item("too", 7, "never")], "gone")
@@ -109,7 +109,7 @@ def test_what_could_not_be_read_is_told_in_words(
     assert f"/gone: {web.address}/gone does not exist" in str(failed.get_details()["warnings"])
 
 
-def test_what_was_downloaded_once_is_here_and_whole_whatever_scripts_did_to_it(
+def test_downloaded_data_is_cached_and_unaffected_by_scripts(
     workspace: Workspace, here: Environment, web: WebServer, home: Path
 ) -> None:
     dataset = pinned(workspace, web, home, listed(web, {"a": b"alpha", "deep/b": b"beta"}), "two")
@@ -119,6 +119,6 @@ def test_what_was_downloaded_once_is_here_and_whole_whatever_scripts_did_to_it(
             assert sorted(one.path for one in web.seen) == ["a", "deep/b"]
     done = told(run(workspace, here, READ, [dataset.as_named_input("data").as_download(), "a,deep/b"]))
     assert done == {"found": {"a": "alpha", "deep/b": "beta"}, "top": ["a", "deep"]}
-    if mount.has_fuse():  # and with it the right to mount
+    if mount.has_fuse():  # and with it the permission to mount
         assert len(web.seen) == 2, "it was fetched again"
     assert mounts_below(home) == []

@@ -1,4 +1,4 @@
-"""What runs write: sent while they go on, of several nodes one dataset, and tables."""
+"""Outputs of runs: sent during the run, one dataset from several nodes, and tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def names_in(spec: StoreSpec, folder: str) -> list[str]:
     return sorted(entry.path[len(folder) + 1 :] for page in open_store(spec).list(folder) for entry in page)
 
 
-def test_files_go_up_while_the_run_goes_on_and_an_agent_that_is_killed_is_no_loss(
+def test_files_are_sent_during_the_run_and_survive_a_killed_agent(
     workspace: Workspace, bucket: Any, s3: StoreSpec, home: Path, tmp_path: Path
 ) -> None:
     script = f"""
@@ -75,11 +75,11 @@ open(os.path.join(made, "late.txt"), "w").write("late")
     run.wait_for_completion()
     assert names_in(s3, folder) == ["done.txt", "growing.txt", "late.txt"]
     assert open_store(s3).read(f"{folder}/growing.txt") == b"half and half"
-    assert open_store(s3).stat(f"{folder}/done.txt").modified == before, "what was sent is sent again"
+    assert open_store(s3).stat(f"{folder}/done.txt").modified == before, "a sent file was sent again"
     assert Dataset.get_by_name(workspace, "made").to_path() == ["/done.txt", "/growing.txt", "/late.txt"]
 
 
-def test_in_upload_mode_nothing_goes_before_the_end(
+def test_in_upload_mode_nothing_is_sent_before_the_end(
     workspace: Workspace, bucket: Any, s3: StoreSpec, tmp_path: Path
 ) -> None:
     script = """
@@ -126,7 +126,7 @@ def test_two_nodes_read_the_same_and_write_one_dataset(workspace: Workspace, buc
     for name in ("both", "here"):
         dataset = Dataset.get_by_name(workspace, name)
         assert dataset.version == 1 and dataset.to_path() == ["/by/0", "/by/1"]
-        assert dataset.verify(), "it pins what both have written"
+        assert dataset.verify(), "it pins the files of both nodes"
     assert names_in(s3, f"both/{run.id}") == ["by/0", "by/1"]
     lineage = workspace.session.get(f"/runs/{run.id}/datasets")["items"]
     told = sorted((use["role"], use["name"], use["dataset_name"]) for use in lineage)
@@ -155,16 +155,16 @@ run.log("sum", float(frame["price"].sum()))
 def test_an_output_becomes_a_table(workspace: Workspace, bucket: Any) -> None:
     files = OutputFileDatasetConfig("csv", (bucket, "tables/{run-id}"))
     prices = files.read_delimited_files(path_glob="*.csv").drop_columns("name")
-    prices = prices.register_on_complete("prices", "what it costs", {"unit": "euro"})
+    prices = prices.register_on_complete("prices", "the cost", {"unit": "euro"})
     parquet = OutputFileDatasetConfig("pq").as_upload().read_parquet_files().register_on_complete("letters")
     run = submit(workspace, TABLES, [prices, parquet])
     run.wait_for_completion()
 
     table = Dataset.get_by_name(workspace, "prices")
-    assert type(table).__name__ == "TabularDataset" and table.description == "what it costs"
+    assert type(table).__name__ == "TabularDataset" and table.description == "the cost"
     assert table.tags == {"unit": "euro"} and table.version == 1
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # as there would be if a file that is no table were among them
+        warnings.simplefilter("error")  # a file that is not a table would cause one
         frame = table.to_pandas_dataframe()
     assert list(frame.columns) == ["id", "price"] and sorted(frame["id"]) == [10, 11, 12, 20, 21, 22]
     assert Dataset.get_by_name(workspace, "letters").to_pandas_dataframe()["y"].tolist() == ["a", "b", "c"]
@@ -187,7 +187,7 @@ print(sorted(os.listdir(sys.argv[1])))
 """
 
 
-def test_who_reads_an_output_is_traced_to_what_its_run_wrote(workspace: Workspace) -> None:
+def test_readers_of_an_output_are_traced_to_its_run(workspace: Workspace) -> None:
     made = OutputFileDatasetConfig("made").register_on_complete("letters")
     submit(workspace, WRITE, [made, "write"]).wait_for_completion()
     letters = Dataset.get_by_name(workspace, "letters")
@@ -199,10 +199,10 @@ def test_who_reads_an_output_is_traced_to_what_its_run_wrote(workspace: Workspac
     table = submit(workspace, "", ["--", made.read_delimited_files().as_input("given")])
     table.wait_for_completion()
     (use,) = workspace.session.get(f"/runs/{table.id}/datasets")["items"]
-    assert use["dataset_name"] is None, "its rows are another dataset than the files"
+    assert use["dataset_name"] is None, "its rows are a dataset other than the files"
 
 
-def test_an_output_without_files_is_said_to_be_none(workspace: Workspace) -> None:
+def test_an_output_without_files_is_reported(workspace: Workspace) -> None:
     made = OutputFileDatasetConfig("made").register_on_complete("letters")
     run = submit(workspace, WRITE, [made, "nothing"])
     run.wait_for_completion()

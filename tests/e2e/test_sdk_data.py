@@ -1,4 +1,4 @@
-"""Data as its users meet it: stores, datasets, runs that read and write them, and what is remembered of that."""
+"""Data through the SDK: stores, datasets, runs that read and write them, lineage."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def test_a_folder_goes_to_the_default_datastore_and_back(workspace: Workspace, f
     (folder / "train/a.txt").write_text("another")
     store.upload(str(folder), "mnist")
     assert store.download(str(tmp_path / "back"), "mnist") == 3
-    assert (tmp_path / "back/mnist/train/a.txt").read_text() == "train/a.txt"  # not overwritten, silently
+    assert (tmp_path / "back/mnist/train/a.txt").read_text() == "train/a.txt"  # silently kept
     store.upload_files([str(folder / "train/a.txt")], target_path="mnist/train", overwrite=True)
     assert store.download(str(tmp_path / "again"), "mnist/train/a.txt") == 1
     assert (tmp_path / "again/mnist/train/a.txt").read_text() == "another"
 
 
-def test_links_to_folders_are_data_and_loops_of_them_end(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
+def test_symlinks_to_folders_are_data_and_cycles_end(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
     linked = tmp_path / "linked"
     linked.mkdir()
     (linked / "train").symlink_to(folder / "train")
@@ -95,13 +95,13 @@ def test_links_to_folders_are_data_and_loops_of_them_end(workspace: Workspace, f
         assert dataset.to_path() == ["/train/a.txt", "/train/b.txt"]
 
 
-def test_a_download_counts_the_files_that_came(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
+def test_download_returns_the_number_of_files(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
     store = workspace.get_default_datastore()
     store.upload(str(folder), "mnist")
     assert store.download(str(tmp_path / "to"), "mnist/test") == 1
-    assert store.download(str(tmp_path / "to"), "mnist") == 2, "what was there did not come"
+    assert store.download(str(tmp_path / "to"), "mnist") == 2, "existing files do not count"
     assert store.download(str(tmp_path / "to"), "mnist", overwrite=True) == 3
-    assert store.download(str(tmp_path / "begin"), "mnist/t") == 3, "as Azure's, a prefix may end inside a name"
+    assert store.download(str(tmp_path / "begin"), "mnist/t") == 3, "as on Azure, a prefix may end inside a name"
     assert store.download(str(tmp_path / "begin"), "mnist/train/b") == 0
     assert store.download(str(tmp_path / "none"), "nothing/is/here") == 0
     assert Datastore.get(workspace, "workspacefilestore").download(str(tmp_path / "none")) == 0
@@ -109,7 +109,7 @@ def test_a_download_counts_the_files_that_came(workspace: Workspace, folder: Pat
         store.download(str(tmp_path / "none"), "../mnist")
 
 
-def test_a_web_site_is_read_by_the_path_of_files_and_not_written(workspace: Workspace, folder: Path) -> None:
+def test_a_web_site_is_readable_by_path_and_not_writable(workspace: Workspace, folder: Path) -> None:
     site = Datastore.register_web(workspace, "site", "http://127.0.0.1:9/data")
     with pytest.raises(UserErrorException, match="cannot list its files"):
         site.download("to")
@@ -120,7 +120,7 @@ def test_a_web_site_is_read_by_the_path_of_files_and_not_written(workspace: Work
     assert "hush" not in str(caught.value) and "other" not in workspace.datastores
 
 
-def test_a_data_lake_of_another_cloud_is_reached_at_its_blob_endpoint(workspace: Workspace) -> None:
+def test_a_data_lake_of_another_cloud_uses_its_blob_endpoint(workspace: Workspace) -> None:
     for name, endpoint in (("suffix", "core.chinacloudapi.cn"), ("whole", "https://lake.dfs.core.chinacloudapi.cn")):
         made = Datastore.register_azure_data_lake_gen2(
             workspace, name, "files", "lake", "tenant", "client", "secret", endpoint=endpoint
@@ -128,7 +128,7 @@ def test_a_data_lake_of_another_cloud_is_reached_at_its_blob_endpoint(workspace:
         assert made.endpoint == "https://lake.blob.core.chinacloudapi.cn"
 
 
-def test_files_are_named_below_their_common_folder_or_the_one_given(workspace: Workspace, folder: Path) -> None:
+def test_files_are_named_below_their_common_or_given_folder(workspace: Workspace, folder: Path) -> None:
     store = workspace.get_default_datastore()
     files = [str(folder / "train/a.txt"), str(folder / "test/c.txt")]
     store.upload_files(files, target_path="x")
@@ -139,7 +139,7 @@ def test_files_are_named_below_their_common_folder_or_the_one_given(workspace: W
         store.upload_files(files, relative_root=str(folder / "train"))
 
 
-def test_stores_are_registered_found_and_chosen(workspace: Workspace, folder: Path) -> None:
+def test_stores_are_registered_found_and_made_the_default(workspace: Workspace, folder: Path) -> None:
     made = Datastore.register_folder(workspace, "Raw", str(folder))
     assert made.name == "raw" and Datastore.get(workspace, "RAW").name == "raw"
     assert sorted(workspace.datastores) == ["raw", "workspaceblobstore", "workspacefilestore"]
@@ -153,7 +153,7 @@ def test_stores_are_registered_found_and_chosen(workspace: Workspace, folder: Pa
         Datastore.register_folder(workspace, "raw", str(folder / "nowhere"))
 
 
-def test_credentials_are_kept_and_never_shown(workspace: Workspace, home: Path) -> None:
+def test_credentials_are_stored_and_never_shown(workspace: Workspace, home: Path) -> None:
     store = Datastore.register_azure_blob_container(
         workspace, "blobs", "data", "account", account_key="c2VjcmV0LWtleQ==", skip_validation=True
     )
@@ -167,7 +167,7 @@ def test_credentials_are_kept_and_never_shown(workspace: Workspace, home: Path) 
 # ── Datasets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_versions_pin_what_they_named_and_verify_says_what_changed(workspace: Workspace, folder: Path) -> None:
+def test_versions_pin_files_and_verify_reports_changes(workspace: Workspace, folder: Path) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
     first = Dataset.File.from_files((store, "train")).register(workspace, "mnist", "numbers", {"kind": "toy"})
     assert (first.name, first.version, first.description, first.tags) == ("mnist", 1, "numbers", {"kind": "toy"})
@@ -187,12 +187,12 @@ def test_versions_pin_what_they_named_and_verify_says_what_changed(workspace: Wo
     assert Dataset.get_by_name(workspace, "mnist").version == 2
     assert Dataset.get_by_name(workspace, "mnist", version=1).to_path() == ["/a.txt", "/b.txt"]
     assert Dataset.get_by_id(workspace, first.id).version == 1
-    assert again.register(workspace, "mnist", create_new_version=True).version == 2  # the same once more
+    assert again.register(workspace, "mnist", create_new_version=True).version == 2  # the same again
     shutil.rmtree(folder / "train")
-    assert second.verify().removed == ["a.txt", "d.txt"], "that all is gone is a change, too"
+    assert second.verify().removed == ["a.txt", "d.txt"], "the loss of all files is a change too"
 
 
-def test_a_dataset_of_another_workspace_is_not_looked_for_in_this_one(
+def test_a_dataset_of_another_workspace_is_not_found_here(
     workspace: Workspace, folder: Path, here: Environment
 ) -> None:
     other = Workspace.create("other", subscription_id="s", resource_group="r")
@@ -211,7 +211,7 @@ def test_a_dataset_of_another_workspace_is_not_looked_for_in_this_one(
         Dataset.get_by_name(workspace, "a/b")
 
 
-def test_tags_listing_and_giving_up_a_name(workspace: Workspace, folder: Path) -> None:
+def test_tags_listing_and_unregistering(workspace: Workspace, folder: Path) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
     dataset = Dataset.File.from_files((store, "train")).register(workspace, "mnist")
     dataset.add_tags({"a": "1", "b": 2})
@@ -245,7 +245,7 @@ def test_paths_globs_lists_and_steps(workspace: Workspace, folder: Path) -> None
 
 
 @pytest.mark.parametrize("path", ["./here", "ftp://x/y", 3, ("raw", "x"), [], "https://user:secret@host/x"])
-def test_what_is_no_path_is_refused_with_advice(workspace: Workspace, path: Any) -> None:
+def test_an_invalid_path_is_refused_with_a_hint(workspace: Workspace, path: Any) -> None:
     with pytest.raises(UserErrorException) as refused:
         Dataset.File.from_files(path)
     assert refused.value.hint and "secret" not in str(refused.value)
@@ -257,7 +257,7 @@ def test_paths_that_leave_the_store_are_refused(workspace: Workspace, path: str)
         Dataset.File.from_files((workspace.get_default_datastore(), path))
 
 
-def test_what_is_not_there_fails_when_it_is_made(workspace: Workspace, folder: Path) -> None:
+def test_missing_files_fail_when_the_dataset_is_created(workspace: Workspace, folder: Path) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
     with pytest.raises(DatasetValidationError, match="no files found at 'nowhere'"):
         Dataset.File.from_files((store, "nowhere"))
@@ -295,7 +295,7 @@ def test_download_and_mount(workspace: Workspace, folder: Path, tmp_path: Path) 
 # ── In runs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_a_script_sees(workspace: Workspace, folder: Path, here: Environment) -> None:
+def test_a_script_sees_its_inputs(workspace: Workspace, folder: Path, here: Environment) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
     whole = Dataset.File.from_files((store, "train")).register(workspace, "mnist")
     one = Dataset.File.from_files((store, "test/c.txt"))
@@ -325,8 +325,8 @@ def test_what_a_script_sees(workspace: Workspace, folder: Path, here: Environmen
     details = run.get_details()
     assert details["runDefinition"]["arguments"][0] == "DatasetConsumptionConfig:whole"
     assert details["inputDatasets"][0]["dataset"] == {"id": whole.id}
-    assert not os.path.lexists(mounted) and not os.path.lexists(referred), "links are taken away"
-    assert sorted(os.listdir(folder / "train")) == ["a.txt", "b.txt"], "and what was linked is not"
+    assert not os.path.lexists(mounted) and not os.path.lexists(referred), "links are removed"
+    assert sorted(os.listdir(folder / "train")) == ["a.txt", "b.txt"], "but not their targets"
 
 
 def test_an_input_named_path_does_not_break_the_job(workspace: Workspace, folder: Path, here: Environment) -> None:
@@ -344,12 +344,12 @@ for number, folder in enumerate(sys.argv[1:]):
     open(os.path.join(folder, "made.log"), "w").write("log")
 """
     store = workspace.get_default_datastore()
-    made = OutputFileDatasetConfig("made").register_on_complete("results", "what came out", {"by": "test"})
+    made = OutputFileDatasetConfig("made").register_on_complete("results", "the results", {"by": "test"})
     sent = OutputFileDatasetConfig("sent", (store, "sent/{output-name}/{run-id}")).as_upload(source_globs="*.txt")
     run = run_script(workspace, write, [made, sent], here)
     dataset = Dataset.get_by_name(workspace, "results")
     assert (dataset.to_path(), dataset.description, dataset.tags) == (
-        ["/made.log", "/made.txt"], "what came out", {"by": "test"},
+        ["/made.log", "/made.txt"], "the results", {"by": "test"},
     )  # fmt: skip
     assert Dataset.File.from_files((store, f"sent/sent/{run.id}")).to_path() == ["/made.txt"]
     assert run.get_details()["outputDatasets"][0]["identifier"]["registeredId"] == "results:1"
@@ -357,7 +357,7 @@ for number, folder in enumerate(sys.argv[1:]):
     assert told["seen"][told["arguments"][0]] == ["made.log", "made.txt"]
 
 
-def test_an_output_of_a_failed_run_stays_but_is_no_dataset(workspace: Workspace, here: Environment) -> None:
+def test_an_output_of_a_failed_run_stays_but_is_not_a_dataset(workspace: Workspace, here: Environment) -> None:
     fail = "import os, sys; [open(os.path.join(f, 'x'), 'w').close() for f in sys.argv[1:]]; sys.exit(3)"
     store = workspace.get_default_datastore()
     kept = OutputFileDatasetConfig("kept", (store, "kept")).register_on_complete("kept")
@@ -382,7 +382,7 @@ def test_a_failure_names_the_input(workspace: Workspace, folder: Path, here: Env
 
 
 @pytest.mark.parametrize("mode", ["mount", "download"])
-def test_a_version_whose_file_vanished_says_which_and_what_to_do(
+def test_a_version_with_a_missing_file_names_it_with_a_hint(
     workspace: Workspace, folder: Path, here: Environment, mode: str
 ) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
@@ -393,9 +393,7 @@ def test_a_version_whose_file_vanished_says_which_and_what_to_do(
     assert "footplate data verify 'my letters:1'" in str(failed.value)
 
 
-def test_a_place_that_somebody_has_linked_stays_linked(
-    workspace: Workspace, folder: Path, here: Environment, tmp_path: Path
-) -> None:
+def test_an_existing_symlink_stays(workspace: Workspace, folder: Path, here: Environment, tmp_path: Path) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
     (tmp_path / "disk").mkdir()
     place = tmp_path / "link"
@@ -408,9 +406,7 @@ def test_a_place_that_somebody_has_linked_stays_linked(
     assert place.is_symlink()
 
 
-def test_inputs_inside_each_other_and_names_that_differ_in_case(
-    workspace: Workspace, folder: Path, here: Environment
-) -> None:
+def test_nested_inputs_and_names_that_differ_in_case(workspace: Workspace, folder: Path, here: Environment) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
     upper, lower = (Dataset.File.from_files((store, path)) for path in ("train", "test"))
     told = told_by(
@@ -425,13 +421,13 @@ def test_inputs_inside_each_other_and_names_that_differ_in_case(
     assert sorted(os.listdir(folder / "train")) == ["a.txt", "b.txt"]
 
 
-def test_a_bare_dataset_is_refused_with_advice(workspace: Workspace, folder: Path, here: Environment) -> None:
+def test_a_bare_dataset_is_refused_with_a_hint(workspace: Workspace, folder: Path, here: Environment) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
     with pytest.raises(UserErrorException, match="without a way to deliver it"):
         run_script(workspace, TELL, [Dataset.File.from_files((store, "train"))], here)
 
 
-def test_lineage_is_seen_from_both_ends(workspace: Workspace, folder: Path, here: Environment) -> None:
+def test_lineage_is_visible_from_both_ends(workspace: Workspace, folder: Path, here: Environment) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
     dataset = Dataset.File.from_files((store, "train")).register(workspace, "mnist")
     tests = Dataset.File.from_files((store, "test")).register(workspace, "tests")
@@ -455,9 +451,7 @@ def test_lineage_is_seen_from_both_ends(workspace: Workspace, folder: Path, here
 # ── Inside a job, with nothing installed ──────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_job_downloads_mounts_and_registers_with_nothing_installed(
-    workspace: Workspace, folder: Path, tmp_path: Path
-) -> None:
+def test_a_job_with_nothing_installed_can_use_datasets(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
     Dataset.File.from_files((store, "train")).register(workspace, "mnist")
     script = """
@@ -484,7 +478,7 @@ Dataset.File.from_files((store, "from-job")).register(workspace, "by-job")
 
 
 def _bare_python(folder: Path) -> Path:
-    """An interpreter without anything of ours, or of anybody, installed."""
+    """Create an interpreter with nothing installed."""
     venv.create(folder / "bare", with_pip=False)
     return folder / "bare" / "bin" / "python"
 
@@ -523,7 +517,7 @@ def test_web_files_keep_host_and_path(workspace: Workspace, web: str, here: Envi
 # ── The other ways to hand data over ──────────────────────────────────────────────────────────────────────────────────
 
 
-def test_an_estimator_is_given_a_whole_datastore_and_a_dataset(
+def test_an_estimator_gets_a_whole_datastore_and_a_dataset(
     workspace: Workspace, folder: Path, here: Environment
 ) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
@@ -548,9 +542,7 @@ def test_an_estimator_is_given_a_whole_datastore_and_a_dataset(
     assert sorted(os.path.basename(path) for path in told["inputs"].values()) == ["train"]
 
 
-def test_references_of_the_run_configuration_a_command_and_a_folder_to_bring_back(
-    workspace: Workspace, folder: Path, here: Environment
-) -> None:
+def test_references_in_a_run_configuration_and_an_upload(workspace: Workspace, folder: Path, here: Environment) -> None:
     store = workspace.get_default_datastore()
     store.upload(str(folder), "in put")
     given, back = store.path("in put", "given").as_download("down"), store.path("back", "back").as_upload("made")
@@ -565,7 +557,7 @@ def test_references_of_the_run_configuration_a_command_and_a_folder_to_bring_bac
     assert len(Dataset.File.from_files((store, "back/copy")).to_path()) == 3
 
 
-def test_a_run_resumes_from_a_path_and_tells_its_script(workspace: Workspace, folder: Path, here: Environment) -> None:
+def test_resume_from_passes_a_path_to_the_script(workspace: Workspace, folder: Path, here: Environment) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
     told = told_by(run_script(workspace, TELL, ["--x"], here, resume_from=DataPath(store, "train")))
     assert told["arguments"][:2] == ["--x", "--resume-from"]

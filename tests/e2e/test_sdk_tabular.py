@@ -1,4 +1,4 @@
-"""Tables as their users meet them: made, chosen from, read into pandas here and in runs, written, registered."""
+"""Tables through the SDK: created, filtered, read into pandas here and in runs, written, registered."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_delimited_files(titanic: TabularDataset) -> None:
     assert titanic.skip(3).to_pandas_dataframe()["PassengerId"].tolist() == [4]
 
 
-def test_choosing(titanic: TabularDataset) -> None:
+def test_selecting_rows_and_columns(titanic: TabularDataset) -> None:
     old = titanic.filter((titanic["Age"] > 30) | titanic["Name"].contains("James"))
     assert old.keep_columns(["Name", "Age"]).to_pandas_dataframe().shape == (2, 2)
     assert titanic.filter(titanic["Embarked"].is_null()).to_pandas_dataframe()["PassengerId"].tolist() == [4]
@@ -106,7 +106,7 @@ def test_types_paths_and_headers(store: Any, folder: Path) -> None:
         Dataset.Tabular.from_delimited_files((store, "bare.tsv"), header="yes")
 
 
-def test_values_of_another_type(store: Any, folder: Path) -> None:
+def test_values_that_do_not_fit_their_type(store: Any, folder: Path) -> None:
     (folder / "dirty.csv").write_text("n\n1\nx\n")
     made = Dataset.Tabular.from_delimited_files((store, "dirty.csv"), set_column_types={"n": DataType.to_long()})
     with pytest.warns(UserWarning, match="column 'n': 1 value is not a whole number and became null"):
@@ -117,7 +117,7 @@ def test_values_of_another_type(store: Any, folder: Path) -> None:
         made.to_pandas_dataframe(on_error="ignore")
 
 
-def test_what_is_not_there(store: Any, titanic: TabularDataset) -> None:
+def test_missing_files_and_columns(store: Any, titanic: TabularDataset) -> None:
     with pytest.raises(DatasetValidationError, match=r"no files found at 'nowhere\.csv'"):
         Dataset.Tabular.from_delimited_files((store, "nowhere.csv"))
     later = Dataset.Tabular.from_delimited_files((store, "nowhere.csv"), validate=False)
@@ -162,7 +162,7 @@ def test_time(store: Any, titanic: TabularDataset) -> None:
         titanic.with_timestamp_columns("Name", validate=True)
 
 
-def test_files_of_partitions_that_are_ruled_out_are_not_read(store: Any, folder: Path) -> None:
+def test_files_of_excluded_partitions_are_not_read(store: Any, folder: Path) -> None:
     made = weather(store)
     (folder / "weather/2021/01/01/data.csv").write_text("when,temperature\nnot,a,table,at,all\n")
     kept = made.time_after(datetime(2021, 1, 2, 12))
@@ -188,7 +188,7 @@ def test_versions_pin_their_files(workspace: Workspace, titanic: TabularDataset,
     assert second.version == 2 and len(second.to_pandas_dataframe()) == 5
 
 
-def test_files_that_come_later_are_not_of_an_earlier_version(workspace: Workspace, store: Any, folder: Path) -> None:
+def test_later_files_do_not_belong_to_an_earlier_version(workspace: Workspace, store: Any, folder: Path) -> None:
     old = weather(store).register(workspace, "weather")
     (folder / "weather/2021/01/04").mkdir()
     (folder / "weather/2021/01/04/data.csv").write_text("when,temperature\n2021-01-04 00:00:00,4\n")
@@ -196,7 +196,7 @@ def test_files_that_come_later_are_not_of_an_earlier_version(workspace: Workspac
     assert len(weather(store).to_pandas_dataframe()) == 7
 
 
-def test_as_files(workspace: Workspace, titanic: TabularDataset, tmp_path: Path) -> None:
+def test_tables_written_as_files(workspace: Workspace, titanic: TabularDataset, tmp_path: Path) -> None:
     files = titanic.filter(titanic["Age"] > 0).to_csv_files(separator=";")
     assert isinstance(files, FileDataset) and files.to_path() == ["/part-00000.csv"]
     (path,) = files.download(str(tmp_path / "csv"))
@@ -285,7 +285,7 @@ json.dump(told, open("outputs/told.json", "w"))
 """
 
 
-def test_a_job_without_pandas_is_told_before_anything_is_read(workspace: Workspace, folder: Path, store: Any) -> None:
+def test_missing_pandas_is_reported_before_anything_is_read(workspace: Workspace, folder: Path, store: Any) -> None:
     script = """
 import sys
 sys.modules["pandas"] = None
@@ -307,7 +307,7 @@ Run.get_context().input_datasets["people"].to_pandas_dataframe()
     assert "a DataFrame needs pandas, which is not installed here" in str(run.get_details()["error"])
 
 
-def test_in_a_run(workspace: Workspace, titanic: TabularDataset, project: Path) -> None:
+def test_tables_in_a_run(workspace: Workspace, titanic: TabularDataset, project: Path) -> None:
     environment = Environment("here")
     environment.python.user_managed_dependencies = True
     environment.python.interpreter_path = sys.executable
@@ -326,7 +326,7 @@ def test_in_a_run(workspace: Workspace, titanic: TabularDataset, project: Path) 
     assert told["old"] == [2] and "Cumings" in told["csv"]
 
 
-def test_nothing_is_said_where_nothing_is_wrong(titanic: TabularDataset) -> None:
+def test_no_warnings_without_problems(titanic: TabularDataset) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         titanic.to_pandas_dataframe(on_error="fail", out_of_range_datetime="fail")

@@ -1,4 +1,4 @@
-"""Data of a team server on another machine: no folder is shared, and no line of the script is changed for it."""
+"""Data of a team server on another machine: without a shared folder, and with unchanged scripts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ with open(os.path.join(made, "told.txt"), "w") as out:
 @pytest.fixture(scope="module")
 def server() -> Iterator[TeamServer]:
     if not can_hide():
-        pytest.skip("the server's home cannot be hidden from us: this takes the right to mount")
+        pytest.skip("the server's home cannot be hidden from us: this needs permission to mount")
     server = TeamServer(elsewhere=True)
     yield server
     server.stop()
@@ -74,7 +74,7 @@ def submit(workspace: Workspace, text: str, arguments: list[Any]) -> Any:
 
 
 def check_loop(team: Workspace) -> None:
-    """The workflow of every notebook: upload, register, train on it, look at what came out."""
+    """Run the workflow of every notebook: upload, register, train, inspect the results."""
     Path("data/deep").mkdir(parents=True)
     Path("data/a.txt").write_text("a")
     Path("data/deep/b.txt").write_text("b")
@@ -95,13 +95,13 @@ def check_loop(team: Workspace) -> None:
     assert dataset.verify().changed == ["a.txt"]
 
 
-def test_the_default_store_of_a_server_elsewhere(team: Workspace, server: TeamServer) -> None:
+def test_the_default_datastore_of_a_remote_server(team: Workspace, server: TeamServer) -> None:
     store = team.get_default_datastore()
-    assert not os.path.exists(store.folder), "the server's folder is to be seen from here, so this test proves nothing"
+    assert not os.path.exists(store.folder), "the server's folder is visible from here, so this test proves nothing"
     check_loop(team)
 
 
-def test_an_object_store_as_the_default(
+def test_an_object_store_as_the_default_datastore(
     home: Path, project: Path, rclone_program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bucket = RcloneS3(rclone_program)
@@ -130,8 +130,8 @@ secret_access_key = {bucket.SECRET}
         bucket.stop()
 
 
-def test_a_node_elsewhere_reads_and_writes_through_the_server(team: Workspace, server: TeamServer) -> None:
-    """As an agent on another machine does: with the run's own token, and only what the run was given."""
+def test_a_remote_node_reads_and_writes_through_the_server(team: Workspace, server: TeamServer) -> None:
+    """Act like an agent on another machine: with the run's own token, and only on data that the run was given."""
     store = team.get_default_datastore()
     Path("x.txt").write_text("x")
     store.upload_files(["x.txt"], target_path="in", show_progress=False)
@@ -153,7 +153,7 @@ def test_a_node_elsewhere_reads_and_writes_through_the_server(team: Workspace, s
             act()
 
 
-def test_an_upload_that_is_cut_goes_on_where_it_was(team: Workspace, server: TeamServer) -> None:
+def test_a_cut_upload_is_resumed(team: Workspace, server: TeamServer) -> None:
     proxy = CuttingProxy(server.port, limit=int(1.5 * SMALL))
     try:
         data = os.urandom(4 * SMALL + 7)
@@ -165,17 +165,17 @@ def test_an_upload_that_is_cut_goes_on_where_it_was(team: Workspace, server: Tea
         assert store.read("deep/large") == data
         assert proxy.sent < 2 * len(data)
 
-        proxy.limit = SMALL // 2  # nothing comes through any more
+        proxy.limit = SMALL // 2  # the connection is down
         Path("large").write_bytes(data[::-1])
         with pytest.raises(Unavailable):
             store.put("deep/large", Path("large"))
         proxy.limit = None
-        assert store.read("deep/large") == data, "the old file stays until the new one is whole"
+        assert store.read("deep/large") == data, "the old file stays until the new one is complete"
     finally:
         proxy.stop()
 
 
-def test_a_killed_upload_leaves_what_came_to_the_next_one(team: Workspace, server: TeamServer) -> None:
+def test_an_upload_of_a_killed_client_is_resumed(team: Workspace, server: TeamServer) -> None:
     size = 6 * SMALL
     Path("large").write_bytes(os.urandom(size))
     proxy = CuttingProxy(server.port)
@@ -199,11 +199,11 @@ store.put("killed", pathlib.Path("large"), count=count)
         proxy.sent = 0
         store = open_store(through_server(proxy.address, TeamServer.TOKEN, team.id, "workspaceblobstore"))
         store.put("killed", Path("large"))
-        assert proxy.sent < size - 2 * SMALL, "it began anew"
+        assert proxy.sent < size - 2 * SMALL, "it started over"
         assert store.read("killed") == Path("large").read_bytes()
         proxy.sent = 0
         store.put("killed", Path("large"))
-        assert proxy.sent < SMALL, "the same file is known"
+        assert proxy.sent < SMALL, "the server recognizes the file"
     finally:
         proxy.stop()
 

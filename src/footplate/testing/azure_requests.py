@@ -1,5 +1,6 @@
-"""Requests to Azure Blob that only tests make: containers, blobs under names that a store of ours would refuse, and
-signatures that let others in."""
+"""Requests to Azure Blob that only tests need: containers, blobs with names that our stores refuse, and shared access
+signatures.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ def create_container(endpoint: str, account: str, key: str, container: str) -> N
 
 
 def put_blob(endpoint: str, account: str, key: str, container: str, name: str, data: bytes) -> None:
-    """A blob under any name at all."""
+    """Create a blob with any name at all."""
     headers = {"x-ms-blob-type": "BlockBlob"}
     _send(endpoint, account, key, f"/{container}/{urllib.parse.quote(name, safe='')}", {}, data, headers)
 
 
 def account_sas(account: str, key: str, permissions: str = "rwdlac", expiry: str = "2099-01-01T00:00:00Z") -> str:
-    """A shared access signature for all containers of an account."""
+    """Return a shared access signature for all containers of an account."""
     fields = {"sp": permissions, "ss": "b", "srt": "sco", "se": expiry, "sv": _VERSION}
     text = "\n".join((account, permissions, "b", "sco", "", expiry, "", "", _VERSION, "", ""))
     return urllib.parse.urlencode({**fields, "sig": _signature(key, text)})
@@ -36,7 +37,7 @@ def account_sas(account: str, key: str, permissions: str = "rwdlac", expiry: str
 def container_sas(
     account: str, key: str, container: str, permissions: str = "racwdl", expiry: str = "2099-01-01T00:00:00Z"
 ) -> str:
-    """A shared access signature of the blob service, for one container."""
+    """Return a shared access signature of the blob service, for one container."""
     fields = {"sp": permissions, "se": expiry, "sv": _VERSION, "sr": "c"}
     place = f"/blob/{account}/{container}"
     text = "\n".join((permissions, "", expiry, place, "", "", "", _VERSION, "c", "", "", "", "", "", "", ""))
@@ -44,7 +45,10 @@ def container_sas(
 
 
 def bearer_token() -> str:
-    """A token as Azurite takes it: for storage, of a tenant, for an hour from now; it looks at no signature."""
+    """Return a token that Azurite accepts: for storage, of a tenant, valid for an hour.
+
+    It does not check signatures.
+    """
     now = int(time.time())
     issuer = "https://sts.windows.net/00000000-0000-0000-0000-000000000000/"
     claims = {"aud": "https://storage.azure.com", "iss": issuer, "iat": now, "nbf": now - 60, "exp": now + 3600}

@@ -1,4 +1,4 @@
-"""A proxy on this machine that passes bytes on to a server and cuts connections after so many of them."""
+"""A local proxy that forwards bytes to a server and cuts connections after a number of bytes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import struct
 import threading
 
 _CHUNK = 1 << 16
-_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset, as a broken line looks
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset, as a broken connection looks
 
 
 class CuttingProxy:
-    """In front of `port`. With `limit`, each connection is cut when that many bytes went up; `sent` counts them all."""
+    """A proxy in front of `port`.
+
+    With `limit`, it cuts each connection after that many bytes sent; `sent` counts them all.
+    """
 
     def __init__(self, port: int, limit: int | None = None) -> None:
         self._behind, self.limit, self.sent = port, limit, 0

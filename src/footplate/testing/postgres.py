@@ -103,7 +103,7 @@ class PostgresServer:
             if self._process.poll() is not None or time.monotonic() > give_up:
                 log = (self.folder / "server.log").read_text(errors="replace")
                 self.stop()
-                raise Unavailable(f"PostgreSQL did not start: {log[-2000:]}", "look at its own message")
+                raise Unavailable(f"PostgreSQL did not start: {log[-2000:]}", "see its own message")
             time.sleep(0.02)
 
     def _is_ready(self) -> bool:

@@ -1,8 +1,7 @@
-"""Real servers of data for tests, started on a free port of this machine in a folder of their own.
+"""Real data servers for tests, each on a free loopback port and in a directory of its own.
 
 Azurite (Azure Blob) comes from npm into `.node/` (scripts/node_packages.sh), rclone's S3 and moto from PyPI; our own is
-here.
-Each is started by its constructor and ended by `stop`.
+here. The constructor starts a server, and `stop` ends it.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from footplate.testing.azure_requests import create_container
 
 AZURITE_ACCOUNT = "devstoreaccount1"
 AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-"""Published with Azurite: the same in every one, and no secret."""
+"""Azurite's published key, which is the same everywhere and not a secret."""
 
 _START_SECONDS = 60.0
 
 
 def find_azurite() -> Path | None:
-    """The program of Azurite's blob server, where scripts/node_packages.sh has put it."""
+    """Return the path of Azurite's blob server, as installed by scripts/node_packages.sh."""
     for folder in (Path.cwd(), *Path(__file__).resolve().parents):
         program = folder / ".node" / "node_modules" / ".bin" / "azurite-blob"
         if program.exists() and shutil.which("node"):
@@ -88,12 +87,12 @@ class _Server:
             if self._process.poll() is not None or time.monotonic() > give_up:
                 log = (self.folder / "server.log").read_text(errors="replace")
                 self.stop()
-                raise Unavailable(f"{type(self).__name__} did not start: {log[-2000:]}", "look at its own message")
+                raise Unavailable(f"{type(self).__name__} did not start: {log[-2000:]}", "see its own message")
             time.sleep(0.02)
 
 
 class Azurite(_Server):
-    """Azure's own emulator of blob storage. With `certificate`, which has the key, too, it takes tokens."""
+    """Azure's own emulator of blob storage. With `certificate`, which includes the key, it accepts tokens."""
 
     def __init__(self, program: Path, certificate: Path | None = None) -> None:
         self._program, self._certificate = program, certificate
@@ -106,7 +105,7 @@ class Azurite(_Server):
         return [str(self._program), *options, "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
 
     def new_store(self) -> StoreSpec:
-        """A fresh, empty container."""
+        """Return a new, empty container."""
         container = f"c{uuid.uuid4().hex[:16]}"
         create_container(self.endpoint, AZURITE_ACCOUNT, AZURITE_KEY, container)
         location = {"account": AZURITE_ACCOUNT, "container": container, "endpoint": self.endpoint}
@@ -119,7 +118,7 @@ class Azurite(_Server):
 
 
 class RcloneS3(_Server):
-    """rclone's S3 server over a folder. It answers ranges with the whole status, and ignores conditions."""
+    """rclone's S3 server over a folder. It answers range requests with status 200, and ignores conditions."""
 
     KEY, SECRET, BUCKET = "tests-key-id", "tests-secret-key", "tests"
 
@@ -129,7 +128,7 @@ class RcloneS3(_Server):
 
     def _argv(self) -> list[str]:
         data = self.folder / "data"
-        (data / self.BUCKET).mkdir(parents=True)  # a folder that is made later would not be seen for minutes
+        (data / self.BUCKET).mkdir(parents=True)  # a folder created later would not be visible for minutes
         options = ["--addr", f"127.0.0.1:{self.port}", *self._keys(), "--config", "/dev/null"]
         return [str(self._program), "serve", "s3", *options, str(data)]
 
@@ -142,7 +141,7 @@ class RcloneS3(_Server):
 
 
 class RcloneGcs(RcloneS3):
-    """The same without keys: Google's XML API is S3's but for how one says who one is, which is not seen here."""
+    """The same without keys: Google's XML API equals S3's except for authentication, which is not tested here."""
 
     def _keys(self) -> list[str]:
         return []
@@ -157,8 +156,10 @@ _ANYBODY = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Princip
 
 
 class MotoS3(_Server):
-    """moto's server, all in memory. It looks at signatures and session tokens, at ranges and conditions, and keeps the
-    parts of uploads that were cut."""
+    """moto's in-memory server.
+
+    It checks signatures and session tokens, honours ranges and conditions, and keeps the parts of interrupted uploads.
+    """
 
     BUCKET = "tests"
 
@@ -174,7 +175,7 @@ class MotoS3(_Server):
         return [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
 
     def _variables(self) -> dict[str, str]:
-        return {"INITIAL_NO_AUTH_ACTION_COUNT": "7"}  # as many as are made ready; from then on it wants signatures
+        return {"INITIAL_NO_AUTH_ACTION_COUNT": "7"}  # the number of setup requests; later ones need signatures
 
     def _make_ready(self) -> None:
         user, role = {"UserName": "tests"}, {"RoleName": "tests"}
@@ -209,12 +210,12 @@ def _told(answer: str) -> dict[str, str]:
 
 def _field(answer: str, name: str) -> str:
     found = re.search(f"<{name}>([^<]+)</{name}>", answer)
-    assert found is not None, f"moto did not tell {name}"
+    assert found is not None, f"moto did not return {name}"
     return found.group(1)
 
 
 class TeamServer(_Server):
-    """A Footplate server on TCP. `elsewhere`: its home is not to be seen from here, as on another machine."""
+    """A Footplate server on TCP. `elsewhere`: its home is invisible from here, as on another machine."""
 
     TOKEN = "token-of-the-tests"
 
@@ -236,11 +237,11 @@ class TeamServer(_Server):
         command += ["--port", str(self.port), "--token-file", str(secret)]
         if not self._elsewhere:
             return command
-        hide = f'mount --bind {self.home} {home} && exec "$@"'  # in a namespace of its own
+        hide = f'mount --bind {self.home} {home} && exec "$@"'  # in its own mount namespace
         return ["unshare", "-m", "sh", "-c", hide, "sh", *command]
 
     def new_store(self) -> StoreSpec:
-        """The default datastore of a new workspace, as who does not see the server's folders opens it."""
+        """Return the default datastore of a new workspace, as a client without the server's folders opens it."""
         transport = Transport(self.address, self.TOKEN)
         body = {"name": f"w{uuid.uuid4().hex[:16]}", "subscription_id": "s", "resource_group": "g"}
         workspace = str(transport.post("/workspaces", {**body, "if_exists": "return"})["id"])
@@ -248,7 +249,7 @@ class TeamServer(_Server):
 
 
 def can_hide() -> bool:
-    """Whether a server's home can be hidden from us, which takes the rights to mount."""
+    """Return whether a server's home can be hidden from us, which needs permission to mount."""
     try:
         return subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
     except FileNotFoundError:

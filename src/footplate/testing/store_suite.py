@@ -1,6 +1,6 @@
-"""The conformance suite of stores (`data/stores/base.py`): a new kind subclasses `StoreSuite` and gives `arena`.
+"""The conformance suite of stores (`data/stores/base.py`): a new kind subclasses `StoreSuite` and provides `arena`.
 
-A store that cannot be written to (a web site) is filled by the arena, and the tests of writing are about its refusal.
+A read-only store (a web site) is filled by the arena, and the tests of writing check that it refuses.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ HOSTILE = ["../up", "/etc/passwd", "a/../../b", "a//b", "./a", "a\0b", "C:/x", "
 
 
 class StoreArena(Protocol):
-    """`store` is empty at first; `fill` puts a file there by whichever way; `lists` is false for plain web sites."""
+    """A store under test.
+
+    `store` is empty at first; `fill` puts a file there by any means; `lists` is false for web sites.
+    """
 
     store: FileStore
     lists: bool
     conditions: bool
-    """Whether the server keeps its word about if-match and if-none-match."""
+    """Whether the server honours if-match and if-none-match."""
 
     def fill(self, name: str, data: bytes) -> None: ...
 
@@ -50,7 +53,7 @@ class StoreSuite:
         assert arena.store.read(name) == b"0123456789"
         assert arena.store.read(name, etag=found.etag) == b"0123456789"
 
-    def test_a_part_is_a_part(self, arena: StoreArena) -> None:
+    def test_a_range_returns_only_that_part(self, arena: StoreArena) -> None:
         arena.fill("x", b"0123456789")
         store = arena.store
         assert store.read("x", 2, 3) == b"234"
@@ -66,12 +69,12 @@ class StoreSuite:
         assert arena.store.read("empty") == b""
         assert b"".join(arena.store.stream("empty")) == b""
 
-    def test_what_is_not_there_is_not_found(self, arena: StoreArena) -> None:
+    def test_a_missing_file_is_not_found(self, arena: StoreArena) -> None:
         for look in _ways_to_look(arena.store):
             with pytest.raises(NotFound, match="nothing-here"):
                 look("nothing-here")
 
-    def test_a_file_that_was_changed_is_a_conflict(self, arena: StoreArena) -> None:
+    def test_a_changed_file_is_a_conflict(self, arena: StoreArena) -> None:
         arena.fill("x", b"before")
         etag = arena.store.stat("x").etag
         assert etag
@@ -80,7 +83,7 @@ class StoreSuite:
             arena.store.read("x", etag=etag)
 
     @pytest.mark.parametrize("name", HOSTILE)
-    def test_a_name_that_leaves_is_refused(self, arena: StoreArena, name: str) -> None:
+    def test_a_name_outside_the_store_is_refused(self, arena: StoreArena, name: str) -> None:
         for look in _ways_to_look(arena.store):
             with pytest.raises(InvalidInput):
                 look(name)
@@ -94,9 +97,9 @@ class StoreSuite:
 
     # ── listing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def test_a_listing_has_every_file_below_and_nothing_beside(self, arena: StoreArena) -> None:
+    def test_a_listing_has_exactly_the_files_below_a_folder(self, arena: StoreArena) -> None:
         if not arena.lists:
-            pytest.skip("this kind of store cannot be listed")
+            pytest.skip("this kind of store cannot list files")
         for name in ("data/a", "data/deep/b", "data2/c", "d"):
             arena.fill(name, name.encode())
         found = entries(arena.store, "data")
@@ -105,9 +108,9 @@ class StoreSuite:
         assert entries(arena.store, "nowhere") == {}
         assert found["data/a"].etag == arena.store.stat("data/a").etag
 
-    def test_children_are_what_lies_directly_in_a_folder(self, arena: StoreArena) -> None:
+    def test_children_are_the_direct_contents_of_a_folder(self, arena: StoreArena) -> None:
         if not arena.lists:
-            pytest.skip("this kind of store cannot be listed")
+            pytest.skip("this kind of store cannot list files")
         for name in ("top", "data/a", "data/deep/b", "data/deep/er/c"):
             arena.fill(name, b"x")
         top = arena.store.children()
@@ -116,16 +119,16 @@ class StoreSuite:
         assert (inside.folders, [entry.path for entry in inside.files]) == (["deep"], ["data/a"])
         assert arena.store.children("data/nowhere") == ([], [])
 
-    def test_more_than_one_page(self, arena: StoreArena) -> None:
+    def test_listings_of_more_than_one_page(self, arena: StoreArena) -> None:
         if not arena.lists:
-            pytest.skip("this kind of store cannot be listed")
+            pytest.skip("this kind of store cannot list files")
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(arena.fill, [f"many/{number:04}" for number in range(1100)], itertools.repeat(b"x")))
         assert len(entries(arena.store, "many")) == 1100
 
     def test_names_are_listed_as_they_were_written(self, arena: StoreArena) -> None:
         if not arena.lists:
-            pytest.skip("this kind of store cannot be listed")
+            pytest.skip("this kind of store cannot list files")
         for name in NAMES:
             arena.fill(name, b"x")
         assert sorted(entries(arena.store)) == sorted(NAMES)
@@ -133,7 +136,7 @@ class StoreSuite:
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def test_a_store_that_is_read_only_says_so(self, arena: StoreArena) -> None:
+    def test_a_read_only_store_refuses_writes(self, arena: StoreArena) -> None:
         if arena.store.writable:
             arena.store.put("x", b"1")
             arena.store.delete("x")
@@ -146,7 +149,7 @@ class StoreSuite:
             with pytest.raises(NotAllowed, match="read"):
                 arena.store.delete("x")
 
-    def test_put_says_what_is_there_now(self, arena: StoreArena, tmp_path: Path) -> None:
+    def test_put_returns_the_new_entry(self, arena: StoreArena, tmp_path: Path) -> None:
         _need_writing(arena)
         (tmp_path / "file").write_bytes(b"from a file")
         for source, size in ((b"bytes", 5), (tmp_path / "file", 11)):
@@ -154,24 +157,24 @@ class StoreSuite:
             there = arena.store.stat("deep/x")
             assert (stored.path, stored.size, stored.etag) == (there.path, size, there.etag)
 
-    def test_a_name_that_is_taken_is_kept_if_asked(self, arena: StoreArena) -> None:
+    def test_if_absent_keeps_an_existing_file(self, arena: StoreArena) -> None:
         _need_writing(arena)
         if not arena.conditions:
-            pytest.skip("this server does not keep its word about conditions")
+            pytest.skip("this server ignores conditions")
         arena.store.put("x", b"first", if_absent=True)
         with pytest.raises(Conflict, match="exists"):
             arena.store.put("x", b"second", if_absent=True)
         assert arena.store.read("x") == b"first"
 
     @pytest.mark.parametrize("name", HOSTILE)
-    def test_nothing_is_written_to_a_name_that_leaves(self, arena: StoreArena, name: str) -> None:
+    def test_nothing_is_written_outside_the_store(self, arena: StoreArena, name: str) -> None:
         _need_writing(arena)
         with pytest.raises(InvalidInput):
             arena.store.put(name, b"x")
 
     # ── transfers ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def test_a_tree_goes_up_and_comes_down_the_same(self, arena: StoreArena, tmp_path: Path) -> None:
+    def test_a_tree_survives_upload_and_download(self, arena: StoreArena, tmp_path: Path) -> None:
         _need_writing(arena)
         here = tmp_path / "here"
         for number in range(70):
@@ -185,7 +188,7 @@ class StoreSuite:
         download(items, {"": arena.store}, tmp_path / "back")
         assert _tree(tmp_path / "back") == _tree(here)
 
-    def test_a_large_file_goes_in_parts(self, arena: StoreArena, tmp_path: Path) -> None:
+    def test_a_large_file_is_sent_in_parts(self, arena: StoreArena, tmp_path: Path) -> None:
         data = os.urandom(2 * SMALL + 12345)
         (tmp_path / "big").write_bytes(data)
         if arena.store.writable:
@@ -198,7 +201,7 @@ class StoreSuite:
         download([place(stored, "big")], {"": arena.store}, tmp_path / "back")
         assert _tree(tmp_path / "back") == {"big": data}
 
-    def test_nothing_shows_a_credential(self, arena: StoreArena) -> None:
+    def test_no_representation_shows_a_credential(self, arena: StoreArena) -> None:
         store = arena.store
         for secret in store.spec.credentials.values():
             assert secret not in f"{store!r} {store} {store.spec!r} {store.spec}"

@@ -1,4 +1,4 @@
-"""A web server in this process, which behaves as badly as it is told to, file by file."""
+"""A web server in this process that misbehaves as instructed, file by file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _CHUNK = 64 * 1024
 
 @dataclass
 class Manners:
-    """How a file is served; by default well."""
+    """How a file is served; correctly by default."""
 
     ranges: bool = True
     head: bool = True
     etag: bool = True
     length: bool = True
     cut_after: int | None = None
-    """Each connection is cut after so many bytes of a body."""
+    """Each connection is cut after this many bytes of a body."""
     pause: float = 0.0
     """Seconds between chunks of the body."""
     chunk: int = _CHUNK
@@ -33,14 +33,14 @@ class Manners:
     headers: dict[str, str] = field(default_factory=dict[str, str])
     redirect: str = ""
     statuses: list[int] = field(default_factory=list[int])
-    """Answered instead, one after the other, before it is served at last."""
+    """Statuses answered first, one after the other, before the file is served."""
     authorization: str = ""
-    """What has to be sent to see it."""
+    """The required Authorization header."""
 
 
 @dataclass
 class Seen:
-    """One request as it came."""
+    """A request as received."""
 
     method: str
     path: str
@@ -48,7 +48,7 @@ class Seen:
 
 
 class WebServer:
-    """`files` and `manners` may be changed at any time; `seen` is what was asked."""
+    """The server. `files` and `manners` may be changed at any time; `seen` has all requests."""
 
     def __init__(self) -> None:
         self.files, self.manners, self.seen = dict[str, bytes](), dict[str, Manners](), list[Seen]()
@@ -62,7 +62,7 @@ class WebServer:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def serve(self, name: str, data: bytes, **manners: Any) -> str:
-        """The address of a file that is served so from now on."""
+        """Serve a file in this way from now on, and return its URL."""
         self.files[name], self.manners[name] = data, Manners(**manners)
         return f"{self.address}/{urllib.parse.quote(name)}"
 
@@ -88,10 +88,10 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: tests look at `seen`."""
+        """Log nothing: tests inspect `seen`."""
 
     def handle(self) -> None:
-        with contextlib.suppress(ConnectionError):  # a client that was killed
+        with contextlib.suppress(ConnectionError):  # the client was killed
             super().handle()
 
     def do_HEAD(self) -> None:
@@ -161,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
             for at in range(0, len(data), manners.chunk):
                 self.wfile.write(data[at : at + manners.chunk])
                 time.sleep(manners.pause)
-        except OSError:  # the client has had enough
+        except OSError:  # the client has closed the connection
             self.close_connection = True
         if cut or manners.claims:
             self.close_connection = True

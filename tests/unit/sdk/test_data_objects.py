@@ -1,4 +1,4 @@
-"""The small objects that carry data into a run, without a server."""
+"""The small objects that pass data to a run, without a server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def store() -> FolderDatastore:
     return FolderDatastore(WORKSPACE, DatastoreView("w", "my-store", "folder", {"path": "/data"}))
 
 
-def test_a_reference_is_the_variable_that_will_hold_its_path(store: FolderDatastore) -> None:
+def test_a_reference_is_the_variable_with_its_path(store: FolderDatastore) -> None:
     assert str(store.as_mount()) == "$AZUREML_DATAREFERENCE_my_store"
     below = store.path("mnist").path("train")
     assert below.path_on_datastore == "mnist/train" and str(below) != str(store.path("mnist/train"))
@@ -52,22 +52,22 @@ def test_a_data_path_becomes_a_reference(store: FolderDatastore) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "1a", "a-b", "a b", None])
-def test_an_input_needs_a_name_that_a_variable_can_have(name: Any) -> None:
+def test_an_input_name_must_be_a_valid_variable_name(name: Any) -> None:
     with pytest.raises(UserErrorException, match="is not a valid input name"):
         DatasetConsumptionConfig(name, None)
 
 
-def test_a_name_that_programs_read_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_risky_input_name_causes_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         DatasetConsumptionConfig("path", None)
     assert "another name is safer" in caplog.text
 
 
-def test_how_an_input_is_handed_over() -> None:
+def test_modes_of_an_input() -> None:
     dataset = FileDataset({"sources": [{"url": "https://example.org/a"}]})
     plain = dataset.as_named_input("data")
     assert (plain.mode, plain.as_mount("/x").path_on_compute, plain.as_download().mode) == ("direct", "/x", "download")
-    assert plain.mode == "direct", "every method gives a copy"
+    assert plain.mode == "direct", "every method returns a copy"
     assert dataset.as_mount().name == dataset.as_download().name == f"input__{dataset.fingerprint()[:8]}"
     known = FileDataset(dataset._definition, None, DatasetView("1234abcd-x", "w", "file", 0.0))
     assert known.as_mount().name == "input__1234abcd"
@@ -126,7 +126,7 @@ def test_counts_and_shares_are_checked(bad: Any) -> None:
             act(bad)
 
 
-def test_a_bar_is_drawn_only_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_progress_bar_is_drawn_only_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with bar("Uploading") as report:
         assert report is None
     drawn = Bar("Uploading")
@@ -137,8 +137,8 @@ def test_a_bar_is_drawn_only_on_a_terminal(capsys: pytest.CaptureFixture[str]) -
     assert "100%" in lines[2] and lines[2].endswith("\n")
     drawn.report([2, 2, 1000, 1000])
     drawn.leave()
-    assert capsys.readouterr().err == "", "the end is drawn once"
+    assert capsys.readouterr().err == "", "the final state is drawn once"
     drawn.report([1, 2, 500, 1000])
     drawn.leave()
-    assert capsys.readouterr().err.endswith("\n"), "what follows a transfer that failed is on a line of its own"
+    assert capsys.readouterr().err.endswith("\n"), "output after a failed transfer starts on a new line"
     assert [readable(n) for n in (0, 999, 1500, 2e9)] == ["0 B", "999 B", "1.5 kB", "2.0 GB"]
