@@ -5,7 +5,7 @@ from __future__ import annotations
 import sysconfig
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from footplate.domain.records import Lock
@@ -20,6 +20,8 @@ from footplate.errors import InvalidInput
 
 _COMPILE = ("--generate-hashes", "--no-header", "--no-annotate")
 _ALWAYS = "2999-01-01"
+INSTALLERS = ("pip", "setuptools<81", "wheel")
+"""setuptools 81 announces the removal of pkg_resources, which many older packages import."""
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -81,6 +83,16 @@ def _why_not(asked: Version) -> str:
 
 
 @dataclass(frozen=True)
+class Target:
+    """The Python that requirements are pinned for: uv's arguments that select it, and its name in messages."""
+
+    arguments: tuple[str, ...]
+    label: str
+    settings: ResolverSettings
+    say: Say
+
+
+@dataclass(frozen=True)
 class Pins:
     """Exact requirements with hashes, and the packages that recipes build from source."""
 
@@ -101,70 +113,69 @@ def _content(builder: str, python: str, wanted: Sequence[str], pins: Pins, warni
 def _pin(wanted: Sequence[str], python: str, settings: ResolverSettings, say: Say, day: str | None = None) -> Pins:
     """Pin the requirements, with `day` to releases up to that day, except for packages that a recipe itself needs."""
     parts = recipes.plan(wanted)
-    where = ["--python", python]
+    target = Target(("--python", python), _label(python), settings, say)
     limits = list[str]()
     if day is not None:
         limits = ["--exclude-newer", day]
         limits += [word for name in parts.added for word in ("--exclude-newer-package", f"{name}={_ALWAYS}")]
-    pins = compile_pins(parts.lines, [*where, *limits], _label(python), settings, say)
-    return _with_recipes(parts, pins, where, _label(python), settings, say)
+    pins = pin_with_installers(parts.lines, replace(target, arguments=(*target.arguments, *limits)))
+    return _with_recipes(parts, pins, target)
 
 
-def pin_on_top(
-    wanted: Sequence[str],
-    brought: Mapping[str, str],
-    where: Sequence[str],
-    python_label: str,
-    settings: ResolverSettings,
-    say: Say,
-) -> Pins:
+def pin_on_top(wanted: Sequence[str], brought: Mapping[str, str], target: Target) -> Pins:
     """Pin requirements on top of packages that the environment already has: `brought`, name → the build of it."""
     parts = recipes.plan(wanted, brought)
     asked = [line for line in parts.lines if (name_of(line) or "") not in brought]
-    pins = compile_pins(asked, where, python_label, settings, say, [*AZUREML_PACKAGES, *sorted(brought)])
-    return _with_recipes(parts, pins, where, python_label, settings, say, brought)
+    pins = _compile(asked, target, [*AZUREML_PACKAGES, *sorted(brought)])
+    return _with_recipes(parts, pins, target, brought)
 
 
-def _with_recipes(
-    parts: recipes.RecipePlan,
-    pins: str,
-    where: Sequence[str],
-    python_label: str,
-    settings: ResolverSettings,
-    say: Say,
-    brought: Mapping[str, str] = _NOTHING,
-) -> Pins:
+def _with_recipes(parts: recipes.RecipePlan, pins: str, target: Target, brought: Mapping[str, str] = _NOTHING) -> Pins:
     options = [line for line in parts.lines if is_option(line)]
     made = list[dict[str, Any]]()
     for recipe in parts.recipes:
-        say(f"{recipe.name} {recipe.version} has no wheels: Footplate's recipe builds it from source")
-        tools = compile_pins([*options, *recipe.tools], where, python_label, settings, say)
+        target.say(f"{recipe.name} {recipe.version} has no wheels: Footplate's recipe builds it from source")
+        tools = _compile([*options, *recipe.tools], target)
         made.append(recipes.describe(recipe, pins, tools, brought))
     return Pins(pins, tuple(made), tuple(parts.warnings))
 
 
-def compile_pins(
-    wanted: Sequence[str],
-    where: Sequence[str],
-    python_label: str,
-    settings: ResolverSettings,
-    say: Say,
-    left_out: Sequence[str] = AZUREML_PACKAGES,
-) -> str:
-    """Return exact pins with hashes, for the Python that uv's arguments `where` name; `left_out` packages count as
-    installed."""
+def pin_with_installers(wanted: Sequence[str], target: Target) -> str:
+    """Pin the requirements together with pip, setuptools and wheel, which Azure's and conda's environments contain.
+
+    They yield to the requirements: a newer setuptools is taken where one is needed, and an index that lacks them is no
+    reason to fail.
+    """
+    named = set(map(name_of, wanted))
+    installers = [line for line in INSTALLERS if name_of(line) not in named]
+    alone = all(is_option(line) for line in wanted)
+    for lines in (installers, [str(name_of(line)) for line in installers]):
+        try:
+            return _compile([*wanted, *lines], target)
+        except InvalidInput as error:
+            conflict = isinstance(error, uv_errors.Unresolvable) and error.mentions(installers)
+            if not conflict and not alone:
+                raise
+            if "setuptools" not in error.message:
+                break
+    target.say("the environment has no pip, setuptools and wheel: the index does not have them for these requirements")
+    return _compile(wanted, target)
+
+
+def _compile(wanted: Sequence[str], target: Target, left_out: Sequence[str] = AZUREML_PACKAGES) -> str:
+    """Return exact pins with hashes; `left_out` packages count as installed."""
     if all(is_option(line) for line in wanted):
         return ""
+    settings = target.settings
     settings.root.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=settings.root, prefix=".left-out-", suffix=".txt") as names:
         names.write("\n".join(left_out) + "\n")
         names.flush()
-        arguments = ["pip", "compile", "-", *_COMPILE, "--excludes", names.name, *where]
-        code, pins, messages = run_uv(
-            arguments, say, settings.root, text="\n".join(wanted) + "\n", logins=settings.logins
-        )
+        arguments = ["pip", "compile", "-", *_COMPILE, "--excludes", names.name, *target.arguments]
+        text = "\n".join(wanted) + "\n"
+        code, pins, messages = run_uv(arguments, target.say, settings.root, text, logins=settings.logins)
     if code != 0:
-        raise uv_errors.not_resolved(wanted, python_label, messages)
+        raise uv_errors.not_resolved(wanted, target.label, messages)
     return pins
 
 

@@ -17,13 +17,21 @@ _HEADER = re.compile(r"fatal error: (\S+\.h\w*): No such file")
 _REFUSED = re.compile(r"\b40[13]\b")
 
 
+class Unresolvable(InvalidInput):
+    """No versions satisfy all requirements."""
+
+    def mentions(self, lines: Sequence[str]) -> bool:
+        """Whether the resolver's message is about one of these lines."""
+        return bool(clashing(lines, self.message, name_of))
+
+
 def not_resolved(wanted: Sequence[str], python: str, messages: str) -> FootplateError:
     """Explain why uv found no versions for the lines."""
     return (
         _disk_full("the requirements cannot be resolved", messages)
         or _not_fetched(messages)
         or _not_built(python, messages)
-        or InvalidInput(
+        or Unresolvable(
             f"the requirements cannot be resolved for {python}:\n{_without_preamble(messages)}"
             f"{clashing(wanted, messages, name_of)}",
             _other_python(messages) or "loosen or correct one of the lines above",

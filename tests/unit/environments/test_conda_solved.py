@@ -99,6 +99,19 @@ def test_a_solved_lock_names_each_file_exactly(channel: str, tmp_path: Path) -> 
     assert {change.what for change in diff(made, other)} == {"alpha", "beta", "tool"}
 
 
+def test_a_prefix_contains_pip_setuptools_and_wheel_of_its_channel(tmp_path: Path) -> None:
+    installers = [
+        module("pip", "25.0"),
+        module("setuptools", "80.9"),
+        module("setuptools", "82.0"),
+        module("wheel", "1.0"),
+    ]
+    channel = make_channel(tmp_path / "channel", [python_package(), *installers])
+    made, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}"))
+    found = packages(made)
+    assert (found["pip"], found["setuptools"], found["wheel"]) == ("25.0", "80.9", "1.0")
+
+
 def test_packages_are_solved_for_the_c_library_of_an_image(tmp_path: Path, wheels: Path) -> None:
     modern = Package("modern", "2.0", {"share/modern": b"new"}, ("__glibc >=2.30",))
     old = Package("modern", "1.0", {"share/modern": b"old"}, ("__glibc >=2.17",))

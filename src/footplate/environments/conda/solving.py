@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import platform
 import re
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ from footplate.environments.conda import STORE, channels, names, records
 from footplate.environments.conda.authentication import config
 from footplate.environments.conda.rattler_errors import GatewayError, InvalidMatchSpecError, SolverError
 from footplate.environments.existing import OLDEST
-from footplate.environments.pins import Pins, pin_on_top
+from footplate.environments.pins import INSTALLERS, Pins, Target, pin_on_top
 from footplate.environments.requirements import clean, is_option, name_of, without_azureml
 from footplate.environments.uv import uv_platform
 from footplate.environments.uv_errors import clashing
@@ -144,7 +145,10 @@ def _solve(request: CondaRequest, settings: ResolverSettings, say: Say, python: 
     lines = [python, *request.lines]
     priority = channels.read_settings().priority
     first = ChannelPriority.Disabled if priority in ("disabled", "false") else ChannelPriority.Strict
+    named = set(map(_name, lines))
     try:
+        with contextlib.suppress(SolverError):
+            return _ask([*lines, *(line for line in INSTALLERS if _name(line) not in named)], request, settings, first)
         return _ask(lines, request, settings, first)
     except SolverError as error:
         words = str(error).strip()
@@ -215,10 +219,10 @@ def _pin_pip(request: CondaRequest, found: Sequence[RepoDataRecord], settings: R
         name: f"{name}=={record.version} of {record.file_name} {(record.sha256 or b'').hex()}"
         for name, record in brought.items()
     }
-    where, label = ["--python-version", _python_of(found)], f"Python {_python_of(found)}"
+    select = ["--python-version", _python_of(found)]
     if request.libc is not None:
-        where += ["--python-platform", uv_platform(platform.machine(), request.libc)]
-    return pin_on_top(asked, builds, where, label, settings, say)
+        select += ["--python-platform", uv_platform(platform.machine(), request.libc)]
+    return pin_on_top(asked, builds, Target(tuple(select), f"Python {_python_of(found)}", settings, say))
 
 
 def _known_to_pip(found: Sequence[RepoDataRecord]) -> dict[str, RepoDataRecord]:

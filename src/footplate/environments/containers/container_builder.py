@@ -26,7 +26,7 @@ from footplate.environments.conda import mapping
 from footplate.environments.containers import conda_prefix, container_engine, images, install
 from footplate.environments.containers.container_engine import ContainerEngine, Image
 from footplate.environments.existing import OLDEST
-from footplate.environments.pins import compile_pins
+from footplate.environments.pins import Target, pin_with_installers
 from footplate.environments.requirements import clean, is_option, without_azureml
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.environments.uv import uv_platform
@@ -186,9 +186,9 @@ def _resolve(lines: Sequence[str], python: Mapping[str, Any], settings: Resolver
         return ""
     libc = str(python["libc"] or "").removeprefix("glibc ")
     version = ".".join(map(str, python["version"]))
-    where = ["--python", sys.executable, "--python-version", version]
-    where += ["--python-platform", uv_platform(python["machine"], libc)]
-    return compile_pins(lines, where, f"Python {version} of the image", settings, say)
+    platform = uv_platform(python["machine"], libc)
+    select = ("--python", sys.executable, "--python-version", version, "--python-platform", platform)
+    return pin_with_installers(lines, Target(select, f"Python {version} of the image", settings, say))
 
 
 def _other_python(
