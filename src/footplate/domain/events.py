@@ -318,7 +318,7 @@ ATTEMPT_STARTED = "AttemptStarted"
 # ── The story, in words ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tell_decision(decision: GroupDecision) -> str:
+def _describe_decision(decision: GroupDecision) -> str:
     orders = {
         "submit": [order.key for order in decision.submit],
         "cancel": [order.key for order in decision.cancel],
@@ -334,7 +334,7 @@ def _who_and_why(event: Union[RunCancelRequested, RunRestarted]) -> str:
     return (event.by or "the user") + (f": {event.reason}" if event.reason else "")
 
 
-def tell(event: Event) -> str:
+def describe(event: Event) -> str:
     """Return a sentence for the run's story."""
     node = f"node {getattr(event, 'node', 0)}"
     sentences: Dict[type, Callable[[Any], str]] = {
@@ -363,7 +363,7 @@ def tell(event: Event) -> str:
         RunCompleted: lambda e: "completed by its client",
         RunRestarted: lambda e: f"restart requested by {_who_and_why(e)}",
         WakeTimeReached: lambda e: "the pause is over",
-        GroupDecided: lambda e: _tell_decision(e.decision),
+        GroupDecided: lambda e: _describe_decision(e.decision),
         ChildrenFinished: lambda e: "all children have ended",
         WarningAdded: lambda e: f"warning: {e.message}",
     }

@@ -204,8 +204,8 @@ def _run_failed(record: RunRecord, event: RunFailed, now: float) -> Decision:
 def _cancel_requested(record: RunRecord, event: RunCancelRequested, now: float) -> Decision:
     if record.outcome is not None or record.stage is Stage.ENDED:
         return record, ()
-    words = f"canceled by {event.by or 'the user'}" + (f": {event.reason}" if event.reason else "")
-    return decide(record, Outcome("canceled", Cause("canceled", words)), now)
+    message = f"canceled by {event.by or 'the user'}" + (f": {event.reason}" if event.reason else "")
+    return decide(record, Outcome("canceled", Cause("canceled", message)), now)
 
 
 def _run_completed(record: RunRecord, event: RunCompleted, now: float) -> Decision:

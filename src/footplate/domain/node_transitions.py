@@ -112,11 +112,11 @@ def prepared(record: RunRecord, event: NodePrepared, now: float) -> Decision:
         return record, ()
     after = with_node(record, event.node, state=NodeState.PREPARED, ports=event.ports)
     missing = ", ".join(str(n.index) for n in after.nodes if n.state in BEFORE_START)
-    words = f"ready, waits for node{'s' if ',' in missing else ''} {missing}" if missing else None
-    if words is None and not is_equipped(after):
+    message = f"ready, waits for node{'s' if ',' in missing else ''} {missing}" if missing else None
+    if message is None and not is_equipped(after):
         return replace(after, stage=Stage.PREPARING), ()  # the message about missing GPUs stays
     for index in [n.index for n in after.nodes if n.state is NodeState.PREPARED]:
-        after = with_node(after, index, message=words)
+        after = with_node(after, index, message=message)
     return replace(after, stage=Stage.PREPARING), ()
 
 

@@ -89,9 +89,9 @@ def admit(
     """
     started: List[str] = []
     waits: List[Wait] = []
-    hall = _Hall(holding, lines, gpus, now)
+    queues = _Queues(holding, lines, gpus, now)
     for ticket in sorted(waiting, key=lambda t: (lines[t.line].yields, -t.priority, t.arrived, t.run)):
-        wait = hall.call(ticket)
+        wait = queues.call(ticket)
         if wait is None:
             started.append(ticket.run)
         else:
@@ -99,7 +99,7 @@ def admit(
     return started, waits
 
 
-class _Hall:
+class _Queues:
     """All queues: resources in use, the order of the waiting runs, and the plan."""
 
     def __init__(self, holding: Sequence[Allocation], lines: Mapping[str, TargetQueue], gpus: int, now: float) -> None:
@@ -145,25 +145,25 @@ class _Hall:
         self._places[ticket.line] += 1
         return Wait(ticket.run, self._places[ticket.line], reason, promised)
 
-    # ── In words ──────────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── Reasons ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _reason(self, ticket: Ticket, gpus: int) -> str:
         line, busy = self._lines[ticket.line], self._busy[ticket.line]
-        words: List[str] = []
+        reasons: List[str] = []
         before = self._ahead[ticket.line]
         if busy + ticket.nodes > line.max_nodes:
-            words.append(_nodes_busy(ticket, line, busy))
+            reasons.append(_nodes_busy(ticket, line, busy))
         if gpus > self._gpus - sum(self._users.values()):
-            before = before if words else self._ahead[_GPUS]
-            words.append(self._gpus_used(gpus))
-        if not words and len(before) < _LOOK_AHEAD:  # it would fit
+            before = before if reasons else self._ahead[_GPUS]
+            reasons.append(self._gpus_used(gpus))
+        if not reasons and len(before) < _LOOK_AHEAD:  # it would fit
             limit = "a time limit" if ticket.seconds is None else "a shorter time limit"
-            who = _listed(before or self._ahead[_GPUS])
-            return f"it could delay {who}, ahead of it in the queue: {limit} may let it go first"
+            whom = _listed(before or self._ahead[_GPUS])
+            return f"it could delay {whom}, ahead of it in the queue: {limit} may let it go first"
         if before:
             waits = f"{_count(len(before), 'run')} {'waits' if len(before) == 1 else 'wait'} before it"
-            words.append(f"and {waits}" if words else waits)
-        return ", ".join(words)
+            reasons.append(f"and {waits}" if reasons else waits)
+        return ", ".join(reasons)
 
     def _gpus_used(self, wanted: int) -> str:
         used = sum(self._users.values())
@@ -216,8 +216,8 @@ def _expected_end(held: Allocation, now: float) -> float:
 def _nodes_busy(ticket: Ticket, line: TargetQueue, busy: int) -> str:
     if busy > line.max_nodes:  # its target was made smaller
         return f"{_count(busy, 'node')} of {line.target!r} are busy, and it may have no more than {line.max_nodes}"
-    words = f"{busy} of {_count(line.max_nodes, 'node')} of {line.target!r} {'is' if busy == 1 else 'are'} busy"
-    return f"{words}, it needs {ticket.nodes}" if ticket.nodes > 1 else words
+    reasons = f"{busy} of {_count(line.max_nodes, 'node')} of {line.target!r} {'is' if busy == 1 else 'are'} busy"
+    return f"{reasons}, it needs {ticket.nodes}" if ticket.nodes > 1 else reasons
 
 
 def _listed(runs: List[str]) -> str:

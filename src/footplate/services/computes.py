@@ -154,15 +154,15 @@ class ComputeService:
         if not size or (shape is not None and not missing):
             return []
         if shape is None:
-            words = f"{target.name!r} requests nodes of size {size}, whose shape is unknown"
+            text = f"{target.name!r} requests nodes of size {size}, whose shape is unknown"
             close = difflib.get_close_matches(size.upper(), shapes.names(), 1, 0.8)
-            words += f" (is it {close[0]}?)" if close else ""
+            text += f" (is it {close[0]}?)" if close else ""
         else:
             has_not = ", ".join(missing)
-            words = f"{target.name!r} requests nodes of size {size}, and this machine does not have {has_not}"
+            text = f"{target.name!r} requests nodes of size {size}, and this machine does not have {has_not}"
         if read_settings(self._home).shapes == "exact":
-            raise InvalidInput(words, "give the cluster another vm_size, or set shapes = nearest in settings.ini")
-        return [f"{words}: the run uses the resources that exist"]
+            raise InvalidInput(text, "give the cluster another vm_size, or set shapes = nearest in settings.ini")
+        return [f"{text}: the run uses the resources that exist"]
 
 
 def _local(workspace: str, slots: int) -> ComputeView:

@@ -114,11 +114,11 @@ class Effects:
     def _resolved(self, record: RunRecord) -> Lock:
         size = 0
 
-        def say(line: str) -> None:
+        def append(line: str) -> None:
             nonlocal size
             size = self._store.logs.append(record.id, LOCK_LOG, size, f"{line}\n".encode(), replace=size == 0)
 
-        return environments.resolve(record.spec.environment, workshop_of(self._home, self._store.logins.all()), say)
+        return environments.resolve(record.spec.environment, workshop_of(self._home, self._store.logins.all()), append)
 
     def stop_nodes(self, record: RunRecord, _: Effect) -> None:
         """Have the engine stop the run's agents.

@@ -47,13 +47,13 @@ class GpuAllocator:
         with self._guard:
             others = [other for other in self._store.runs.active(with_nodes=True) if other.id != record.id]
             held, before = _held(others), self._waiting_before(record, others, machines)
-            taken = {*held, *_wanted_by(before)}
-            if not _waits(machines):
+            taken = {*held, *_devices_of(before)}
+            if not _waits_firmly(machines):
                 taken |= _last_free(machines, taken, self._promised(record, others))
-            shares = None if before and _waits(machines) else gpus.assign(machines, taken)
+            shares = None if before and _waits_firmly(machines) else gpus.assign(machines, taken)
             if shares is not None:
                 return self._hand_out(record, machines, shares)
-        self._say_why(record, machines, held, before)
+        self._report_wait(record, machines, held, before)
         return self._store.runs.record(record.id)
 
     def _machines(self, record: RunRecord) -> list[GpuHost]:
@@ -74,16 +74,16 @@ class GpuAllocator:
     def _waiting_before(self, record: RunRecord, others: list[RunRecord], machines: list[GpuHost]) -> list[RunRecord]:
         """Return runs that wait for devices of the same machines and come first; nobody overtakes them."""
         mine = {gpu.uuid for machine in machines for gpu in machine.devices}
-        polite = not _waits(machines)  # a run that requests none yields to runs that do, whoever came first
+        polite = not _waits_firmly(machines)  # a run that requests none yields to runs that do, whoever came first
         return [
             other
             for other in others
             if run_status.is_ready(other)
             and not run_status.is_equipped(other)
             and other.outcome is None
-            and _waits(self._machines(other))
-            and mine & _wanted_by([other])
-            and (polite or _place(other) < _place(record))
+            and _waits_firmly(self._machines(other))
+            and mine & _devices_of([other])
+            and (polite or _order(other) < _order(record))
         ]
 
     def _hand_out(self, record: RunRecord, machines: list[GpuHost], shares: tuple[Share, ...]) -> RunRecord:
@@ -93,25 +93,25 @@ class GpuAllocator:
             return self._orchestrator.tell(record.id, events.WarningAdded(_FEWER), record.attempt)
         return equipped
 
-    def _say_why(
+    def _report_wait(
         self, record: RunRecord, machines: list[GpuHost], held: dict[str, str], before: list[RunRecord]
     ) -> None:
         for node, machine in zip(record.nodes, machines, strict=True):
             count = machine.need.count
-            words = f"waits for {count} GPU{'' if count == 1 else 's'} of {node.host}"
-            words += _listed(", held by", {held[gpu.uuid] for gpu in machine.devices if gpu.uuid in held})
-            words += _listed(", behind", {other.id for other in before})
+            text = f"waits for {count} GPU{'' if count == 1 else 's'} of {node.host}"
+            text += _listed(", held by", {held[gpu.uuid] for gpu in machine.devices if gpu.uuid in held})
+            text += _listed(", behind", {other.id for other in before})
             try:
-                self._orchestrator.tell(record.id, events.NodeProgressed(node.index, words), record.attempt)
+                self._orchestrator.tell(record.id, events.NodeProgressed(node.index, text), record.attempt)
             except Conflict:
                 return  # it has ended in the meantime
 
 
-def _listed(words: str, runs: set[str]) -> str:
-    return f"{words} {' and '.join(sorted(runs))}" if runs else ""
+def _listed(text: str, runs: set[str]) -> str:
+    return f"{text} {' and '.join(sorted(runs))}" if runs else ""
 
 
-def _waits(machines: list[GpuHost]) -> bool:
+def _waits_firmly(machines: list[GpuHost]) -> bool:
     return any(machine.need.firm and machine.need.count for machine in machines)
 
 
@@ -123,14 +123,14 @@ def _refusal(record: RunRecord, machines: list[GpuHost]) -> Cause | None:
     node, machine = record.nodes[short], machines[short]
     has = len(machine.devices)
     sharing = sum(other.devices == machine.devices for other in machines)
-    words = f"node {short} needs {machine.need.count} GPUs, and {node.host} has {has or 'none'}"
+    text = f"node {short} needs {machine.need.count} GPUs, and {node.host} has {has or 'none'}"
     if sharing > 1 and has:
-        words += f" for {sharing} nodes of this run"
+        text += f" for {sharing} nodes of this run"
     hint = "request fewer (gpus, gpus_per_process), or use a target that has them"
     if gpus.uses_nccl(record.spec):
-        words += "; NCCL needs one for each process"
+        text += "; NCCL needs one for each process"
         hint = "use PyTorchConfiguration('Gloo', …), which needs no GPU, or a target that has them"
-    return Cause("no_gpus", words, hint, node=short)
+    return Cause("no_gpus", text, hint, node=short)
 
 
 def _held(records: list[RunRecord]) -> dict[str, str]:
@@ -145,9 +145,9 @@ def _last_free(machines: list[GpuHost], taken: set[str], count: int) -> set[str]
     return set(free[max(0, len(free) - count) :])
 
 
-def _wanted_by(records: list[RunRecord]) -> set[str]:
+def _devices_of(records: list[RunRecord]) -> set[str]:
     return {gpu.uuid for record in records for node in record.nodes for gpu in gpus.devices(node.info)}
 
 
-def _place(record: RunRecord) -> tuple[int, float, str]:
+def _order(record: RunRecord) -> tuple[int, float, str]:
     return (-record.spec.priority, record.created, record.id)

@@ -99,17 +99,17 @@ class NodeService:
         seen = self._record(run, node, attempt)
         if event == "failed" and cause is not None:
             return _must_stop(self._orchestrator.tell(run, events.RankFailed(node, cause), attempt, seen))
-        told: dict[str, events.Event] = {
+        by_name: dict[str, events.Event] = {
             "prepares": events.NodeProgressed(node, message or ""),
             "started": events.NodeStarted(node),
             "attends": events.NodeWorkersFinished(node),
             "exited": events.NodeExited(node, cause),
             "done": events.NodeFinished(node),
         }
-        if event not in told:
-            known = ", ".join([*told, "failed (with a cause)"])
+        if event not in by_name:
+            known = ", ".join([*by_name, "failed (with a cause)"])
             raise InvalidInput(f"node event {event!r} is unknown", f"the events are {known}")
-        return _must_stop(self._orchestrator.tell(run, told[event], attempt, seen))
+        return _must_stop(self._orchestrator.tell(run, by_name[event], attempt, seen))
 
     def heartbeat(self, run: str, node: int, attempt: int | None = None) -> bool:
         return _must_stop(self._record(run, node, attempt))

@@ -82,30 +82,30 @@ class Scheduler:
     def _schedule(self, workspace: str, target: str) -> None:
         now = time.time()
         try:
-            scene = self._lines.look(workspace, target, now)
+            snapshot = self._lines.look(workspace, target, now)
         except NotFound as error:
             for record in self._store.runs.waiting(workspace, target):
                 with contextlib.suppress(NotFound, Conflict):  # ended in the meantime
                     cause = Cause("no_target", error.message, error.hint)
                     self._tell(record.id, events.RunFailed(cause), record.attempt)
             return
-        if not scene.tickets:
+        if not snapshot.tickets:
             return
-        started, waits = queue.admit(scene.tickets, scene.holding, scene.lines, now, scene.gpus)
+        started, waits = queue.admit(snapshot.tickets, snapshot.holding, snapshot.lines, now, snapshot.gpus)
         for run in started:
             with contextlib.suppress(Conflict):  # canceled in the meantime
                 self._tell(run, events.RunAdmitted())
-        tickets = {ticket.run: ticket for ticket in scene.tickets}
+        tickets = {ticket.run: ticket for ticket in snapshot.tickets}
         for wait in waits:
             with self._queued_guard:
                 if wait.run in self._queued:  # not canceled since we looked: otherwise the entry would stay for ever
-                    self._waits[wait.run] = _told(wait, tickets[wait.run])
-            if scene.records[wait.run].waiting is None:
+                    self._waits[wait.run] = _as_waiting(wait, tickets[wait.run])
+            if snapshot.records[wait.run].waiting is None:
                 with contextlib.suppress(Conflict):
                     self._tell(wait.run, events.WaitReasonChanged(wait.reason, wait.position))
 
 
-def _told(wait: queue.Wait, ticket: queue.Ticket) -> Waiting:
+def _as_waiting(wait: queue.Wait, ticket: queue.Ticket) -> Waiting:
     return Waiting(wait.reason, wait.position, wait.promised, ticket.nodes, ticket.gpus)
 
 

@@ -102,8 +102,8 @@ class StoreFileService:
 
 def _key(path: str, upload: str, size: int) -> str:
     """Return a key that is valid for this boot of the machine: pieces that survive a power cut cannot be trusted."""
-    told = "\0".join((path, upload, str(size))).encode("utf-8", "surrogateescape") + boot_id()
-    return hashlib.sha256(told).hexdigest()
+    identity = "\0".join((path, upload, str(size))).encode("utf-8", "surrogateescape") + boot_id()
+    return hashlib.sha256(identity).hexdigest()
 
 
 def _done(aside: Path) -> Path:

@@ -17,7 +17,7 @@ def line(record: RunRecord, event: Event, now: float) -> StoryLine:
 
 
 def _text(record: RunRecord, event: Event) -> str:
-    text = events.tell(event)
+    text = events.describe(event)
     if isinstance(event, events.AgentsMissing) and record.revivals > event.launch:
         text += f"; starting it again ({record.revivals} of {MAX_REVIVALS})"
     return text
@@ -25,12 +25,12 @@ def _text(record: RunRecord, event: Event) -> str:
 
 def lines(before: RunRecord, after: RunRecord, event: Event, now: float) -> list[StoryLine]:
     """Return the line of an event, and a line for the attempt that begins because of it."""
-    told = [line(after, event, now)]
+    found = [line(after, event, now)]
     if after.attempt > before.attempt:
         data = {"attempt": after.attempt}
         text = _attempt_text(after, by_itself=not isinstance(event, events.RunRestarted))
-        told.append(StoryLine(after.version, now, events.ATTEMPT_STARTED, run_status.status(after), text, data))
-    return told
+        found.append(StoryLine(after.version, now, events.ATTEMPT_STARTED, run_status.status(after), text, data))
+    return found
 
 
 def _attempt_text(record: RunRecord, by_itself: bool) -> str:

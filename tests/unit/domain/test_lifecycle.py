@@ -37,7 +37,7 @@ from footplate.domain.events import (
     StopNodes,
     WaitReasonChanged,
     WarningAdded,
-    tell,
+    describe,
 )
 from footplate.domain.lifecycle import apply, resume
 from footplate.domain.records import Cause, Outcome, RunRecord, Stage, Waiting
@@ -446,7 +446,7 @@ def test_nodes_are_held_from_admission_to_the_end() -> None:
     ],
 )
 def test_every_event_has_a_sentence(event: Event, sentence: str) -> None:
-    assert tell(event) == sentence
+    assert describe(event) == sentence
 
 
 def test_apply_does_not_change_its_argument() -> None:

@@ -247,7 +247,7 @@ def test_invariants_hold_whatever_happens(record: RunRecord, happens: list[event
         check_resume(after)
         if after.attempt == record.attempt:  # else `Orchestrator.tell` drops the repetition: it names the attempt
             assert step(after, happened, now + 0.5)[0] is after, f"{happened} changed something when it was repeated"
-        assert events.tell(happened)
+        assert events.describe(happened)
         record = after
     note(record.stage.value)
 
