@@ -145,7 +145,7 @@ class _Queues:
         self._places[ticket.line] += 1
         return Wait(ticket.run, self._places[ticket.line], reason, promised)
 
-    # ── Reasons ────────────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── Reasons ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _reason(self, ticket: Ticket, gpus: int) -> str:
         line, busy = self._lines[ticket.line], self._busy[ticket.line]
