@@ -23,6 +23,7 @@ Nodes
     queue              which waiting runs start now
     scaling            how many nodes a cluster has
     shapes             machine sizes by name
+    targets            the name of the local compute target
     gpus               which node and which rank gets which GPU
     stacks             stack traces of a run's processes; covered by the unit tests of `node` and `services`
     locks              contents of environment locks, and their differences
