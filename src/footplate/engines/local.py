@@ -1,9 +1,8 @@
-"""The engine of one machine: agents are processes here, started detached so that they outlive the server.
+"""The engine of one machine: agents are detached processes of it that outlive the server.
 
-An agent holds the flock of its `agent.lock` for life. The engine takes it *before* it starts the agent and hands it
-over as an open file, so two starts at the same time can never give two agents, and a lock that is taken means a living
-agent even when the server that started it is long gone. The handle names each agent by pid and start time: a pid that
-was used again is not mistaken for it.
+An agent holds the flock of its `agent.lock` for life. The engine takes the lock *before* it starts the agent and passes
+it on as an open file. So two concurrent starts never give two agents, and a held lock means a living agent even if the
+server that started it is gone. The handle identifies each agent by pid and start time, so a reused pid is harmless.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ _FIRST_ADDRESS = IPv4Address("127.0.0.2")
 
 
 def agent_argv() -> list[str]:
-    """Isolated and without site-packages: it starts faster, and nobody's PYTHON* variables reach it."""
+    """Return an argv that is isolated and ignores site-packages: it starts faster, and PYTHON* variables do not reach it."""
     return [sys.executable, "-I", "-S", os.path.join(PACKAGE, "node", "__main__.py")]
 
 
 class LocalEngine:
-    """`program` is an argv that stands in for the agent, in tests of the engine itself."""
+    """`program` is an argv that replaces the agent, in tests of the engine itself."""
 
     name = LOCAL
     shares_home = True
@@ -103,7 +102,7 @@ class LocalEngine:
         timer.start()
 
     def forget(self, handle: str) -> bool:
-        """An agent removes its folder as its last act; one that was killed just before that could not."""
+        """Remove the directories of agents that were killed before they could do so themselves."""
         known = _parse(handle)
         if known is None:
             return True
@@ -113,7 +112,7 @@ class LocalEngine:
     # ── Starting ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _start(self, folder: NodeFolder, agent: dict[str, Any], request: LaunchRequest) -> dict[str, Any]:
-        """Start one agent unless it lives; returns who it is."""
+        """Start one agent unless it lives; return its identity."""
         message = {
             "program": request.body["program"],
             "arguments": agent["arguments"],
@@ -132,12 +131,12 @@ class LocalEngine:
                     folder.write_holder(held, pid, identity, request.attempt)
                     return {"pid": pid, "identity": identity}
             finally:
-                # The agent has it now. If the nursery died and nobody can tell whether there is an agent, the lock can.
+                # The agent holds the lock now. If the nursery died and it is unknown whether there is an agent, the lock tells.
                 os.close(held)
         raise Broken(f"the agent of {folder.path} could not be started", "see: footplate server logs")
 
 
-@functools.cache  # every submission asks, and drivers of GPUs take their time
+@functools.cache  # every submission asks, and GPU drivers are slow
 def machine_shape() -> Shape:
     """Return the shape of this machine, which every virtual node shares."""
     found = host_info.describe()
@@ -145,32 +144,32 @@ def machine_shape() -> Shape:
 
 
 def _address(node: int, count: int) -> str:
-    """A virtual node of several has a loopback address of its own: 127.0.0.2, 127.0.0.3, …"""
+    """Return the loopback address of a virtual node: 127.0.0.2, 127.0.0.3, … if there are several nodes."""
     return "127.0.0.1" if count == 1 else str(_FIRST_ADDRESS + node)
 
 
 def _inherited() -> dict[str, str]:
-    """Our environment; the server may have been started by a job, and what belongs to that is not for this one."""
+    """Return our environment without variables of a job that may have started the server."""
     return {n: v for n, v in os.environ.items() if not environ.belongs_to_job(n)}
 
 
 def _holder(folder: NodeFolder) -> dict[str, Any]:
-    """Who holds the lock; a process that was started a moment ago may not have written itself down yet."""
+    """Return the identity of the process that holds the lock; one that has just started may not have written it yet."""
     deadline = time.monotonic() + _HOLDER_SECONDS
     while time.monotonic() < deadline:
         holder = folder.read_holder()
         if holder is not None and process_tree.alive(int(holder["pid"]), str(holder["identity"])):
             return {"pid": holder["pid"], "identity": holder["identity"]}
         time.sleep(0.01)
-    raise Broken(f"{folder.path} is locked by a process that does not say who it is", "see who has agent.lock open")
+    raise Broken(f"{folder.path} is locked by a process that did not write its identity", "find it with: lsof agent.lock")
 
 
 def _removed(folder: NodeFolder) -> bool:
-    if not folder.exists() or folder.read_exit() == 0:  # done and kept: FOOTPLATE_KEEP_WORK
+    if not folder.exists() or folder.read_exit() == 0:  # done, and kept because of FOOTPLATE_KEEP_WORK
         return True
     try:
         held = folder.take_lock()
-    except FileNotFoundError:  # its agent removes it just now
+    except FileNotFoundError:  # its agent is removing it
         return False
     if held is None:
         return False
@@ -212,7 +211,7 @@ def _observe(handle: str) -> Observation:
     agents, codes = _agents(known), dict[int, int | None]()
     for node, ((pid, identity), folder) in enumerate(zip(agents, _folders(known), strict=True)):
         if not process_tree.alive(pid, identity):
-            # An agent removes its folder when all is done, and leaves its exit code when it is not; one that was killed
+            # An agent removes its directory when it is done, and leaves its exit code when it is not; one that was killed
             # leaves neither.
             codes[node] = folder.read_exit() if folder.exists() else 0
     if len(codes) == len(agents):
@@ -221,6 +220,6 @@ def _observe(handle: str) -> Observation:
 
 
 def _end_by_force(agents: list[tuple[int, str]], folders: list[NodeFolder]) -> None:
-    """The agents first, so that they start nothing new; then whatever still carries the marker of their nodes."""
+    """Kill the agents first, so that they start nothing new; then every process with the marker of their nodes."""
     process_tree.send(_living(agents), signal.SIGKILL)
     process_tree.end(lambda: [pid for folder in folders for pid in process_tree.members(folder.marker())], 0.0)

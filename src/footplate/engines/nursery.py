@@ -1,4 +1,4 @@
-"""The engine's side of the process that agents are forked from (`footplate.node.nursery`)."""
+"""The engine's client of the process that agents are forked from (`footplate.node.nursery`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BUFFER = 1 << 20
 
 
 class Nursery:
-    """Started when first needed and whenever it is found gone. It ends by itself, when idle or when we are gone."""
+    """A nursery process, started on first use and again if it has gone. It exits when idle or when the engine is gone."""
 
     def __init__(self, argv: Sequence[str]) -> None:
         self._argv = list(argv)
@@ -25,14 +25,14 @@ class Nursery:
         self._door: socket.socket | None = None
 
     def fork(self, message: Mapping[str, Any], lock: int) -> int | None:
-        """The pid of a new process that has `lock` open; None when it cannot be known whether there is one."""
+        """Return the pid of a new process that has `lock` open; None if it is unknown whether there is one."""
         data = json.dumps(message).encode()
         with self._guard:
             for _ in range(2):
                 door = self._door or self._open()
                 try:
                     socket.send_fds(door, [data], [lock])
-                except OSError:  # it had ended before it could hear of this: another one will
+                except OSError:  # it exited before it received this: ask the next one
                     self._drop()
                     continue
                 return self._answer(door)
@@ -49,7 +49,7 @@ class Nursery:
         return int(answer)
 
     def close(self) -> None:
-        """Let it go now; agents stay."""
+        """Let the nursery exit now; agents live on."""
         with self._guard:
             self._drop()
 

@@ -1,9 +1,9 @@
-"""Ranks in containers: the command that starts one around a rank, and what is left of them taken away.
+"""Ranks in containers: the command that starts a container around a rank, and the removal of leftover containers.
 
-The container sees the run's folder (to write), what jobs import Footplate from and the folder of the server's socket
-(to read), under the paths that they have here, so that every path means the same inside and outside. It shares the
-machine's network and its process numbers: processes inside are found, signalled and measured like all others. Ranks of
-a node that are several share the machine's memory for messages as well, as NCCL and data loaders want it.
+A container sees the run's directory (writable), the directory from which jobs import Footplate and the directory of the
+server's socket (both read-only), under the paths that they have outside. It shares the network and the process ids of
+the machine, so processes inside are found, signalled and measured like all others. If a node has several ranks, they
+also share the machine's memory for messages, as NCCL and data loaders require.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def enclose(
     runtime: str,
     folder: NodeFolder,
 ) -> tuple[list[str], dict[str, str]]:
-    """The command that runs `argv` with `variables` in a container, and its own environment.
+    """Return the command that runs `argv` with `variables` in a container, and the command's own environment.
 
-    Values go to the engine through that environment, not through its arguments, which every user of the machine can
-    read; only those that would mean something to the engine itself are written out.
+    Values reach the container engine through that environment and not through its arguments, which every user of the
+    machine can read. Only values that would mean something to the engine itself become arguments.
     """
     brought = {name: value for name, value in machine.items() if name.startswith(_HANDED_ON) or name in _LASTING}
     inside = {**brought, **variables}
@@ -55,22 +55,22 @@ def enclose(
 
 
 def _mounts(variables: Mapping[str, str], runtime: str, folder: NodeFolder) -> list[str]:
-    # Virtual nodes work in the folder of the first one.
+    # Virtual nodes work in the directory of the first one.
     outside = [path for path in (folder.wd, folder.shared) if path and not path.startswith(folder.path + os.sep)]
     mounts = [f"{path}:{path}" for path in (folder.path, *outside)]
-    for name in sorted(os.listdir(runtime)):  # links, which lead nowhere inside
+    for name in sorted(os.listdir(runtime)):  # symlinks, which are dangling inside
         place = os.path.join(runtime, name)
         mounts.append(f"{os.path.realpath(place)}:{place}:ro")
     endpoint = variables.get(environ.ENDPOINT, "")
     if endpoint.startswith("unix://"):
-        # The folder: the socket itself is another one after each restart of the server.
+        # Mount the directory: each restart of the server makes a new socket.
         place = os.path.dirname(parse_endpoint(endpoint).socket or "")
         mounts.append(f"{place}:{place}:ro")
     return mounts + _data(variables, folder)
 
 
 def _data(variables: Mapping[str, str], folder: NodeFolder) -> list[str]:
-    """Inputs and outputs that are not in the run's folder, or are links that lead out of it."""
+    """Return mounts for inputs and outputs outside the run's directory, and for symlinks that lead out of it."""
     mounts: list[str] = []
     for name, place in sorted(variables.items()):
         if name.startswith(azure_variables.REFERENCE) and os.path.isabs(place):
@@ -81,17 +81,17 @@ def _data(variables: Mapping[str, str], folder: NodeFolder) -> list[str]:
 
 
 def _user(container: Container) -> list[str]:
-    """Ourselves, where a daemon of root's would otherwise leave files in the run's folder that are not ours."""
+    """Run as ourselves where a root daemon would otherwise leave files that do not belong to us."""
     if container.engine == "podman" or os.geteuid() == 0:
         return []
     return ["--user", f"{os.geteuid()}:{os.getegid()}"]
 
 
 def gpu_options(engine: str, root: str = "/") -> list[str]:
-    """All GPUs, where the machine has some: which of them a rank uses is in its variables.
+    """Return options that show all GPUs of the machine; the variables of a rank select the ones it uses.
 
-    podman finds them by their CDI descriptions (`nvidia-ctk cdi generate`); docker does so only since its version 25,
-    while its own way works wherever NVIDIA's toolkit is installed.
+    podman finds GPUs by their CDI descriptions (`nvidia-ctk cdi generate`). docker does so only from version 25 on,
+    while its own option works wherever NVIDIA's toolkit is installed.
     """
     if not os.path.exists(os.path.join(root, _GPU)):
         return []
@@ -101,7 +101,7 @@ def gpu_options(engine: str, root: str = "/") -> list[str]:
 
 
 def hidden_gpus(engine: str, gpus: Sequence[str], root: str = "/") -> str | None:
-    """Words for a run that was given GPUs which its container will not see."""
+    """Return a warning for a run whose GPUs its container will not see."""
     if not gpus or engine == "docker" or _are_described(root):
         return None
     return (
@@ -115,7 +115,7 @@ def _are_described(root: str) -> bool:
 
 
 def remove(program: str, folder: NodeFolder) -> int:
-    """End and remove every container of this node, whoever started it; how many there were."""
+    """End and remove every container of this node, whoever started it; return how many there were."""
     try:
         asked = subprocess.run(
             [program, "ps", "--all", "--quiet", "--filter", f"label={LABEL}={folder.path}"],
@@ -135,5 +135,5 @@ def remove(program: str, folder: NodeFolder) -> int:
 
 
 def _at_once(program: str) -> tuple[str, ...]:
-    """podman would wait ten seconds for what was asked to end long ago; docker does not."""
+    """podman would wait ten seconds for processes that have already been asked to end; docker does not."""
     return ("--time", "0") if os.path.basename(program) == "podman" else ()

@@ -1,4 +1,4 @@
-"""Why a rank ended, in words: from its exit status, its bootstrap's note, the kernel's counters and its last lines."""
+"""Explains why a rank ended, from its exit status, the bootstrap's report, the kernel's counters and its last lines."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _TAIL = 64 * 1024
 _NOTE = 16 * 1024
 
 _NOTED_LATE = 2.0
-"""By how much a rank that a signal killed is held to have ended before that was noted: the others fail for want of it
-within milliseconds, and on a busy machine the note of one of them, perhaps on another node, may be written first."""
+"""Seconds by which a rank that was killed by a signal is assumed to have ended before this was noticed. The other ranks
+fail within milliseconds, and on a busy machine one of their reports, perhaps from another node, may be written first.
+"""
 
 _LOOK_ELSEWHERE = "it has lost another rank: see the logs of the others for one that ended early or does not answer"
 _SIGNALS = {
@@ -38,10 +39,10 @@ _SIGNALS = {
 def of_rank(
     rank: Rank, node: int, note: Mapping[str, Any], log: str, starved: bool, full: bool = False
 ) -> Cause | None:
-    """The cause for a rank that ended by itself; None when it ended well.
+    """Return the cause for a rank that ended by itself; None if it ended well.
 
-    `note` is what its bootstrap wrote (empty when it could not), `starved` whether the kernel ran out of memory, `full`
-    whether there is no room on the disk that the rank writes to.
+    `note` is the bootstrap's report (empty if there is none), `starved` whether the kernel ran out of memory, `full`
+    whether the disk that the rank writes to is full.
     """
     code = note.get("code") if rank.code is None else _inside(rank, note)
     exception = note.get("exception")
@@ -83,7 +84,7 @@ def of_rank(
 
 
 def _hint_about(exception: str, message: str) -> str:
-    """A missing module is the most common end of a first run, a port of one's own choice that of a first gang."""
+    """Return a hint. A missing module is the most common end of a first run, a port in use that of a first gang."""
     told = "the traceback is in the run's error and at the end of its log"
     if "EADDRINUSE" in message or "Address already in use" in message:
         return f"another process of the machine has this port: use MASTER_PORT as it is set, or try again; {told}"
@@ -102,7 +103,7 @@ def was_killed(rank: Rank, note: Mapping[str, Any]) -> bool:
 
 
 def _inside(rank: Rank, note: Mapping[str, Any]) -> int:
-    """The exit status inside a container: a signal comes out of it as 128 and its number, as shells have it."""
+    """Return the exit status inside a container, which reports a signal as 128 plus its number, as shells do."""
     code = rank.code or 0
     return 128 - code if rank.enclosed and not note and 128 < code < 128 + signal.NSIG else code
 
@@ -123,17 +124,17 @@ def _of_signal(number: int, peak: int | None, starved: bool, common: dict[str, A
 
 
 def failed_at(cause: Cause, noted: float) -> float:
-    """When the rank failed whose end was noted then."""
+    """Return when a rank failed, given when its end was noticed."""
     return noted - (_NOTED_LATE if is_no_consequence(cause) else 0.0)
 
 
 def first(failures: Sequence[tuple[float, Cause]], among_others: bool, tasks: Mapping[int, str] | None = None) -> Cause:
-    """Of the ranks that ended badly, the one that did so first: the others mostly fail because of it.
+    """Return the cause of the rank that failed first: the others mostly fail because of it.
 
-    `tasks` are the names by which people know ranks that have one.
+    `tasks` are names by which people know some ranks.
 
-    Who says that another process is gone speaks of a failure that came before, whatever the times are: a rank may
-    leave its group, which the others notice at once, long before it has told of its own exception.
+    A rank that reports a lost peer describes an earlier failure, whatever the times are: a rank may leave its group,
+    which the others notice at once, long before it has reported its own exception.
     """
     time, cause = min(failures, key=lambda pair: (blames_another(pair[1]), pair[0]))
     if not among_others:
@@ -145,7 +146,7 @@ def first(failures: Sequence[tuple[float, Cause]], among_others: bool, tasks: Ma
 
 
 def last_lines(log: str) -> tuple[str, ...]:
-    """The last lines of a log file, in readable length."""
+    """Return the last lines of a log file, shortened to a readable length."""
     try:
         with open(log, "rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -158,13 +159,13 @@ def last_lines(log: str) -> tuple[str, ...]:
 
 
 def has_no_room(folder: str) -> bool:
-    """Whether not even the shortest of notes can be written there."""
+    """Whether not even the shortest report can be written there."""
     disk = os.statvfs(folder)
     return disk.f_bavail * disk.f_frsize < _NOTE
 
 
 def oom_kills() -> int:
-    """How often the kernel has killed for want of memory so far: on this machine, and in our own control groups."""
+    """Count the out-of-memory kills so far, on this machine and in our own control groups."""
     return _counter("/proc/vmstat", "oom_kill") + sum(_counter(path, "oom_kill") for path in _group_files())
 
 

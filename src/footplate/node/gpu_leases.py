@@ -1,7 +1,7 @@
-"""GPUs that this node has for itself: a locked file for each, `gpus/<uuid>.lock`, as long as the agent lives.
+"""Leases on GPUs: for each GPU a locked file, `gpus/<uuid>.lock`, held as long as the agent lives.
 
-The lock dies with the agent, but its ranks may not. So the file says whose it is, by the marker that its processes
-carry, and who finds the lock free makes sure that none of those still runs.
+The lock dies with the agent, but its ranks may live on. So the file records the marker of the holder's processes, and
+an agent that finds the lock free checks that none of them still runs.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Leases:
         self._held: dict[str, int] = {}
 
     def take(self, uuids: Sequence[str], wait: Callable[[str], None]) -> None:
-        """Return when all are ours. While one is not, `wait(why)` is called; it may raise to give up."""
+        """Return when all GPUs are leased. While one is not, call `wait(reason)`, which may raise to give up."""
         for uuid in sorted(uuids):
             while (obstacle := self._try(uuid)) is not None:
                 wait(obstacle)
                 time.sleep(_PAUSE_SECONDS)
 
     def take_back(self, uuids: Sequence[str]) -> list[str]:
-        """After the death of an agent whose ranks go on: those that are ours already; returns what is not."""
+        """Lease again, after the death of an agent whose ranks live on; return GPUs that could not be leased."""
         return [uuid for uuid in uuids if self._try(uuid) is not None]
 
     def release(self) -> None:
@@ -43,7 +43,7 @@ class Leases:
         self._held.clear()
 
     def _try(self, uuid: str) -> str | None:
-        """None when the device is ours now, else why it is not."""
+        """Return None if the GPU is leased now, else the reason why it is not."""
         if uuid in self._held:
             return None
         os.makedirs(self._folder, exist_ok=True)
@@ -67,7 +67,7 @@ class Leases:
                 os.close(file)
 
     def _left_behind(self, marker: dict[str, Any]) -> list[int]:
-        """Processes of the last holder that outlived its agent; our own, after a change of agents, are no obstacle."""
+        """Return processes of the last holder that outlived its agent. Our own ranks, after a change of agents, do not count."""
         return [] if not marker or marker == self._marker else process_tree.members(marker)
 
 

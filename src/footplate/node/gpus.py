@@ -1,7 +1,7 @@
-"""The GPUs of this machine: found, and looked at while the ranks run.
+"""The GPUs of this machine: their discovery, and their use while the ranks run.
 
-NVIDIA's own library answers where its Python binding is installed (the extra `gpu`), `nvidia-smi` where it is not.
-Without a driver there is nothing to be found, and looking for it costs next to nothing.
+NVIDIA's library answers where its Python binding is installed (the extra `gpu`), `nvidia-smi` where it is not.
+Without a driver there are no GPUs, and finding that out costs next to nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Use:
-    """Of one device, now: how busy it is in percent, and the bytes of its memory that are in use."""
+    """The current use of one GPU: utilization in percent, and bytes of memory in use."""
 
     index: int
     percent: float
@@ -32,7 +32,7 @@ class Use:
 
 
 class Driver(Protocol):
-    """Raises OSError when the devices cannot be asked."""
+    """A source of information about GPUs. Methods raise OSError if the devices do not answer."""
 
     def devices(self) -> list[Gpu]: ...
 
@@ -40,7 +40,7 @@ class Driver(Protocol):
 
 
 def open_driver() -> Driver | None:
-    """Whoever can be asked about the GPUs of this machine; None where there are none."""
+    """Return a driver for the GPUs of this machine; None if there are none."""
     program = shutil.which("nvidia-smi")
     if program is None and not any(os.path.exists(path) for path in _DRIVERS):
         return None
@@ -52,7 +52,7 @@ def open_driver() -> Driver | None:
 
 
 def find(driver: Driver | None, visible: str | None) -> list[Gpu]:
-    """The devices that may be handed out. `visible` is our own CUDA_VISIBLE_DEVICES, which says which are ours."""
+    """Return the GPUs that may be assigned. `visible` is the agent's own CUDA_VISIBLE_DEVICES."""
     try:
         found = driver.devices() if driver is not None else []
     except OSError:
@@ -61,7 +61,7 @@ def find(driver: Driver | None, visible: str | None) -> list[Gpu]:
 
 
 def _is_named(gpu: Gpu, visible: str) -> bool:
-    """As CUDA reads it: numbers, or beginnings of UUIDs, up to the first that is neither."""
+    """Read the variable as CUDA does: numbers, or beginnings of UUIDs, up to the first value that is neither."""
     for name in (part.strip() for part in visible.split(",")):
         if name.isdigit():
             if int(name) == gpu.index:
@@ -75,7 +75,7 @@ def _is_named(gpu: Gpu, visible: str) -> bool:
 
 
 class Nvml:
-    """NVIDIA's management library, through its binding `pynvml`, which is given so that tests can stand in for it."""
+    """NVIDIA's management library through its binding `pynvml`, which tests replace."""
 
     def __init__(self, library: Any) -> None:
         self._library = library
@@ -103,12 +103,12 @@ class Nvml:
             try:
                 rates, memory = self._library.nvmlDeviceGetUtilizationRates(handle), self._memory(handle)
             except self._library.NVMLError:
-                continue  # e.g. a device that was reset; the others go on
+                continue  # for example a device that was reset; the others go on
             found.append(Use(index, float(rates.gpu), float(memory.used), float(memory.total)))
         return found
 
     def _memory(self, handle: Any) -> Any:
-        """As nvidia-smi counts it: the older call adds what the driver keeps for itself."""
+        """Count memory as nvidia-smi does: the older call includes memory that the driver reserves."""
         try:
             return self._library.nvmlDeviceGetMemoryInfo(handle, self._library.nvmlMemory_v2)
         except (AttributeError, TypeError, self._library.NVMLError):  # an old binding, or an old driver
@@ -120,7 +120,7 @@ def _words(text: str | bytes) -> str:
 
 
 class Smi:
-    """The driver's own program."""
+    """The driver's own program, nvidia-smi."""
 
     def __init__(self, program: str) -> None:
         self._program = program
@@ -144,7 +144,7 @@ class Smi:
 
 
 def _number(text: str) -> float:
-    """0 for what the driver does not tell of this device, which it writes as [N/A]."""
+    """Return 0 for a value that the driver does not provide for this device and prints as [N/A]."""
     try:
         return float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a person wants to know about a node, as far as it can be told at once."""
+"""Facts about a node that are available at once: resources, addresses, its Python, the priority of its threads."""
 
 from __future__ import annotations
 
@@ -31,34 +31,35 @@ def describe() -> dict[str, Any]:
 
 
 def address_towards(endpoint: str) -> str:
-    """The address of this machine on the way to the server, where other nodes may find it as well."""
+    """Return the address of this machine on the route to the server; other nodes may use it as well."""
     parts = urlsplit(endpoint)
     if not parts.hostname:
         return "127.0.0.1"
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect((parts.hostname, parts.port or 80))  # a datagram socket: nothing is sent
+            probe.connect((parts.hostname, parts.port or 80))  # a datagram socket sends nothing here
             return str(probe.getsockname()[0])
     except OSError:
         return os.uname().nodename
 
 
 def own_python() -> list[str]:
-    """How a job, whose own interpreter has nothing of ours installed, starts a Python that has all of it."""
+    """Return the argv of a Python with Footplate installed, for jobs whose own interpreter lacks it."""
     path = os.environ.get("PYTHONPATH")
     return ["/usr/bin/env", f"PYTHONPATH={path}", sys.executable] if path else [sys.executable]
 
 
 def step_back() -> None:
-    """Have this thread wait for a core until a rank leaves it one, instead of taking it from a rank in the midst of its
-    work: where ranks wait for each other, taking from one takes from all."""
-    if _has_policies() and os.sched_getscheduler(0) == os.SCHED_OTHER:  # whoever chose another one has their reasons
+    """Let this thread wait for a core that a rank leaves free, instead of preempting a rank: where ranks wait for each
+    other, a delay of one delays all.
+    """
+    if _has_policies() and os.sched_getscheduler(0) == os.SCHED_OTHER:  # somebody chose another policy on purpose
         _set_policy(os.SCHED_BATCH)
 
 
 @contextlib.contextmanager
 def standing_up() -> Generator[None]:
-    """Around the start of something that outlives the run: it must not inherit that this thread has stepped back."""
+    """Restore the normal priority around the start of a process that outlives the run and must not inherit a lower one."""
     stepped_back = _has_policies() and os.sched_getscheduler(0) != os.sched_getscheduler(os.getpid())
     if stepped_back:
         _set_policy(os.SCHED_OTHER)
@@ -74,5 +75,5 @@ def _has_policies() -> bool:
 
 
 def _set_policy(policy: int) -> None:
-    with contextlib.suppress(OSError):  # not allowed in some sandboxes, and no loss there
+    with contextlib.suppress(OSError):  # forbidden in some sandboxes, without harm
         os.sched_setscheduler(0, policy, os.sched_param(0))

@@ -1,10 +1,9 @@
-"""Ports that are free, and stay ours until a rank binds them.
+"""Free ports that stay reserved until a rank binds them.
 
-The kernel gives ports of its own range to whoever asks for any, and to every outgoing connection: between our letting
-go of such a port and the moment, seconds later, when the rank has loaded its framework and binds it, it may be gone.
-So ports are taken from below that range, where only those are met who ask for a certain number. Until the start we have
-them bound. From then on a name in the abstract socket namespace, which is as wide as that of the ports and dies with
-the process that has it, keeps other agents away.
+The kernel hands out ports of its ephemeral range to outgoing connections and to everyone who asks for any port. A rank
+binds its port only seconds after the agent has released it, when its framework is loaded: such a port may be taken by
+then. So ports come from below that range, where a program must name the port it wants. Until the start the agent keeps
+them bound. From then on a name in the abstract socket namespace, which dies with its process, keeps other agents away.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class HeldPorts:
                 self.numbers = (*self.numbers, port)
 
     def let_go(self) -> None:
-        """The ranks start now and may bind them; other agents still may not."""
+        """Release the ports for the ranks, which start now; other agents still keep off."""
         for held in self._bound:
             held.close()
         self._bound.clear()
@@ -66,7 +65,7 @@ class HeldPorts:
 
 
 def _claim(port: int) -> socket.socket | None:
-    """None when another agent has it. Where there is no such namespace, only the bound port speaks for us."""
+    """Return None if another agent has claimed the port. Without abstract sockets only the bound port protects it."""
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     if sys.platform == "linux":
         try:
@@ -78,7 +77,7 @@ def _claim(port: int) -> socket.socket | None:
 
 
 def _range() -> range:
-    """Below what the kernel gives away by itself; its whole range where that begins too low."""
+    """Return the ports below the kernel's ephemeral range; its whole range if that begins too low."""
     try:
         with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
             lowest = int(file.read().split()[0])
@@ -88,7 +87,7 @@ def _range() -> range:
 
 
 def own_address(wanted: str) -> str:
-    """The address, when this machine has it: Linux has all of 127.0.0.0/8, others only what they were given."""
+    """Return the address if this machine has it: Linux has all of 127.0.0.0/8, other systems only assigned ones."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
             probe.bind((wanted, 0))

@@ -1,11 +1,11 @@
-"""Processes of this machine: who is who, who belongs to a run, and how all of them are ended.
+"""Processes of this machine: their identity, those that belong to a run, and how to end them.
 
-A process is known by its pid *and* its start time, so a pid that was used again is never mistaken for the old one. A
-process belongs to a node of a run when it descends from the agent (daemons that called `setsid` come back to it, which
-is their subreaper), or when it was started with the run's marker (so those of a killed agent are found).
+A process is identified by its pid *and* its start time, so a reused pid is never mistaken for the old process. A
+process belongs to a node of a run if it descends from the agent (the agent is a subreaper, so daemons that called
+`setsid` come back to it), or if it was started with the run's marker (which finds the processes of a killed agent).
 
-Footplate's own machinery may well descend from an agent: a server that had to be started again, and the agents that
-it started. It carries `FOOTPLATE_AGENT`, or is named by the caller, and is left alone with all that it started.
+Footplate's own processes may descend from an agent as well: a server that had to be restarted, and the agents that it
+started. They carry `FOOTPLATE_AGENT`, or the caller names them, and they are spared with everything they started.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from footplate import environ
 from footplate.backoff import Backoff
 
 MACHINERY = environ.AGENT
-"""In the environment of agents and of what they start for themselves; never in that of a rank."""
+"""Set in agents and in programs that they start for themselves; never in ranks."""
 
 _MACHINERY = MACHINERY.encode() + b"="
 _HAS_PROC = os.path.exists("/proc/self/stat")
@@ -32,17 +32,17 @@ FORCE_SECONDS = 10.0
 class Process(NamedTuple):
     pid: int
     parent: int
-    started: str  # opaque; only ever compared
+    started: str  # opaque: only compared
     zombie: bool
 
 
 def marker(run: str, node: int, exits: str) -> dict[str, str]:
-    """The variables that every rank of a node carries. The path makes it unique: another home may have the same run."""
+    """Return the variables that every rank of a node carries. The path makes them unique: another home may have the same run."""
     return {environ.RUN_ID: run, environ.NODE: str(node), environ.EXITS: exits}
 
 
 def look(pid: int) -> Process | None:
-    """The process with this pid, None when there is none (or none that could be seen)."""
+    """Return the process with this pid; None if there is none, or none that is visible."""
     if not _HAS_PROC:
         return _look_with_psutil(pid)
     try:
@@ -50,14 +50,14 @@ def look(pid: int) -> Process | None:
             text = file.read(4096)
     except OSError:
         return None
-    fields = text[text.rfind(b")") + 2 :].split()  # the command's name may hold spaces and brackets
+    fields = text[text.rfind(b")") + 2 :].split()  # the name of the command may contain spaces and brackets
     if len(fields) < 20:
         return None
     return Process(pid, int(fields[1]), fields[19].decode(), fields[0] in (b"Z", b"X"))
 
 
 def _look_with_psutil(pid: int) -> Process | None:
-    import psutil  # noqa: PLC0415  # only where there is no /proc; never on the way to the first line of a script
+    import psutil  # noqa: PLC0415  # only on systems without /proc; never before the first line of a script
 
     try:
         process = psutil.Process(pid)
@@ -68,7 +68,7 @@ def _look_with_psutil(pid: int) -> Process | None:
 
 
 def identity(pid: int) -> str | None:
-    """A word for this very process, which no later process with the same pid will have; None when it is dead."""
+    """Return a string that identifies this process even if its pid is reused; None if it is dead."""
     process = look(pid)
     return None if process is None or process.zombie else f"{process.started}@{_boot()}"
 
@@ -78,7 +78,7 @@ def alive(pid: int, known: str) -> bool:
 
 
 def _boot() -> str:
-    # Start times count from boot, so they say nothing across boots.
+    # Start times count from boot, so they cannot be compared across boots.
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read(8)
@@ -100,7 +100,7 @@ def _pids() -> list[int]:
 
 
 def variables(pid: int) -> frozenset[bytes]:
-    """The environment that a process was started with, as NAME=value; empty when it cannot be read."""
+    """Return the environment that a process was started with, as NAME=value; empty if it cannot be read."""
     try:
         with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
             return frozenset(file.read().split(b"\0"))
@@ -109,9 +109,9 @@ def variables(pid: int) -> frozenset[bytes]:
 
 
 def members(wanted: dict[str, str], root: int | None = None, spared: Iterable[int] = ()) -> list[int]:
-    """The living processes of a node: those below `root`, and those with the marker `wanted` and what they started.
+    """Return the living processes of a node: descendants of `root`, and processes with the marker `wanted` and theirs.
 
-    Without this process itself, without machinery, and without anything below the pids `spared`.
+    This process itself, Footplate's own processes and everything below the pids `spared` are left out.
     """
     table = everyone()
     children: dict[int, list[int]] = {}
@@ -136,12 +136,12 @@ def members(wanted: dict[str, str], root: int | None = None, spared: Iterable[in
 
 
 def open_for_writing(pids: Iterable[int]) -> frozenset[tuple[int, int]]:
-    """Files that these processes have open to write to, by device and inode, as far as we may look."""
+    """Return files that these processes have open for writing, by device and inode, as far as we may look."""
     found = set[tuple[int, int]]()
     for pid in pids:
         with contextlib.suppress(OSError):
             for name in os.listdir(f"/proc/{pid}/fd"):
-                with contextlib.suppress(OSError, ValueError, IndexError):  # closed while we look
+                with contextlib.suppress(OSError, ValueError, IndexError):  # closed in the meantime
                     with open(f"/proc/{pid}/fdinfo/{name}", "rb", buffering=0) as file:
                         flags = int(file.read(4096).split(b"flags:")[1].split()[0], 8)
                     if flags & os.O_ACCMODE:
@@ -151,7 +151,7 @@ def open_for_writing(pids: Iterable[int]) -> frozenset[tuple[int, int]]:
 
 
 def below(root: int) -> list[int]:
-    """The living descendants of a process, whoever they are: cheap enough to be asked every second."""
+    """Return the living descendants of a process, whoever they are: cheap enough for every second."""
     children: dict[int, list[int]] = {}
     for process in everyone().values():
         if not process.zombie:
@@ -177,15 +177,15 @@ def end(
     force: float = FORCE_SECONDS,
     ask: Callable[[], list[int]] | None = None,
 ) -> list[int]:
-    """Ask all that `find` gives to end, wait `grace` seconds, then kill until it gives nothing; returns who was killed.
+    """Ask all processes that `find` returns to end, wait `grace` seconds, then kill the rest; return the killed ones.
 
-    `ask` gives those to ask instead, where they pass it on to the others. `reap` is called between looks, for dead
-    children of this process. What does not even die when it is killed (it may hang in the kernel) is given up after
-    `force` seconds.
+    `ask` returns the processes to ask instead, if they pass the request on. `reap` is called between looks, for dead
+    children of this process. A process that survives SIGKILL (it may hang in the kernel) is given up after `force`
+    seconds.
     """
     asked = (ask or find)()
     send(asked, signal.SIGTERM)
-    send(asked, signal.SIGCONT)  # a stopped process would never hear of it
+    send(asked, signal.SIGCONT)  # a stopped process would never receive it
     deadline, looks, left = time.monotonic() + grace, Backoff(0.005, 0.1, factor=1.5), asked
     while left and time.monotonic() < deadline:
         time.sleep(min(looks.next(), max(deadline - time.monotonic(), 0.0)))
@@ -208,8 +208,8 @@ def _lives(pid: int) -> bool:
 
 
 def become_subreaper() -> bool:
-    """Have orphans among our descendants come to us instead of to init. Says whether this system can do that."""
-    import ctypes  # noqa: PLC0415  # costs milliseconds: called when the ranks are already on their way
+    """Become the parent of orphaned descendants instead of init; return whether this system can do that."""
+    import ctypes  # noqa: PLC0415  # takes milliseconds: called when the ranks are already starting
 
     try:
         return ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
@@ -218,11 +218,11 @@ def become_subreaper() -> bool:
 
 
 def reap_strays(except_for: Iterable[int]) -> None:
-    """Bury dead children that nobody waits for: orphans that came to us as their subreaper."""
+    """Reap dead children that nobody waits for: orphans that this process adopted as their subreaper."""
     expected = set(except_for)
     while True:
         try:
-            # Looked at before it is taken, so that the exit status of a rank is never lost here.
+            # Look before reaping, so that the exit status of a rank is never lost here.
             found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
             return

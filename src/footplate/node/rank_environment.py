@@ -1,4 +1,4 @@
-"""What ranks are started with: their interpreter, arguments and environment variables."""
+"""Composes what ranks are started with: interpreter, arguments and environment variables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from footplate.node.options import AgentOptions
 
 _PRIVATE = (environ.PREFIX, *environ.AZURE_PREFIXES)
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy")
-# What the bootstrap does for a script: an agent that was not the shell's parent reads there how it ended.
+# The bootstrap does this for scripts: an agent that is not the shell's parent reads there how the command ended.
 _NOTE_AT_EXIT = r"""trap 'set -- $? "$FOOTPLATE_EXITS/rank_$FOOTPLATE_RANK"
 printf "{\"code\": %d}" $1 > "$2.new" && mv -f "$2.new" "$2.json"' EXIT
 """
@@ -25,19 +25,19 @@ printf "{\"code\": %d}" $1 > "$2.new" && mv -f "$2.new" "$2.json"' EXIT
 
 @dataclass(frozen=True)
 class RankEnvironment:
-    """What all ranks of a node have in common."""
+    """The parts of the environment that all ranks of a node share."""
 
     interpreter: Interpreter
-    runtime: str  # the folder from which jobs import Footplate
-    python: str  # a folder in which `python` is the interpreter
+    runtime: str  # the directory from which jobs import Footplate
+    python: str  # a directory in which `python` is the interpreter
     inherited: Mapping[str, str]
     ours: Mapping[str, str]
     marker: Mapping[str, str]
-    shared: Mapping[str, str] = field(default_factory=dict[str, str])  # wins over the plan: nodes share a folder
+    shared: Mapping[str, str] = field(default_factory=dict[str, str])  # overrides the plan if nodes share a directory
 
     @property
     def machine(self) -> dict[str, str]:
-        """What the machine's own environment brings."""
+        """The variables of the machine, without Footplate's and Azure's."""
         return {name: value for name, value in self.inherited.items() if not name.startswith(_PRIVATE)}
 
 
@@ -52,7 +52,7 @@ def for_ranks(
 
 
 def own_variables(folder: NodeFolder, options: AgentOptions) -> dict[str, str]:
-    """What Footplate itself tells every rank of this node."""
+    """Return Footplate's own variables, the same for every rank of this node."""
     variables = {
         environ.ENDPOINT: options.endpoint,
         environ.JOURNALS: folder.journals,
@@ -80,7 +80,7 @@ def rank_argv(program: Program, setting: RankEnvironment) -> list[str]:
 
 
 def rank_variables(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment) -> dict[str, str]:
-    """The environment of one rank: the machine's, then Footplate's, the user's, the environment's, the rank's own."""
+    """Compose the environment of one rank; later parts win: machine, Footplate, user, environment, rank."""
     outside = setting.machine if setting.interpreter.container is None else {}
     brought = setting.interpreter.variables
     variables = {**plan.defaults, **outside, "PYTHONUNBUFFERED": "1", **setting.ours, **orders.variables, **brought}
@@ -89,13 +89,13 @@ def rank_variables(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment)
     variables.update(setting.marker)
     variables[environ.RANK] = str(plan.rank)
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, [setting.runtime, variables.get("PYTHONPATH")]))
-    if setting.interpreter.container is None:  # an image has a path of its own
+    if setting.interpreter.container is None:  # an image has a PATH of its own
         variables["PATH"] = os.pathsep.join([setting.python, variables.get("PATH") or os.defpath])
     return variables
 
 
 def _straight_to(peers: Sequence[str], variables: Mapping[str, str]) -> dict[str, str]:
-    """gRPC, and much else, would ask the machine's proxy for the other nodes, of which it knows nothing, and wait."""
+    """Bypass proxies for other nodes: gRPC and others would ask a proxy that cannot reach them, and hang."""
     if not peers or not any(variables.get(name) or variables.get(name.upper()) for name in _PROXIES):
         return {}
     known = variables.get("no_proxy") or variables.get("NO_PROXY") or ""
@@ -105,12 +105,12 @@ def _straight_to(peers: Sequence[str], variables: Mapping[str, str]) -> dict[str
 
 
 def python_folder(interpreter: Interpreter, folder: NodeFolder) -> str:
-    """A folder in which `python` is the environment's interpreter, for commands that call it by that name."""
+    """Return a directory in which `python` is the environment's interpreter, for commands that use this name."""
     program = interpreter.argv[0]
     beside = os.path.dirname(program)
     if len(interpreter.argv) == 1 and _is_same(program, os.path.join(beside, "python")):
         return beside
-    # A link would not do: a virtual environment is recognised by the path that its interpreter is called by.
+    # A symlink would not do: a virtual environment is recognized by the path that its interpreter is started by.
     own = os.path.join(folder.path, "bin")
     os.makedirs(own, exist_ok=True)
     words = " ".join("'" + word.replace("'", "'\\''") + "'" for word in interpreter.argv)

@@ -1,6 +1,6 @@
-"""All processes of the user on this node, as one: started or adopted together, watched, and ended to the last of them.
+"""All ranks of this node as one: started or adopted together, watched, and ended to the last process.
 
-The agent decides when; how a single rank is started and seen to end is in `ranks`, how mpirun does it in `daemons`.
+The agent decides when. `ranks` starts and watches a single rank, `mpi/daemons` does so for mpirun.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ from footplate.node.rank_environment import RankEnvironment
 
 _IDLE_LOOK_SECONDS = 5.0
 _LINGER_SECONDS = 30.0
-"""How long a rank that has raised may take to come to its end before the others wait for it in vain: a thread of its
-own, or a library that waits for the others at exit, may keep it for ever."""
+"""Seconds that a rank may take to exit after it has raised. A thread of its own, or a library that waits for other ranks
+at exit, may keep it forever, and the others wait for it in vain.
+"""
 
 _DOUBT_SECONDS = 3.0
-"""How long a rank that blames another may be wrong about who failed first: so long the other, which has left its group
-and is still on its way out, has to tell more."""
+"""Seconds for which the report of a lost peer is not final: the peer has left its group, is still exiting, and may yet
+report the root cause.
+"""
 
 
 class RankGroup:
-    """`on_start(pids)` is told what MPI starts, from any thread."""
+    """`on_start(pids)` receives the processes that MPI starts, from any thread."""
 
     def __init__(self, folder: NodeFolder, node: int, home: str | None, on_start: Callable[[list[int]], None]) -> None:
         self._folder = folder
@@ -43,18 +45,18 @@ class RankGroup:
         self._orders: NodeOrders
         self._ranks: list[ranks.Rank] = []
         self._daemons: Daemons | None = None
-        self._container_program: str | None = None  # of the engine that encloses the ranks, if one does
+        self._container_program: str | None = None  # of the container engine, if the ranks run in containers
         self._oom_before = failure_causes.oom_kills()
         self._doubts_until: float | None = None  # from the first failure on
         self.began = time.time()
-        self._wake, self.waker = os.pipe()  # a byte into the waker ends a sleep
+        self._wake, self.waker = os.pipe()  # a byte written to the waker ends a sleep
         for end in (self._wake, self.waker):
             os.set_blocking(end, False)
 
     # ── Beginning ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def start(self, orders: NodeOrders, setting: RankEnvironment) -> None:
-        """Start the ranks of these orders; OSError when the folder is full or gone."""
+        """Start the ranks of these orders. Raise OSError if the directory is full or gone."""
         self._orders, folder = orders, self._folder
         container = setting.interpreter.container
         self._container_program = container.program if container else None
@@ -62,7 +64,7 @@ class RankGroup:
         folder.write_state(self._state())
         try:
             if orders.mpi is not None:
-                os.chdir("/")  # the only folder that surely exists on every node; each rank goes to its own
+                os.chdir("/")  # the only directory that exists on every node for certain; each rank changes to its own
                 self._daemons = Daemons(orders, folder, self._enlist)
                 self._daemons.start(setting)
             for plan in orders.ranks if self._daemons is None else ():
@@ -72,14 +74,14 @@ class RankGroup:
             raise Failed(cause) from None
         finally:
             self.began = time.time()
-            os.chdir("/")  # another node may remove the working folder before we are done
+            os.chdir("/")  # another node may remove the working directory before we are done
             process_tree.become_subreaper()
             self._write_state()
         if self._daemons is None:
             say("started " + ", ".join(f"rank {rank.number} as process {rank.pid}" for rank in self._ranks))
 
     def adopt(self, orders: NodeOrders) -> bool:
-        """Whether an earlier agent had started the ranks; then they are ours now."""
+        """Adopt ranks that an earlier agent started; return whether there were any."""
         state = self._folder.read_state()
         if not state:
             return False
@@ -98,7 +100,7 @@ class RankGroup:
         return True
 
     def _refuse_if_incomplete(self, orders: NodeOrders, found: Sequence[ranks.Rank]) -> None:
-        """Those that an earlier agent has started may end as well as they like: without the others the run failed."""
+        """Fail the run if an earlier agent started only some of the ranks, even if these end well."""
         known = {rank.number for rank in found}
         missing = [] if orders.mpi is not None else [plan.rank for plan in orders.ranks if plan.rank not in known]
         if missing:
@@ -111,7 +113,7 @@ class RankGroup:
         return os.path.exists(log) or bool(self._folder.read_rank_exit(rank.number))
 
     def _enlist(self, name: str, process: ranks.Rank) -> None:
-        """From any thread: a process of MPI, to be watched with the others."""
+        """Watch a process of MPI with the others; called from any thread."""
         self._ranks.append(process)
         self._on_start([process.pid])
         say(f"started {name} as process {process.pid}")
@@ -124,7 +126,7 @@ class RankGroup:
     def _write_state(self) -> None:
         try:
             self._folder.write_state({**self._state(), "ranks": [rank.to_state() for rank in self._ranks]})
-        except OSError as error:  # the ranks run: whoever comes after us finds them by their marker
+        except OSError as error:  # the ranks run: the next agent finds them by their marker
             say(f"the state of the ranks could not be written down: {error}")
 
     # ── Watching ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -137,12 +139,12 @@ class RankGroup:
         return [rank.pid for rank in self._ranks if rank.ended is None]
 
     def works(self) -> bool:
-        """Whether a rank still runs, mpirun has yet to ask for its daemon here, or why a rank failed is in doubt."""
+        """Whether a rank still runs, mpirun has yet to request its daemon here, or a root cause is still in doubt."""
         awaited = self._daemons is not None and self._daemons.awaited
         return awaited or self._seconds_of_doubt() > 0 or any(rank.ended is None for rank in self._ranks)
 
     def only_attends(self) -> bool:
-        """Whether only ranks are left that serve the others, and never end by themselves."""
+        """Whether only ranks are left that serve others and never end by themselves."""
         left = [rank for rank in self._ranks if rank.ended is None]
         return bool(left) and all(rank.attends for rank in left) and self._doubts_until is None
 
@@ -150,7 +152,7 @@ class RankGroup:
         ranks.reap(self._ranks)
 
     def sleep(self, limit: float | None) -> None:
-        """Until a rank ends or somebody wakes us, but no longer than `limit` seconds."""
+        """Sleep until a rank ends or somebody wakes us, for at most `limit` seconds."""
         look = _IDLE_LOOK_SECONDS if self._daemons is None else LOOK_SECONDS
         look = min(look, self._seconds_of_doubt() or look)
         ranks.wait(self._ranks, self._wake, look if limit is None else min(limit, look))
@@ -160,9 +162,9 @@ class RankGroup:
             pass
 
     def first_failure(self) -> Cause | None:
-        """Of the ranks that ended badly, the one that did so first: the others mostly fail because of it.
+        """Return the cause of the rank that failed first: the others mostly fail because of it.
 
-        None as long as another one, of this node or of others, may yet turn out to have been the first.
+        None as long as another rank, of this node or another, may still turn out to be the first.
         """
         cause = self._first_of_mpi() if self._daemons is not None else self._first_of_ranks()
         if cause is None or not self._is_doubtful(cause):
@@ -177,13 +179,13 @@ class RankGroup:
         return others and (blames_another(cause) or any(self._told_before(rank, cause) for rank in self._ranks))
 
     def _told_before(self, rank: ranks.Rank, cause: Cause) -> bool:
-        """Whether a rank that has yet to come to its end told of its own failure before that one."""
+        """Whether a rank that is still exiting reported its own failure before this one."""
         if rank.ended is not None or not self._folder.read_rank_exit(rank.number).get("code"):
             return False
         return (self._folder.rank_exit_time(rank.number) or 0.0) < (cause.time or 0.0)
 
     def _lingers(self, rank: ranks.Rank) -> bool:
-        """Whether a rank of several has long told of its failure, and is still there."""
+        """Whether one of several ranks reported its failure long ago and is still there."""
         told = self._folder.rank_exit_time(rank.number) if self._orders.processes > 1 else None
         if told is None or time.time() - told < _LINGER_SECONDS:
             return False
@@ -206,7 +208,7 @@ class RankGroup:
             full = failure_causes.has_no_room(self._folder.path)
             cause = failure_causes.of_rank(rank, self._node, note, log, starved, full)
             if cause is not None:
-                # A rank may also fail after its script has ended well, long after it said so.
+                # A rank may also fail after its script has ended well, long after its report.
                 noted = self._folder.rank_exit_time(rank.number) if note.get("code") else None
                 found.append((failure_causes.failed_at(cause, noted or rank.ended or time.time()), cause))
         tasks = {plan.rank: plan.task for plan in self._orders.ranks}
@@ -215,12 +217,12 @@ class RankGroup:
     # ── Ending ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:
-        """Let nothing more be started."""
+        """Start nothing more."""
         if self._daemons is not None:
             self._daemons.close()
 
     def end(self, why: str, grace: float) -> None:
-        """Ask the ranks to end; those that have not after `grace` seconds are killed."""
+        """Ask the ranks to end and kill those that are left after `grace` seconds."""
         say(f"ending the ranks: {why}")
         killed = process_tree.end(self.members, grace, self.reap, ask=self._to_ask)
         self._remove_containers()
@@ -228,17 +230,17 @@ class RankGroup:
             say(f"{len(killed)} processes did not end within {grace:g} s and were killed")
 
     def _to_ask(self) -> list[int]:
-        """Who is asked to end, when all are to."""
+        """Return the processes to ask when all are to end."""
         if self._container_program:
-            return self.living()  # the engine hands it on; asked directly as well, the rank would hear it twice
+            return self.living()  # the engine forwards the signal; a rank asked directly as well would receive it twice
         found = self.members()
         if self._daemons is None:
             return found
-        # An mpirun that is asked kills its ranks, whatever they are about; it ends by itself when they have ended.
+        # An mpirun that is asked kills its ranks, whatever they are doing; it ends by itself when they have ended.
         return [pid for pid in found if mpirun.is_rank(process_tree.variables(pid))] or found
 
     def end_leftovers(self, grace: float) -> None:
-        """What the ranks left running in the background, and what is left of an earlier agent's time."""
+        """End background processes of the ranks, and whatever an earlier agent left behind."""
         self._remove_containers()
         left = self.members()
         if left:
@@ -246,10 +248,10 @@ class RankGroup:
             process_tree.end(self.members, grace, self.reap)
 
     def members(self) -> list[int]:
-        """All processes of this node, but not the server: a job, or this agent, may have had to start it again."""
+        """Return all processes of this node, without the server: a job or this agent may have had to restart it."""
         server = read_record(self._home).get("pid") if self._home else None
         found = process_tree.members(self._folder.marker(), os.getpid(), [server] if isinstance(server, int) else [])
-        # An mpirun whose agent died carries no marker of this node, and descends from nobody.
+        # An mpirun whose agent died carries no marker of this node and descends from nobody.
         return found + [pid for pid in self.living() if pid not in found]
 
     def _remove_containers(self) -> None:

@@ -1,6 +1,6 @@
-"""The user's processes on this node: how they are started, watched and, after the death of an agent, found again.
+"""The user's processes on this node: start, watch and, after the death of an agent, find them again.
 
-A rank writes to files and reads nothing, so it needs nobody: the agent may die and come back without it noticing.
+A rank writes to files and reads nothing, so the agent may die and come back without the rank noticing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from footplate.node.node_directory import NodeFolder
 from footplate.node.rank_environment import RankEnvironment, rank_argv, rank_variables
 
 _POLL_SECONDS = 0.05
-# Python ignores these, and what is ignored stays so across exec: the user's program expects the defaults.
+# Python ignores these signals, and ignored signals stay ignored across exec: programs expect the defaults.
 _DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -32,12 +32,12 @@ class Rank:
     pid: int
     identity: str | None
     log: str
-    child: bool = True  # False when it was started by an earlier agent
+    child: bool = True  # False if an earlier agent started it
     ended: float | None = None
-    code: int | None = None  # minus the signal; None also when nobody saw it end
+    code: int | None = None  # minus the signal number; None also if nobody saw it end
     peak: int | None = None  # the largest resident size in bytes
     watch: int | None = None  # a pidfd
-    enclosed: bool = False  # in a container, whose engine's program the process is
+    enclosed: bool = False  # the process is the container engine's program
     attends: bool = False  # serves the others until they are done
 
     def to_state(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class Rank:
 
 
 class StartFailed(Exception):
-    """The process could not be started; the text says why, in words."""
+    """The process could not be started; the text explains why."""
 
     def __init__(self, message: str, hint: str, rank: int) -> None:
         super().__init__(message)
@@ -57,7 +57,7 @@ class StartFailed(Exception):
 
 
 def start(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment, folder: NodeFolder) -> Rank:
-    """Start one rank in the current folder: a session of its own, both outputs straight into one file."""
+    """Start one rank in the current directory: in its own session, with both outputs in one file."""
     argv, variables = rank_argv(orders.program, setting), rank_variables(orders, plan, setting)
     container = setting.interpreter.container
     if container is not None:
@@ -82,7 +82,7 @@ def start(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment, folder: 
 
 
 def mark_attempt(log: str, attempt: int) -> None:
-    """In the run's log, which goes on where the last attempt's ended, the line that tells the two apart."""
+    """Write a line to the log that separates this attempt from the last one."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     os.makedirs(os.path.dirname(log), exist_ok=True)
     with open(log, "a", encoding="utf-8") as file:
@@ -90,7 +90,7 @@ def mark_attempt(log: str, attempt: int) -> None:
 
 
 def spawn(argv: Sequence[str], variables: Mapping[str, str], log: str) -> int:
-    """The pid of a new process in a session of its own, in the current folder, which reads nothing."""
+    """Start a process in its own session and the current directory, without input; return its pid."""
     os.makedirs(os.path.dirname(log), exist_ok=True)
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -105,7 +105,7 @@ def spawn(argv: Sequence[str], variables: Mapping[str, str], log: str) -> int:
 def watch(pid: int) -> int | None:
     try:
         return os.pidfd_open(pid)
-    except (OSError, AttributeError):  # an old kernel, or not Linux: then we ask from time to time
+    except (OSError, AttributeError):  # an old kernel, or not Linux: then we poll
         return None
 
 
@@ -113,10 +113,10 @@ def watch(pid: int) -> int | None:
 
 
 def adopt(state: Mapping[str, Any], plans: Sequence[RankPlan], marker: Mapping[str, str]) -> list[Rank]:
-    """The ranks that an earlier agent has started, as far as can be known; empty when it had not started any.
+    """Return the ranks that an earlier agent started, as far as known; empty if it started none.
 
-    The state is written before the first start and again after the last: when only the first was written, the
-    processes themselves are asked, by their marker.
+    The state is written before the first start and again after the last. If only the first was written, the processes
+    are found by their marker.
     """
     if "ranks" in state:
         found = [
@@ -146,7 +146,7 @@ def _find(plan: RankPlan, marker: Mapping[str, str]) -> Rank:
 
 
 def reap(ranks: Sequence[Rank]) -> None:
-    """Note the end of every rank that has ended, and bury what else died as our child."""
+    """Record the end of every rank that has ended, and reap other dead children."""
     for rank in ranks:
         if rank.ended is None:
             _note_end(rank)
@@ -169,7 +169,7 @@ def _note_end(rank: Rank) -> None:
 
 
 def wait(ranks: Sequence[Rank], wake: int, timeout: float | None) -> None:
-    """Sleep until a rank ends, `wake` can be read, or `timeout` seconds have passed."""
+    """Sleep until a rank ends, `wake` is readable, or `timeout` seconds have passed."""
     living = [rank for rank in ranks if rank.ended is None]
     poll = select.poll()
     poll.register(wake, select.POLLIN)

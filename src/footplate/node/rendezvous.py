@@ -1,4 +1,4 @@
-"""What a node does so that its ranks and those of the other nodes find each other."""
+"""The part of a node in bringing ranks of several nodes together."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def hold(orders: NodeOrders) -> HeldPorts:
 
 
 def shared_variables(orders: NodeOrders, folder: NodeFolder) -> dict[str, str]:
-    """Where the nodes share a folder, the ranks of PyTorch may meet in a file there: a new one for each attempt,
-    because what an interrupted meeting leaves behind confuses the next."""
+    """Return the variables for a rendezvous through a file, where nodes share a directory. Each attempt gets a new file,
+    because the leftovers of an interrupted rendezvous confuse the next.
+    """
     if folder.shared is None or not any("AZ_BATCHAI_PYTORCH_INIT_METHOD" in rank.variables for rank in orders.ranks):
         return {}
     place = os.path.join(folder.shared, f"torch_init_{orders.attempt}")

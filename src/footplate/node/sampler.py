@@ -1,6 +1,6 @@
-"""What the node uses while the ranks run, as series of the run: `system/node_0/cpu_percent` and its like.
+"""Samples the machine while the ranks run, as series of the run such as `system/node_0/cpu_percent`.
 
-Its own thread and its own journal, which is shipped like any other and marked as the system's.
+The sampler has its own thread and its own journal, which is shipped like any other and marked as the system's.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from footplate.node.node_directory import see_installed_packages
 
 OFTEN_SECONDS, SELDOM_SECONDS = 1.0, 5.0
 _START_SECONDS = 0.3
-"""Left to the ranks' own start: nothing of a run is worth seeing earlier, and the import of psutil is not free."""
+"""Seconds before the first sample: nothing is worth seeing earlier, and the import of psutil takes time."""
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Sampler:
     def __init__(self, folder: str, node: int, disk: str, attempt: int = 1, gpus: Sequence[str] | None = None) -> None:
-        # A journal has one writer: another attempt, or an agent that follows a dead one, opens another.
+        # A journal has one writer: another attempt, or an agent that replaces a dead one, opens another.
         name = f"node_{node}" + (f"_attempt_{attempt}" if attempt > 1 else "")
         taken = os.path.exists(os.path.join(folder, f"{name}.slots"))
         self._journal = Journal(folder, f"{name}_{os.getpid()}" if taken else name)
@@ -50,7 +50,7 @@ class Sampler:
                 self._write({**host.sample(), **devices.sample(), **ranks.sample()})
             self._write({**host.sample(), **devices.sample()})
         except OSError:
-            pass  # a full disk: the ranks will say it louder
+            pass  # a full disk: the ranks will report it
         finally:
             self._journal.close()
 
@@ -60,12 +60,12 @@ class Sampler:
 
 
 def _pause(elapsed: float) -> float:
-    """A tenth of the time that has gone by: a short run has a curve, a long one is left in peace."""
+    """Return a tenth of the elapsed time: short runs get a curve, long runs are left in peace."""
     return min(max(OFTEN_SECONDS, elapsed / 10), SELDOM_SECONDS)
 
 
 def preload() -> Any:
-    """psutil, which lies in site-packages: agents start without them on their path."""
+    """Import psutil, which is in site-packages: agents start without them on their path."""
     see_installed_packages()
     import psutil  # noqa: PLC0415  # lazy: see above
 
@@ -76,7 +76,7 @@ class _Machine:
     def __init__(self, disk: str) -> None:
         self._psutil = psutil = preload()
         self._disk = disk
-        psutil.cpu_percent()  # from here on each call tells the use since the last one
+        psutil.cpu_percent()  # from here on each call returns the use since the last one
 
     def sample(self) -> dict[str, float]:
         memory, space = self._psutil.virtual_memory(), self._psutil.disk_usage(self._disk)
@@ -95,14 +95,14 @@ class _Machine:
 
 
 class _Ranks:
-    """Memory of the ranks and all they started; shared pages count for each who has them."""
+    """Memory of the ranks and everything they started; shared pages count once per process."""
 
     def __init__(self) -> None:
         self._pids: list[int] = []
         self._next = 0.0
 
     def sample(self) -> dict[str, float]:
-        if time.monotonic() >= self._next:  # who is there is the expensive question
+        if time.monotonic() >= self._next:  # listing the processes is the expensive part
             self._pids, self._next = process_tree.below(os.getpid()), time.monotonic() + SELDOM_SECONDS
         return {"process_tree_rss_bytes": float(sum(_resident(pid) for pid in self._pids))}
 
@@ -116,7 +116,7 @@ def _resident(pid: int) -> int:
 
 
 class _Gpus:
-    """The devices of the run, or all of them when `wanted` is None."""
+    """The GPUs of the run, or all of them if `wanted` is None."""
 
     def __init__(self, wanted: Sequence[str] | None) -> None:
         self._driver = gpus.open_driver() if wanted is None or wanted else None
@@ -135,7 +135,7 @@ class _Gpus:
     def _uses(self) -> list[gpus.Use]:
         if self._driver is None or time.monotonic() < self._next:
             return []
-        if isinstance(self._driver, gpus.Smi):  # a program that is started for each look
+        if isinstance(self._driver, gpus.Smi):  # starts a program for each sample
             self._next = time.monotonic() + SELDOM_SECONDS
         try:
             return [use for use in self._driver.uses() if use.index in self._indices]

@@ -1,4 +1,4 @@
-"""The source folder of the run, and what its earlier attempts made, laid out in the working folder of the ranks."""
+"""Writes the source directory of the run, and outputs of earlier attempts, to the working directory of the ranks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from footplate.node.shipping.server_link import Link
 
 
 def fetch(digest: str, link: Link, home: str | None, folder: NodeFolder) -> None:
-    """Lay out the snapshot `digest`; again after an interruption is the same.
+    """Write the snapshot `digest`; repeating this after an interruption is safe.
 
-    On the server's machine its files come straight from the store. Elsewhere each is fetched once and kept for the next
-    run of this node.
+    On the server's machine files come straight from its blob store. Elsewhere each file is fetched once and kept for
+    later runs on this node.
     """
     blobs = BlobFolder(os.path.join(folder.home, "blobs"))
 
@@ -29,7 +29,7 @@ def fetch(digest: str, link: Link, home: str | None, folder: NodeFolder) -> None
 
 
 def bring_back(names: Sequence[str], link: Link, home: str | None, folder: NodeFolder) -> None:
-    """Lay out the files that the run keeps in the folders `names`: copies, which the script may change."""
+    """Restore the files that the run keeps in the directories `names`, as copies that the script may change."""
     blobs = BlobFolder(os.path.join(folder.home, "blobs"))
     for name in names:
         for file in link.retry(lambda prefix=f"{name}/": link.files(prefix)):

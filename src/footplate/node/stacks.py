@@ -1,8 +1,8 @@
-"""The Python stacks of this node's processes, also of those that hang: nothing of theirs has to run for it.
+"""Python stacks of this node's processes, even if they hang: no code of theirs has to run for it.
 
-py-spy reads them from outside, where it is installed (the extra `debug`) and may look into other processes. Where not,
-the signal that the bootstrap registered has the process itself write them, from C, whatever its Python code waits for.
-A process that has not registered it would be killed by it, so it is sent only to those that have.
+py-spy reads them from outside, if it is installed (the extra `debug`) and may inspect other processes. Otherwise the
+signal that the bootstrap registered makes the process write them, from C, whatever its Python code waits for. The
+signal would kill a process that has not registered it, so it is sent only to processes that have.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FRAME = re.compile(r'^  File "(.*)", line (\d+) in (.*)$')
 
 
 class Answers:
-    """Gives each question one answer, on a thread of its own: the caller is the one who says that this node lives."""
+    """Answers each request once, on a thread of its own: the calling thread sends the heartbeats."""
 
     def __init__(self, link: Link, members: Callable[[], list[int]], node: int) -> None:
         self._link = link
@@ -60,9 +60,9 @@ class Answers:
 
 
 def collect(pids: Iterable[int], node: int, spy: str | None) -> list[ProcessStacks]:
-    """Of all these processes; those of one rank one after the other, because they share a file to write to.
+    """Return the stacks of these processes. Processes of one rank are asked in turn, because they share a file.
 
-    `spy` is the program that looks from outside, if there is one.
+    `spy` is the program that reads from outside, if there is one.
     """
     by_rank: dict[int | None, list[int]] = {}
     for pid in sorted(pids):
@@ -122,7 +122,7 @@ def _spy(program: str | None, pid: int) -> tuple[tuple[ThreadStack, ...], str | 
         threads = [_thread(each) for each in json.loads(done.stdout)]
         return tuple(
             sorted(threads, key=lambda thread: thread.name != "MainThread")
-        ), None  # what people look for first
+        ), None  # the main thread first: people look there
     except subprocess.CalledProcessError as error:
         lines = error.stderr.decode("utf-8", "replace").strip().splitlines()
         return (), f"py-spy: {lines[0] if lines else 'failed'}"
@@ -159,7 +159,7 @@ def _ask(pid: int) -> tuple[tuple[ThreadStack, ...], str | None]:
 
 
 def _registered(pid: int) -> str | None:
-    """The file that the process would write its stacks to, if it is sure that it would not die of being asked."""
+    """Return the file to which the process would write its stacks, if it is certain that the signal is safe."""
     caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", _text(f"/proc/{pid}/status"), re.MULTILINE)
     if caught is None or not int(caught[1], 16) >> (SIGNAL - 1) & 1:
         return None
@@ -176,7 +176,7 @@ def _registered(pid: int) -> str | None:
 
 
 def _written(path: str, before: int) -> str:
-    """What has been added to the file, as soon as nothing more comes."""
+    """Return the text that was added to the file, as soon as it stops growing."""
     deadline, size, since = time.monotonic() + _WRITE_SECONDS, before, time.monotonic()
     while time.monotonic() < deadline:
         time.sleep(0.01)
@@ -191,7 +191,7 @@ def _written(path: str, before: int) -> str:
 
 
 def parse(text: str) -> tuple[ThreadStack, ...]:
-    """What faulthandler writes, thread by thread."""
+    """Parse the output of faulthandler, thread by thread."""
     found: list[tuple[str, str | None, list[StackFrame]]] = []
     for line in text.splitlines():
         thread, frame = _THREAD.match(line), _FRAME.match(line)
@@ -199,7 +199,7 @@ def parse(text: str) -> tuple[ThreadStack, ...]:
             found.append((thread[1], thread[2], []))
         elif frame and found:
             found[-1][2].insert(0, StackFrame(frame[3], frame[1], int(frame[2])))
-    # The one that was interrupted is written last, and is the main one: it is what people look for first.
+    # faulthandler writes the interrupted thread, the main one, last; people look for it first.
     return tuple(ThreadStack(hex(int(id, 16)), name, tuple(frames)) for id, name, frames in reversed(found))
 
 

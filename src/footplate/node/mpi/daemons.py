@@ -1,4 +1,4 @@
-"""The processes of MPI on this node, as its agent starts and watches them: mpirun, and the daemon that it asks for."""
+"""The processes of MPI on this node, as its agent starts and watches them: mpirun, and the daemon that it requests."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from footplate.node.rank_environment import RankEnvironment, rank_argv, rank_var
 from footplate.node.ranks import Rank
 
 LOOK_SECONDS = 0.5
-"""How often the notes of the ranks are read: nobody wakes us when one of them is written."""
+"""Seconds between reads of the ranks' reports: nothing wakes the agent when one is written."""
 
 
 class Daemons:
-    """`enlist` takes a process over into the care of the agent; it is called on other threads, too."""
+    """`enlist` hands a process over to the agent; it is also called from other threads."""
 
     def __init__(self, orders: NodeOrders, folder: NodeFolder, enlist: Callable[[str, Rank], None]) -> None:
         self._orders = orders
@@ -33,10 +33,10 @@ class Daemons:
         self._variables: dict[str, str] = {}
         self._setting: RankEnvironment
         self._log = f"system_logs/mpi_node_{orders.node}.txt"
-        self.awaited = False  # whether no daemon has been asked for yet
+        self.awaited = False  # whether no daemon has been requested yet
 
     def start(self, setting: RankEnvironment) -> None:
-        """On node 0 mpirun, and on every other the door at which it asks for its daemon."""
+        """Start mpirun on node 0; on every other node start the server at which mpirun requests its daemon."""
         orders, folder = self._orders, self._folder
         assert orders.mpi is not None
         self._setting, container = setting, setting.interpreter.container
@@ -47,7 +47,7 @@ class Daemons:
         if container is None:
             launcher = mpirun.find(common["PATH"], orders)
             common |= _found_with(launcher, common)
-            if "OPAL_PREFIX" in common:  # by its real path, as mpirun names it to its daemons
+            if "OPAL_PREFIX" in common:  # the real path, as mpirun passes it to its daemons
                 common["OPAL_PREFIX"] = os.path.realpath(common["OPAL_PREFIX"])
         else:
             launcher, found = in_container.find(container, common, setting, folder, orders)
@@ -56,7 +56,7 @@ class Daemons:
             for plan in orders.ranks:
                 ranks.mark_attempt(os.path.join(folder.logs, plan.log), orders.attempt)
         mpirun.lay_out(orders, folder, rank_argv(orders.program, setting), common, *_reach(setting))
-        path = mpirun.bin_folder(folder) + os.pathsep + common["PATH"]  # daemons, too, look for what stands in for ssh
+        path = mpirun.bin_folder(folder) + os.pathsep + common["PATH"]  # daemons, too, look for the replacement of ssh
         self._variables = {**mpirun.daemon_defaults(launcher, folder), **common, "PATH": path}
         if orders.node > 0:
             place = orders.mpi.places[orders.node]
@@ -71,7 +71,7 @@ class Daemons:
     def _of_mpirun(
         self, launcher: mpirun.Launcher, machine: mpirun.MpiHost, setting: RankEnvironment
     ) -> dict[str, str]:
-        """With other nodes, nothing of what is only true on this one: it might bring that along to them."""
+        """Return the variables of mpirun. With other nodes, leave out values of this node: mpirun might export them."""
         variables = {**mpirun.mpirun_defaults(launcher, self._orders, machine), **self._variables}
         if self._orders.nodes > 1:
             for name in setting.marker:
@@ -86,13 +86,13 @@ class Daemons:
 
     def _spawn(self, name: str, argv: Sequence[str], variables: Mapping[str, str]) -> Rank:
         container = self._setting.interpreter.container
-        if container is not None:  # all ranks of the node are in it, and share its memory for messages
-            # From the only folder that surely exists on every node: daemons go where mpirun was started.
+        if container is not None:  # it holds all ranks of the node, and they share its memory for messages
+            # Start in the only directory that exists on every node for certain: daemons change to that of mpirun.
             argv = ["/bin/sh", "-c", 'cd / && exec "$@"', "sh", *argv]
             argv, variables = containers.enclose(
                 container, argv, variables, self._setting.machine, True, self._setting.runtime, self._folder
             )
-        # Numbered below zero: it is no rank of the user's.
+        # A negative number: it is not a rank of the user.
         process = ranks.spawn(argv, variables, os.path.join(self._folder.logs, self._log))
         rank = Rank(-1, process, process_tree.identity(process), self._log, enclosed=container is not None)
         rank.watch = ranks.watch(process)
@@ -108,7 +108,7 @@ class Daemons:
     # ── How it went ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def first_failure(self, processes: Sequence[Rank], starved: bool, full: bool) -> Cause | None:
-        """The rank of this node that failed first; when none did, what mpirun or its daemon ended with."""
+        """Return the cause of this node's rank that failed first; without one, how mpirun or its daemon ended."""
         found: list[tuple[float, Cause]] = []
         for plan in self._orders.ranks:
             note, (code, ended) = self._folder.read_rank_exit(plan.rank), self._folder.read_rank_end(plan.rank)
@@ -127,7 +127,7 @@ class Daemons:
         return failure_causes.first(found, self._orders.processes > 1) if found else daemon
 
     def _left_early(self) -> list[tuple[float, Cause]]:
-        """Ranks that ended well as far as their exit code tells, but never came to the end of their script."""
+        """Return ranks that exited with 0 but never reached the end of their script."""
         found: list[tuple[float, Cause]] = []
         for plan in self._orders.ranks:
             code, ended = self._folder.read_rank_end(plan.rank)
@@ -148,7 +148,7 @@ class Daemons:
         return Cause(MPI_FAILED, words, f"see {self._log}", self._orders.node, exit_code=process.code, last_lines=lines)
 
     def _some_are_missing(self) -> bool:
-        """Whether a rank of this node is gone together with its shell: ended by the daemon."""
+        """Whether a rank of this node vanished together with its shell: the daemon killed both."""
         return any(self._folder.read_rank_end(plan.rank)[0] is None for plan in self._orders.ranks)
 
     def _all_ended_well(self) -> bool:
@@ -157,7 +157,7 @@ class Daemons:
 
 
 def _reach(setting: RankEnvironment) -> list[list[str]]:
-    """How reach is run, where that is not as the agent would run it: in a container what is ours lies elsewhere."""
+    """Return the argv of the remote shell where it differs from the agent's own, as in a container."""
     container = setting.interpreter.container
     if container is None:
         return []
@@ -167,7 +167,7 @@ def _reach(setting: RankEnvironment) -> list[list[str]]:
 
 
 def _found_with(launcher: mpirun.Launcher, variables: dict[str, str]) -> dict[str, str]:
-    """The libraries that lie beside the program: what is linked against them need not know where they are."""
+    """Return the libraries beside the program, for what is linked against them without a path."""
     libraries = os.path.join(os.path.dirname(os.path.dirname(launcher.program)), "lib")
     if not any(name.startswith("libmpi") for name in _names(libraries)):
         return {}
@@ -182,7 +182,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _wait(rank: Rank) -> int:
-    """Until the agent has seen the end of the process, which it does at once."""
+    """Wait until the agent has seen the process end, which it does at once."""
     if rank.watch is not None:
         own = os.dup(rank.watch)
         try:

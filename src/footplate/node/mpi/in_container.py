@@ -1,6 +1,6 @@
-"""MPI in containers: each node has one, whose process is mpirun or the daemon that mpirun asks for; ranks are forked
-inside. So the environment's own MPI serves, and the machine needs none. What mpirun has to know about it is asked of
-the container's Python, once per node.
+"""MPI in containers. Each node has one container, whose process is mpirun or the daemon that mpirun requests; ranks are
+forked inside. So the environment's own MPI is used, and the machine needs none. Once per node, the container's Python
+reports what mpirun has to know about it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from footplate.node.preparation import Failed
 from footplate.node.rank_environment import RankEnvironment
 
 _PATIENCE_SECONDS = 120.0
-# By its real path, as `mpi.find` has it; the prefix where Open MPI from PyPI believes to lie elsewhere.
+# The real path, as in `mpirun.find`; the prefix where Open MPI from PyPI expects to be elsewhere.
 _ASK = """
 import json, os, shutil, subprocess, sys
 found = {"path": os.environ.get("PATH") or os.defpath, "programs": [], "prefix": os.environ.get("OPAL_PREFIX")}
@@ -42,7 +42,7 @@ print(json.dumps(found))
 def find(
     container: Container, variables: Mapping[str, str], setting: RankEnvironment, folder: NodeFolder, orders: NodeOrders
 ) -> tuple[mpirun.Launcher, dict[str, str]]:
-    """The mpirun inside, and the variables with which it and what is linked against its libraries are found."""
+    """Return the mpirun inside, and the variables that locate it and its libraries."""
     ask = [container.python, "-c", _ASK]
     argv, own = containers.enclose(container, ask, variables, setting.machine, True, setting.runtime, folder)
     try:

@@ -23,17 +23,17 @@ from typing import Any
 from footplate.domain.launch import NodePlace
 
 _PATIENCE_SECONDS = 10.0
-"""For who has not yet proved to be one of us."""
+"""Limits for a peer that has not yet proved that it belongs to the run."""
 
 _CONNECT_SECONDS = 60.0
 _LONGEST_REQUEST = 1 << 20
 
 Start = Callable[[str], Callable[[], int]]
-"""Starts a command and returns a function that waits for its exit code; raises OSError when it cannot."""
+"""Starts a command and returns a function that waits for its exit code. Raises OSError if it cannot."""
 
 
 class LauncherServer:
-    """Where the mpirun of another node asks this one for a daemon. `start` is called on a thread of the request."""
+    """Accepts requests for a daemon from the mpirun of another node. `start` is called on the request's thread."""
 
     def __init__(self, address: str, port: int, secret: str, start: Start) -> None:
         self._secret = secret
@@ -64,7 +64,7 @@ class LauncherServer:
 
 
 class LauncherClient:
-    """Connects what `remote_shell.py` asks for, at the socket file `path`, with the doors at these places."""
+    """Forwards requests of `remote_shell.py`, received at the socket file `path`, to the servers at these places."""
 
     def __init__(self, path: str, places: Sequence[NodePlace], secret: str) -> None:
         self._path, self._places, self._secret = path, places, secret
@@ -89,7 +89,7 @@ class LauncherClient:
 
 
 def knock(address: str, port: int, secret: str, command: str) -> int:
-    """Have the command run by the agent at this door; its exit code, when it has ended. OSError says why not."""
+    """Let the agent at this place run the command; return its exit code. Raise OSError if it cannot."""
     link = _connected(address, port)
     with link, link.makefile("rwb") as lines:
         nonce = str(_read(lines)["nonce"])
@@ -101,7 +101,7 @@ def knock(address: str, port: int, secret: str, command: str) -> int:
 
 
 def _connected(address: str, port: int) -> socket.socket:
-    """The agent over there may be a moment behind: it opens its door when it hears that all nodes are prepared."""
+    """Connect. The other agent may be a moment behind: it listens when it learns that all nodes are prepared."""
     deadline = time.monotonic() + _CONNECT_SECONDS
     while True:
         try:
@@ -151,13 +151,13 @@ class _Listening:
             threading.Thread(target=self._serve, args=[link], name=self._name, daemon=True).start()
 
     def _serve(self, link: socket.socket) -> None:
-        # Whoever asked may be gone, or talk nonsense.
+        # The caller may be gone, or send garbage.
         with link, contextlib.suppress(OSError, ValueError, KeyError):
             self._answer(link)
 
 
 def _listen(path: str) -> socket.socket:
-    """A socket file, wherever it lies: its address has a hundred characters at most."""
+    """Listen on a socket file, wherever it is: the address of a socket has at most about 100 characters."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)

@@ -1,11 +1,11 @@
 """MPI over the nodes of a run: a real mpirun, and the agents as its way to the other nodes. No ssh, no keys.
 
-The agent of node 0 starts mpirun, which forks the ranks of that node itself and calls `remote_shell.py` for each
-other node to have its daemon there; the agent of that node starts the daemon as it starts ranks, so that the daemon and
-the ranks that it forks have the environment of their node, belong to it, and are ended with it.
+The agent of node 0 starts mpirun, which forks the ranks of that node itself and runs `remote_shell.py` for each other
+node to get its daemon there. The agent of that node starts the daemon as it starts ranks, so the daemon and the ranks
+that it forks have the environment of their node, belong to it, and are ended with it.
 
-mpirun only knows that something failed. Which rank it was, and how, is in the notes that each rank leaves: its
-bootstrap's, and the exit code that the shell around it writes down (`rank_<n>.end`).
+mpirun only knows that something failed. Which rank it was, and how, is in the reports of the ranks: the bootstrap's,
+and the exit code that the shell around each rank records (`rank_<n>.end`).
 """
 
 from __future__ import annotations
@@ -30,18 +30,20 @@ REACH = "footplate-reach"
 _EXPORTED = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _OWN_RANK = environ.RANK
 RANK_SCRIPT = environ.RANK_SCRIPT
-"""Leads each rank to the script of the node that it finds itself on. It comes from the daemon there; mpirun itself must
-not have it, and its own ranks take the script that is named on the command line."""
+"""Leads each rank to the script of the node that it runs on. The daemon there sets it. mpirun itself must not have it, and
+its own ranks take the script that is named on the command line.
+"""
 
 _TOPOLOGY = "HWLOC_XMLFILE"
-"""Where the daemons of MPICH have the machine described. Without it they write that themselves, to a file in /tmp,
-whatever TMPDIR says, which stays when they are killed. If nothing lies there, each rank looks at the machine itself."""
+"""Where MPICH's daemons find a description of the machine. Without it they write one to /tmp, whatever TMPDIR is, and
+leave it behind when they are killed. If nothing is there, each rank inspects the machine itself.
+"""
 
 _RUN_RANK = f'exec /bin/sh "${{{RANK_SCRIPT}:-$0}}"'
 
-# The environment of this node (some mpiruns bring all of their own along), the names that scripts look for, whoever
-# started them, a log of its own; then the program, and how it ended. A request to end is the program's to answer: a
-# shell that went first would have mpirun kill all others. Who was asked leaves no note: it is not how the run failed.
+# Set the environment of this node (some mpiruns export all of theirs), the names that scripts look for whichever MPI
+# started them, and a log per rank; then run the program and record how it ended. The program handles a request to end:
+# if the shell went first, mpirun would kill all others. A rank that was asked to end leaves no report: it did not fail.
 _RANK_SCRIPT = """\
 export FOOTPLATE_RANK="${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-0}}}}"
 {exports}
@@ -62,7 +64,7 @@ esac
 
 @dataclass(frozen=True)
 class Launcher:
-    """An mpirun. `kind`: open4, open5 or mpich; they are told the same things in different words."""
+    """An mpirun. `kind`: open4, open5 or mpich, which spell the same settings differently."""
 
     program: str
     kind: str
@@ -70,7 +72,7 @@ class Launcher:
 
 @dataclass(frozen=True)
 class MpiHost:
-    """What of the machine under the ranks matters to MPI."""
+    """The properties of the machine that matter to MPI."""
 
     cores: int
     has_fabric: bool
@@ -81,13 +83,13 @@ class MpiHost:
 
 
 def find(path: str, orders: NodeOrders) -> Launcher:
-    """The mpirun of the run's environment, or else of the machine."""
+    """Return the mpirun of the run's environment, else that of the machine."""
     for name in ("mpirun", "mpiexec"):
         program = shutil.which(name, path=path)
         if program is not None:
             kind = _kind(program)
             if kind is not None:
-                # By its real path: Open MPI compares where it and its libraries lie, and hangs when a link hides that.
+                # The real path: Open MPI compares its own location with that of its libraries, and hangs if a symlink hides it.
                 return Launcher(os.path.join(os.path.realpath(os.path.dirname(program)), name), kind)
     raise Failed(
         Cause(
@@ -106,8 +108,9 @@ _OF_ANOTHER = "hydra_bstrap_proxy"  # Intel's, which has MPICH's as well
 
 
 def _kind(program: str) -> str | None:
-    """All of them have the same name. Told by its companions, if those of one kind alone are there: asking it takes a
-    process, which may need a twentieth of a second."""
+    """Return the kind of an mpirun, as all have the same name: by its companions, if they are of one kind. Asking for its
+    version takes a process of up to 50 ms.
+    """
     beside = os.path.dirname(os.path.realpath(program))
     kinds = [kind for name, kind in _COMPANIONS.items() if os.path.exists(os.path.join(beside, name))]
     if len(kinds) == 1 and not os.path.exists(os.path.join(beside, _OF_ANOTHER)):
@@ -127,7 +130,7 @@ def _asked(program: str) -> str | None:
 
 
 def kind_by_version(told: str) -> str | None:
-    """By what it says when it is asked for its version; None for what is no mpirun that we know."""
+    """Return the kind by the version that it prints; None for an unknown mpirun."""
     if "Open MPI" in told:
         return "open4" if "(Open MPI) 4" in told or "(Open MPI) 3" in told else "open5"
     return "mpich" if "HYDRA" in told else None
@@ -137,7 +140,7 @@ def kind_by_version(told: str) -> str | None:
 
 
 def mpirun_argv(launcher: Launcher, orders: NodeOrders, reach: str, script: str) -> list[str]:
-    """`reach` is the program that stands in for ssh, `script` the one that the ranks of this node are to run."""
+    """Return the command line. `reach` replaces ssh, `script` is what the ranks of this node run."""
     assert orders.mpi is not None
     per_node, places = orders.mpi.processes_per_node, orders.mpi.places
     count = ["-n", str(per_node * len(places))]
@@ -156,7 +159,7 @@ def mpirun_argv(launcher: Launcher, orders: NodeOrders, reach: str, script: str)
 
 
 def _host(node: int) -> str:
-    """mpirun runs on node 0. The others have names that it does not take for its own machine, although they may be."""
+    """Return the name of a node for mpirun, which runs on node 0. It must not take the others for its own machine."""
     return f"node-{node}" if node else "localhost"
 
 
@@ -165,16 +168,16 @@ def _are_virtual(orders: NodeOrders) -> bool:
 
 
 def daemon_defaults(launcher: Launcher, folder: NodeFolder) -> dict[str, str]:
-    """Settings for mpirun and its daemons on this node; those of the user's environment win."""
+    """Return settings for mpirun and its daemons on this node; the user's environment overrides them."""
     return {_TOPOLOGY: os.path.join(folder.tmp, "no-topology.xml")} if launcher.kind == "mpich" else {}
 
 
 def mpirun_defaults(launcher: Launcher, orders: NodeOrders, machine: MpiHost) -> dict[str, str]:
-    """Settings as variables, so that those of the user's environment win.
+    """Return settings as variables, so that the user's environment overrides them.
 
-    Ranks are bound to no core: on a shared machine two runs would be bound to the same. More ranks than cores are no
-    error, but they are not to keep each other from the cores while they wait. Virtual nodes talk over the loopback
-    interface, and not through memory: they are different nodes.
+    Ranks are not bound to cores: on a shared machine two runs would be bound to the same ones. More ranks than cores
+    are allowed, and must not keep each other from the cores while they wait. Virtual nodes use the loopback interface
+    and not shared memory: they are different nodes.
     """
     if launcher.kind == "mpich":
         return {}
@@ -186,7 +189,7 @@ def mpirun_defaults(launcher: Launcher, orders: NodeOrders, machine: MpiHost) ->
         found["OMPI_MCA_mpi_yield_when_idle"] = "1"
     if orders.nodes > 1 and _are_virtual(orders):
         found |= {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"}
-        # It tells nodes apart by their host's name, which all of these share, and Open MPI 5 waits for ever then.
+        # Open MPI tells nodes apart by host name, which virtual nodes share; Open MPI 5 would wait forever.
         found["OMPI_MCA_coll"] = "^han"
         if launcher.kind == "open4":
             found["OMPI_MCA_oob_tcp_if_include"] = "lo"
@@ -214,7 +217,7 @@ _RANK_NAMES = (b"OMPI_COMM_WORLD_RANK=", b"PMI_RANK=")
 
 
 def is_rank(variables: Iterable[bytes]) -> bool:
-    """Whether a process with these variables was started as a rank, or by one: mpirun and its daemons have neither."""
+    """Whether a process with these variables is a rank or was started by one; mpirun and its daemons are not."""
     return any(variable.startswith(_RANK_NAMES) for variable in variables)
 
 
@@ -228,7 +231,7 @@ def lay_out(
     variables: Mapping[str, str],
     reach_argv: Sequence[str] = (sys.executable, "-I", "-S", os.path.abspath(remote_shell.__file__)),
 ) -> None:
-    """Write what mpirun, its daemons and its ranks need here. `reach_argv` is how reach is run where mpirun runs."""
+    """Write the files that mpirun, its daemons and its ranks need. `reach_argv` runs the remote shell where mpirun runs."""
     assert orders.mpi is not None
     os.makedirs(bin_folder(folder), exist_ok=True)
     for rank in orders.ranks:
@@ -278,7 +281,7 @@ def rank_text(orders: NodeOrders, folder: NodeFolder, argv: Sequence[str], varia
 
 
 def _seat(rank: RankPlan, first: RankPlan, folder: NodeFolder) -> str:
-    """What is this rank's alone: its number, its log, and variables such as its GPUs."""
+    """Return the part of the script that is specific to this rank: its number, log, and variables such as its GPUs."""
     log = shlex.quote(os.path.join(folder.logs, rank.log))
     own = {name: value for name, value in rank.variables.items() if first.variables.get(name) != value}
     words = [f"OMPI_COMM_WORLD_LOCAL_RANK={rank.local_rank}", *(f"{n}={shlex.quote(v)}" for n, v in own.items())]
@@ -287,4 +290,4 @@ def _seat(rank: RankPlan, first: RankPlan, folder: NodeFolder) -> str:
 
 def _write(path: str, text: str, mode: int) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
-        file.write(os.fsencode(text))  # as the machine has it: variables and paths need not be text
+        file.write(os.fsencode(text))  # in the machine's encoding: variables and paths need not be text

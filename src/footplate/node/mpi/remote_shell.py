@@ -1,10 +1,10 @@
-"""What mpirun runs where others have ssh: `remote_shell.py SOCKET [options] node-N COMMAND…`.
+"""The program that mpirun runs in place of ssh: `remote_shell.py SOCKET [options] node-N COMMAND…`.
 
-It hands the request to the agent of its own node, which listens at SOCKET and knows the way (`door.py`), stays until
-the command has ended over there, and ends with its exit code.
+It passes the request to the agent of its own node, which listens at SOCKET and knows the other agents
+(`launcher_rpc`), waits until the command has ended there, and exits with the same code.
 
-Started once for each node, on the way to the first line of the user's script: it imports next to nothing. `_socket` is
-what `socket` is made of, without the two thirds of the start that the latter takes.
+It starts once per node before the first line of the user's script, so it imports next to nothing: `_socket` is the
+core of `socket`, without two thirds of its import time.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ NAME = "reach.sock"
 
 def main(arguments: list[str]) -> int:
     path, *rest = arguments
-    while rest and rest[0].startswith("-"):  # what ssh would understand
+    while rest and rest[0].startswith("-"):  # options that ssh would understand
         rest.pop(0)
     if len(rest) < 2:
         sys.stderr.write("reach: there is no node or no command\n")
         return 2
     folder, _, name = path.rpartition("/")
-    chdir(folder or "/")  # the address of a socket is short, a path may be long
+    chdir(folder or "/")  # the address of a socket is short, while a path may be long
     link = socket(AF_UNIX, SOCK_STREAM)
     link.connect(name)
     link.sendall(f"{rest[0]}\0{' '.join(rest[1:])}".encode("utf-8", "surrogateescape"))
