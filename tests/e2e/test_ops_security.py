@@ -249,7 +249,7 @@ def test_links_out_of_the_working_directory_are_not_followed(
     assert kept == ["outputs/inside.txt"]
     assert bytes_of(run, "outputs/inside.txt", tmp_path) == b"mine"
     said = bytes_of(run, "system_logs/node_0.txt", tmp_path).decode()
-    assert "outputs/link.txt is not kept: it is a link that leaves the working folder" in said
+    assert "outputs/link.txt is not kept: it is a link that leaves the working directory" in said
 
 
 def test_outputs_must_not_be_a_link_out(workspace: Workspace, project: Path, tmp_path: Path) -> None:

@@ -32,7 +32,9 @@ _FIRST_ADDRESS = IPv4Address("127.0.0.2")
 
 
 def agent_argv() -> list[str]:
-    """Return an argv that is isolated and ignores site-packages: it starts faster, and PYTHON* variables do not reach it."""
+    """Return an argv that is isolated and ignores site-packages: it starts faster, and PYTHON* variables do not reach
+    it.
+    """
     return [sys.executable, "-I", "-S", os.path.join(PACKAGE, "node", "__main__.py")]
 
 
@@ -131,7 +133,8 @@ class LocalEngine:
                     folder.write_holder(held, pid, identity, request.attempt)
                     return {"pid": pid, "identity": identity}
             finally:
-                # The agent holds the lock now. If the nursery died and it is unknown whether there is an agent, the lock tells.
+                # The agent holds the lock now. If the nursery died and it is unknown whether there is an agent, the
+                # lock tells.
                 os.close(held)
         raise Broken(f"the agent of {folder.path} could not be started", "see: footplate server logs")
 
@@ -161,7 +164,7 @@ def _holder(folder: NodeFolder) -> dict[str, Any]:
         if holder is not None and process_tree.alive(int(holder["pid"]), str(holder["identity"])):
             return {"pid": holder["pid"], "identity": holder["identity"]}
         time.sleep(0.01)
-    raise Broken(f"{folder.path} is locked by a process that did not write its identity", "find it with: lsof agent.lock")
+    raise Broken(f"{folder.path} is locked by an unknown process", "find it with: lsof agent.lock")
 
 
 def _removed(folder: NodeFolder) -> bool:
@@ -211,8 +214,8 @@ def _observe(handle: str) -> Observation:
     agents, codes = _agents(known), dict[int, int | None]()
     for node, ((pid, identity), folder) in enumerate(zip(agents, _folders(known), strict=True)):
         if not process_tree.alive(pid, identity):
-            # An agent removes its directory when it is done, and leaves its exit code when it is not; one that was killed
-            # leaves neither.
+            # An agent removes its directory when it is done, and leaves its exit code when it is not; one that was
+            # killed leaves neither.
             codes[node] = folder.read_exit() if folder.exists() else 0
     if len(codes) == len(agents):
         return Observation("exited", codes)

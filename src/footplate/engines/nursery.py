@@ -17,43 +17,44 @@ _BUFFER = 1 << 20
 
 
 class Nursery:
-    """A nursery process, started on first use and again if it has gone. It exits when idle or when the engine is gone."""
+    """A nursery process, started on first use and again if it has gone. It exits when idle or when the engine is gone.
+    """
 
     def __init__(self, argv: Sequence[str]) -> None:
         self._argv = list(argv)
         self._guard = threading.Lock()
-        self._door: socket.socket | None = None
+        self._socket: socket.socket | None = None
 
     def fork(self, message: Mapping[str, Any], lock: int) -> int | None:
         """Return the pid of a new process that has `lock` open; None if it is unknown whether there is one."""
         data = json.dumps(message).encode()
         with self._guard:
             for _ in range(2):
-                door = self._door or self._open()
+                connection = self._socket or self._start()
                 try:
-                    socket.send_fds(door, [data], [lock])
+                    socket.send_fds(connection, [data], [lock])
                 except OSError:  # it exited before it received this: ask the next one
-                    self._drop()
+                    self._disconnect()
                     continue
-                return self._answer(door)
+                return self._receive_pid(connection)
         return None
 
-    def _answer(self, door: socket.socket) -> int | None:
+    def _receive_pid(self, connection: socket.socket) -> int | None:
         try:
-            answer = door.recv(64)
+            answer = connection.recv(64)
         except OSError:
             answer = b""
         if not answer:
-            self._drop()
+            self._disconnect()
             return None
         return int(answer)
 
     def close(self) -> None:
         """Let the nursery exit now; agents live on."""
         with self._guard:
-            self._drop()
+            self._disconnect()
 
-    def _open(self) -> socket.socket:
+    def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
         ours.settimeout(_ANSWER_SECONDS)
@@ -66,10 +67,10 @@ class Nursery:
                 start_new_session=True,
             )
         threading.Thread(target=process.wait, name="nursery", daemon=True).start()
-        self._door = ours
+        self._socket = ours
         return ours
 
-    def _drop(self) -> None:
-        if self._door is not None:
-            self._door.close()
-            self._door = None
+    def _disconnect(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None

@@ -1,17 +1,29 @@
-"""The node agent, one per node of a run: lays out the source, starts the ranks, ships what they write, ends them.
+"""The node agent, one per node of a run: prepares the node, runs the ranks, ships what they write.
 
-Crash-only: every step can be repeated, and an agent that is started again after SIGKILL adopts the ranks that still
-live.
+Crash-only: every step can be repeated, and an agent that is started again after SIGKILL adopts the living ranks. An
+agent on another machine than the server needs only the server's URL and the run's token.
 
-    agent     the story of one node, start to end        crew      its ranks as one: begun, watched, ended
-    options   what the engine says to it                 ranks     one process: started, seen to end, found again
-    nursery   forks agents: a start in milliseconds      setting   what ranks are started with
-    workdir   the agent's folder and what lies in it     prepare   source folder (`snapshot`) and environment
-    link      the part of the HTTP API that agents use   tree      find and end every process of the run
-    courier   the thread that talks to the server        causes    why a rank ended, in words
-    sync      what has grown, by offset                  sampler   CPU, memory, disk, network and GPU as series
-    outputs   ./outputs, into the store                  salvage   what a lost attempt had not handed over
-    gpus      found and looked at                        leases    GPUs that this node has for itself
-    gang      what nodes do to find each other           daemons   mpirun, and the daemons that it asks for
-    machine   what it says about its machine             stacks    where the processes are, also when they hang
+    agent               the life of one node, start to end; read `Agent.work` first
+    options             the agent's command line
+    stopping            requests to stop the agent
+    nursery             forks agents in milliseconds, for the local engine
+    node_directory      the agent's directory, and the one from which jobs import Footplate
+    preparation         working directory (`snapshot`) and interpreter of the ranks
+    data                inputs and outputs of the run on this node
+    rank_environment    composes argv and variables of a rank
+    rank_group          all ranks of the node: start, adopt, watch, end
+    ranks               one process: start, watch, find again
+    rendezvous, ports   how nodes of a gang find each other
+    containers          ranks in containers
+    failure_causes      explains why a rank ended
+    process_tree        finds and ends every process of a run
+    gpus, gpu_leases    the GPUs of the machine, and those that this node holds
+    sampler, host_info  use of the machine as series; facts about it
+    stacks              Python stacks of the ranks, even if they hang
+    log                 the agent's own log
+    mpi/                mpirun over the agents
+    shipping/           logs, metrics and outputs, sent to the server
+
+`tests/unit/node/test_agent.py` runs whole agents against a small server and covers preparation, snapshot, rank_group,
+rendezvous, log and host_info as well; tests/e2e covers data, sampler and nursery, tests/frameworks covers mpi/.
 """

@@ -1,9 +1,9 @@
-"""The data of a run on this node: inputs made visible before the ranks start, outputs brought home after their end.
+"""The data of a run on this node: inputs made visible before the ranks start, outputs delivered after they have ended.
 
-Inputs appear in the agent's own folder, or where `path_on_compute` says; what lies on this machine is linked, not
-copied. An output in a folder of this machine is written in place. Any other is written here and brought to its store:
-in mount mode while the run goes on, as files are done, and the rest also after a failure; in upload mode when all went
-well. Of several nodes each brings what its ranks wrote, and the first makes one dataset of it when all have ended.
+Inputs appear in the agent's own directory, or at `path_on_compute`; data on this machine is linked, not copied. An
+output in a directory of this machine is written in place. Any other output is written here and uploaded to its store:
+in mount mode while the run goes on, as files are closed, and the rest even after a failure; in upload mode if the run
+succeeded. Each of several nodes uploads what its ranks wrote, and the first registers one dataset when all have ended.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ from footplate.node.node_directory import NodeFolder, see_installed_packages
 from footplate.node.preparation import Failed
 from footplate.node.shipping.server_link import Link
 
-_TELL_SECONDS = 2.0
-_PROBLEMS_TOLD = 5
+_REPORT_SECONDS = 2.0
+_PROBLEMS_REPORTED = 5
 _WAIT_SECONDS = 25.0
 _LOOK_SECONDS = 0.1
 Tell = Callable[[str], None]
 
 
 class NodeData:
-    """Made when the ranks are about to start, or, by the next agent, when they have ended."""
+    """The inputs and outputs of one node. Created before the ranks start, or, by the next agent, when they have ended.
+    """
 
     def __init__(
         self,
@@ -57,35 +58,35 @@ class NodeData:
         tell: Tell,
         members: Callable[[], list[int]],
     ) -> None:
-        """`members`: the processes of this node, whose files are not sent while they are open."""
-        see_installed_packages()  # object stores and FUSE are reached through libraries
+        """`members` returns the processes of this node: files that they have open are not uploaded."""
+        see_installed_packages()  # object stores and FUSE need installed libraries
         self._orders, self._link, self._home, self._folder, self._tell = orders, link, home, folder, tell
         self._members = members
         self._workspace = orders.variables["AZUREML_WORKSPACE_ID"]
-        with self._failing("the data of the run could not be found"):
-            self._known: RunData = link.retry(lambda: link.data(self._workspace))
+        with self._failure_as_cause("the data of the run could not be found"):
+            self._run_data: RunData = link.retry(lambda: link.data(self._workspace))
             self._cache = cache_of(folder.home)
         self._scratch = os.path.join(folder.data, ".listings")
         self._records = os.path.join(folder.data, ".mounts")
         self._links = os.path.join(folder.data, ".links")
-        self._shown: list[VisibleInput] = []
-        self._mounted: dict[str, str] = {}  # which input is mounted where
-        self._couriers: dict[str, OutputUploader] = {}
+        self._visible: list[VisibleInput] = []
+        self._mounted: dict[str, str] = {}  # mount point → name of the input
+        self._uploaders: dict[str, OutputUploader] = {}
         self._warned: set[str] = set()
         self.waits_for_others = orders.node == 0 and orders.nodes > 1
 
     # ── Before ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def bring(self) -> dict[str, str]:
-        """Make the inputs and outputs available; the variables by which a script finds them."""
+        """Make inputs and outputs available; return the variables through which a script finds them."""
         places: dict[str, str] = {}
         os.makedirs(self._folder.data, exist_ok=True)
         for wanted in self._orders.inputs:
-            what = f"input {self._called(wanted)} could not be {_DONE[wanted.mode]}"
-            with self._failing(what, self._if_gone(wanted)):
+            what = f"input {self._describe(wanted)} could not be {_DONE[wanted.mode]}"
+            with self._failure_as_cause(what, self._hint_if_gone(wanted)):
                 places[wanted.name] = self._input(wanted)
         for output in self._orders.outputs:
-            with self._failing(f"output {output.name!r} could not be prepared"):
+            with self._failure_as_cause(f"output {output.name!r} could not be prepared"):
                 places[output.name] = self._output(output)
         taken = {*os.environ, *self._orders.variables}
         return azure_variables.data_variables(self._orders.inputs, self._orders.outputs, places, taken)
@@ -94,27 +95,27 @@ class NodeData:
         if wanted.mode == "direct":
             return str(wanted.dataset)
         at, about = self._place(wanted.name, wanted.path_on_compute), self._wanted(wanted)
-        self._check_apart(at)
+        self._refuse_inside_mount(at)
         report = self._report(f"input {wanted.name!r}")
         if wanted.mode == "download":
-            # Only a folder of our own is sure not to be another node's, too.
+            # Only a directory of our own is certain not to belong to another node as well.
             cache = self._cache if wanted.path_on_compute is None else None
             shown = inputs.download_input(about, at, self._scratch, cache, wanted.overwrite, report)
         else:
             shown = inputs.mount_input(about, at, self._scratch, self._cache, report)
             self._mounted[str(shown.root)] = wanted.name
-        self._shown.append(shown)
+        self._visible.append(shown)
         self._remember(shown)
         return str(shown.path)
 
-    def _check_apart(self, at: str) -> None:
-        """What is mounted is read-only: nothing can be put into it."""
+    def _refuse_inside_mount(self, at: str) -> None:
+        """Refuse a path inside a mounted input, which is read-only."""
         for place, name in self._mounted.items():
             if at.startswith(os.path.join(place, "")):
-                raise Conflict(f"{at} is inside input {name!r}", "choose a path_on_compute that is in no other input")
+                raise Conflict(f"{at} is inside input {name!r}", "choose a path_on_compute outside all other inputs")
 
     def _remember(self, shown: VisibleInput) -> None:
-        """Write down what is mounted or linked, for an agent that takes our place."""
+        """Record mounts and links for an agent that takes our place."""
         if shown.record is not None:
             with open(self._records, "a", encoding="utf-8") as file:
                 file.write(shown.record + "\n")
@@ -122,23 +123,23 @@ class NodeData:
             self._remember_link(str(shown.root))
 
     def _remember_link(self, place: str) -> None:
-        """That this link is ours: one that somebody else has made there is not taken away."""
+        """Record that this link is ours: a link that somebody else created there is not removed."""
         with open(self._links, "a", encoding="ascii") as file:
             file.write(json.dumps(place) + "\n")
 
     def _wanted(self, wanted: DataInput) -> InputData:
         if wanted.dataset is None:
             definition = {"sources": [{"datastore": wanted.datastore, "path": wanted.path}]}
-            return InputData(definition, {str(wanted.datastore): self._known.stores[str(wanted.datastore)]})
-        dataset = self._known.datasets[wanted.dataset]
+            return InputData(definition, {str(wanted.datastore): self._run_data.stores[str(wanted.datastore)]})
+        dataset = self._run_data.datasets[wanted.dataset]
         return InputData(dataset.definition, self._stores_of(dataset), self._listing(dataset), dataset.listing)
 
     def _stores_of(self, dataset: DatasetView) -> dict[str, Any]:
         named = {source.get("datastore") for source in dataset.definition["sources"]}
-        return {name: spec for name, spec in self._known.stores.items() if name in named}
+        return {name: spec for name, spec in self._run_data.stores.items() if name in named}
 
     def _listing(self, dataset: DatasetView) -> str | None:
-        """The file of what the version pins: in the store of this machine, to which it is fetched if need be."""
+        """Return the file listing of a pinned version, fetched into this machine's blobs if necessary."""
         digest = dataset.listing
         if digest is None:
             return None
@@ -162,21 +163,21 @@ class NodeData:
         try:
             os.symlink(in_place, at)
         except FileExistsError:
-            raise Conflict(f"{at} is there, and not an empty folder", "choose another path_on_compute") from None
+            raise Conflict(f"{at} exists and is not an empty directory", "choose another path_on_compute") from None
         self._remember_link(at)
         return at
 
     def _in_place(self, output: DataOutput) -> str | None:
-        """The folder of this machine that the output is written to, if it need not be brought anywhere."""
+        """Return the directory of this machine that the output is written to, if it need not be uploaded."""
         folder = self._store(output).folder
         if folder is None or output.mode != "mount":
             return None
         return str(folder / store_names.clean_folder(output_path(output, self._orders.run)))
 
     def _place(self, name: str, path_on_compute: str | None) -> str:
-        """Absolute, or relative to the working folder; a folder of ours when nobody says.
+        """Return the absolute path, relative to the working directory or, by default, in our own directory.
 
-        A place in a working folder that nodes share is made by the node that keeps it, and the others see it there.
+        A path in a working directory that nodes share is created by the node that owns it, and the others see it there.
         """
         own, wd = os.path.join(self._folder.data, name), os.path.join(self._folder.wd, "")
         if path_on_compute is None:
@@ -185,57 +186,57 @@ class NodeData:
         return own if place.startswith(wd) and not self._folder.keeps_wd else place
 
     def _store(self, output: DataOutput) -> FileStore:
-        return open_store(self._known.stores[output.datastore])
+        return open_store(self._run_data.stores[output.datastore])
 
     # ── While ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def guard(self, pids: Iterable[int]) -> None:
-        """The ranks read here: what is mounted stays until they have ended, also when this agent is killed."""
-        for shown in self._shown:
+        """Keep mounts until these ranks have ended, even if this agent is killed."""
+        for shown in self._visible:
             shown.guard(pids)
 
     def send_as_written(self) -> None:
-        """Begin to bring outputs in mount mode to their stores, so that little is left at the end."""
+        """Start to upload outputs in mount mode, so that little is left at the end."""
         for output in self._orders.outputs:
             if output.mode == "mount":
-                with contextlib.suppress(FootplateError):  # what is wrong is said when it has to be done
-                    courier = self._courier(output)
-                    if courier is not None:
-                        courier.start()
+                with contextlib.suppress(FootplateError):  # reported when it has to be done
+                    uploader = self._uploader(output)
+                    if uploader is not None:
+                        uploader.start()
 
-    def _courier(self, output: DataOutput) -> OutputUploader | None:
-        """Who brings the output to its store; None for one that is written in place."""
-        if output.name not in self._couriers and self._in_place(output) is None:
-            self._couriers[output.name] = OutputUploader(
+    def _uploader(self, output: DataOutput) -> OutputUploader | None:
+        """Return the uploader of an output; None for an output that is written in place."""
+        if output.name not in self._uploaders and self._in_place(output) is None:
+            self._uploaders[output.name] = OutputUploader(
                 self._place(output.name, output.path_on_compute),
                 self._store(output),
                 output_path(output, self._orders.run),
                 os.path.join(self._folder.data, f".sent-{output.name}"),
                 chosen=lambda name: _is_chosen(output, name),
-                # What a run writes is its own: a file of an earlier attempt at the same place must not stand for it.
+                # A run owns what it writes: a file of an earlier attempt at the same path must not replace it.
                 replaces=output.overwrite or "{run-id}" in output.path,
                 being_written=lambda: process_tree.open_for_writing(self._members()),
             )
-        return self._couriers.get(output.name)
+        return self._uploaders.get(output.name)
 
     # ── After ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def deliver(self, cause: Cause | None) -> None:
-        """Bring the outputs home and, when the run went well and this is its only node, make datasets of them."""
+        """Upload the outputs and, if the run succeeded and this is its only node, register their datasets."""
         self._send_rest(cause is None)
         if cause is None and self._orders.nodes == 1:
             self._register_all()
 
     def conclude(self, say: Tell) -> None:
-        """On the first of several nodes, when the others have brought theirs: make datasets of what all wrote."""
+        """Register the datasets on the first of several nodes, when the others have uploaded theirs."""
         try:
             orders = self._wait_for_others()
-            self._send_rest(orders.ended_well)  # other nodes may have written into a folder that this one keeps
+            self._send_rest(orders.ended_well)  # other nodes may have written into a directory of this one
             if orders.ended_well:
                 self._register_all()
         except (NotFound, Conflict) as error:
-            say(f"the run was over already: {error.message}")
-        except Failed as failed:  # how the run ended is said already
+            say(f"the run had already ended: {error.message}")
+        except Failed as failed:  # the outcome has been reported already
             words = failed.cause.message
             say(words)
             self._link.retry(lambda: self._link.warn(words))
@@ -245,34 +246,36 @@ class NodeData:
     def _wait_for_others(self) -> NodeOrders:
         while True:
             orders = self._link.retry(lambda: self._link.orders(_WAIT_SECONDS, "ended"))
-            if orders.others_ended and orders.stop:  # the server has heard of our own end, too
+            if orders.others_ended and orders.stop:  # the server has also received our own end
                 return orders
             time.sleep(_LOOK_SECONDS)
 
     def _send_rest(self, well: bool) -> None:
         for output in self._orders.outputs:
             if well or output.mode == "mount":
-                with self._failing(f"output {output.name!r} could not be brought to datastore {output.datastore!r}"):
-                    courier = self._courier(output)
-                    if courier is not None:
-                        self._finish(output, courier)
+                with self._failure_as_cause(
+                    f"output {output.name!r} could not be uploaded to datastore {output.datastore!r}"
+                ):
+                    uploader = self._uploader(output)
+                    if uploader is not None:
+                        self._finish(output, uploader)
 
-    def _finish(self, output: DataOutput, courier: OutputUploader) -> None:
-        courier.finish(self._report(f"output {output.name!r}"))
-        if courier.kept and output.name not in self._warned:
+    def _finish(self, output: DataOutput, uploader: OutputUploader) -> None:
+        uploader.finish(self._report(f"output {output.name!r}"))
+        if uploader.kept and output.name not in self._warned:
             self._warned.add(output.name)
-            self._link.retry(lambda: self._link.warn(_kept_words(output, courier.kept)))
+            self._link.retry(lambda: self._link.warn(_kept_words(output, uploader.kept)))
 
     def _register_all(self) -> None:
         for output in self._orders.outputs:
             if output.is_dataset:
-                with self._failing(f"output {output.name!r} could not be registered"):
+                with self._failure_as_cause(f"output {output.name!r} could not be registered"):
                     self._register(output)
 
     def _register(self, output: DataOutput) -> None:
         run, asked = self._orders.run, output.register
         definition = written_definition(output, run)
-        listing = self._pin({"sources": definition["sources"]})
+        listing = self._store_listing({"sources": definition["sources"]})
         if listing is None:
             if asked is not None:
                 words = f"output {output.name!r}: nothing was written, so there is no new version of {asked.name!r}"
@@ -290,12 +293,12 @@ class NodeData:
             new = replace(new, name=asked.name, description=asked.description, tags=asked.tags, new_version=True)
         self._link.retry(lambda: self._link.register_dataset(self._workspace, new))
 
-    def _pin(self, definition: dict[str, Any]) -> str | None:
-        """The digest of the listing of what was written; None when that is nothing."""
+    def _store_listing(self, definition: dict[str, Any]) -> str | None:
+        """Return the digest of the listing of the written files; None if there are none."""
         path = os.path.join(self._scratch, f"written-{os.urandom(4).hex()}")
         os.makedirs(self._scratch, exist_ok=True)
         try:
-            made = write_listing(resolve(definition, self._known.stores), path)
+            made = write_listing(resolve(definition, self._run_data.stores), path)
         except NotFound:
             return None
         if self._home is not None:
@@ -306,33 +309,33 @@ class NodeData:
         return made.digest
 
     def release(self) -> None:
-        """Take away what was mounted, also what an agent before us had linked outside of its folder."""
-        for shown in self._shown:
-            self._explain(shown)
+        """Remove mounts, and links that an earlier agent created outside of its directory."""
+        for shown in self._visible:
+            self._report_unreadable(shown)
             shown.close()
         for mount in self._left_by_another():
             mount.close()
-        for place in self._linked():
+        for place in self._recorded_links():
             if os.path.islink(place):
                 os.unlink(place)
 
-    def _linked(self) -> list[str]:
-        """The links that we made, or an agent before us."""
+    def _recorded_links(self) -> list[str]:
+        """Return the links that we or an earlier agent created."""
         with contextlib.suppress(FileNotFoundError), open(self._links, encoding="ascii") as file:
             return [json.loads(line) for line in file if line.endswith("\n")]
         return []
 
-    def _explain(self, shown: VisibleInput) -> None:
-        """Say what could not be read: the script has seen "Input/output error", and perhaps died of it."""
+    def _report_unreadable(self, shown: VisibleInput) -> None:
+        """Report unreadable data: the script saw only "Input/output error", and perhaps died of it."""
         found = list(dict.fromkeys(shown.problems()))
-        more = [f"… and {len(found) - _PROBLEMS_TOLD} more"] if len(found) > _PROBLEMS_TOLD else []
-        for words in (*found[:_PROBLEMS_TOLD], *more):
+        more = [f"… and {len(found) - _PROBLEMS_REPORTED} more"] if len(found) > _PROBLEMS_REPORTED else []
+        for words in (*found[:_PROBLEMS_REPORTED], *more):
             with contextlib.suppress(FootplateError):
                 self._link.retry(lambda words=words: self._link.warn(f"data that could not be read: {words}"))
 
     def _left_by_another(self) -> Iterator[Mount]:
-        """What an agent that was killed had mounted, and nobody has taken away since."""
-        if self._shown or not os.path.exists(self._records):
+        """Yield mounts of a killed agent that nobody has removed since."""
+        if self._visible or not os.path.exists(self._records):
             return
         with open(self._records, encoding="utf-8") as file:
             for line in file:
@@ -342,22 +345,22 @@ class NodeData:
 
     # ── Words ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _called(self, wanted: DataInput) -> str:
+    def _describe(self, wanted: DataInput) -> str:
         if wanted.dataset is None:
             return f"{wanted.name!r} ({wanted.datastore}/{wanted.path})"
-        dataset = self._known.datasets[wanted.dataset]
+        dataset = self._run_data.datasets[wanted.dataset]
         return f"{wanted.name!r} (dataset {dataset.name}:{dataset.version})" if dataset.name else repr(wanted.name)
 
-    def _if_gone(self, wanted: DataInput) -> str | None:
-        """What to do when some of the data is no longer there: of a version it is known what there was."""
-        dataset = self._known.datasets.get(wanted.dataset or "")
+    def _hint_if_gone(self, wanted: DataInput) -> str | None:
+        """Return a hint for data that has vanished since a version was registered, which records what there was."""
+        dataset = self._run_data.datasets.get(wanted.dataset or "")
         if dataset is None or dataset.name is None:
             return None
         command = shlex.join(["footplate", "data", "verify", f"{dataset.name}:{dataset.version}"])
         return f"see what changed with: {command}; bring it back, or register a new version"
 
     @contextlib.contextmanager
-    def _failing(self, what: str, if_gone: str | None = None) -> Any:
+    def _failure_as_cause(self, what: str, if_gone: str | None = None) -> Any:
         try:
             yield
         except (FootplateError, OSError) as error:
@@ -367,13 +370,13 @@ class NodeData:
             raise Failed(Cause("data_failed", f"{what}: {message}", hint, self._orders.node)) from None
 
     def _report(self, what: str) -> Report:
-        """Tells the story of a long transfer from time to time."""
-        following = time.monotonic() + _TELL_SECONDS
+        """Return a callback that reports the progress of a long transfer from time to time."""
+        following = time.monotonic() + _REPORT_SECONDS
 
         def report(progress: Progress) -> None:
             nonlocal following
             if time.monotonic() >= following:
-                following = time.monotonic() + _TELL_SECONDS
+                following = time.monotonic() + _REPORT_SECONDS
                 self._tell(f"{what}: {progress.files} of {progress.files_total} files, {progress.bytes} bytes")
 
         return report

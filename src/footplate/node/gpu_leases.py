@@ -67,7 +67,9 @@ class Leases:
                 os.close(file)
 
     def _left_behind(self, marker: dict[str, Any]) -> list[int]:
-        """Return processes of the last holder that outlived its agent. Our own ranks, after a change of agents, do not count."""
+        """Return processes of the last holder that outlived its agent. Our own ranks, after a change of agents, do not
+        count.
+        """
         return [] if not marker or marker == self._marker else process_tree.members(marker)
 
 

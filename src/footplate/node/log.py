@@ -11,4 +11,4 @@ def say(line: str) -> None:
     try:
         print(f"{stamp}.{int(now % 1 * 1000):03d}Z {line}", flush=True)  # noqa: T201
     except OSError:
-        pass  # a full disk is no reason to die
+        pass  # a full disk must not end the agent

@@ -1,20 +1,20 @@
-"""The folder of one agent, `work/<run>/node_<n>/`, and the folder that jobs import Footplate from.
+"""The directory of one agent, `work/<run>/node_<n>/`, and the directory from which jobs import Footplate.
 
-Each attempt of a run has its own: from the second on they are called `node_<n>_attempt_<k>`.
+Each attempt of a run has its own; from the second on they are called `node_<n>_attempt_<k>`.
 
-    agent.lock    flock'ed as long as the agent lives; holds {"pid", "identity", "attempt"} of the one that holds it
+    agent.lock    flock'ed as long as the agent lives; contains {"pid", "identity", "attempt"} of the holder
     agent.log     stdout and stderr of the agent
-    agent.exit    exit code, written as the last act of an agent that did not get to the end of its work
-    state.json    how far the agent has come, so that the next one can go on
-    wd/           the working folder of the ranks; virtual nodes of one run use that of node 0, which keeps it for them
-    logs/         what the ranks print, and the log of the environment's build; named as in the run
+    agent.exit    exit code, written last by an agent that did not finish its work
+    state.json    progress of the agent, from which the next one continues
+    wd/           working directory of the ranks; virtual nodes of one run use that of node 0
+    logs/         output of the ranks, and the log of the environment's build; named as in the run
     journals/     metrics, `<run id>/<writer>.slots` and `.text`
-    exits/        what the bootstrap of each rank says about its end
-    bases.json    how long each log was, at the server, when this attempt began
-    data/         where inputs appear and outputs are written, by name
+    exits/        reports of the bootstrap about the end of each rank
+    bases.json    length of each log, at the server, when this attempt began
+    data/         inputs and outputs by name
 
-An agent that has finished removes the whole folder: that it is gone *is* its exit code 0. With FOOTPLATE_KEEP_WORK=1 it
-stays, and holds `agent.exit`.
+An agent that has finished removes the whole directory: its absence *is* the exit code 0. With FOOTPLATE_KEEP_WORK=1 it
+stays, and contains `agent.exit`.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from footplate.node import process_tree
 
 PACKAGE = os.path.dirname(os.path.abspath(footplate.__file__))
 LOCK_NUMBER = 3
-"""The number under which an agent that was forked from the nursery finds its lock open."""
+"""The file descriptor at which an agent that was forked from the nursery finds its lock."""
 
 _ESCAPE = "surrogateescape"
 _packages_seen = False
 
 
 class NodeFolder:
-    """Paths, and the few small files that are read and written whole."""
+    """Paths of a node, and the few small files that are read and written whole."""
 
     def __init__(self, home: str, run: str, node: int, attempt: int = 1, shares: bool = False) -> None:
-        """`shares`: the nodes of the run are on one machine. Then, as on Azure, they share one working folder."""
+        """`shares`: the nodes of the run are on one machine. Then, as on Azure, they share one working directory."""
         self.home = home
         self._run, self._node, self.attempt, self._shares = run, node, attempt, shares
         work, again = os.path.join(home, "work", run), f"_attempt_{attempt}" if attempt > 1 else ""
@@ -68,12 +68,12 @@ class NodeFolder:
         self._bases = os.path.join(self.path, "bases.json")
 
     def earlier(self) -> list[NodeFolder]:
-        """What is left of earlier attempts of this node: their agents could not finish."""
+        """Return the directories of earlier attempts of this node whose agents could not finish."""
         folders = [NodeFolder(self.home, self._run, self._node, a, self._shares) for a in range(1, self.attempt)]
         return [folder for folder in folders if folder.exists()]
 
     def marker(self) -> dict[str, str]:
-        """By which processes of this node are known."""
+        """Return the variables that identify processes of this node."""
         return process_tree.marker(self._run, self._node, self.exits)
 
     def make(self) -> None:
@@ -88,7 +88,7 @@ class NodeFolder:
     # ── The lock ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def take_lock(self) -> int | None:
-        """The lock as an open file, which may be handed to another process; None when a living agent has it."""
+        """Return the lock as an open file, which may be passed to another process; None if a living agent holds it."""
         os.makedirs(self.path, exist_ok=True)
         held = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -99,7 +99,7 @@ class NodeFolder:
         return held
 
     def read_holder(self) -> dict[str, Any] | None:
-        """Who wrote itself into the lock last; it may be dead."""
+        """Return the last process that wrote itself into the lock; it may be dead."""
         return _read_json(self._lock)
 
     @staticmethod
@@ -127,18 +127,19 @@ class NodeFolder:
         return _read_json(self._state) or {}
 
     def write_state(self, state: dict[str, Any]) -> None:
-        """Not fsynced: it matters after the death of the agent; the death of the machine takes the ranks along."""
+        """Write without fsync: the state matters after the death of the agent, not of the machine and its ranks."""
         _write(self._state, json.dumps(state))
 
     def read_bases(self) -> dict[str, int] | None:
         return _read_json(self._bases)
 
     def write_bases(self, bases: dict[str, int]) -> None:
-        """As for the state; written before the first byte of a log is shipped."""
+        """Write as the state is written, before the first byte of a log is shipped."""
         _write(self._bases, json.dumps(bases))
 
     def read_rank_exit(self, rank: int) -> dict[str, Any]:
-        """What the bootstrap says: `code`, `exception`, `exception_message`, `traceback`; empty when it could not."""
+        """Return the bootstrap's report: `code`, `exception`, `exception_message`, `traceback`; empty if there is none.
+        """
         return _read_json(self._rank_exit(rank)) or {}
 
     def rank_exit_time(self, rank: int) -> float | None:
@@ -148,7 +149,8 @@ class NodeFolder:
             return None
 
     def read_rank_end(self, rank: int) -> tuple[int | None, float | None]:
-        """Exit code and time as the shell around a rank of MPI wrote them down; minus nothing, 128 and a signal."""
+        """Return exit code and time as the shell around a rank of MPI recorded them; a signal is 128 plus its number.
+        """
         path = os.path.join(self.exits, f"rank_{rank}.end")
         try:
             with open(path) as file:
@@ -160,7 +162,7 @@ class NodeFolder:
         return os.path.join(self.exits, f"rank_{rank}.json")
 
     def remove(self) -> None:
-        """Everything, also what a job made unreadable; the run's own folder goes with its last node."""
+        """Remove everything, also files that a job made unreadable; the run's directory goes with its last node."""
         shutil.rmtree(self.path, onerror=_remove_by_force)
         try:
             os.rmdir(os.path.dirname(self.path))
@@ -169,7 +171,7 @@ class NodeFolder:
 
 
 def _remove_by_force(_function: Any, path: str, _error: Any) -> None:
-    """A job may have taken away its own right to change a folder; as its owner we give it back and try once more."""
+    """Restore the owner's rights, which a job may have removed, and try once more."""
     try:
         os.chmod(os.path.dirname(path), 0o700)
         if os.path.isdir(path) and not os.path.islink(path):
@@ -178,11 +180,11 @@ def _remove_by_force(_function: Any, path: str, _error: Any) -> None:
         else:
             os.unlink(path)
     except OSError:
-        pass  # what still cannot be removed is left lying, and harms nobody
+        pass  # whatever still cannot be removed stays, without harm
 
 
 def is_full(error: Exception) -> bool:
-    """Whether it says that there is no room on a disk."""
+    """Whether an error means that a disk is full."""
     return isinstance(error, OutOfSpace) or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT))
 
 
@@ -209,16 +211,16 @@ def _remove(path: str) -> None:
 def regular_files(
     root: str, inside: str, refuse: Callable[[str, str], None] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """(path below `root`, real path) of every file there, in order.
+    """Yield (path below `root`, real path) of every file there, in order.
 
-    Links are followed as long as they stay `inside`; what leads out, round in a circle, or is no file at all is told to
-    `refuse` with the reason, in words.
+    Symlinks are followed as long as they stay `inside`. A path that leads out, forms a loop, or is not a file is passed
+    to `refuse` with the reason.
     """
     fence = os.path.realpath(inside)
     start = os.path.realpath(root)
     if not _is_within(start, fence):
         if refuse is not None:
-            refuse("", "is a link that leaves the working folder")
+            refuse("", "is a link that leaves the working directory")
         return
     waiting: list[tuple[str, str, tuple[str, ...]]] = [("", start, (start,))]
     while waiting:
@@ -235,7 +237,7 @@ def regular_files(
             elif kind == "folder" and real not in above:
                 waiting.append((shown + "/", real, (*above, real)))
             elif refuse is not None:
-                refuse(shown, "leads in a circle" if kind == "folder" else kind)
+                refuse(shown, "is part of a loop of links" if kind == "folder" else kind)
 
 
 def _is_within(path: str, fence: str) -> bool:
@@ -243,26 +245,28 @@ def _is_within(path: str, fence: str) -> bool:
 
 
 def _resolve(path: str, fence: str) -> tuple[str, str]:
-    """What lies there, "file", "folder" or why it is neither, and where it really is."""
+    """Return "file", "folder" or the reason why it is neither, and the real path."""
     try:
         info = os.lstat(path)
         if stat.S_ISLNK(info.st_mode):
             path = os.path.realpath(path)
             if not _is_within(path, fence):
-                return "is a link that leaves the working folder", path
+                return "is a link that leaves the working directory", path
             info = os.stat(path)
     except OSError as error:
         return f"cannot be read: {error.strerror}", path
     if stat.S_ISREG(info.st_mode):
         return "file", path
-    return ("folder" if stat.S_ISDIR(info.st_mode) else "is neither a file nor a folder"), path
+    return ("folder" if stat.S_ISDIR(info.st_mode) else "is neither a file nor a directory"), path
 
 
 # ── What jobs import Footplate from ───────────────────────────────────────────────────────────────────────────────────
 
 
 def runtime_folder(home: str, version: str) -> str:
-    """`runtime/<version>/` with `footplate` and, when it is installed here, `azureml`, as links and nothing else."""
+    """Return `runtime/<version>/`, with symlinks to `footplate` and, if it is installed here, `azureml`, and nothing
+    else.
+    """
     folder = os.path.join(home, "runtime", version)
     ours, azure = os.path.join(folder, "footplate"), os.path.join(folder, "azureml")
     if _target(ours) == PACKAGE and os.path.isdir(os.path.join(azure, "core")):
@@ -284,7 +288,7 @@ def see_installed_packages() -> None:
 
 
 def _find_azureml() -> str | None:
-    """Where the `azureml` names of this installation lie: a namespace package, so it is known by its `core`."""
+    """Return where `azureml` is installed: it is a namespace package, so it is recognized by its `core`."""
     see_installed_packages()
     try:
         spec = importlib.util.find_spec("azureml")
@@ -302,6 +306,6 @@ def _target(link: str) -> str | None:
 
 
 def _point(link: str, target: str) -> None:
-    """Make or change a link so that others, who may do the same at the same time, always find one."""
+    """Create or change a symlink atomically: others may do the same, and always find one."""
     if _target(link) != target:
         atomic_symlink(target, link)

@@ -1,11 +1,11 @@
-"""A process that has everything loaded that an agent needs, and forks one whenever the local engine asks.
+"""A process that has loaded everything an agent needs, and forks an agent when the local engine requests one.
 
 A fork takes two milliseconds where a new interpreter and its imports take eighty, and the agents of a machine share
-most of their memory. It has no threads, opens nothing, and ends when nobody has asked for a while or when the engine is
-gone. Agents are forks of it, so its environment, like theirs, says that it is machinery (`tree.MACHINERY`).
+most of their memory. The nursery has no threads and opens nothing. It exits when it has been idle for a while or when
+the engine is gone. Its environment, like that of agents, marks it as Footplate's own (`process_tree.MACHINERY`).
 
 A request is one message on a socket pair: `{"arguments", "variables", "log", "program"}` as JSON, with the agent's lock
-as an open file. The answer is the pid. `program` is an argv to run instead of the agent.
+as an open file. The response is the pid. `program` is an argv to run instead of the agent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import traceback
 from typing import Any
 
 from footplate import environments
-from footplate.node import agent, sampler
+from footplate.node import agent, sampler, stopping
 from footplate.node.node_directory import LOCK_NUMBER, see_installed_packages
 
 IDLE_SECONDS = 300.0
@@ -29,17 +29,17 @@ _LARGEST_MESSAGE = 1 << 20
 
 
 def serve(number: int) -> int:
-    """Answer requests on the socket with this file number until there is nobody left to ask."""
-    door = socket.socket(fileno=number)
-    door.set_inheritable(False)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries our children; agents write down how they ended
+    """Handle requests on the socket with this file descriptor until the engine is gone or idle."""
+    connection = socket.socket(fileno=number)
+    connection.set_inheritable(False)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps our children; agents record how they ended
     _preload()
-    while select.select([door], [], [], IDLE_SECONDS)[0]:
-        message, files, _, _ = socket.recv_fds(door, _LARGEST_MESSAGE, 1)
+    while select.select([connection], [], [], IDLE_SECONDS)[0]:
+        message, files, _, _ = socket.recv_fds(connection, _LARGEST_MESSAGE, 1)
         if not message:
             break
-        # An agent that is told to stop before it can listen shall hear it when it does, and not just die of it.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, agent.SIGNALS)
+        # A signal that stops an agent before it handles signals stays pending, and does not kill it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, stopping.SIGNALS)
         pid = os.fork()
         if pid == 0:
             _become_agent(json.loads(message), files[0])
@@ -47,17 +47,17 @@ def serve(number: int) -> int:
         for file in files:
             os.close(file)
         try:
-            door.send(str(pid).encode())
+            connection.send(str(pid).encode())
         except OSError:
             break  # the engine is gone; the agent does not need it
     return 0
 
 
 def _preload() -> None:
-    """What an agent will want, loaded once for all of them, and put out of the garbage collector's way."""
+    """Load the modules that agents need once for all of them, and exempt them from garbage collection."""
     sampler.preload()
     see_installed_packages()
-    importlib.import_module("footplate.node.data")  # each run on data would wait 10 to 16 ms for it
+    importlib.import_module("footplate.node.data")  # each run with data would wait 10 to 16 ms for it
     for name in environments.names():
         environments.load(name)
     gc.collect()
@@ -65,7 +65,7 @@ def _preload() -> None:
 
 
 def _become_agent(request: dict[str, Any], lock: int) -> None:
-    """In the child: never returns."""
+    """Turn the forked child into an agent; never returns."""
     code = 70
     try:
         os.setsid()
@@ -74,7 +74,7 @@ def _become_agent(request: dict[str, Any], lock: int) -> None:
         os.environ.clear()
         os.environ.update(request["variables"])
         if request["program"]:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, agent.SIGNALS)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, stopping.SIGNALS)
             os.execve(request["program"][0], [*request["program"], *request["arguments"]], dict(os.environ))
         code = agent.main(request["arguments"])
     except SystemExit as exit:
@@ -86,7 +86,7 @@ def _become_agent(request: dict[str, Any], lock: int) -> None:
 
 
 def _take_files(log: str, lock: int) -> None:
-    """Nothing of ours stays open but the log, on both outputs, and the lock."""
+    """Close everything but the log, on both outputs, and the lock."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(written, 1)

@@ -1,6 +1,6 @@
-"""What an engine says to an agent on its command line. Parsed by hand: argparse costs more than all of it is worth.
+"""The command line of an agent. Parsed by hand: the import of argparse takes longer than all of it.
 
-The token comes in the environment: a command line can be read by everybody on the machine.
+The token comes in the environment: everybody on the machine can read a command line.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ import sys
 from footplate import environ
 
 _NAMES = ("--run", "--node", "--attempt", "--endpoint", "--home", "--address", "--lock")
-_USAGE = (
-    "usage: python -m footplate.node --run RUN --node N --endpoint URL [--attempt N] [--home FOLDER] [--address IP]"
-)
+_USAGE = "usage: python -m footplate.node --run RUN --node N --endpoint URL [--attempt N] [--home DIR] [--address IP]"
 
 
 class AgentOptions:
@@ -29,14 +27,15 @@ class AgentOptions:
         self.attempt = int(given.get("--attempt", "1"))
         self.endpoint = given["--endpoint"]
         self.address = given.get("--address")
-        """Where other nodes find this one; without it, the address of this machine on the way to the server."""
+        """The address for other nodes; by default that of this machine on the route to the server."""
         self.home = given.get("--home")
-        """The server's home folder, on a machine that shares it with the server."""
+        """The server's home directory, on a machine that shares it with the server."""
         self.lock = int(given["--lock"]) if "--lock" in given else None
-        """The number of an open file: the agent's lock, taken for us."""
+        """The file descriptor of the agent's lock, if the engine has taken it."""
         self.token = os.environ.get(environ.TOKEN)
 
     @property
     def root(self) -> str:
-        """Where the agent's own folder, environments and runtime lie: the server's home, or one of the node's own."""
+        """The root of the agent's own directory, environments and runtime: the server's home, or one of the node's own.
+        """
         return self.home or os.environ.get(environ.NODE_HOME) or os.path.expanduser("~/.cache/footplate")

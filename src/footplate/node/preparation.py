@@ -1,4 +1,4 @@
-"""What the ranks need before they can start: the source folder, laid out, and an interpreter."""
+"""Prepares the working directory and the interpreter of the ranks."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ class Failed(Exception):
 
 
 def lay_out(orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder) -> None:
-    """The snapshot in the working folder, and the folders that every run finds there."""
+    """Write the snapshot and the directories that every run has to the working directory."""
     try:
         if orders.snapshot is not None:
             snapshot.fetch(orders.snapshot, link, home, folder)
         for name in {"outputs", "logs", *orders.collect, *orders.watch}:
             os.makedirs(os.path.join(folder.wd, name), exist_ok=True)
     except (FootplateError, OSError) as error:
-        raise _failed(orders, "snapshot_failed", "the source folder could not be laid out", error) from None
+        raise _failed(orders, "snapshot_failed", "the source directory could not be written", error) from None
     script = orders.program.script
     if script is not None and not os.path.isfile(os.path.join(folder.wd, script)):
-        hint = "check script= and source_directory=, and that no ignore file leaves it out"
+        hint = "check script= and source_directory=, and that no ignore file excludes it"
         raise Failed(Cause("start_failed", f"the script {script!r} is not in the source folder", hint, orders.node))
 
 
 def bring_back(orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder) -> None:
-    """What earlier attempts left in the collected folders, where the script finds its checkpoints again."""
+    """Restore outputs of earlier attempts, where the script finds its checkpoints again."""
     try:
         snapshot.bring_back(orders.collect, link, home, folder)
     except (FootplateError, OSError) as error:
-        raise _failed(orders, "outputs_failed", "the earlier outputs could not be laid out", error) from None
+        raise _failed(orders, "outputs_failed", "the earlier outputs could not be restored", error) from None
 
 
 def build(orders: NodeOrders, folder: NodeFolder, tell: Callable[[str], None]) -> Interpreter:
-    """The interpreter of the run's environment. `tell` hears, once, that this takes time."""
+    """Return the interpreter of the run's environment. `tell` is called once if building it takes time."""
     name = f"{BUILD_LOG}.txt" if orders.node == 0 else f"{BUILD_LOG}_{orders.node}.txt"
     log = os.path.join(folder.logs, name)
 
@@ -60,11 +60,11 @@ def build(orders: NodeOrders, folder: NodeFolder, tell: Callable[[str], None]) -
         os.makedirs(os.path.dirname(log), exist_ok=True)
         with open(log, "a", encoding="utf-8", errors="replace") as file:
             file.write(line + "\n")
-        if first:  # a builder with something to say has something to do
+        if first:  # a builder that logs has work to do
             tell(line if line.startswith(("waiting", "building")) else f"building the environment: {line}")
 
     try:
-        if orders.lock.builder != "existing":  # which needs nothing, and is not to wait for site-packages
+        if orders.lock.builder != "existing":  # which needs nothing, and must not wait for site-packages
             see_installed_packages()
         builder, logins = environments.load(orders.lock.builder), Logins(orders.logins)
         return builder.build(orders.lock, Path(folder.home) / "environments", say, logins)

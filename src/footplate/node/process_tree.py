@@ -37,7 +37,9 @@ class Process(NamedTuple):
 
 
 def marker(run: str, node: int, exits: str) -> dict[str, str]:
-    """Return the variables that every rank of a node carries. The path makes them unique: another home may have the same run."""
+    """Return the variables that every rank of a node carries. The path makes them unique: another home may have the
+    same run.
+    """
     return {environ.RUN_ID: run, environ.NODE: str(node), environ.EXITS: exits}
 
 

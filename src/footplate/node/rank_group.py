@@ -24,8 +24,8 @@ from footplate.node.rank_environment import RankEnvironment
 
 _IDLE_LOOK_SECONDS = 5.0
 _LINGER_SECONDS = 30.0
-"""Seconds that a rank may take to exit after it has raised. A thread of its own, or a library that waits for other ranks
-at exit, may keep it forever, and the others wait for it in vain.
+"""Seconds that a rank may take to exit after it has raised. A thread of its own, or a library that waits for other
+ranks at exit, may keep it forever, and the others wait for it in vain.
 """
 
 _DOUBT_SECONDS = 3.0

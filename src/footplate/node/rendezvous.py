@@ -20,8 +20,8 @@ def hold(orders: NodeOrders) -> HeldPorts:
 
 
 def shared_variables(orders: NodeOrders, folder: NodeFolder) -> dict[str, str]:
-    """Return the variables for a rendezvous through a file, where nodes share a directory. Each attempt gets a new file,
-    because the leftovers of an interrupted rendezvous confuse the next.
+    """Return the variables for a rendezvous through a file, where nodes share a directory. Each attempt gets a new
+    file, because the leftovers of an interrupted rendezvous confuse the next.
     """
     if folder.shared is None or not any("AZ_BATCHAI_PYTORCH_INIT_METHOD" in rank.variables for rank in orders.ranks):
         return {}

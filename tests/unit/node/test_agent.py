@@ -183,7 +183,7 @@ def test_odd_names_links_and_what_is_no_file_among_the_outputs(node: Any, tmp_pa
     assert set(node.server.files) == {"outputs/deep/er/sp ace#?%.txt", "outputs/\udcff\udcfe", "outputs/linked/x"}
     assert node.content("outputs/linked/x") == b"inside"
     said = node.server.logs["system_logs/node_0.txt"].decode()
-    assert "outputs/leak is not kept: it is a link that leaves the working folder" in said
+    assert "outputs/leak is not kept: it is a link that leaves the working directory" in said
     assert "outputs/pipe is not kept" in said and "outputs/loop is not kept" in said
 
 
@@ -666,21 +666,3 @@ def test_an_agent_that_is_told_to_stop_while_the_server_is_away_leaves_its_folde
     agent.terminate()
     assert agent.wait(30) == 75
     assert (node.folder / "agent.exit").read_text() == "75"
-
-
-def test_who_is_told_to_stop_before_it_can_listen_hears_it_when_it_does(tmp_path: Path) -> None:
-    """An agent is forked with these signals blocked; were they not, it would die of them without a word."""
-    code = (
-        "import os, signal, sys\n"
-        "from footplate.node import agent\n"
-        "from footplate.node.options import AgentOptions\n"
-        "from footplate.node.node_directory import NodeFolder\n"
-        "signal.pthread_sigmask(signal.SIG_BLOCK, agent.SIGNALS)\n"
-        "os.kill(os.getpid(), signal.SIGTERM)\n"
-        "options = AgentOptions(['--run', 'r', '--node', '0', '--endpoint', 'unix:///n'])\n"
-        "made = agent.Agent(options, NodeFolder('.', 'r', 0))\n"
-        "made._listen_to_signals()\n"
-        "print(made._why_stop)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout.strip()) == (0, "the node agent was told to stop (SIGTERM)"), done.stderr

@@ -98,10 +98,10 @@ def test_files_and_links_as_far_as_they_stay_inside(tmp_path: Path) -> None:
     assert set(found) == {"a", "b/x", "file", "linked/y"}
     assert found["file"] == str(root / "b" / "x")
     assert refused == {
-        "neighbour": "is a link that leaves the working folder",
-        "b/up": "leads in a circle",
+        "neighbour": "is a link that leaves the working directory",
+        "b/up": "is part of a loop of links",
         "gone": "cannot be read: No such file or directory",
-        "pipe": "is neither a file nor a folder",
+        "pipe": "is neither a file nor a directory",
     }
 
 

@@ -30,8 +30,8 @@ REACH = "footplate-reach"
 _EXPORTED = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _OWN_RANK = environ.RANK
 RANK_SCRIPT = environ.RANK_SCRIPT
-"""Leads each rank to the script of the node that it runs on. The daemon there sets it. mpirun itself must not have it, and
-its own ranks take the script that is named on the command line.
+"""Leads each rank to the script of the node that it runs on. The daemon there sets it. mpirun itself must not have it,
+and its own ranks take the script that is named on the command line.
 """
 
 _TOPOLOGY = "HWLOC_XMLFILE"
@@ -89,7 +89,8 @@ def find(path: str, orders: NodeOrders) -> Launcher:
         if program is not None:
             kind = _kind(program)
             if kind is not None:
-                # The real path: Open MPI compares its own location with that of its libraries, and hangs if a symlink hides it.
+                # The real path: Open MPI compares its own location with that of its libraries, and hangs if a symlink
+                # hides it.
                 return Launcher(os.path.join(os.path.realpath(os.path.dirname(program)), name), kind)
     raise Failed(
         Cause(
@@ -108,8 +109,8 @@ _OF_ANOTHER = "hydra_bstrap_proxy"  # Intel's, which has MPICH's as well
 
 
 def _kind(program: str) -> str | None:
-    """Return the kind of an mpirun, as all have the same name: by its companions, if they are of one kind. Asking for its
-    version takes a process of up to 50 ms.
+    """Return the kind of an mpirun, as all have the same name: by its companions, if they are of one kind. Asking for
+    its version takes a process of up to 50 ms.
     """
     beside = os.path.dirname(os.path.realpath(program))
     kinds = [kind for name, kind in _COMPANIONS.items() if os.path.exists(os.path.join(beside, name))]
@@ -231,7 +232,9 @@ def lay_out(
     variables: Mapping[str, str],
     reach_argv: Sequence[str] = (sys.executable, "-I", "-S", os.path.abspath(remote_shell.__file__)),
 ) -> None:
-    """Write the files that mpirun, its daemons and its ranks need. `reach_argv` runs the remote shell where mpirun runs."""
+    """Write the files that mpirun, its daemons and its ranks need. `reach_argv` runs the remote shell where mpirun
+    runs.
+    """
     assert orders.mpi is not None
     os.makedirs(bin_folder(folder), exist_ok=True)
     for rank in orders.ranks:
