@@ -17,8 +17,7 @@ _BUFFER = 1 << 20
 
 
 class Nursery:
-    """A nursery process, started on first use and again if it has gone. It exits when idle or when the engine is gone.
-    """
+    """A nursery process, started on first use and again if it has gone. It exits when idle, or with the engine."""
 
     def __init__(self, argv: Sequence[str]) -> None:
         self._argv = list(argv)

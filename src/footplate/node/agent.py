@@ -163,8 +163,7 @@ class Agent:
         return self._link.join(os.uname().nodename, address, host_info.describe())
 
     def _continue_earlier_attempts(self) -> None:
-        """Save what earlier attempts could not deliver, and learn the lengths of the logs that this attempt continues.
-        """
+        """Save what earlier attempts could not deliver, and learn the lengths of the logs to continue."""
         bases = self._folder.read_bases()
         if bases is None:
             for folder in self._folder.earlier():
@@ -297,8 +296,7 @@ class Agent:
         return True
 
     def _watch(self) -> Cause | None:
-        """Watch the ranks until they have ended, by themselves or because they must; return why they did not end well.
-        """
+        """Watch the ranks until they have ended, by themselves or by force; return why they did not end well."""
         self._reporting().tell("started")
         own = os.path.join(self._folder.journals, self._orders.run)
         try:

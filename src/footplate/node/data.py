@@ -46,8 +46,7 @@ Tell = Callable[[str], None]
 
 
 class NodeData:
-    """The inputs and outputs of one node. Created before the ranks start, or, by the next agent, when they have ended.
-    """
+    """The inputs and outputs of one node. Made before the ranks start or, by the next agent, after they have ended."""
 
     def __init__(
         self,

@@ -59,8 +59,7 @@ def step_back() -> None:
 
 @contextlib.contextmanager
 def standing_up() -> Generator[None]:
-    """Restore the normal priority around the start of a process that outlives the run and must not inherit a lower one.
-    """
+    """Restore the normal priority around the start of a process that outlives the run."""
     stepped_back = _has_policies() and os.sched_getscheduler(0) != os.sched_getscheduler(os.getpid())
     if stepped_back:
         _set_policy(os.SCHED_OTHER)

@@ -138,8 +138,7 @@ class NodeFolder:
         _write(self._bases, json.dumps(bases))
 
     def read_rank_exit(self, rank: int) -> dict[str, Any]:
-        """Return the bootstrap's report: `code`, `exception`, `exception_message`, `traceback`; empty if there is none.
-        """
+        """Return the bootstrap's report: `code`, `exception`, `exception_message`, `traceback`; empty without one."""
         return _read_json(self._rank_exit(rank)) or {}
 
     def rank_exit_time(self, rank: int) -> float | None:
@@ -149,8 +148,7 @@ class NodeFolder:
             return None
 
     def read_rank_end(self, rank: int) -> tuple[int | None, float | None]:
-        """Return exit code and time as the shell around a rank of MPI recorded them; a signal is 128 plus its number.
-        """
+        """Return exit code and time that the shell around a rank of MPI recorded; a signal is 128 plus its number."""
         path = os.path.join(self.exits, f"rank_{rank}.end")
         try:
             with open(path) as file:

@@ -36,6 +36,5 @@ class AgentOptions:
 
     @property
     def root(self) -> str:
-        """The root of the agent's own directory, environments and runtime: the server's home, or one of the node's own.
-        """
+        """The root of the agent's directory, environments and runtime: the server's home, or one of the node's own."""
         return self.home or os.environ.get(environ.NODE_HOME) or os.path.expanduser("~/.cache/footplate")

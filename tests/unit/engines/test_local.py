@@ -23,7 +23,7 @@ def job(home: Path, run: str = "run_1", nodes: int = 1, token: str | None = None
     return AgentJob(run, 2, nodes, "unix:///s", token, str(home))
 
 
-def test_the_request_holds_exactly_what_is_started() -> None:
+def test_the_request_contains_exactly_what_is_started() -> None:
     request = LocalEngine(["/bin/agent"]).prepare(job(Path("/home"), nodes=2, token="t0ken"))
     common = ["--run", "run_1", "--attempt", "2", "--endpoint", "unix:///s", "--home", "/home"]
     assert request.body == {
@@ -48,7 +48,7 @@ def test_the_token_is_not_on_the_command_line() -> None:
     assert "t0ken" not in json.dumps(request.body["agents"][0]["arguments"])
 
 
-def test_without_a_home_it_cannot_work() -> None:
+def test_a_job_without_a_home_is_refused() -> None:
     with pytest.raises(InvalidInput, match="home"):
         LocalEngine().prepare(AgentJob("r", 1, 1, "unix:///s"))
 
@@ -57,7 +57,7 @@ def handle(home: Path, pid: int, identity: str) -> str:
     return json.dumps({"home": str(home), "run": "run_1", "attempt": 1, "agents": [{"pid": pid, "identity": identity}]})
 
 
-def test_a_pid_that_was_used_again_is_not_the_agent(home: Path) -> None:
+def test_a_reused_pid_is_not_taken_for_the_agent(home: Path) -> None:
     known = process_tree.identity(os.getpid())
     assert known is not None
     engine = LocalEngine()
@@ -68,7 +68,7 @@ def test_a_pid_that_was_used_again_is_not_the_agent(home: Path) -> None:
     engine.cancel(other, 0.0)  # must not reach us
 
 
-def test_what_a_dead_agent_leaves_behind_tells_how_it_ended(home: Path) -> None:
+def test_the_directory_of_a_dead_agent_shows_how_it_ended(home: Path) -> None:
     engine, dead = LocalEngine(), handle(home, 2**22, "1@x")
     folder = NodeFolder(str(home), "run_1", 0)
     assert engine.poll([dead])[dead] == Observation("exited", {0: 0}), "the folder is gone: it had finished"
@@ -81,7 +81,7 @@ def test_what_a_dead_agent_leaves_behind_tells_how_it_ended(home: Path) -> None:
 SLEEPER = "import os, sys, time; print(os.getpid(), sorted(os.listdir('/proc/self/fd')), flush=True); time.sleep(600)"
 
 
-def test_many_threads_submit_the_same_run_and_there_is_one_agent(home: Path) -> None:
+def test_concurrent_submits_of_one_run_start_one_agent(home: Path) -> None:
     engine = LocalEngine([sys.executable, "-c", SLEEPER])
     request = engine.prepare(job(home))
     with ThreadPoolExecutor(8) as pool:
@@ -98,7 +98,7 @@ def test_many_threads_submit_the_same_run_and_there_is_one_agent(home: Path) -> 
     wait_until(lambda: engine.poll([only])[only].state == "exited")
 
 
-def test_agents_outlive_the_nursery_and_leave_no_zombie(home: Path) -> None:
+def test_agents_outlive_the_nursery_without_zombies(home: Path) -> None:
     engine = LocalEngine([sys.executable, "-c", SLEEPER])
     known = engine.submit(engine.prepare(job(home)))
     agent = json.loads(known)["agents"][0]["pid"]
@@ -114,7 +114,7 @@ def test_agents_outlive_the_nursery_and_leave_no_zombie(home: Path) -> None:
     wait_until(lambda: process_tree.look(last) is None)
 
 
-def test_the_nursery_goes_when_the_engine_goes(home: Path) -> None:
+def test_the_nursery_exits_with_the_engine(home: Path) -> None:
     nursery = Nursery(agent_argv())
     folder = NodeFolder(str(home), "run_1", 0)
     lock = folder.take_lock()
@@ -133,8 +133,8 @@ def test_the_nursery_goes_when_the_engine_goes(home: Path) -> None:
     wait_until(lambda: all(process_tree.look(pid) is None for pid in mine))
 
 
-def test_the_agent_itself_is_what_runs_by_default(home: Path) -> None:
-    """Against a server that never answers: it waits, and ends when it is told to."""
+def test_the_default_program_is_the_agent(home: Path) -> None:
+    """Against a server that never answers: the agent waits, and exits when it is asked to stop."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         endpoint = f"http://127.0.0.1:{mute.getsockname()[1]}"
         engine = LocalEngine()

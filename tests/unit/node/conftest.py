@@ -1,4 +1,4 @@
-"""A stand-in for the server that speaks the agents' part of the API and remembers what it was told."""
+"""A fake server that speaks the agents' part of the API and records the requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RUN = "fake_1"
 
 
 class FakeServer:
-    """Grows files by offset as the real one does, and can be told to be away for a while."""
+    """Appends to files by offset as the real server does, and can be made unavailable for a while."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -178,7 +178,7 @@ class Node:
         self.folder = home / "work" / RUN / "node_0"
 
     def give(self, program: Program, ranks: int = 1, **more: Any) -> None:
-        """Write the orders for this program over the files in `source`."""
+        """Write the orders for this program, over the files in `source`."""
         kind = Distribution("torch", 1, ranks) if ranks > 1 else Distribution()
         plans = plan(RunSpec("e", program=program, distribution=kind), [NodePlace("127.0.0.1", (6105, 6106))])
         lock = more.pop("lock", Lock("d" * 64, "existing", {"interpreter": sys.executable}))
@@ -190,7 +190,7 @@ class Node:
         self.server.orders = to_json(orders)
 
     def snapshot(self) -> str:
-        """The files of `source` as a manifest, written as ARCHITECTURE.md says."""
+        """Store the files of `source` as a manifest, in the documented format."""
         blobs, entries = self.server.store, list[list[Any]]()
         for path in sorted(self.source.iterdir()):
             digest, size = blobs.put_file(str(path))
@@ -203,7 +203,7 @@ class Node:
         self.give(Program(script="train.py", arguments=arguments), **more)
 
     def start(self, shared: bool = True, **variables: str) -> subprocess.Popen[bytes]:
-        """An agent; not `shared`: one on another machine, which cannot see the server's home."""
+        """Start an agent; without `shared` one on another machine, which cannot see the server's home."""
         argv = [*agent_argv(), "--run", RUN, "--node", "0", "--endpoint", self.server.endpoint]
         argv += ["--home", str(self.home)] if shared else []
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The agent as a process of its own, against a stand-in for the server that remembers what it was told."""
+"""The agent as a process, against a fake server that records the requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def wait_for_output(node: Any, line: bytes = b"\n") -> None:
 
 
 def points(node: Any, writer: str, run: str = RUN) -> list[tuple[str, Any]]:
-    """What was logged, as the server got it."""
+    """Return the logged points as the server received them."""
     text = node.server.journals[f"{run}/{writer}.text"]
     decoder = Decoder(lambda offset, length: text[offset : offset + length])
     return [(p.name, p.value) for p in decoder.feed(node.server.journals[f"{run}/{writer}.slots"])]
@@ -45,7 +45,7 @@ def rank_writers(node: Any, run: str = RUN) -> list[str]:
 # ── The way it should go ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_script_from_join_to_done(node: Any) -> None:
+def test_a_script_runs_from_join_to_done(node: Any) -> None:
     node.script(
         "import os, sys\n"
         "print('hello', sys.argv[1:], os.path.basename(os.getcwd()), flush=True)\n"
@@ -65,13 +65,13 @@ def test_a_script_from_join_to_done(node: Any) -> None:
     assert join["attempt"] == 1 and join["info"]["cpus"] == os.cpu_count()
 
 
-def test_a_command_finds_the_environment_s_python(node: Any) -> None:
+def test_a_command_finds_the_python_of_its_environment(node: Any) -> None:
     node.give(Program(command="python -c 'import sys; print(sys.executable)'; echo $0 done"))
     assert node.run() is None
     assert node.server.logs[STD].decode().splitlines() == [sys.executable, "/bin/sh done"]
 
 
-def test_python_is_the_right_one_even_without_that_name(node: Any, tmp_path: Path) -> None:
+def test_python_is_the_interpreter_whatever_its_name(node: Any, tmp_path: Path) -> None:
     odd = tmp_path / "it's mine"
     odd.mkdir()
     (odd / "py").symlink_to(sys.executable)
@@ -81,7 +81,7 @@ def test_python_is_the_right_one_even_without_that_name(node: Any, tmp_path: Pat
     assert node.server.logs[STD].decode().strip() == str(odd / "py")
 
 
-def test_what_a_rank_finds_in_its_environment(node: Any) -> None:
+def test_a_rank_finds_its_variables(node: Any) -> None:
     node.script(
         "import json, os; print(json.dumps(dict(os.environ)))",
         variables={"MINE": "1", "PYTHONPATH": "/users/own", "AZUREML_RUN_ID": RUN},
@@ -108,7 +108,7 @@ def test_each_rank_has_its_own_variables_and_its_own_log(node: Any) -> None:
     }
 
 
-def test_output_and_metrics_are_seen_while_the_rank_runs(node: Any) -> None:
+def test_output_and_metrics_arrive_while_the_rank_runs(node: Any) -> None:
     node.script(
         "import os, time\n"
         "from footplate.job.journal import Journal\n"
@@ -127,7 +127,7 @@ def test_output_and_metrics_are_seen_while_the_rank_runs(node: Any) -> None:
     assert node.server.logs[STD] == b"first\nsecond\n"
 
 
-def test_a_log_that_is_replaced_is_replaced_there_too(node: Any) -> None:
+def test_a_replaced_log_is_replaced_at_the_server(node: Any) -> None:
     node.script(
         "import os, time\n"
         "def write(text, to='logs/state'):\n"
@@ -146,7 +146,7 @@ def test_a_log_that_is_replaced_is_replaced_there_too(node: Any) -> None:
     assert node.server.logs["logs/state"] == b"TWO\nand three\n"
 
 
-def test_the_machine_s_use_is_sampled_as_the_system_s(node: Any) -> None:
+def test_samples_of_the_machine_are_marked_as_system(node: Any) -> None:
     node.give(Program(command="sleep 0.5"))
     assert node.run() is None
     seen = dict(points(node, "node_0"))
@@ -166,7 +166,7 @@ def test_journals_of_child_runs_go_to_the_children(node: Any) -> None:
     assert points(node, writer, "child_7") == [("x", 1)]
 
 
-def test_odd_names_links_and_what_is_no_file_among_the_outputs(node: Any, tmp_path: Path) -> None:
+def test_outputs_with_odd_names_links_and_special_files(node: Any, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("not yours")
     node.script(
@@ -190,7 +190,7 @@ def test_odd_names_links_and_what_is_no_file_among_the_outputs(node: Any, tmp_pa
 # ── Failures, in words ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_an_exception(node: Any) -> None:
+def test_an_exception_becomes_the_cause(node: Any) -> None:
     node.script("open('outputs/partial', 'w').write('x')\nprint('before')\nraise ValueError('bad learning rate')")
     cause = node.run()
     assert (cause["code"], cause["message"]) == ("user_exception", "ValueError: bad learning rate")
@@ -208,26 +208,26 @@ def test_an_exception(node: Any) -> None:
         ("import os; os.kill(os.getpid(), 9)", "signal", "ended by SIGKILL, which Footplate did not send"),
     ],
 )
-def test_other_ends(node: Any, text: str, code: str, message: str) -> None:
+def test_exit_codes_and_signals_become_the_cause(node: Any, text: str, code: str, message: str) -> None:
     node.script(text)
     cause = node.run()
     assert (cause["code"], cause["message"]) == (code, message)
 
 
-def test_a_missing_script(node: Any) -> None:
+def test_a_missing_script_is_named(node: Any) -> None:
     node.give(Program(script="train.py"))
     cause = node.run()
     assert cause["code"] == "start_failed" and "'train.py'" in cause["message"] and cause["hint"]
     assert node.server.names() == ["exited", "done"]
 
 
-def test_a_missing_interpreter(node: Any) -> None:
+def test_a_missing_interpreter_is_named(node: Any) -> None:
     node.script("", lock=Lock("d" * 64, "existing", {"interpreter": "/nowhere/python"}))
     cause = node.run()
     assert cause["code"] == "environment_failed" and "/nowhere/python" in cause["message"]
 
 
-def test_what_nobody_has_foreseen_is_told_and_not_only_died_of(node: Any) -> None:
+def test_an_unforeseen_error_is_reported(node: Any) -> None:
     node.script("", mpi=MpiOrders((), 1, "s3cret"))
     node.server.orders["ranks"] = []
     cause = node.run()
@@ -236,19 +236,19 @@ def test_what_nobody_has_foreseen_is_told_and_not_only_died_of(node: Any) -> Non
     assert b"Traceback" in node.server.logs["system_logs/node_0.txt"]
 
 
-def test_a_snapshot_that_is_not_there(node: Any) -> None:
+def test_a_missing_snapshot_fails_the_run(node: Any) -> None:
     node.script("")
     node.server.orders["snapshot"] = "0" * 64
     assert node.run()["code"] == "snapshot_failed"
 
 
-def test_an_argument_that_no_process_can_be_started_with(node: Any) -> None:
+def test_an_impossible_argument_fails_the_run(node: Any) -> None:
     node.script("", "a\0b")
     cause = node.run()
     assert cause["code"] == "start_failed"
 
 
-def test_the_rank_that_failed_first_is_named_and_the_others_are_ended(node: Any) -> None:
+def test_the_first_failed_rank_is_named_and_the_others_are_ended(node: Any) -> None:
     node.script(
         "import os, time\n"
         "if os.environ['RANK'] == '1': raise RuntimeError('it was me')\n"
@@ -273,14 +273,14 @@ raise ConnectionResetError("the other is gone")
 """
 
 
-def test_a_rank_that_leaves_its_group_before_it_fails_is_the_first(node: Any) -> None:
-    """As with `finally: destroy_process_group()`: the others have failed long before its exception is out."""
+def test_a_rank_that_leaves_its_group_before_it_fails_is_the_root_cause(node: Any) -> None:
+    """As with `finally: destroy_process_group()`: the others fail long before its exception is reported."""
     node.script(LEAVES_ITS_GROUP, ranks=2, processes=2)
     cause = node.run()
     assert (cause["rank"], cause["exception"]) == (1, "ValueError")
 
 
-def test_a_rank_that_only_blames_another_is_believed_after_a_while(node: Any) -> None:
+def test_a_report_of_a_lost_peer_is_final_after_a_while(node: Any) -> None:
     node.script(
         "import os, time\n"
         "if os.environ['RANK'] == '1': raise ConnectionResetError('the other is gone')\n"
@@ -291,8 +291,8 @@ def test_a_rank_that_only_blames_another_is_believed_after_a_while(node: Any) ->
     assert (cause["rank"], cause["exception"]) == (1, "ConnectionResetError")
 
 
-def test_a_rank_that_fails_after_its_script_has_ended_did_not_fail_first(node: Any) -> None:
-    """One that has told of its good end, and is aborted by a library at the end of its process, when others fail."""
+def test_a_failure_after_the_script_has_ended_is_not_the_root_cause(node: Any) -> None:
+    """The rank reported a good end, and a library aborts it at the end of its process when others fail."""
     node.script(
         "import atexit, os, signal, time\n"
         "def wait_and_abort():\n"
@@ -312,8 +312,8 @@ def test_a_rank_that_fails_after_its_script_has_ended_did_not_fail_first(node: A
     assert (cause["rank"], cause["exception"]) == (1, "ValueError")
 
 
-def test_a_rank_that_has_raised_and_does_not_end_has_failed(node: Any) -> None:
-    """A thread keeps it for ever, and makes it look as if the exception were an hour old."""
+def test_a_rank_that_raised_and_hangs_has_failed(node: Any) -> None:
+    """A thread keeps it alive, and makes the exception look an hour old."""
     node.script(
         "import os, threading, time\n"
         "def stay():\n"
@@ -331,7 +331,7 @@ def test_a_rank_that_has_raised_and_does_not_end_has_failed(node: Any) -> None:
     assert (cause["rank"], cause["message"]) == (1, "rank 1 on node 0: ValueError: it was me")
 
 
-def test_the_time_limit(node: Any) -> None:
+def test_the_time_limit_ends_the_ranks(node: Any) -> None:
     node.script("import time; print('on'); time.sleep(600)", max_seconds=0.4)
     cause = node.run()
     assert (cause["code"], cause["message"]) == ("time_limit", "ran longer than the limit of 0.4 seconds")
@@ -339,7 +339,7 @@ def test_the_time_limit(node: Any) -> None:
 
 # ── Being stopped ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-# A rank with a daemon that has a session of its own; both are deaf to SIGTERM.
+# A rank with a daemon in a session of its own; both ignore SIGTERM.
 DEAF = """
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -373,7 +373,7 @@ def test_a_stop_leaves_no_process_and_keeps_the_outputs(node: Any, how: str) -> 
     assert node.members() == []
 
 
-def test_a_stop_that_comes_before_the_start(node: Any) -> None:
+def test_a_stop_before_the_start_starts_nothing(node: Any) -> None:
     node.script("print('never')")
     node.server.stop = True
     assert node.run()["code"] == "canceled"
@@ -394,7 +394,7 @@ def test_a_rank_that_ends_in_time_is_not_killed(node: Any) -> None:
     assert "were killed" not in node.server.logs["system_logs/node_0.txt"].decode()
 
 
-def test_what_a_rank_leaves_in_the_background_ends_with_it(node: Any) -> None:
+def test_background_processes_of_a_rank_end_with_it(node: Any) -> None:
     node.give(Program(command="sleep 600 & setsid sleep 601 & echo gone"))
     assert node.run() is None
     assert "left behind" in node.server.logs["system_logs/node_0.txt"].decode()
@@ -424,7 +424,7 @@ def check_steady(node: Any) -> None:
     assert node.content("outputs/result") == b"all"
 
 
-def test_an_agent_that_is_killed_is_followed_by_one_that_goes_on(node: Any) -> None:
+def test_the_successor_of_a_killed_agent_continues(node: Any) -> None:
     node.script(STEADY)
     first = node.start()
     wait_for_output(node, b"line 20\n")
@@ -439,7 +439,7 @@ def test_an_agent_that_is_killed_is_followed_by_one_that_goes_on(node: Any) -> N
     assert node.server.names().count("exited") == 1
 
 
-def test_a_rank_that_ended_while_no_agent_lived(node: Any) -> None:
+def test_a_rank_that_ended_without_an_agent_is_reported(node: Any) -> None:
     node.script(STEADY)
     first = node.start()
     wait_for_output(node, b"line 20\n")
@@ -461,7 +461,7 @@ UNKNOWN = "ended while no agent watched it; its exit status is unknown"
     [(f"{WAIT}; exit 5", "ended with exit code 5"), (f"exec sh -c '{WAIT}'", UNKNOWN)],
     ids=["noted by the shell", "the shell was replaced"],
 )
-def test_a_command_that_ended_while_no_agent_lived(node: Any, command: str, message: str) -> None:
+def test_a_command_that_ended_without_an_agent_is_reported(node: Any, command: str, message: str) -> None:
     node.give(Program(command=command))
     first = node.start()
     wait_for_output(node)
@@ -472,7 +472,7 @@ def test_a_command_that_ended_while_no_agent_lived(node: Any, command: str, mess
     assert node.run()["message"] == message
 
 
-def test_an_agent_killed_between_the_decision_and_the_start_starts_once(node: Any) -> None:
+def test_an_agent_killed_before_the_start_starts_the_ranks_once(node: Any) -> None:
     node.script("print('once')")
     node.folder.mkdir(parents=True)
     (node.folder / "state.json").write_text(json.dumps({"run": RUN, "began": time.time()}))
@@ -480,8 +480,8 @@ def test_an_agent_killed_between_the_decision_and_the_start_starts_once(node: An
     assert node.server.logs[STD] == b"once\n"
 
 
-def test_an_agent_that_died_of_the_start_itself_has_started_nobody(node: Any) -> None:
-    """It wrote down whom it had started, as it always does: nobody. That is not a run that ended well."""
+def test_an_agent_killed_by_the_start_itself_started_nothing(node: Any) -> None:
+    """It recorded that it had started nothing, as it always does: that is not a run that ended well."""
     node.script("print('once')")
     node.folder.mkdir(parents=True)
     (node.folder / "state.json").write_text(json.dumps({"run": RUN, "began": time.time(), "ranks": []}))
@@ -489,7 +489,7 @@ def test_an_agent_that_died_of_the_start_itself_has_started_nobody(node: Any) ->
     assert node.server.logs[STD] == b"once\n"
 
 
-def test_ranks_that_an_agent_died_before_starting_are_missed(node: Any) -> None:
+def test_ranks_that_were_never_started_fail_the_run(node: Any) -> None:
     node.script("print('once')", ranks=2)
     (node.folder / "exits").mkdir(parents=True)
     (node.folder / "exits" / "rank_0.json").write_text('{"code": 0}')
@@ -500,7 +500,7 @@ def test_ranks_that_an_agent_died_before_starting_are_missed(node: Any) -> None:
     assert cause["message"] == "the agent died before it had started rank 1"
 
 
-def test_an_agent_killed_before_it_wrote_down_whom_it_started_finds_them(node: Any) -> None:
+def test_unrecorded_ranks_of_a_killed_agent_are_found(node: Any) -> None:
     node.script(STEADY)
     first = node.start()
     wait_for_output(node, b"line 20\n")
@@ -514,7 +514,7 @@ def test_an_agent_killed_before_it_wrote_down_whom_it_started_finds_them(node: A
     check_steady(node)
 
 
-def test_a_server_that_is_away_costs_nothing(node: Any) -> None:
+def test_nothing_is_lost_while_the_server_is_unavailable(node: Any) -> None:
     node.script(STEADY)
     agent = node.start()
     wait_for_output(node, b"line 20\n")
@@ -527,7 +527,7 @@ def test_a_server_that_is_away_costs_nothing(node: Any) -> None:
     check_steady(node)
 
 
-def test_a_second_agent_beside_a_living_one_leaves_at_once(node: Any) -> None:
+def test_a_second_agent_exits_at_once(node: Any) -> None:
     node.give(Program(command="echo up; while [ ! -e go ]; do sleep 0.02; done"))
     first = node.start()
     wait_for_output(node)
@@ -537,7 +537,7 @@ def test_a_second_agent_beside_a_living_one_leaves_at_once(node: Any) -> None:
     assert first.wait(30) == 0
 
 
-def test_the_folder_can_be_kept_and_then_holds_the_exit_code(node: Any) -> None:
+def test_a_kept_directory_contains_the_exit_code(node: Any) -> None:
     node.script("open('outputs/o', 'w').write('x')")
     node.run(FOOTPLATE_KEEP_WORK="1")
     assert (node.folder / "agent.exit").read_text() == "0"
@@ -547,7 +547,7 @@ def test_the_folder_can_be_kept_and_then_holds_the_exit_code(node: Any) -> None:
     assert node.content("outputs/o") == b"x"
 
 
-def test_a_run_that_is_over_for_the_server_is_given_up(node: Any) -> None:
+def test_a_run_that_has_ended_at_the_server_is_abandoned(node: Any) -> None:
     node.give(Program(command="sleep 600"))
     first = node.start()
     node.server.wait(lambda: "started" in node.server.names())
@@ -559,14 +559,14 @@ def test_a_run_that_is_over_for_the_server_is_given_up(node: Any) -> None:
     assert not node.folder.exists()
 
 
-def test_an_agent_says_what_it_does_not_understand() -> None:
+def test_an_unknown_option_is_named() -> None:
     argv = [sys.executable, "-m", "footplate.node", "--run", "x", "--colour", "red"]
     done = subprocess.run(argv, capture_output=True, text=True)
     assert done.returncode != 0 and "--colour" in done.stderr and "usage" in done.stderr
 
 
-def test_the_kernel_s_killer_is_recognised(node: Any) -> None:
-    """Needs a memory cgroup that we may make: the rank moves itself in there and takes more than it may."""
+def test_an_out_of_memory_kill_is_recognized(node: Any) -> None:
+    """Needs a memory cgroup that we may create: the rank moves itself there and allocates more than allowed."""
     group = Path("/sys/fs/cgroup/memory") / f"footplate_test_{os.getpid()}"
     try:
         group.mkdir()
@@ -598,8 +598,8 @@ def test_large_outputs_are_moved_and_links_to_them_keep_their_names(node: Any) -
     assert node.content("outputs/small") == b"s"
 
 
-def test_a_large_output_that_was_moved_by_an_agent_that_died_gets_its_name(node: Any) -> None:
-    """What such an agent leaves: the file is a blob already, its name is only in the record."""
+def test_a_moved_output_of_a_killed_agent_gets_its_name(node: Any) -> None:
+    """Such an agent leaves a blob whose name is only in the record."""
     node.script("print('x')")
     blobs = node.home / "blobs"
     data = b"moved"
@@ -623,7 +623,7 @@ def test_an_agent_on_another_machine_fetches_and_sends_everything(node: Any, tmp
     assert not (own / "work" / RUN).exists() and list((own / "blobs").iterdir())
 
 
-def test_a_build_is_told_and_its_log_is_shipped(node: Any) -> None:
+def test_a_build_is_reported_and_its_log_is_shipped(node: Any) -> None:
     content = {"python": f"{sys.version_info.major}.{sys.version_info.minor}", "requirements": "", "options": []}
     node.script("import sys; print(sys.prefix)", lock=Lock("c" * 64, "venv", content))
     assert node.run() is None
@@ -658,7 +658,7 @@ def test_a_gang_waits_until_it_is_complete(node: Any) -> None:
     assert node.server.logs[STD] == b"together\n"
 
 
-def test_an_agent_that_is_told_to_stop_while_the_server_is_away_leaves_its_folder(node: Any) -> None:
+def test_an_agent_stopped_without_a_server_keeps_its_directory(node: Any) -> None:
     node.script("print('never')")
     node.server.away = True
     agent = node.start()

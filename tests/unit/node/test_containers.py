@@ -29,13 +29,13 @@ def after(argv: list[str], option: str) -> list[str]:
     return [argv[at + 1] for at, word in enumerate(argv) if word == option]
 
 
-def test_the_user_s_arguments_come_last_and_the_image_before_the_command(tmp_path: Path, runtime: str) -> None:
+def test_user_arguments_precede_the_image_and_the_command(tmp_path: Path, runtime: str) -> None:
     argv, _ = command(NodeFolder(str(tmp_path), "r", 0), runtime)
     assert argv[:2] == ["/usr/bin/podman", "run"]
     assert argv[-5:] == ["--cap-add", "X", "sha256:abc", "/opt/python", "train.py"]
 
 
-def test_what_is_lent_and_what_may_be_written(tmp_path: Path, runtime: str) -> None:
+def test_mounts_are_read_only_or_writable(tmp_path: Path, runtime: str) -> None:
     folder = NodeFolder(str(tmp_path), "r", 0)
     argv, _ = command(folder, runtime, FOOTPLATE_ENDPOINT="unix:///home/me/socket/server.sock")
     assert after(argv, "--volume") == [
@@ -44,7 +44,7 @@ def test_what_is_lent_and_what_may_be_written(tmp_path: Path, runtime: str) -> N
     ]  # fmt: skip
 
 
-def test_a_virtual_node_works_in_the_folder_of_the_first(tmp_path: Path, runtime: str) -> None:
+def test_a_virtual_node_works_in_the_directory_of_the_first(tmp_path: Path, runtime: str) -> None:
     second, first = (NodeFolder(str(tmp_path), "r", node, shares=True) for node in (1, 0))
     argv, _ = command(second, runtime)
     own = [one for one in after(argv, "--volume") if not one.endswith(":ro")]
@@ -52,20 +52,20 @@ def test_a_virtual_node_works_in_the_folder_of_the_first(tmp_path: Path, runtime
     assert after(argv, "--workdir") == [f"{first.path}/wd"]
 
 
-def test_memory_for_messages_is_the_machine_s_when_ranks_share_it(tmp_path: Path, runtime: str) -> None:
+def test_ranks_of_one_node_share_the_memory_of_the_machine(tmp_path: Path, runtime: str) -> None:
     alone, _ = command(NodeFolder(str(tmp_path), "r", 0), runtime)
     assert (after(alone, "--shm-size"), after(alone, "--ipc")) == (["4g"], [])
     several, _ = command(NodeFolder(str(tmp_path), "r", 0), runtime, alone=False)
     assert (after(several, "--shm-size"), after(several, "--ipc")) == ([], ["host"])
 
 
-def test_values_go_through_the_environment(tmp_path: Path, runtime: str) -> None:
+def test_values_are_passed_through_the_environment(tmp_path: Path, runtime: str) -> None:
     argv, own = command(NodeFolder(str(tmp_path), "r", 0), runtime, SECRET="a\nb=c", HOME="/work")
     assert sorted(after(argv, "--env")) == ["HOME=/work", "SECRET"]  # the engine itself needs its own HOME
     assert (own["SECRET"], own["HOME"]) == ("a\nb=c", "/root")
 
 
-def test_gpus(tmp_path: Path) -> None:
+def test_gpu_options_depend_on_the_engine(tmp_path: Path) -> None:
     root = str(tmp_path)
     assert gpu_options("podman", root) == gpu_options("docker", root) == []
     (tmp_path / "dev").mkdir()

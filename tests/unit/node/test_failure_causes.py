@@ -23,12 +23,12 @@ def must(cause: Cause | None) -> Cause:
     return cause
 
 
-def test_zero_is_no_cause() -> None:
+def test_exit_code_zero_has_no_cause() -> None:
     assert of(0) is None
     assert of(None, {"code": 0}) is None
 
 
-def test_an_exception_is_told_with_its_traceback() -> None:
+def test_an_exception_is_reported_with_its_traceback() -> None:
     cause = must(
         of(1, {"exception": "ValueError", "exception_message": "bad x", "traceback": "Traceback …", "code": 1})
     )
@@ -37,24 +37,24 @@ def test_an_exception_is_told_with_its_traceback() -> None:
     assert cause.exit_code == 1
 
 
-def test_a_missing_module_is_told_where_it_belongs() -> None:
+def test_a_missing_module_gets_a_hint() -> None:
     note = {"exception": "ModuleNotFoundError", "exception_message": "No module named 'sklearn.tree'", "code": 1}
     hint = str(must(of(1, note)).hint)
     assert "add_pip_package('sklearn')" in hint and "source folder" in hint and "traceback" in hint
     assert "add_pip_package" not in str(must(of(1, {**note, "exception": "ValueError"})).hint)
 
 
-def test_an_exception_without_words_is_its_name() -> None:
+def test_an_exception_without_text_is_reported_by_its_name() -> None:
     assert must(of(1, {"exception": "KeyboardInterrupt", "exception_message": ""})).message == "KeyboardInterrupt"
 
 
 @pytest.mark.parametrize("code", [1, 3, 255])
-def test_exit_codes(code: int) -> None:
+def test_exit_codes_are_reported(code: int) -> None:
     cause = must(of(code))
     assert (cause.code, cause.message, cause.exit_code) == ("exit_code", f"ended with exit code {code}", code)
 
 
-def test_a_full_disk_is_named_when_the_bootstrap_could_not_say_anything() -> None:
+def test_a_full_disk_explains_a_missing_report() -> None:
     cause = must(of(1, full=True))
     assert (cause.code, cause.exit_code) == ("out_of_space", 1)
     assert "while the disk was full" in cause.message and "free some space" in (cause.hint or "")
@@ -62,11 +62,11 @@ def test_a_full_disk_is_named_when_the_bootstrap_could_not_say_anything() -> Non
     assert not failure_causes.has_no_room("/")
 
 
-def test_a_command_that_is_not_there_gets_a_hint() -> None:
+def test_a_missing_program_of_a_command_gets_a_hint() -> None:
     assert "shell" in (must(of(127)).hint or "")
 
 
-def test_signals_by_name() -> None:
+def test_signals_are_reported_by_name() -> None:
     segv = must(of(-signal.SIGSEGV))
     assert (segv.code, segv.signal) == ("signal", "SIGSEGV")
     assert segv.message == "crashed with a segmentation fault (SIGSEGV)"
@@ -75,7 +75,7 @@ def test_signals_by_name() -> None:
     assert must(of(-40)).signal == "signal 40"
 
 
-def test_the_kernel_s_killer_only_when_its_counter_grew() -> None:
+def test_an_out_of_memory_kill_needs_the_kernels_counter() -> None:
     starved = must(of(-signal.SIGKILL, starved=True, peak=3 * 2**30))
     assert starved.code == "out_of_memory"
     assert starved.message.startswith("killed by the kernel's out-of-memory killer")
@@ -84,12 +84,12 @@ def test_the_kernel_s_killer_only_when_its_counter_grew() -> None:
     assert must(of(-signal.SIGSEGV, starved=True)).code == "signal"
 
 
-def test_what_nobody_saw_is_unknown_unless_it_left_a_note() -> None:
+def test_an_unseen_end_is_unknown_unless_it_left_a_report() -> None:
     assert must(of(None)).message == "ended while no agent watched it; its exit status is unknown"
     assert must(of(None, {"code": 4})).message == "ended with exit code 4"
 
 
-def test_what_was_never_started_is_the_loss_of_the_node_and_may_be_tried_again(tmp_path: Path) -> None:
+def test_a_rank_that_never_started_counts_as_a_lost_node(tmp_path: Path) -> None:
     """The agent died between the start of the first rank and that of this one; a log shows that it had begun."""
     missing, log = Rank(2, 0, None, "log"), tmp_path / "log"
     cause = must(failure_causes.of_rank(missing, 1, {}, str(log), starved=False))
@@ -101,7 +101,7 @@ def test_what_was_never_started_is_the_loss_of_the_node_and_may_be_tried_again(t
     assert must(failure_causes.of_rank(missing, 1, {}, str(log), starved=False)).code == "unknown_exit"
 
 
-def test_last_lines_are_few_and_of_readable_length(tmp_path: Path) -> None:
+def test_last_lines_are_few_and_short(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"".join(b"line %d\n" % i for i in range(100)) + b"x" * 9000 + b"\n\xff no newline")
     lines = failure_causes.last_lines(str(log))
@@ -113,7 +113,7 @@ def test_last_lines_are_few_and_of_readable_length(tmp_path: Path) -> None:
     assert failure_causes.last_lines(str(tmp_path / "none")) == ()
 
 
-def test_the_counter_can_be_read_here() -> None:
+def test_the_kernels_counter_is_readable_here() -> None:
     assert failure_causes.oom_kills() >= 0
 
 
@@ -129,33 +129,33 @@ KILLED = Cause(
 )
 
 
-def test_the_earliest_is_the_first() -> None:
+def test_the_earliest_failure_is_the_first() -> None:
     found = failure_causes.first([(2.0, RAISED), (1.0, replace(RAISED, rank=0))], among_others=True)
     assert (found.rank, found.time) == (0, 1.0)
     assert found.message == "rank 0 on node 1: ValueError: bad"
 
 
-def test_who_says_that_another_is_gone_was_not_the_first() -> None:
+def test_a_report_of_a_lost_peer_is_not_the_first() -> None:
     assert failure_causes.first([(1.0, LOST_ANOTHER), (2.0, RAISED)], among_others=True).rank == 3
 
 
-def test_when_all_blame_another_the_hint_says_where_to_look() -> None:
+def test_the_hint_points_to_other_ranks_if_all_report_lost_peers() -> None:
     found = failure_causes.first([(2.0, replace(LOST_ANOTHER, rank=0)), (1.0, LOST_ANOTHER)], among_others=True)
     assert found.rank == 2
     assert "see the logs of the others" in (found.hint or "")
     assert failure_causes.first([(1.0, LOST_ANOTHER)], among_others=False) == LOST_ANOTHER
 
 
-def test_a_kill_is_noted_later_than_what_it_does_to_others() -> None:
+def test_a_kill_is_noticed_later_than_its_consequences() -> None:
     seen = [(cause, failure_causes.failed_at(cause, noted)) for cause, noted in ((RAISED, 9.9), (KILLED, 10.0))]
     assert failure_causes.first([(time, cause) for cause, time in seen], among_others=True).rank == 1
 
 
-def test_a_task_of_tensorflow_is_called_by_its_name() -> None:
+def test_a_tensorflow_task_is_named() -> None:
     found = failure_causes.first([(1.0, RAISED)], among_others=True, tasks={3: "ps 0"})
     assert found.message == "rank 3 (ps 0) on node 1: ValueError: bad"
 
 
-def test_a_port_that_is_taken_gets_a_hint() -> None:
+def test_a_port_in_use_gets_a_hint() -> None:
     note = {"code": 1, "exception": "torch.distributed.DistNetworkError", "exception_message": "… EADDRINUSE …"}
     assert "use MASTER_PORT" in (must(of(1, note)).hint or "")

@@ -19,7 +19,7 @@ GIB = 1 << 30
 
 
 class Library:
-    """Two devices as `pynvml` shows them; the second one does not tell its use."""
+    """Two devices as `pynvml` shows them; the second does not report its use."""
 
     class NVMLError(Exception):
         pass
@@ -57,13 +57,13 @@ class Library:
 FOUND = [Gpu(0, "GPU-zero", "NVIDIA H200", 140 * GIB), Gpu(1, "GPU-one", "NVIDIA H200", 140 * GIB)]
 
 
-def test_the_library_tells_devices_and_their_use() -> None:
+def test_nvml_reports_devices_and_their_use() -> None:
     driver = gpus.Nvml(Library())
     assert gpus.find(driver, None) == FOUND
     assert driver.uses() == [gpus.Use(0, 37.0, 3.0 * GIB, 140.0 * GIB)]
 
 
-def test_a_library_without_a_driver_is_none() -> None:
+def test_nvml_without_a_driver_is_none() -> None:
     with pytest.raises(OSError, match="no driver"):
         gpus.Nvml(Library(broken=True))
 
@@ -72,7 +72,7 @@ def test_a_library_without_a_driver_is_none() -> None:
     ("visible", "indices"),
     [("0,1", [0, 1]), ("1", [1]), ("", []), ("-1", []), ("GPU-on", [1]), ("1,-1,0", [1]), ("NoDevFiles", [])],
 )
-def test_our_own_visible_devices_say_which_are_ours(visible: str, indices: list[int]) -> None:
+def test_cuda_visible_devices_selects_our_devices(visible: str, indices: list[int]) -> None:
     assert [gpu.index for gpu in gpus.find(gpus.Nvml(Library()), visible)] == indices
 
 
@@ -83,7 +83,7 @@ def smi(folder: Path, answer: str) -> gpus.Smi:
     return gpus.Smi(str(program))
 
 
-def test_the_program_tells_the_same(tmp_path: Path) -> None:
+def test_nvidia_smi_reports_the_same(tmp_path: Path) -> None:
     driver = smi(tmp_path, "0, GPU-zero, NVIDIA H200, 143360\n1, GPU-one, NVIDIA H200, 143360")
     assert gpus.find(driver, None) == FOUND
     assert smi(tmp_path, "0, 37, 3072, 143360\n1, [N/A], 0, 143360").uses() == [
@@ -92,7 +92,7 @@ def test_the_program_tells_the_same(tmp_path: Path) -> None:
     ]
 
 
-def test_a_program_that_fails_finds_nothing(tmp_path: Path) -> None:
+def test_a_failing_nvidia_smi_finds_nothing(tmp_path: Path) -> None:
     (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho NVIDIA-SMI has failed\nexit 9\n")
     (tmp_path / "nvidia-smi").chmod(0o755)
     assert gpus.find(gpus.Smi(str(tmp_path / "nvidia-smi")), None) == []
@@ -137,7 +137,7 @@ sys.stdin.read()
 """
 
 
-def test_after_the_death_of_an_agent_its_ranks_still_keep_others_off(tmp_path: Path) -> None:
+def test_ranks_of_a_dead_agent_still_block_their_gpus(tmp_path: Path) -> None:
     agent = subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

@@ -16,7 +16,7 @@ SAY_POLICY = "import os; print(os.sched_getscheduler(0))"
 
 
 @pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="this system has no policies of scheduling")
-def test_a_thread_that_steps_back_is_alone_with_it_and_stands_up_to_start_something() -> None:
+def test_a_lower_priority_affects_one_thread_and_no_new_process() -> None:
     before, seen = os.sched_getscheduler(0), dict[str, int]()
 
     def work() -> None:
@@ -33,5 +33,5 @@ def test_a_thread_that_steps_back_is_alone_with_it_and_stands_up_to_start_someth
 
 
 @pytest.mark.parametrize(("elapsed", "pause"), [(0.0, 1.0), (10.0, 1.0), (30.0, 3.0), (50.0, 5.0), (86_400.0, 5.0)])
-def test_samples_are_further_apart_the_longer_it_runs(elapsed: float, pause: float) -> None:
+def test_samples_grow_further_apart(elapsed: float, pause: float) -> None:
     assert _pause(elapsed) == pause

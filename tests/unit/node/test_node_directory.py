@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> NodeFolder:
     return made
 
 
-def test_one_lock_one_holder(folder: NodeFolder) -> None:
+def test_a_lock_has_one_holder(folder: NodeFolder) -> None:
     held = folder.take_lock()
     assert held is not None
     assert folder.take_lock() is None
@@ -32,7 +32,7 @@ def test_one_lock_one_holder(folder: NodeFolder) -> None:
     os.close(again)
 
 
-def test_the_lock_goes_with_the_process_that_has_it(folder: NodeFolder) -> None:
+def test_the_lock_dies_with_its_process(folder: NodeFolder) -> None:
     held = folder.take_lock()
     assert held is not None
     with subprocess.Popen(["sleep", "600"], pass_fds=[held]) as heir:
@@ -59,7 +59,7 @@ def test_small_files_are_whole_or_absent(folder: NodeFolder) -> None:
     assert folder.read_rank_exit(0) == {}
 
 
-def test_removing_takes_the_run_s_folder_with_the_last_node(tmp_path: Path, folder: NodeFolder) -> None:
+def test_the_runs_directory_is_removed_with_its_last_node(tmp_path: Path, folder: NodeFolder) -> None:
     other = NodeFolder(str(tmp_path), "run_1", 1)
     other.make()
     locked = Path(folder.wd, "locked")
@@ -81,7 +81,7 @@ def listed(root: Path, inside: Path) -> tuple[dict[str, str], dict[str, str]]:
     return found, refused
 
 
-def test_files_and_links_as_far_as_they_stay_inside(tmp_path: Path) -> None:
+def test_links_are_followed_as_long_as_they_stay_inside(tmp_path: Path) -> None:
     root = tmp_path / "wd" / "outputs"
     (root / "b").mkdir(parents=True)
     (tmp_path / "wd" / "data").mkdir()
@@ -105,7 +105,7 @@ def test_files_and_links_as_far_as_they_stay_inside(tmp_path: Path) -> None:
     }
 
 
-def test_a_home_that_is_itself_reached_through_a_link(tmp_path: Path) -> None:
+def test_a_home_behind_a_symlink_works(tmp_path: Path) -> None:
     (tmp_path / "real" / "wd" / "outputs").mkdir(parents=True)
     (tmp_path / "home").symlink_to("real")
     outputs = tmp_path / "home" / "wd" / "outputs"
@@ -116,14 +116,14 @@ def test_a_home_that_is_itself_reached_through_a_link(tmp_path: Path) -> None:
     assert set(found) == {"x", "same"} and set(refused) == {"round"}
 
 
-def test_no_folder_no_files(tmp_path: Path) -> None:
+def test_a_missing_directory_has_no_files(tmp_path: Path) -> None:
     assert listed(tmp_path / "none", tmp_path) == ({}, {})
 
 
 # ── What jobs import from ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_job_finds_footplate_there_and_nothing_else_of_ours(tmp_path: Path) -> None:
+def test_a_job_finds_footplate_and_nothing_else_of_ours(tmp_path: Path) -> None:
     folder = runtime_folder(str(tmp_path), "1.2.3")
     assert folder == str(tmp_path / "runtime" / "1.2.3")
     assert set(os.listdir(folder)) <= {"footplate", "azureml"}
@@ -134,14 +134,14 @@ def test_a_job_finds_footplate_there_and_nothing_else_of_ours(tmp_path: Path) ->
     assert os.path.samefile(done.stdout.strip(), footplate.__file__)
 
 
-def test_many_make_it_at_once(tmp_path: Path) -> None:
+def test_concurrent_creation_is_safe(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda _: runtime_folder(str(tmp_path), "1"), range(32)))
     assert set(made) == {str(tmp_path / "runtime" / "1")}
     assert set(os.listdir(made[0])) <= {"footplate", "azureml"}
 
 
-def test_a_link_to_where_footplate_was_once_is_put_right(tmp_path: Path) -> None:
+def test_an_outdated_link_to_footplate_is_corrected(tmp_path: Path) -> None:
     folder = Path(runtime_folder(str(tmp_path), "1"))
     (folder / "footplate").unlink()
     (folder / "footplate").symlink_to("/old/place/footplate")

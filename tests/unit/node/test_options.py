@@ -8,13 +8,13 @@ from footplate.node.options import AgentOptions
 GIVEN = ["--run", "r", "--node", "1", "--endpoint", "unix:///s"]
 
 
-def test_all_of_it() -> None:
+def test_all_options_are_parsed() -> None:
     options = AgentOptions([*GIVEN, "--attempt", "2", "--home", "/h", "--lock", "3"])
     assert (options.run, options.node, options.attempt, options.endpoint) == ("r", 1, 2, "unix:///s")
     assert (options.home, options.root, options.lock) == ("/h", "/h", 3)
 
 
-def test_a_node_without_the_server_s_home_has_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_without_the_servers_home_has_its_own_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOOTPLATE_NODE_HOME", "/scratch")
     assert AgentOptions(GIVEN).home is None
     assert AgentOptions(GIVEN).root == "/scratch"
@@ -28,7 +28,7 @@ def test_a_node_without_the_server_s_home_has_a_folder_of_its_own(monkeypatch: p
         ([*GIVEN, "--home"], "not understood: --home"),
     ],
 )
-def test_what_is_wrong_is_named(arguments: list[str], complaint: str) -> None:
+def test_wrong_options_are_named(arguments: list[str], complaint: str) -> None:
     with pytest.raises(SystemExit) as caught:
         AgentOptions(arguments)
     assert complaint in str(caught.value) and "usage:" in str(caught.value)

@@ -1,4 +1,4 @@
-"""Ports that are free, and stay ours until somebody binds them."""
+"""Free ports that stay reserved until somebody binds them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def holding(count: int, within: Sequence[int] | None = None) -> Iterator[HeldPor
 
 
 def listens(port: int, address: str = "127.0.0.2") -> bool:
-    """As a rank does it, without any option."""
+    """Bind as a rank does, without any option."""
     with socket.socket() as rank:
         try:
             rank.bind((address, port))
@@ -33,7 +33,7 @@ def listens(port: int, address: str = "127.0.0.2") -> bool:
     return True
 
 
-def test_nobody_else_gets_them_before_the_start_and_a_rank_gets_them_after_it() -> None:
+def test_ports_are_reserved_until_the_start_and_free_for_ranks_after() -> None:
     with holding(3) as held:
         assert len(set(held.numbers)) == 3
         assert not any(listens(port) for port in held.numbers)
@@ -41,13 +41,13 @@ def test_nobody_else_gets_them_before_the_start_and_a_rank_gets_them_after_it() 
         assert all(listens(port) for port in held.numbers)
 
 
-def test_the_kernel_never_gives_them_away_by_itself() -> None:
+def test_the_kernel_never_hands_them_out() -> None:
     lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     with holding(20) as held:
         assert max(held.numbers) < lowest
 
 
-def test_other_agents_stay_away_after_the_start_too() -> None:
+def test_other_agents_keep_off_after_the_start() -> None:
     with holding(6) as found:
         few = found.numbers
     with holding(3, few) as one, holding(3, few) as two:
@@ -60,11 +60,11 @@ def test_other_agents_stay_away_after_the_start_too() -> None:
         assert set(again.numbers) == set(few)
 
 
-def test_none_are_none() -> None:
+def test_zero_ports_are_allowed() -> None:
     with holding(0) as held:
         assert held.numbers == ()
 
 
-def test_an_address_that_this_machine_does_not_have() -> None:
+def test_an_address_of_another_machine_is_replaced() -> None:
     assert own_address("127.0.0.9") == "127.0.0.9"
     assert own_address("192.0.2.1") == "127.0.0.1"

@@ -15,7 +15,7 @@ from footplate.testing.waiting import wait_until
 
 Start = Callable[..., subprocess.Popen[str]]
 
-# Says the pid of a grandchild that left its session and lost its parent, then waits.
+# Prints the pid of a grandchild that left its session and lost its parent, then waits.
 DAEMON_MAKER = """
 import os, sys, time
 if os.fork() == 0:
@@ -55,7 +55,7 @@ def marked(run: str, node: int = 0, home: str = "/home") -> dict[str, str]:
     return process_tree.marker(run, node, f"{home}/exits")
 
 
-def test_a_process_is_known_by_more_than_its_pid(start: Start) -> None:
+def test_a_process_is_identified_by_more_than_its_pid(start: Start) -> None:
     process = start("import time; time.sleep(600)")
     known = process_tree.identity(process.pid)
     assert known is not None and process_tree.alive(process.pid, known)
@@ -67,7 +67,7 @@ def test_a_process_is_known_by_more_than_its_pid(start: Start) -> None:
     assert process_tree.look(process.pid) is None
 
 
-def test_names_with_brackets_and_spaces_do_not_confuse(tmp_path: Any) -> None:
+def test_command_names_may_contain_brackets_and_spaces(tmp_path: Any) -> None:
     odd = tmp_path / "a ) R 1 ("
     odd.symlink_to("/bin/sleep")
     process = subprocess.Popen([str(odd), "600"])
@@ -79,7 +79,7 @@ def test_names_with_brackets_and_spaces_do_not_confuse(tmp_path: Any) -> None:
         process.wait()
 
 
-def test_psutil_tells_the_same_where_there_is_no_proc() -> None:
+def test_psutil_reports_the_same_without_proc() -> None:
     ours, theirs = process_tree.look(os.getpid()), process_tree._look_with_psutil(os.getpid())
     assert ours is not None and theirs is not None
     assert (ours.pid, ours.parent, ours.zombie) == (theirs.pid, theirs.parent, theirs.zombie)
@@ -105,7 +105,7 @@ def test_descendants_are_found_without_a_marker(start: Start) -> None:
         os.kill(child, signal.SIGKILL)
 
 
-def test_machinery_and_what_it_started_are_left_alone(start: Start, run: str) -> None:
+def test_footplates_own_processes_are_spared(start: Start, run: str) -> None:
     parent = start(
         "import os, subprocess\n"
         f"agent = dict(os.environ, {process_tree.MACHINERY}='other/0'); agent.pop('FOOTPLATE_RUN_ID')\n"
@@ -132,7 +132,7 @@ def test_nothing_below_a_spared_process_is_touched(start: Start, run: str) -> No
     assert process_tree.members(marked(run), spared=[parent.pid]) == []
 
 
-def test_end_asks_first_and_says_who_had_to_be_killed(start: Start, run: str) -> None:
+def test_end_asks_first_and_returns_the_killed(start: Start, run: str) -> None:
     polite = start("print('up', flush=True); import time; time.sleep(600)", **marked(run))
     deaf = start(
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)",
@@ -145,7 +145,7 @@ def test_end_asks_first_and_says_who_had_to_be_killed(start: Start, run: str) ->
     assert (polite.wait(), deaf.wait()) == (-signal.SIGTERM, -signal.SIGKILL)
 
 
-def test_end_reaches_what_is_stopped_and_what_forks_while_it_dies(start: Start, run: str) -> None:
+def test_end_reaches_stopped_and_forking_processes(start: Start, run: str) -> None:
     stopped = start("print('up', flush=True); import time; time.sleep(600)", **marked(run))
     forks = start(
         "import os, signal, sys, time\n"
@@ -163,7 +163,7 @@ def test_end_reaches_what_is_stopped_and_what_forks_while_it_dies(start: Start, 
     assert stopped.wait() == -signal.SIGTERM
 
 
-def test_orphans_come_to_a_subreaper_and_are_buried() -> None:
+def test_a_subreaper_adopts_and_reaps_orphans() -> None:
     text = (
         "import os, subprocess\n"
         "from footplate.node import process_tree as tree\n"

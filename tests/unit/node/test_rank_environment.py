@@ -28,7 +28,7 @@ def setting(**inherited: str) -> RankEnvironment:
     return RankEnvironment(interpreter, "/runtime", "/env/bin", inherited, ours, {"FOOTPLATE_RUN_ID": "run_1"})
 
 
-def test_a_script_runs_through_the_bootstrap_with_its_arguments_untouched() -> None:
+def test_a_script_runs_through_the_bootstrap_with_its_arguments() -> None:
     argv = rank_argv(Program("train.py", ("--x", "$HOME", "a b")), setting())
     assert argv == ["/env/bin/python", "/runtime/footplate/job/bootstrap.py", "train.py", "--x", "$HOME", "a b"]
 
@@ -41,14 +41,14 @@ def test_a_command_runs_through_the_shell() -> None:
 @pytest.mark.parametrize(
     ("command", "code"), [("true", 0), ("exit 7", 7), ("false", 1), ("no-such-program-at-all", 127)]
 )
-def test_a_command_leaves_word_of_its_end_and_keeps_its_code(tmp_path: Path, command: str, code: int) -> None:
+def test_a_command_records_its_end_and_keeps_its_exit_code(tmp_path: Path, command: str, code: int) -> None:
     argv = rank_argv(Program(command=command), setting())
     variables = {**os.environ, "FOOTPLATE_EXITS": str(tmp_path), "FOOTPLATE_RANK": "0"}
     assert subprocess.run(argv, env=variables, capture_output=True).returncode == code
     assert json.loads((tmp_path / "rank_0.json").read_text()) == {"code": code}
 
 
-def test_who_has_the_last_word_in_the_environment() -> None:
+def test_later_parts_of_the_environment_win() -> None:
     inherited = {"PATH": "/bin", "PYTHONPATH": "/machine", "FOOTPLATE_AGENT": "x", "AZUREML_OLD": "x", "KEPT": "1"}
     seen = rank_variables(orders(Program("t.py"), USER="me", CLASH="user"), PLAN, setting(**inherited))
     assert seen == {
@@ -66,7 +66,7 @@ def test_who_has_the_last_word_in_the_environment() -> None:
     }
 
 
-def test_a_proxy_is_not_asked_for_the_other_nodes() -> None:
+def test_other_nodes_bypass_the_proxy() -> None:
     together = replace(orders(Program("t.py")), peers=("127.0.0.2", "127.0.0.3", "127.0.0.2"))
     seen = rank_variables(together, PLAN, setting(HTTPS_PROXY="http://proxy:3128", NO_PROXY="localhost, 127.0.0.3"))
     assert seen["no_proxy"] == seen["NO_PROXY"] == "localhost,127.0.0.3,127.0.0.2"
@@ -77,7 +77,7 @@ def test_a_proxy_is_not_asked_for_the_other_nodes() -> None:
     assert "no_proxy" not in rank_variables(alone, PLAN, setting(http_proxy="http://proxy"))
 
 
-def test_what_the_user_sets_goes_before_what_the_machine_has() -> None:
+def test_user_settings_override_the_machine() -> None:
     own = orders(Program("t.py"), PYTHONPATH="/mine", PATH="/my/bin", PYTHONUNBUFFERED="")
     seen = rank_variables(own, PLAN, setting(PYTHONPATH="/machine", PATH="/bin"))
     assert (seen["PYTHONPATH"], seen["PATH"], seen["PYTHONUNBUFFERED"]) == ("/runtime:/mine", "/env/bin:/my/bin", "")

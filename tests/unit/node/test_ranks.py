@@ -16,7 +16,7 @@ from footplate.node.rank_environment import RankEnvironment
 PLAN = RankPlan(3, 1, 0, "user_logs/std_log_process_03.txt", {})
 
 
-def test_a_rank_in_a_session_of_its_own_seen_to_its_end(tmp_path: Path) -> None:
+def test_a_rank_has_its_own_session_and_its_end_is_seen(tmp_path: Path) -> None:
     folder = NodeFolder(str(tmp_path), "run_1", 0)
     folder.make()
     real = RankEnvironment(Interpreter((sys.executable,)), "/r", str(tmp_path), dict(os.environ), {}, {})
@@ -34,7 +34,7 @@ def test_a_rank_in_a_session_of_its_own_seen_to_its_end(tmp_path: Path) -> None:
     os.close(write)
 
 
-def test_a_state_of_another_time_is_not_believed() -> None:
+def test_a_state_from_before_a_reboot_is_ignored() -> None:
     ours = process_tree.identity(os.getpid())
     state = {
         "run": "run_1",

@@ -1,4 +1,4 @@
-"""Stacks of processes that hang: from outside, from inside, and of those that must not be asked."""
+"""Stacks of hanging processes: from outside, from inside, and of those that must not get the signal."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def check(found: list[ProcessStacks], pids: list[int], source: str) -> None:
         assert "train.py" in each.command
 
 
-def test_py_spy_sees_a_process_that_hangs(rank: Rank) -> None:
+def test_py_spy_reads_a_hanging_process(rank: Rank) -> None:
     pids = rank.start(sys.executable, str(BOOTSTRAP), "train.py")
     found = stacks.collect(pids, 7, stacks.find_spy())
     check(found, pids, "py-spy")
@@ -75,7 +75,7 @@ def test_py_spy_sees_a_process_that_hangs(rank: Rank) -> None:
     assert main.name == "MainThread"
 
 
-def test_without_py_spy_the_process_and_its_fork_tell_themselves(rank: Rank) -> None:
+def test_without_py_spy_a_process_and_its_fork_write_their_stacks(rank: Rank) -> None:
     pids = rank.start(sys.executable, str(BOOTSTRAP), "train.py", "fork", processes=2)
     for _ in range(2):
         found = stacks.collect(pids, 7, None)
@@ -83,7 +83,7 @@ def test_without_py_spy_the_process_and_its_fork_tell_themselves(rank: Rank) -> 
         assert all(innermost(each.threads[0]) == "wait_for_ever" for each in found), "the main thread comes first"
 
 
-def test_a_process_without_the_signal_is_not_killed_by_it(rank: Rank) -> None:
+def test_a_process_without_the_handler_is_not_signalled(rank: Rank) -> None:
     pids = rank.start(sys.executable, "train.py")
     (found,) = stacks.collect(pids, 7, None)
     assert (found.threads, found.source) == ((), None)
@@ -93,20 +93,20 @@ def test_a_process_without_the_signal_is_not_killed_by_it(rank: Rank) -> None:
     assert rank.started[0].poll() is None
 
 
-def test_another_program_is_named_and_left_alone(rank: Rank) -> None:
+def test_a_foreign_program_is_named_and_left_alone(rank: Rank) -> None:
     (pid,) = rank.start("/bin/sh", "-c", "> ready.$$; sleep 60; :")
     (found,) = stacks.collect([pid], 7, stacks.find_spy())
     assert found.note == "not a Python process"
     assert found.command.startswith("/bin/sh -c")
 
 
-def test_who_is_gone_is_left_out() -> None:
+def test_dead_processes_are_left_out() -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     assert stacks.collect([gone.pid], 0, None) == []
 
 
-def test_what_faulthandler_writes_is_read_innermost_last() -> None:
+def test_faulthandler_output_is_parsed_innermost_last() -> None:
     text = """Thread 0x00007f0000000abc [loader] (most recent call first):
   File "/lib/threads.py", line 10 in wait
   File "a b.py", line 3 in <module>

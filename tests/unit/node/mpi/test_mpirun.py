@@ -1,4 +1,4 @@
-"""What mpirun is told, what a rank's shell does, and who may ask for a daemon."""
+"""The command line of mpirun, the shell around a rank, and the requests for daemons."""
 
 from __future__ import annotations
 
@@ -67,10 +67,8 @@ class TestWhatMpirunIsTold:
         assert mpirun_defaults(launcher, orders(), PLAIN) == {}
 
     @pytest.mark.parametrize(("kind", "told"), [("mpich", ["no-topology.xml"]), ("open4", []), ("open5", [])])
-    def test_mpich_has_nothing_to_write_down_outside_of_the_run(
-        self, tmp_path: Path, kind: str, told: list[str]
-    ) -> None:
-        """A file of hwloc in /tmp, which stayed there for every run that was cancelled."""
+    def test_mpich_writes_nothing_outside_of_the_run(self, tmp_path: Path, kind: str, told: list[str]) -> None:
+        """hwloc left a file in /tmp for every cancelled run."""
         folder = NodeFolder(str(tmp_path), "r_1", 1)
         found = mpirun.daemon_defaults(Launcher("/env/bin/mpiexec", kind), folder)
         assert list(found.values()) == [os.path.join(folder.tmp, name) for name in told]
@@ -85,7 +83,7 @@ class TestWhatMpirunIsTold:
         assert not [name for name in told if "include" in name or name == "OMPI_MCA_btl"]
 
     @pytest.mark.parametrize("kind", ["open4", "open5"])
-    def test_where_there_is_no_fabric_none_is_looked_for(self, kind: str) -> None:
+    def test_no_fabric_is_searched_where_there_is_none(self, kind: str) -> None:
         told = mpirun_defaults(Launcher("mpirun", kind), orders(first="10.0.0."), PLAIN)
         assert (told["OMPI_MCA_pml"], told["OMPI_MCA_osc"]) == ("ob1", "^ucx")
         assert told["OMPI_MCA_btl"].startswith("^ofi")
@@ -94,14 +92,14 @@ class TestWhatMpirunIsTold:
     @pytest.mark.parametrize(("first", "per_node", "yields"), [
         ("127.0.0.", 2, False), ("127.0.0.", 3, True), ("10.0.0.", 4, False), ("10.0.0.", 5, True),
     ])  # fmt: skip
-    def test_ranks_without_a_core_of_their_own_wait_politely(self, first: str, per_node: int, yields: bool) -> None:
+    def test_ranks_without_a_core_of_their_own_yield(self, first: str, per_node: int, yields: bool) -> None:
         told = mpirun_defaults(Launcher("mpirun", "open4"), orders(2, per_node, first=first), PLAIN)
         assert ("OMPI_MCA_mpi_yield_when_idle" in told) == yields
 
 
 class TestFabrics:
     @pytest.mark.parametrize("path", ["sys/class/infiniband", "dev/nvidiactl"])
-    def test_what_counts_as_one(self, tmp_path: Path, path: str) -> None:
+    def test_fabrics_are_recognized(self, tmp_path: Path, path: str) -> None:
         assert not interconnect.is_there(str(tmp_path))
         (tmp_path / path).mkdir(parents=True)
         assert interconnect.is_there(str(tmp_path))
@@ -121,7 +119,7 @@ class TestFinding:
             ("HYDRA build details:", "mpich"),
         ],
     )
-    def test_by_what_it_says_of_itself(self, tmp_path: Path, version: str, kind: str) -> None:
+    def test_the_kind_by_version(self, tmp_path: Path, version: str, kind: str) -> None:
         (tmp_path / "real").mkdir()
         self.launcher(tmp_path / "real", version)
         (tmp_path / "link").symlink_to(tmp_path / "real")
@@ -137,18 +135,18 @@ class TestFinding:
             (["hydra_pmi_proxy", "hydra_bstrap_proxy"], "open5"),  # Intel's brings MPICH's daemon
         ],
     )
-    def test_by_its_companions(self, tmp_path: Path, companions: list[str], kind: str) -> None:
+    def test_the_kind_by_companions(self, tmp_path: Path, companions: list[str], kind: str) -> None:
         self.launcher(tmp_path, "mpirun (Open MPI) 5.0.11")
         for name in companions:
             (tmp_path / name).touch()
         assert mpirun.find(str(tmp_path), orders()).kind == kind
 
-    def test_the_first_that_is_known(self, tmp_path: Path) -> None:
+    def test_the_first_known_mpirun_is_used(self, tmp_path: Path) -> None:
         self.launcher(tmp_path, "somebody else's")
         self.launcher(tmp_path, "HYDRA build details:", "mpiexec")
         assert mpirun.find(str(tmp_path), orders()).program.endswith("mpiexec")
 
-    def test_none_is_an_error_that_says_what_to_install(self, tmp_path: Path) -> None:
+    def test_a_missing_mpirun_gets_a_hint(self, tmp_path: Path) -> None:
         with pytest.raises(Failed) as raised:
             mpirun.find(str(tmp_path), orders())
         assert "no mpirun" in raised.value.cause.message
@@ -168,11 +166,11 @@ class TestTheShellOfARank:
     def log(self, folder: NodeFolder, rank: int = 3) -> str:
         return Path(folder.logs, f"user_logs/std_log_process_{rank:02d}.txt").read_text()
 
-    def test_has_the_environment_of_its_node_and_a_log_of_its_own(self, tmp_path: Path) -> None:
+    def test_a_rank_has_the_environment_of_its_node_and_its_own_log(self, tmp_path: Path) -> None:
         folder = self.run(tmp_path, 'pwd; echo "$FOOTPLATE_RANK $OMPI_COMM_WORLD_LOCAL_RANK $QUOTED"; echo err >&2')
         assert self.log(folder) == f'{folder.wd}\n3 1 it\'s $5 "now"\n\nerr\n'
 
-    def test_what_is_for_daemons_alone_does_not_reach_it(self, tmp_path: Path) -> None:
+    def test_variables_of_daemons_do_not_reach_ranks(self, tmp_path: Path) -> None:
         folder = self.run(tmp_path, 'echo "${HWLOC_XMLFILE-none}"', HWLOC_XMLFILE="of the daemon")
         assert self.log(folder) == "none\n"
         mine = {"FOOTPLATE_EXITS": folder.exits, "HWLOC_XMLFILE": "mine"}
@@ -180,8 +178,8 @@ class TestTheShellOfARank:
         subprocess.run(["/bin/sh", mpirun.rank_script(folder)], env={"PMI_RANK": "2"}, check=True)
         assert self.log(folder, 2) == "mine\n"
 
-    def test_what_is_no_text_stays_as_it_is(self, tmp_path: Path) -> None:
-        """Variables of a machine are bytes; Python shows those that are no UTF-8 as surrogates."""
+    def test_variables_that_are_not_text_are_preserved(self, tmp_path: Path) -> None:
+        """Variables are bytes; Python shows those that are not UTF-8 as surrogates."""
         folder = NodeFolder(str(tmp_path), "r_1", 1)
         folder.make()
         variables = {"FOOTPLATE_EXITS": folder.exits, "LATIN": os.fsdecode(b"caf\xe9")}
@@ -189,7 +187,7 @@ class TestTheShellOfARank:
         subprocess.run(["/bin/sh", mpirun.rank_script(folder)], env={"PMI_RANK": "2"}, check=True)
         assert Path(folder.logs, "user_logs/std_log_process_02.txt").read_bytes() == b"caf\xe9\n"
 
-    def test_gives_the_names_of_open_mpi_also_under_mpich(self, tmp_path: Path) -> None:
+    def test_open_mpis_variables_exist_under_mpich_too(self, tmp_path: Path) -> None:
         names = "RANK SIZE LOCAL_RANK LOCAL_SIZE"
         script = "; ".join(f'echo "$OMPI_COMM_WORLD_{name}"' for name in names.split())
         folder = NodeFolder(str(tmp_path), "r_1", 1)
@@ -198,7 +196,7 @@ class TestTheShellOfARank:
         subprocess.run(["/bin/sh", mpirun.rank_script(folder)], env={"PMI_RANK": "2"}, check=True)
         assert self.log(folder, 2).split() == ["2", "4", "0", "2"]
 
-    def test_has_what_is_its_own_alone(self, tmp_path: Path) -> None:
+    def test_a_rank_has_variables_of_its_own(self, tmp_path: Path) -> None:
         given = orders(node=1)
         ranks = tuple(replace(r, variables={**r.variables, "CUDA_VISIBLE_DEVICES": str(r.rank)}) for r in given.ranks)
         folder = NodeFolder(str(tmp_path), "r_1", 1)
@@ -211,10 +209,10 @@ class TestTheShellOfARank:
             assert self.log(folder, rank) == f"{rank}\n"
 
     @pytest.mark.parametrize(("program", "code"), [("exit 7", 7), ("true", 0), ("kill -9 $$", 137)])
-    def test_notes_how_it_ended(self, tmp_path: Path, program: str, code: int) -> None:
+    def test_a_rank_records_how_it_ended(self, tmp_path: Path, program: str, code: int) -> None:
         assert self.run(tmp_path, program).read_rank_end(3)[0] == code
 
-    def test_who_is_asked_to_end_answers_itself_and_leaves_no_note(self, tmp_path: Path) -> None:
+    def test_a_rank_that_is_asked_to_end_leaves_no_report(self, tmp_path: Path) -> None:
         folder = NodeFolder(str(tmp_path), "r_1", 1)
         folder.make()
         program = "trap 'echo saved; exit 3' TERM; echo up; while :; do sleep 0.02; done"
@@ -232,19 +230,19 @@ class TestTheShellOfARank:
     @pytest.mark.parametrize(
         ("name", "rank"), [("OMPI_COMM_WORLD_RANK", True), ("PMI_RANK", True), ("FOOTPLATE_RANK", False)]
     )
-    def test_is_told_from_the_processes_of_mpi_itself(self, name: str, rank: bool) -> None:
+    def test_ranks_differ_from_the_processes_of_mpi(self, name: str, rank: bool) -> None:
         assert mpirun.is_rank([b"PATH=/bin", f"{name}=0".encode()]) == rank
 
     def test_a_rank_on_the_wrong_node_is_refused(self, tmp_path: Path) -> None:
         assert self.run(tmp_path, "true", rank=0).read_rank_end(0)[0] == 125
 
-    def test_its_secrets_are_for_its_owner(self, tmp_path: Path) -> None:
+    def test_secrets_are_readable_by_their_owner_only(self, tmp_path: Path) -> None:
         folder = self.run(tmp_path, "true")
         assert os.stat(mpirun.rank_script(folder)).st_mode & 0o077 == 0
 
 
 class TestTheDoor:
-    """From `reach`, which mpirun runs, over the switchboard of its node to the door of another."""
+    """From the remote shell, which mpirun runs, through the client of its node to the server of another."""
 
     @contextmanager
     def door(self, start: Callable[[str], Callable[[], int]], folder: Path, secret: str = "s3cret") -> Iterator[int]:
@@ -265,7 +263,7 @@ class TestTheDoor:
         argv = [sys.executable, "-I", "-S", remote_shell.__file__, str(folder / remote_shell.NAME), *words]
         return subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
 
-    def test_starts_what_it_is_asked_for_and_tells_how_it_ended(self, tmp_path: Path) -> None:
+    def test_a_command_is_started_and_its_exit_code_returned(self, tmp_path: Path) -> None:
         asked: list[str] = []
 
         def start(command: str) -> Callable[[], int]:
@@ -277,7 +275,7 @@ class TestTheDoor:
         assert (done.returncode, done.stderr) == (7, "")
         assert asked == ['orted -mca ess "env"']
 
-    def test_wherever_the_folder_lies(self, tmp_path: Path) -> None:
+    def test_long_paths_work(self, tmp_path: Path) -> None:
         folder = tmp_path / ("long" * 30) / "grün"
         folder.mkdir(parents=True)
         with self.door(lambda command: lambda: len(command), folder):
@@ -285,7 +283,7 @@ class TestTheDoor:
             assert (folder / remote_shell.NAME).stat().st_mode & 0o077 == 0
         assert not (folder / remote_shell.NAME).exists()
 
-    def test_who_does_not_know_the_secret_starts_nothing(self, tmp_path: Path) -> None:
+    def test_a_wrong_secret_starts_nothing(self, tmp_path: Path) -> None:
         asked: list[str] = []
 
         def start(command: str) -> Callable[[], int]:
@@ -297,7 +295,7 @@ class TestTheDoor:
         assert (done.returncode, asked) == (1, [])
         assert "does not know the secret" in done.stderr
 
-    def test_what_cannot_be_started_is_told(self, tmp_path: Path) -> None:
+    def test_a_command_that_cannot_start_is_reported(self, tmp_path: Path) -> None:
         def start(_command: str) -> Callable[[], int]:
             raise OSError("no more processes")
 
@@ -307,11 +305,11 @@ class TestTheDoor:
         assert done.stderr == "node-1 could not be reached: its agent does not start orted: no more processes\n"
 
     @pytest.mark.parametrize("host", ["node-7", "nonsense"])
-    def test_a_node_that_is_not_there(self, tmp_path: Path, host: str) -> None:
+    def test_a_missing_node_is_reported(self, tmp_path: Path, host: str) -> None:
         with self.door(lambda _: lambda: 0, tmp_path):
             assert self.reach(tmp_path, host, "orted").returncode == 1
 
-    def test_nonsense_harms_nobody(self, tmp_path: Path) -> None:
+    def test_garbage_is_ignored(self, tmp_path: Path) -> None:
         with self.door(lambda _: lambda: 3, tmp_path) as port:
             with socket.create_connection(("127.0.0.1", port)) as link:
                 link.sendall(b"GET / HTTP/1.1\r\n\r\n")
@@ -319,7 +317,7 @@ class TestTheDoor:
             assert self.reach(tmp_path, "node-1", "orted").returncode == 3
             assert self.reach(tmp_path, "node-1").returncode == 2
 
-    def test_without_an_agent_it_says_so(self, tmp_path: Path) -> None:
+    def test_a_missing_agent_is_reported(self, tmp_path: Path) -> None:
         done = self.reach(tmp_path, "node-1", "orted")
         assert done.returncode == 1
         assert "the agent of this node does not answer" in done.stderr
