@@ -141,3 +141,14 @@ def test_cancel_ends_the_trials_too(workspace: Workspace, script: Any) -> None:
     run.wait_for_completion(raise_on_error=False)
     assert run.get_status() == "Canceled"
     assert {trial.status for trial in run.get_trials()} == {"Canceled"}
+
+
+def test_the_command_line_sweeps_shows_and_finds_the_best(footplate: Any) -> None:
+    footplate.write("train.py", SCRIPT)
+    swept = footplate("sweep", "train.py", "--x", "1,2,3", "--sampler", "grid", "--metric", "score", "--maximize")
+    assert "best score 0.02 in trial 1 (x=2)" in swept.stderr
+    assert "x=2" in footplate("sweep", "best").stdout
+    trials = footplate.json("sweep", "show")
+    assert [trial["parameters"] for trial in trials] == [{"x": 1}, {"x": 2}, {"x": 3}]
+    refused = footplate("sweep", "train.py", "--x", "uniform:2..1", "--metric", "score", "--maximize", code=1)
+    assert "uniform from 2 to 1" in refused.stderr

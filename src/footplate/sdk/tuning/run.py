@@ -41,6 +41,11 @@ class HyperDriveRun(Run):
         """Return all trials by number, with their parameters and best values. Azure has no such method."""
         return list(self._session.api.runs.trials(self.id))
 
+    def wait_for_change(self, seconds: float = 5.0) -> None:
+        """Return when the sweep has decided something new, or after some seconds."""
+        version = -1 if self._known is None else self._known.version
+        self._known = self._session.api.runs.get(self.id, version=version, wait=seconds)
+
     def get_best_run_by_primary_metric(
         self, include_failed: bool = True, include_canceled: bool = True, include_resume_from_runs: bool = True
     ) -> Optional[Run]:
@@ -115,18 +120,30 @@ def submit_sweep(
         raise UserErrorException(
             f"submit does not accept {', '.join(sorted(unknown))}", hint="a HyperDriveConfig takes tags="
         )
-    prepared = prepare_script(experiment, _trial_config(experiment, config))
-    sweep = config.to_sweep()
+    script = _trial_config(experiment, config)
+    return submit_trials(experiment, script, config.to_sweep(), tags, parent, config.custom_run_id)
+
+
+def submit_trials(
+    experiment: Experiment,
+    script: ScriptRunConfig,
+    sweep: SweepSpec,
+    tags: Optional[Mapping[str, Any]] = None,
+    parent: Optional[str] = None,
+    run_id: Optional[str] = None,
+) -> HyperDriveRun:
+    """Submit a sweep over a script."""
+    prepared = prepare_script(experiment, script)
     spec = RunSpec(
         experiment.name,
         kind="group",
         type=HYPERDRIVE,
         controller=controller_of(sweep, prepared.spec),
         parent=parent,
-        tags=texts(tags),
+        tags=texts(tags or {}),
         properties=dict(prepared.spec.properties),
     )
-    chosen = config.custom_run_id or f"HD_{new_run_id(experiment.name)}"
+    chosen = run_id or f"HD_{new_run_id(experiment.name)}"
     session = experiment.workspace.session
     view = session.api_for(_KINDS).runs.submit(experiment.workspace.id, chosen, spec, user_name())
     prepared.data.submitted(chosen)

@@ -1,0 +1,83 @@
+"""Sweeps in plain words, on a command line and in YAML."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from footplate.domain.sweeps import Objective
+from footplate.errors import InvalidInput
+from footplate.sdk.tuning.sweep_file import parse_expression, space_of, sweep_from_mapping
+
+
+@pytest.mark.parametrize(
+    "text, expression",
+    [
+        ("2,4,8", ["choice", [2, 4, 8]]),
+        ("adam", ["choice", ["adam"]]),
+        ("0.1,null,true,x", ["choice", [0.1, None, True, "x"]]),
+        ("http://a,b", ["choice", ["http://a", "b"]]),
+        ("uniform:0.1..0.9", ["uniform", [0.1, 0.9]]),
+        ("uniform:-1..1", ["uniform", [-1, 1]]),
+        ("quniform:16..256:16", ["quniform", [16, 256, 16]]),
+        ("loguniform:1e-5..1e-1", ["loguniform", [math.log(1e-5), math.log(1e-1)]]),
+        ("normal:0..1", ["normal", [0, 1]]),
+        ("randint:10", ["randint", [10]]),
+    ],
+)
+def test_a_text_becomes_an_expression(text: str, expression: list[Any]) -> None:
+    assert parse_expression("p", text) == expression
+
+
+@pytest.mark.parametrize("text, words", [("uniform:a..b", "is not a range"), ("loguniform:0..1", "loguniform got")])
+def test_a_text_that_is_not_a_range_is_refused(text: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        parse_expression("p", text)
+
+
+def test_a_file_says_the_same_in_yaml() -> None:
+    found = space_of(
+        {"layers": [2, 4], "lr": {"uniform": [0, 1]}, "m": {"uniform": [0, 1], "when": {"layers": 2}}, "s": 7}
+    )
+    assert found == {
+        "layers": ["choice", [2, 4]],
+        "lr": ["uniform", [0, 1]],
+        "m": ["when", ["layers", [2], ["uniform", [0, 1]]]],
+        "s": ["choice", [7]],
+    }
+
+
+def test_every_field_of_a_file_is_used() -> None:
+    made = sweep_from_mapping(
+        {
+            "script": "train.py", "metric": "loss", "goal": "minimize", "trials": 9, "concurrent": 3, "minutes": 2,
+            "sampler": "tpe", "options": {"n_startup_trials": 2}, "seed": 5, "parameters": {"a": "1,2"},
+            "policy": {"kind": "asha", "min_intervals": 2},
+        }
+    )  # fmt: skip
+    assert made.objectives == (Objective("loss", "minimize"),)
+    assert (made.max_trials, made.max_concurrent, made.max_seconds, made.seed) == (9, 3, 120.0, 5)
+    assert (made.sampler, made.sampler_options, made.policy.min_intervals) == ("tpe", {"n_startup_trials": 2}, 2)
+
+
+def test_several_metrics_are_several_objectives() -> None:
+    made = sweep_from_mapping({"metric": {"loss": "minimize", "speed": "maximize"}, "parameters": {"a": "1,2"}})
+    assert made.objectives == (Objective("loss", "minimize"), Objective("speed", "maximize"))
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ({"trails": 3}, "unknown field 'trails'"),
+        ({"metric": "loss", "parameters": {"a": "1"}}, "the goal of 'loss' is None"),
+        ({"metric": "m", "goal": "minimize"}, "search space is empty"),
+        ({"metric": "m", "goal": "minimize", "parameters": {"a": "1,2"}, "policy": {"kind": "asha", "x": 1}}, "policy"),
+        ({"metric": "m", "goal": "minimize", "parameters": {"a": {"uniform": [0, 1], "b": 2}}}, "give one range"),
+    ],
+)
+def test_a_file_that_cannot_work_is_refused(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        sweep_from_mapping(given)
+    assert words in str(refused.value)
