@@ -60,6 +60,8 @@ def test_colours_and_plots_need_a_terminal(trained: Any) -> None:
     plain = on_terminal(trained, "runs", "list", NO_COLOR="1")
     assert "\x1b" not in plain and "─────" in plain, "without colours, but still in lines that fit"
     assert "Completed" in plain
+    shown = on_terminal(trained, "runs", "show", "latest")
+    assert "\x1b[32mCompleted\x1b[0m" in shown and "�" not in shown
     assert "\x1b" not in trained("runs", "list").stdout
     assert "\x1b" not in trained("doctor").stdout
 

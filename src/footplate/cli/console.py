@@ -65,7 +65,10 @@ def printable(text: str, but: str = "") -> str:
 
 
 def pairs(values: Iterable[tuple[str, Any]]) -> None:
-    """Format `name  value` lines. Empty values are left out; values of several lines go below their name."""
+    """Print `name  value` lines. Empty values are left out; values of several lines go below their name.
+
+    Values are made printable and then coloured, so callers pass them without colours.
+    """
     shown = [(name, printable(str(value), "\n\t")) for name, value in values if value not in (None, "", {}, [], ())]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
@@ -73,7 +76,7 @@ def pairs(values: Iterable[tuple[str, Any]]) -> None:
         if "\n" in value:
             click.echo(f"{head.rstrip()}\n{textwrap.indent(value.strip(chr(10)), '  ')}")
         else:
-            click.echo(f"{head}  {value}")
+            click.echo(f"{head}  {word(value)}")
 
 
 def when(seconds: float | None) -> str:

@@ -63,36 +63,38 @@ class _LogPrinter:
         self.run = from_json(RunView, seen["run"])
         if seen["log"] is not None:
             self._log, self._offset = seen["log"], seen["offset"]
-        if self._show:
-            with self._live.aside():
+        with (
+            self._live.aside()
+        ):  # including the decision about the line, or it could be drawn over half a line of output
+            if self._show:
                 self._print(seen["text"], self.run)
-        self._tell_what_is_going_on(self.run)
+            self._update_status_line(self.run)
         # The server reads the run before the log: if the run has ended and nothing new arrived, the log is complete.
-        self._ended = self.run.status in TERMINAL and not seen["text"] and not self._turn_to_script(self.run)
+        self._ended = self.run.status in TERMINAL and not seen["text"] and not self._switch_to_script_log(self.run)
 
     def _print(self, text: str, run: RunView) -> None:
         # Finalizing stays on the live line: the last part of the script's log arrives only then, perhaps in mid-line.
         if run.ended is None and run.status != "Finalizing":
-            self._tell_phase(run)
+            self._print_phase(run)
         if text:
             is_talk = self._to_stderr or (not self._named and self._log != script_log(run))
             click.echo(text, nl=False, err=is_talk)
             self.is_mid_line = not text.endswith("\n")
-        self._turn_to_script(run)
+        self._switch_to_script_log(run)
 
-    def _tell_what_is_going_on(self, run: RunView) -> None:
+    def _update_status_line(self, run: RunView) -> None:
         """Show the phase on the terminal's last line, unless the script's output is there."""
         if run.status in TERMINAL or self.is_mid_line or (self._show and run.status == "Running"):
             self._live.hide()
         else:
             self._live.show(run.status if self._show else phase_of(run))
 
-    def _tell_phase(self, run: RunView) -> None:
+    def _print_phase(self, run: RunView) -> None:
         if phase_of(run) != self._phase:
             self._phase = phase_of(run)
             say(f"── {self._phase}", run.status)
 
-    def _turn_to_script(self, run: RunView) -> bool:
+    def _switch_to_script_log(self, run: RunView) -> bool:
         """Switch from the log of the build to that of the script once it has started; return whether it switched."""
         if self._named or run.started is None or self._log == script_log(run):
             return False

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from footplate.cli import charts, context
-from footplate.cli.console import ago, counted, duration, emit, number, pairs, say, size, tag_words, when, word
+from footplate.cli.console import ago, counted, duration, emit, number, pairs, say, size, tag_words, when
 from footplate.cli.context import (
     find_run,
     find_view,
@@ -150,7 +150,7 @@ def _identity(view: RunView) -> list[tuple[str, Any]]:
     return [
         ("id", view.id),
         ("name", view.display_name or view.name),
-        ("status", word(view.status)),
+        ("status", view.status),
         ("attempt", view.attempt if view.attempt > 1 else None),
         ("waiting", waiting),
         ("experiment", view.experiment),
