@@ -92,7 +92,7 @@ def test_whole_loop_works(experiment: Experiment, project: Path, capsys: pytest.
 
     details = run.wait_for_completion(show_output=True)
     shown = capsys.readouterr().out
-    assert shown.startswith(f"RunId: {run.id}\nWeb View: {run.get_portal_url()}\n")
+    assert shown.startswith(f"RunId: {run.id}\nShow it with: footplate runs show {run.id}\n")
     assert "Streaming user_logs/std_log.txt\n===============================\n" in shown
     assert f"rate 0.5 run {run.id}\n" in shown and "variable ['logs', 'outputs', 'train.py']" in shown
     assert shown.index("\nExecution Summary\n=================\n") > shown.index("rate 0.5")

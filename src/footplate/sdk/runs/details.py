@@ -89,14 +89,10 @@ def _cause_of(error: BaseException, code: Optional[str]) -> Cause:
     )
 
 
-def html_table(columns: Mapping[str, str], link: Optional[str] = None) -> str:
-    """Return an HTML table with one row, for notebooks; `link` adds a column with the run's address."""
+def html_table(columns: Mapping[str, str]) -> str:
+    """Return an HTML table with one row, for notebooks."""
     head = "".join(f"<th>{name}</th>" for name in columns)
     row = "".join(f"<td>{html.escape(cell)}</td>" for cell in columns.values())
-    if link is not None:
-        url = html.escape(link)
-        head += "<th>Details Page</th>"
-        row += f'<td><a href="{url}" target="_blank" rel="noopener">{url}</a></td>'
     return f'<table style="width:100%"><tr>{head}</tr><tr>{row}</tr></table>'
 
 

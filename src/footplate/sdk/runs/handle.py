@@ -135,7 +135,7 @@ class RunHandle:
     def _repr_html_(self) -> str:
         view = self._view
         columns = {"Experiment": view.experiment, "Id": view.id, "Type": view.type or "", "Status": view.status}
-        return runs.details.html_table(columns, link=self.get_portal_url())
+        return runs.details.html_table({**columns, "Details": f"footplate runs show {view.id}"})
 
     # ── tags and properties ───────────────────────────────────────────────────────────────────────────────────────────
 

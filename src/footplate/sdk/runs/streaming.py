@@ -10,7 +10,6 @@ from footplate.domain.launch import first_log
 from footplate.domain.records import RunView
 from footplate.domain.run_kinds import kind_of
 from footplate.sdk.exceptions import ExperimentExecutionException
-from footplate.sdk.runs.details import portal_url
 from footplate.sdk.runs.status import TERMINAL
 from footplate.sdk.session import LONG_POLL, Session
 from footplate.sdk.timestamps import duration_text
@@ -53,8 +52,7 @@ class _Follower:
         self._at_line_start = True
 
     def follow(self) -> RunView:
-        self._print_identity()
-        self._say("\n")
+        self._say(f"RunId: {self._run}\nShow it with: footplate runs show {self._run}\n\n")
         version = -1
         while True:
             news = self._ask(version)
@@ -129,8 +127,7 @@ class _Follower:
         if self._held is not None:
             self._show_phase(self._held)
         self._end_line()
-        self._say("\nExecution Summary\n=================\n")
-        self._print_identity()
+        self._say(f"\nExecution Summary\n=================\nRunId: {self._run}\n")
         ended, started = view.ended or view.created, view.started or view.created
         self._say(f"Status: {view.status} after {duration_text(max(0.0, ended - started))}\n")
         cause = view.outcome.cause if view.outcome else None
@@ -141,9 +138,6 @@ class _Follower:
         for warning in view.warnings:
             self._say(f"Warning: {warning}\n")
         self._say("\n")
-
-    def _print_identity(self) -> None:
-        self._say(f"RunId: {self._run}\nWeb View: {portal_url(self._session, self._run)}\n")
 
     def _end_line(self) -> None:
         if not self._at_line_start:

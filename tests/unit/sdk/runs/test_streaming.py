@@ -73,11 +73,11 @@ def test_phases_build_log_stream_and_summary_in_order(capsys: pytest.CaptureFixt
     )
     title, build_title = f"Streaming {USER}", f"Streaming {BUILD}"
     assert shown(session, capsys) == (
-        "RunId: r1\nWeb View: footplate://runs/r1\n\n"
+        "RunId: r1\nShow it with: footplate runs show r1\n\n"
         f"Preparing\n\n{build_title}\n{'=' * len(build_title)}\n\nbuilt\n"
         "Queued (position 1): 1 of 1 node of 'c' is busy\nPreparing: building the environment\nRunning\n"
         f"\n{title}\n{'=' * len(title)}\n\none\ntwo\nFinalizing\n"
-        "\nExecution Summary\n=================\nRunId: r1\nWeb View: footplate://runs/r1\n"
+        "\nExecution Summary\n=================\nRunId: r1\n"
         "Status: Completed after 3.5 s\n\n"
     )
 
