@@ -131,7 +131,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_controller_is_consulted_per_interval_of_a_metric(house: House, tmp_path: Path) -> None:
     Recorder.next = GroupDecision(submit=(SubmitChild("a", JOB),))
-    start(house, ControllerSpec("test_recorder", metric="loss", interval=2))
+    start(house, ControllerSpec("test_recorder", metrics=("loss",), interval=2))
     house.until_launched("g_a")
     Recorder.next = GroupDecision({"seen": True})
     house.services.runs.complete("g")  # consults it once more, now with the child
@@ -140,7 +140,7 @@ def test_a_controller_is_consulted_per_interval_of_a_metric(house: House, tmp_pa
     house.services.metrics.append("g_a", "w", "text", 0, text, False)
     house.services.metrics.append("g_a", "w", "slots", 0, slots, False)
     house.bulletin.until(lambda: ChildMetricReported("g_a", 3) in Recorder.events)
-    metric = Recorder.children[0].metric
+    metric = Recorder.children[0].metrics.get("loss")
     assert metric is not None
     assert (metric.count, metric.last, metric.min, metric.max) == (3, 2.0, 1.0, 3.0)
 
