@@ -131,14 +131,14 @@ def waiting_words(run: Any) -> str:
 
 
 def show_curves(run: Any) -> None:
-    series = run._session.get(f"/runs/{run.id}/metrics", {"system": True})[run.id]
-    curves = [each for each in series if "/gpu_" in each["name"]]
+    series = run._session.api.metrics.read(run.id, system=True)[run.id]
+    curves = [each for each in series if "/gpu_" in each.name]
     assert curves, "there are no GPU series"
     for each in curves:
-        values = [point[2] for point in each["points"]]
+        values = [point[2] for point in each.points]
         mean = sum(values) / len(values)
-        print(f"{each['name']}: {len(values)} points, least {min(values):g}, mean {mean:g}, most {max(values):g}")
-    busiest = max(point[2] for each in curves if each["name"].endswith("_percent") for point in each["points"])
+        print(f"{each.name}: {len(values)} points, least {min(values):g}, mean {mean:g}, most {max(values):g}")
+    busiest = max(point[2] for each in curves if each.name.endswith("_percent") for point in each.points)
     assert busiest > 0, "the GPU was never busy"
 
 

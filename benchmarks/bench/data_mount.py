@@ -25,6 +25,7 @@ from footplate.data.mounts.syscalls import is_mounted
 from footplate.data.mounts.views import make_view_of_cached
 from footplate.data.stores.registry import open_lazily
 from footplate.domain.data import Item, StoreSpec
+from footplate.domain.requests import NewDataset
 from footplate.testing.web_server import WebServer
 
 IN_PLACE, THROUGH, FUSE = "the folder itself", "footplate, mounted", "footplate, over FUSE"
@@ -148,8 +149,8 @@ class Site:
         blobs = BlobFolder(str(self.home / "blobs"))
         blobs.put_file(str(self.folder / name))
         definition = {"sources": [{"datastore": "site", "path": "all"}]}
-        body = {"key": name, "kind": "file", "definition": definition, "name": name, "listing": made.digest}
-        self.workspace.session.post(f"/workspaces/{self.workspace.id}/datasets", body)
+        new = NewDataset(name, "file", definition, name=name, listing=made.digest)
+        self.workspace.session.api.datasets.register(self.workspace.id, new)
         return Dataset.get_by_name(self.workspace, name), blobs.path(made.digest)
 
     def start(self, *data: Any) -> float:

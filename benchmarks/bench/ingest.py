@@ -14,6 +14,7 @@ from bench.harness import Options, Report, Row, Target
 from bench.homes import footplate_home
 from bench.machine import temporary_folder
 from footplate import Experiment
+from footplate.api import ApiClient
 from footplate.client import connect
 from footplate.job.journal import Journal, finished_prefix, read_text
 from footplate.storage import Storage
@@ -42,12 +43,12 @@ def run(options: Options) -> Report:
         journal = _write_journal(folder / "journal", points)
         experiment = Experiment(workspace, "ingest")
         runs = [experiment.start_logging(outputs=False, snapshot_directory=None) for _ in range(2 * rounds)]
-        transport = connect(str(folder / "home"))
+        api = ApiClient(connect(str(folder / "home")))
         with closing(Storage.open(folder / "home")) as store:
             direct = [_append(store, made.id, journal) for made in runs[:rounds]]
-        over_http = [_put(transport, made.id, journal) for made in runs[rounds:]]
+        over_http = [_put(api, made.id, journal) for made in runs[rounds:]]
         for who, made in ((OURS, runs[0]), (OURS_HTTP, runs[-1])):
-            report.check(f"{who}: summaries and values are right", *_is_right(made, transport, points))
+            report.check(f"{who}: summaries and values are right", *_is_right(made, api, points))
         for made in runs:
             made.complete()
     theirs = _mlflow(points // 50, rounds, report)
@@ -90,18 +91,18 @@ def _append(store: Storage, run: str, journal: tuple[bytes, bytes]) -> float:
     return time.perf_counter() - begin
 
 
-def _put(transport, run: str, journal: tuple[bytes, bytes]) -> float:
+def _put(api: ApiClient, run: str, journal: tuple[bytes, bytes]) -> float:
     slots, text = journal
     begin = time.perf_counter()
-    transport.put(f"/runs/{run}/journals/writer/text", query={"offset": 0}, body=text)
+    api.metrics.append(run, "writer", "text", text, 0)
     for offset, piece in _pieces(slots):
-        transport.put(f"/runs/{run}/journals/writer/slots", query={"offset": offset}, body=piece)
+        api.metrics.append(run, "writer", "slots", piece, offset)
     return time.perf_counter() - begin
 
 
-def _is_right(made, transport, points: int) -> tuple[bool, str]:
+def _is_right(made, api: ApiClient, points: int) -> tuple[bool, str]:
     """Check the count, minimum, maximum and last value of each series in the summary, and all its values."""
-    summary = {item["name"]: item for item in transport.get(f"/runs/{made.id}/metrics/summary")["items"]}
+    summary = {item.name: vars(item) for item in api.metrics.summary(made.id)}
     each = points // SERIES
     wanted = {
         f"metric_{i}": {"count": each, "min": i, "max": points - SERIES + i, "last": points - SERIES + i}

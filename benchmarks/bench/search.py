@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from bench.harness import Options, Report, Row, Target, interleave, seconds
 from bench.homes import WORKSPACE, footplate_home
 from bench.machine import temporary_folder
 from footplate import Experiment
+from footplate.api import ApiClient
 from footplate.client import connect
 from footplate.client.launcher import stop_server
 from footplate.storage import RunQuery, Storage
@@ -158,14 +160,13 @@ def _contestants(folder: Path, data: Data, report: Report) -> Iterator[dict[str,
 
 def _questions(folder: Path, store: Storage, data: Data) -> dict[str, tuple[Ask, list[int]]]:
     """Yield contestant, query, call and expected result."""
-    transport = connect(str(folder / "home"))
-    workspace = transport.get("/workspaces", {"name": WORKSPACE})["items"][0]["id"]
-    path, size = f"/workspaces/{workspace}/runs", len(data.losses)
+    api = ApiClient(connect(str(folder / "home")))
+    workspace, size = next(api.workspaces.list(name=WORKSPACE)).id, len(data.losses)
     asks: dict[str, tuple[Ask, list[int]]] = {}
     for question in QUESTIONS:
         query = {"experiment": EXPERIMENT, "limit": PAGE, **question.query}
         answer = data.answer(question)
-        asks[_who("footplate, HTTP", question, size)] = _over_http(transport, path, query), answer
+        asks[_who("footplate, HTTP", question, size)] = _over_http(api, workspace, query), answer
         asks[_who("footplate, store", question, size)] = _in_store(store, workspace, query), answer
         fewer = data.first(MOST_FOR_MLFLOW_TO_SORT if question.by_loss else size)
         who = _who("MLflow, search_runs", question, len(fewer.losses))
@@ -222,12 +223,13 @@ def _number(run_id: str) -> int:
     return int(run_id[len("copy_") :]) if run_id.startswith("copy_") else 0
 
 
-def _over_http(transport: Any, path: str, query: Values) -> Ask:
+def _over_http(api: ApiClient, workspace: str, query: Values) -> Ask:
     asked = dict(query)
     tags = asked.pop("tags", ())
     if tags:
         asked["tag"] = [f"{name}={value}" for name, value in tags]
-    return lambda: [_number(item["id"]) for item in transport.get(path, asked)["items"]]
+    # The first page: `list` would go on to the next one.
+    return lambda: [_number(run.id) for run in islice(api.runs.list(workspace, **asked), PAGE)]
 
 
 def _in_store(store: Storage, workspace: str, query: Values) -> Ask:

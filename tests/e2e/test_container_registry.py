@@ -47,7 +47,7 @@ def test_image_is_pulled_by_digest_with_a_hidden_password(registry: Registry, ho
     made = Environment.from_docker_image("boxed", "team/python:1", {**login, "password": PASSWORD})
     run = submit(workspace, made)
     assert run.get_status() == "Completed", run.get_details().get("error")
-    base = workspace.session.get(f"/runs/{run.id}/lock")["content"]["base"]
+    base = workspace.session.api.locks.of_run(run.id).content["base"]
     assert base["pulled"].startswith(f"{registry.address}/team/python@sha256:")
     assert PASSWORD not in json.dumps([run.get_details(), base])
     hidden = (PASSWORD.encode(), base64.b64encode(f"{USERNAME}:{PASSWORD}".encode()))

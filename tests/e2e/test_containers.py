@@ -60,7 +60,7 @@ class Box:
 
 
 def log_of(run: Run, name: str = "user_logs/std_log.txt") -> str:
-    return b"".join(run._session.stream(f"/runs/{run.id}/files/{name}")).decode()  # pyright: ignore
+    return b"".join(run._session.api.files.read(run.id, name)).decode()  # pyright: ignore
 
 
 def wait_for_log(run: Run, text: str) -> None:
@@ -153,9 +153,9 @@ def test_conda_packages_are_mounted_and_the_image_is_unchanged(box: Box, tmp_pat
     assert (same, found) == ("True", "True")
     assert run.get_metrics()["seen"] == 1
     assert run.get_details()["warnings"] == []
-    built = {view["builder"]: view for view in box.workspace.session.items("/built-environments")}
-    assert built["conda"]["path"] == prefix
-    image = json.loads((Path(built["container"]["path"]) / "image.json").read_text())
+    built = {view.builder: view for view in box.workspace.session.api.locks.list_built()}
+    assert built["conda"].path == prefix
+    image = json.loads((Path(built["container"].path) / "image.json").read_text())
     layers = os.popen(f"{ENGINE} image inspect -f '{{{{len .RootFS.Layers}}}}' {image['image']} {image['base']}").read()
     assert layers == "2\n2\n", "nothing was put into the image"
 

@@ -16,6 +16,7 @@ from footplate.content.listing import write_listing
 from footplate.data.mounts import mount
 from footplate.data.stores.registry import open_store
 from footplate.domain.data import Item, StoreSpec, place
+from footplate.domain.requests import NewDataset
 from footplate.testing.web_server import WebServer
 
 MANY = 20_000
@@ -50,8 +51,8 @@ def pinned(workspace: Workspace, web: WebServer, home: Path, items: list[Item], 
     made = write_listing([item._replace(store="web") for item in items], f"{name}.listing")
     BlobFolder(str(home / "blobs")).put_file(f"{name}.listing")
     definition = {"sources": [{"datastore": "web", "path": "all"}]}
-    body = {"key": name, "kind": "file", "definition": definition, "name": name, "listing": made.digest}
-    workspace.session.post(f"/workspaces/{workspace.id}/datasets", body)
+    new = NewDataset(name, "file", definition, name=name, listing=made.digest)
+    workspace.session.api.datasets.register(workspace.id, new)
     return Dataset.get_by_name(workspace, name)
 
 

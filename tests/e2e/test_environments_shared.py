@@ -37,9 +37,7 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def logs_of(run: Run) -> str:
     name = "azureml-logs/20_image_build_log.txt"
-    return (
-        b"".join(run._session.stream(f"/runs/{run.id}/files/{name}")).decode() if name in run.get_file_names() else ""
-    )
+    return b"".join(run._session.api.files.read(run.id, name)).decode() if name in run.get_file_names() else ""
 
 
 def heavy(wheels: Path) -> Environment:
@@ -66,7 +64,7 @@ def test_twenty_runs_build_once_and_the_others_wait(
     assert sum("the environment is complete" in text for text in logs) == 1
     waiting = [text for text in logs if "waiting: another process is building this environment" in text]
     assert len(waiting) >= 5, logs
-    stories = [line["text"] for run in runs for line in run._session.items(f"/runs/{run.id}/story")]
+    stories = [line.text for run in runs for line in run.story()]
     assert any("waiting: another process is building this environment" in text for text in stories), stories
     assert len([name for name in os.listdir(home / "environments") if len(name) == 64]) == 1
 

@@ -93,8 +93,8 @@ def test_nodes_have_own_addresses_and_share_a_working_directory(
     workspace: Workspace, project: Path, tmp_path: Path
 ) -> None:
     run = finish(submit(workspace, project, TELL, distributed_job_config=FOUR_ON_TWO))
-    nodes = workspace.session.get(f"/runs/{run.id}")["nodes"]
-    assert [node["address"] for node in nodes] == ["127.0.0.2", "127.0.0.3"]
+    nodes = workspace.session.api.runs.get(run.id).nodes
+    assert [node.address for node in nodes] == ["127.0.0.2", "127.0.0.3"]
     assert len({json.loads(log_of(run, rank, tmp_path))["cwd"] for rank in range(4)}) == 1
     names = set(run.get_file_names())
     assert {f"{folder}/{rank}.txt" for folder in ("outputs", "logs") for rank in range(4)} <= names

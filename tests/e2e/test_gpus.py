@@ -114,8 +114,8 @@ def test_nccl_without_gpus_suggests_gloo(
 
 def test_gpu_series_are_recorded_with_the_run(workspace: Workspace, project: Path) -> None:
     run = finish(start(workspace, project, 1, SECONDS="3"))
-    series = run._session.get(f"/runs/{run.id}/metrics", {"system": True})[run.id]  # pyright: ignore[reportPrivateUsage]
-    found = {each["name"]: each["points"][0][2] for each in series if "gpu_" in each["name"]}
+    series = run._session.api.metrics.read(run.id, system=True)[run.id]  # pyright: ignore[reportPrivateUsage]
+    found = {each.name: each.points[0][2] for each in series if "gpu_" in each.name}
     assert found == {
         "system/node_0/gpu_0_percent": 50.0,
         "system/node_0/gpu_0_memory_used_bytes": 512.0 * 2**20,

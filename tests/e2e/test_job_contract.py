@@ -14,6 +14,7 @@ import pytest
 from ops_tools import finish, write_source
 
 from footplate import Environment, Experiment, Run, ScriptRunConfig, Workspace
+from footplate.api import ApiClient
 from footplate.client import connect
 from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
 from footplate.sdk.config.run_configuration import PyTorchConfiguration
@@ -311,9 +312,9 @@ def test_cluster_of_one_node_runs_jobs_one_by_one(project: Path, workspace: Work
 
 def test_machine_samples_are_recorded(project: Path, workspace: Workspace) -> None:
     run = finished(workspace, project, "import time; time.sleep(2.5)")
-    series = connect().get(f"/runs/{run.id}/metrics", {"system": "true"})[run.id]
-    names = {s["name"].rsplit("/", 1)[-1]: s for s in series}
+    series = ApiClient(connect()).metrics.read(run.id, system=True)[run.id]
+    names = {s.name.rsplit("/", 1)[-1]: s for s in series}
     for wanted in ("cpu_percent", "memory_percent"):
         assert any(wanted in name for name in names), sorted(names)
-    assert all(len(s["points"]) >= 2 for s in series)
+    assert all(len(s.points) >= 2 for s in series)
     assert run.get_metrics() == {}, "machine samples are not the user's metrics"

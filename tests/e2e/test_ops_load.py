@@ -10,6 +10,7 @@ import pytest
 from ops_tools import bytes_of, finish, resident, server_pid, submit, write_source
 
 from footplate import Experiment, Workspace
+from footplate.api import ApiClient
 from footplate.client import connect
 
 LARGE = (pytest.mark.slow, pytest.mark.timeout(900))
@@ -60,13 +61,13 @@ def test_followers_do_not_block_others(home: Path, workspace: Workspace, followe
     here, seen = threading.Barrier(followers + 1), list[str]()
 
     def follow() -> None:
-        door = connect()
-        version = door.get(f"/runs/{run.id}")["version"]
+        runs = ApiClient(connect()).runs
+        version = runs.get(run.id).version
         here.wait(120)
-        view = door.get(f"/runs/{run.id}", {"version": version, "wait": 30})
-        while view["status"] != "Completed":
-            view = door.get(f"/runs/{run.id}", {"version": view["version"], "wait": 30})
-        seen.append(view["status"])
+        view = runs.get(run.id, version=version, wait=30)
+        while view.status != "Completed":
+            view = runs.get(run.id, version=view.version, wait=30)
+        seen.append(view.status)
 
     def end() -> None:
         here.wait(120)

@@ -15,6 +15,7 @@ import pytest
 from ops_tools import bytes_of, finish, submit
 
 from footplate import Experiment, Model, Run, Workspace
+from footplate.api import ApiClient
 from footplate.client.transport import Transport
 from footplate.domain import azure_variables
 from footplate.errors import NotAllowed
@@ -140,15 +141,15 @@ def test_postgres_killed_while_runs_are_submitted(
 def test_run_token_reaches_only_its_run(team: TeamServer, remote: Workspace, tmp_path: Path) -> None:
     experiment = Experiment(remote, "ops")
     mine, other = (experiment.start_logging(snapshot_directory=None) for _ in range(2))
-    door = Transport(team.url, team.job_variables(mine.id)["FOOTPLATE_TOKEN"], patience=0)
-    assert door.get(f"/runs/{mine.id}")["id"] == mine.id
-    assert door.put(f"/runs/{mine.id}/logs/a\nb.txt", body=b"said")["size"] == 4
-    for method, path in (("GET", f"/runs/{other.id}"), ("POST", f"/runs/{other.id}/cancel"), ("POST", "/server/stop")):
+    api = ApiClient(Transport(team.url, team.job_variables(mine.id)["FOOTPLATE_TOKEN"], patience=0))
+    assert api.runs.get(mine.id).id == mine.id
+    assert api.files.append_log(mine.id, "a\nb.txt", b"said", 0) == 4
+    for request in (lambda: api.runs.get(other.id), lambda: api.runs.cancel(other.id), api.server.stop):
         with pytest.raises(NotAllowed, match=f"the token of run {mine.id} does not reach") as refusal:
-            door.request(method, path)
+            request()
         assert refusal.value.hint
     with pytest.raises(NotAllowed, match="not valid here") as refusal:
-        Transport(team.url, "forged" * 8, patience=0).get(f"/runs/{mine.id}")
+        ApiClient(Transport(team.url, "forged" * 8, patience=0)).runs.get(mine.id)
     assert "FOOTPLATE_TOKEN" in (refusal.value.hint or "")
     mine.complete()
     other.complete()

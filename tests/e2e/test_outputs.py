@@ -128,8 +128,8 @@ def test_two_nodes_read_the_same_and_write_one_dataset(workspace: Workspace, buc
         assert dataset.version == 1 and dataset.to_path() == ["/by/0", "/by/1"]
         assert dataset.verify(), "it pins the files of both nodes"
     assert names_in(s3, f"both/{run.id}") == ["by/0", "by/1"]
-    lineage = workspace.session.get(f"/runs/{run.id}/datasets")["items"]
-    told = sorted((use["role"], use["name"], use["dataset_name"]) for use in lineage)
+    lineage = workspace.session.api.datasets.of_run(run.id)
+    told = sorted((use.role, use.name, use.dataset_name) for use in lineage)
     assert told == [("read", "data", "given"), ("wrote", "here_too", "here"), ("wrote", "made", "both")]
 
 
@@ -193,13 +193,13 @@ def test_readers_of_an_output_are_traced_to_its_run(workspace: Workspace) -> Non
     letters = Dataset.get_by_name(workspace, "letters")
     reader = submit(workspace, READ, [made.as_input("given")])
     reader.wait_for_completion()
-    (use,) = workspace.session.get(f"/runs/{reader.id}/datasets")["items"]
-    assert (use["dataset"], use["dataset_name"], use["version"]) == (letters.id, "letters", 1)
+    (use,) = workspace.session.api.datasets.of_run(reader.id)
+    assert (use.dataset, use.dataset_name, use.version) == (letters.id, "letters", 1)
 
     table = submit(workspace, "", ["--", made.read_delimited_files().as_input("given")])
     table.wait_for_completion()
-    (use,) = workspace.session.get(f"/runs/{table.id}/datasets")["items"]
-    assert use["dataset_name"] is None, "its rows are a dataset other than the files"
+    (use,) = workspace.session.api.datasets.of_run(table.id)
+    assert use.dataset_name is None, "its rows are a dataset other than the files"
 
 
 def test_an_output_without_files_is_reported(workspace: Workspace) -> None:

@@ -22,6 +22,7 @@ from azureml.data.dataset_consumption_config import DatasetConsumptionConfig
 from azureml.data.dataset_error_handling import DatasetValidationError
 from azureml.exceptions import UserErrorException
 from azureml.train.estimator import Estimator
+from footplate.domain.codec import to_json
 
 TELL = """
 import json, os, sys
@@ -159,7 +160,7 @@ def test_credentials_are_stored_and_never_shown(workspace: Workspace, home: Path
     )
     assert (store.account_name, store.container_name, store.account_key) == ("account", "data", "c2VjcmV0LWtleQ==")
     assert "c2VjcmV0" not in repr(store) + repr(vars(store))
-    assert "c2VjcmV0" not in json.dumps(list(workspace.session.items(f"/workspaces/{workspace.id}/datastores")))
+    assert "c2VjcmV0" not in json.dumps(to_json(list(workspace.session.api.datastores.list(workspace.id))))
     for file in home.rglob("*"):
         assert not file.is_file() or b"c2VjcmV0" not in file.read_bytes(), file
 
@@ -438,14 +439,13 @@ def test_lineage_is_visible_from_both_ends(workspace: Workspace, folder: Path, h
         "test": ["tests"],
     }
     assert [found.id for found in Model.list(workspace, dataset_id=dataset.id)] == ["net:1"]
-    path = f"/workspaces/{workspace.id}/dataset-ids/{dataset.id}/lineage"
-    lineage = workspace.session.get(path)
-    assert [(use["run"], use["role"]) for use in lineage["runs"]] == [(run.id, "read")]
-    assert [(use["model"], use["purpose"]) for use in lineage["models"]] == [("net", "data")]
+    lineage = workspace.session.api.datasets.lineage(workspace.id, dataset.id)
+    assert [(use.run, use.role) for use in lineage.runs] == [(run.id, "read")]
+    assert [(use.model, use.purpose) for use in lineage.models] == [("net", "data")]
     half = dataset.random_split(0.5, seed=1)[0].take(1)
     another = run_script(workspace, TELL, [half.as_named_input("half").as_mount()], here)
-    lineage = workspace.session.get(path)
-    assert [(use["run"], use["name"]) for use in lineage["runs"]] == [(another.id, "half"), (run.id, "data")]
+    lineage = workspace.session.api.datasets.lineage(workspace.id, dataset.id)
+    assert [(use.run, use.name) for use in lineage.runs] == [(another.id, "half"), (run.id, "data")]
 
 
 # ── Inside a job, with nothing installed ──────────────────────────────────────────────────────────────────────────────
@@ -473,8 +473,8 @@ Dataset.File.from_files((store, "from-job")).register(workspace, "by-job")
     bare.python.interpreter_path = str(_bare_python(tmp_path))
     run = run_script(workspace, script, [], bare)
     assert Dataset.get_by_name(workspace, "by-job").to_path() == ["/a.txt", "/b.txt"]
-    uses = list(workspace.session.items(f"/runs/{run.id}/datasets"))
-    assert [(use["role"], use["dataset_name"]) for use in uses] == [("read", "mnist")]
+    uses = list(workspace.session.api.datasets.of_run(run.id))
+    assert [(use.role, use.dataset_name) for use in uses] == [("read", "mnist")]
 
 
 def _bare_python(folder: Path) -> Path:

@@ -201,7 +201,7 @@ def test_build_context_is_stored(project: Path, workspace: Workspace) -> None:
     context = DockerBuildContext.from_local_directory(workspace, str(folder))
     made = Environment.from_docker_build_context("mine", context).register(workspace)
     assert made.docker.build_context is not None and made.docker.build_context.location == context.location
-    assert workspace.session.post("/blobs/missing", {"digests": [context.location]}) == {"missing": []}
+    assert workspace.session.api.blobs.missing([context.location]) == ()
 
 
 # ── Curated ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -318,6 +318,6 @@ def test_client_that_forks_and_never_completes_loses_nothing(workspace: Workspac
 def test_metrics_reach_the_server_during_the_run(experiment: Experiment, workspace: Workspace):
     run = start(experiment)
     run.log("m", 1.0)
-    (metric,) = wait_until(lambda: workspace.session.get(f"/runs/{run.id}/metrics")[run.id])
-    assert metric["points"][0][2] == 1.0
+    (metric,) = wait_until(lambda: workspace.session.api.metrics.read(run.id)[run.id])
+    assert metric.points[0][2] == 1.0
     run.complete()

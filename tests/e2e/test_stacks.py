@@ -12,6 +12,7 @@ import pytest
 from ops_tools import finish, submit
 
 from footplate import PyTorchConfiguration, TensorflowConfiguration, Workspace
+from footplate.domain.records import NodeState
 from footplate.sdk.exceptions import AzureMLException
 from footplate.testing.waiting import wait_until
 
@@ -64,7 +65,7 @@ def test_nodes_that_only_serve_report_stacks(home: Path, workspace: Workspace, p
     job = TensorflowConfiguration(worker_count=2, parameter_server_count=1, chief=True)
     run = submit(workspace, project, SERVES, distributed_job_config=job)
     wait_until(lambda: len(list((home / "work" / run.id / "node_0" / "wd").glob("ready.*"))) == 4)
-    wait_until(lambda: workspace.session.get(f"/runs/{run.id}")["nodes"][1]["state"] == "attending")
+    wait_until(lambda: workspace.session.api.runs.get(run.id).nodes[1].state is NodeState.ATTENDING)
     assert {(each.rank, each.node) for each in run.get_stacks()} == {(0, 0), (1, 0), (2, 1), (3, 0)}
     run.cancel()
     finish(run)

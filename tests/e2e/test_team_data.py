@@ -16,9 +16,11 @@ import pytest
 
 from azureml.core import Dataset, Environment, Experiment, ScriptRunConfig, Workspace
 from azureml.data import OutputFileDatasetConfig
+from footplate.api.store_files import StoreFilesApi
 from footplate.client.transport import Transport
 from footplate.data.stores.base import SMALL
 from footplate.data.stores.registry import find, open_store
+from footplate.domain.codec import to_json
 from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import through_server
 from footplate.errors import NotAllowed, Unavailable
@@ -120,7 +122,7 @@ secret_access_key = {bucket.SECRET}
         check_loop(team)
         store = team.get_default_datastore()
         assert store.name == "workspaceblobstore" and store.datastore_type == "S3"
-        assert bucket.SECRET not in json.dumps(team.session.get(f"/workspaces/{team.id}/datastores"))
+        assert bucket.SECRET not in json.dumps(to_json(list(team.session.api.datastores.list(team.id))))
         whole = open_store(StoreSpec("s3", {"bucket": bucket.BUCKET, "endpoint": bucket.address},
                                      {"access_key_id": bucket.KEY, "secret_access_key": bucket.SECRET}))  # fmt: skip
         lie = {entry.path for entry in find(whole, "team")}
@@ -212,7 +214,7 @@ store.put("killed", pathlib.Path("large"), count=count)
     "name", ["../../x", "%2e%2e/x", "..%2f..%2fx", "/etc/x", "%2fetc%2fx", "a%00b", "a/./b", "a//b", "C:%5cx", "..%5cx"]
 )
 def test_names_that_leave_the_store_are_refused(team: Workspace, server: TeamServer, name: str) -> None:
-    below = f"{server.address}/api/v1/workspaces/{team.id}/datastores/workspaceblobstore/files/"
+    below = f"{server.address}{StoreFilesApi.url(team.id, 'workspaceblobstore')}/"
     for method in ("PUT", "GET", "DELETE"):
         request = urllib.request.Request(below + name, b"x" if method == "PUT" else None, method=method)
         request.add_header("Authorization", f"Bearer {TeamServer.TOKEN}")

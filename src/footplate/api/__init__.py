@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from footplate.api.store_files import StoreFilesApi
     from footplate.api.workspaces import WorkspacesApi
 
+LONG_POLL = 30.0
+"""Seconds for which one request may wait for something new; the server allows no more."""
+
 PREFIX = "/api/v1"
 """The prefix of every path. Templates and paths are written without it; the transport adds it."""
 

@@ -6,9 +6,6 @@ from typing import Any, Iterator, Mapping, Optional, Protocol, Type, TypeVar
 
 from footplate.domain.codec import from_json
 
-LONG_POLL = 30.0
-"""Seconds for which one request may wait for something new; the server allows no more."""
-
 T = TypeVar("T")
 Query = Mapping[str, Any]
 

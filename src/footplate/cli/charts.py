@@ -13,13 +13,14 @@ import click
 from footplate.cli.console import is_terminal, number, size, sparkline
 from footplate.cli.tables import table
 from footplate.domain.floats import untag_float
+from footplate.domain.replies import MetricSeries
 
 WIDTH, HEIGHT = 72, 12
 _COURSE = (8, 32)  # minimum and maximum width of a sparkline
 
 
-def show_table(series: Sequence[dict[str, Any]]) -> None:
-    rows = [_row(each["name"], [untag_float(point[2]) for point in each["points"]]) for each in series]
+def show_table(series: Sequence[MetricSeries]) -> None:
+    rows = [_row(each.name, [untag_float(point[2]) for point in each.points]) for each in series]
     columns = ["metric", "count", "last", "min", "max", "course"]
     taken = sum(max(len(row[i]) for row in [columns, *(row for row, _ in rows)]) + 2 for i in range(5))
     width = min(max(shutil.get_terminal_size().columns - taken, _COURSE[0]), _COURSE[1])
@@ -45,14 +46,14 @@ def _with_unit(name: str, value: Any) -> str:
     return number(value)
 
 
-def show_series(series: Sequence[dict[str, Any]]) -> None:
+def show_series(series: Sequence[MetricSeries]) -> None:
     """Print one metric: a plot on a terminal if there are enough numbers, otherwise `step value` lines."""
-    points = sorted((point for each in series for point in each["points"]), key=lambda point: point[0])
+    points = sorted((point for each in series for point in each.points), key=lambda point: point[0])
     values = [untag_float(value) for _, _, value in points]
     steps = [index if step is None else step for index, (_, step, _) in enumerate(points)]
     drawn = [(s, float(v)) for s, v in zip(steps, values, strict=True) if _is_finite(v)]
     if len(drawn) > 1 and is_terminal():
-        click.echo(f"{series[0]['name']}  {len(values)} points, last value {number(values[-1])}\n")
+        click.echo(f"{series[0].name}  {len(values)} points, last value {number(values[-1])}\n")
         numbers = [value for _, value in drawn]
         room = shutil.get_terminal_size().columns - max(len(number(v)) for v in (min(numbers), max(numbers))) - 3
         click.echo("\n".join(plot(numbers, max(8, min(WIDTH, room)), ends=(number(drawn[0][0]), number(drawn[-1][0])))))

@@ -13,8 +13,8 @@ from footplate.cli.context import json_option, names_of, open_workspace, workspa
 from footplate.cli.main import Noun, Unusable
 from footplate.cli.tables import table
 from footplate.domain import shapes
-from footplate.domain.codec import from_json, to_json
-from footplate.domain.records import RunView, Waiting
+from footplate.domain.codec import to_json
+from footplate.domain.records import ComputeView, Waiting
 from footplate.domain.targets import LOCAL
 from footplate.sdk.compute.targets import MANY_NODES, AmlCompute, ComputeTarget
 
@@ -36,9 +36,9 @@ def _size(name: str) -> str:
     return f"{name} ({shapes.describe(shape)})" if shape is not None else name
 
 
-def _nodes(found: dict[str, Any]) -> str:
-    words = [f"{found['busy_nodes']} busy", f"{found['idle_nodes']} idle", f"at most {found['max_nodes']}"]
-    there, wanted = found["current_nodes"], found["target_nodes"]
+def _nodes(found: ComputeView) -> str:
+    words = [f"{found.busy_nodes} busy", f"{found.idle_nodes} idle", f"at most {found.max_nodes}"]
+    there, wanted = found.current_nodes, found.target_nodes
     return ", ".join([*words, f"{there}, resizing to {wanted}"] if there != wanted else words)
 
 
@@ -48,16 +48,12 @@ def _nodes(found: dict[str, Any]) -> str:
 def list_computes(workspace_name: str | None, as_json: bool) -> None:
     """List compute targets."""
     workspace = open_workspace(workspace_name)
-    path = f"/workspaces/{workspace.id}/computes"
-    clusters = [c for c in workspace.session.items(path) if c["name"] != LOCAL]
-    found = [workspace.session.get(f"{path}/{LOCAL}"), *clusters]
+    computes = workspace.session.api.computes
+    found = [computes.get(workspace.id, LOCAL), *(c for c in computes.list(workspace.id) if c.name != LOCAL)]
     if as_json:
         emit(found)
         return
-    rows = [
-        [c["name"], c["engine"], c["busy_nodes"], c["idle_nodes"], c["max_nodes"], c["waiting_runs"], c["state"]]
-        for c in found
-    ]
+    rows = [[c.name, c.engine, c.busy_nodes, c.idle_nodes, c.max_nodes, c.waiting_runs, c.state] for c in found]
     numbers = ["busy nodes", "idle nodes", "at most", "waiting runs"]
     table(["name", "engine", *numbers, "state"], rows, right=numbers, drop=["engine", "state"])
 
@@ -69,26 +65,26 @@ def list_computes(workspace_name: str | None, as_json: bool) -> None:
 def show(name: str, workspace_name: str | None, as_json: bool) -> None:
     """Show a compute target."""
     workspace = open_workspace(workspace_name)
-    found: dict[str, Any] = workspace.session.get(f"/workspaces/{workspace.id}/computes/{name}")
+    found = workspace.session.api.computes.get(workspace.id, name)
     if as_json:
         emit(found)
         return
-    options: dict[str, Any] = found["options"]
+    options: dict[str, Any] = found.options
     pairs(
         [
-            ("name", found["name"]),
+            ("name", found.name),
             ("description", options.get("description")),
-            ("state", found["state"]),
-            ("engine", found["engine"]),
+            ("state", found.state),
+            ("engine", found.engine),
             ("nodes", _nodes(found)),
-            ("idle nodes", f"{found['min_nodes']} always on, others idle for {duration(found['idle_seconds'])}"),
-            ("GPUs", f"{found['busy_gpus']} of {found['gpus']} in use by all targets" if found["gpus"] else None),
-            ("waiting runs", str(found["waiting_runs"])),
+            ("idle nodes", f"{found.min_nodes} always on, others idle for {duration(found.idle_seconds)}"),
+            ("GPUs", f"{found.busy_gpus} of {found.gpus} in use by all targets" if found.gpus else None),
+            ("waiting runs", str(found.waiting_runs)),
             ("vm size", _size(str(options.get("vm_size") or ""))),
             ("vm priority", options.get("vm_priority")),
             ("tags", tag_words(options.get("tags") or {})),
             *((name, str(value)) for name, value in sorted(options.items()) if name not in _SHOWN_OPTIONS),
-            ("created", f"{when(found['created'])} ({ago(found['created'])})" if found["created"] else None),
+            ("created", f"{when(found.created)} ({ago(found.created)})" if found.created else None),
         ]
     )
 
@@ -104,10 +100,9 @@ def queue(name: str, workspace_name: str | None, as_json: bool) -> None:
     it does not delay it; this requires time limits. All targets of a machine share its GPUs and one queue for them.
     """
     workspace = open_workspace(workspace_name)
-    path = f"/workspaces/{workspace.id}"
-    target = workspace.session.get(f"{path}/computes/{name}")["name"]
-    queued = workspace.session.items(f"{path}/runs", {"status": "Queued", "parent": "any"})
-    views = [from_json(RunView, run) for run in queued if run["target"] == target]
+    target = workspace.session.api.computes.get(workspace.id, name).name
+    queued = workspace.session.api.runs.list(workspace.id, status=["Queued"], parent="any")
+    views = [view for view in queued if view.target == target]
     found = [(view, view.waiting or Waiting("just submitted", 0)) for view in views]
     found.sort(key=lambda pair: pair[1].position)
     if as_json:
@@ -156,7 +151,7 @@ def create(
     )
     made = ComputeTarget.create(workspace, name, wanted)
     if as_json:
-        emit(workspace.session.get(f"/workspaces/{workspace.id}/computes/{made.name}"))
+        emit(workspace.session.api.computes.get(workspace.id, made.name))
     else:
         say(f"{made.name} is ready: at most {counted(max_nodes, 'node')} at once")
 
@@ -183,7 +178,7 @@ def add(
     wanted = ComputeTarget.engine_configuration(kind, **given)
     made = ComputeTarget.attach(workspace, name, wanted)
     if as_json:
-        emit(workspace.session.get(f"/workspaces/{workspace.id}/computes/{made.name}"))
+        emit(workspace.session.api.computes.get(workspace.id, made.name))
     else:
         say(f"{made.name} is ready: runs there start through the engine {kind!r}")
 
@@ -204,5 +199,5 @@ def _option(text: str) -> tuple[str, Any]:
 def delete(name: str, workspace_name: str | None) -> None:
     """Delete a cluster that has no active runs."""
     workspace = open_workspace(workspace_name)
-    workspace.session.delete(f"/workspaces/{workspace.id}/computes/{name}")
+    workspace.session.api.computes.delete(workspace.id, name)
     say(f"{name} is deleted")

@@ -15,6 +15,8 @@ from typing import Any, TextIO
 
 import click
 
+from footplate.domain.codec import to_json
+
 STYLES = {
     "Starting": "blue",
     "Preparing": "blue",
@@ -40,7 +42,7 @@ def say(text: str, status: str = "") -> None:
 
 def emit(data: Any) -> None:
     """Print data as JSON."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False, default=str))
+    click.echo(json.dumps(to_json(data), indent=2, ensure_ascii=False, default=str))
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:

@@ -13,7 +13,6 @@ import click
 from footplate.cli.console import say
 from footplate.client import home as homes
 from footplate.client.launcher import server_status
-from footplate.domain.codec import from_json
 from footplate.domain.records import RunView
 from footplate.errors import FootplateError, NotFound
 from footplate.sdk.config import workspace_file
@@ -41,8 +40,8 @@ def names_of(noun: str) -> Callable[[click.Context, click.Parameter, str], list[
             workspace = open_workspace(ctx.params.get("workspace_name"))
             if noun == "runs":
                 return [view.id for view in list_runs(workspace, _OFFERED, prefix=start)]
-            found = workspace.session.items(f"/workspaces/{workspace.id}/{noun}")
-            names = dict.fromkeys(item["name"] for item in found if item["name"].startswith(start))
+            found = getattr(workspace.session.api, noun).list(workspace.id)
+            names = dict.fromkeys(item.name for item in found if item.name.startswith(start))
             return list(itertools.islice(names, _OFFERED))
         except (AzureMLException, FootplateError, OSError):
             return []
@@ -141,7 +140,7 @@ def _view(workspace: Workspace, run_id: str) -> RunView:
 
 
 def read_run(session: Session, run_id: str) -> RunView:
-    return from_json(RunView, session.get(f"/runs/{run_id}"))
+    return session.api.runs.get(run_id)
 
 
 def _newest(workspace: Workspace) -> str:
@@ -169,9 +168,8 @@ def _whole_id(workspace: Workspace, start: str, unknown: AzureMLException) -> st
 
 def list_runs(workspace: Workspace, limit: int, **query: Any) -> Iterable[RunView]:
     """Yield runs, including child runs, newest first unless `order` is given. Pages are requested as needed."""
-    asked = {"parent": "any", **query, "limit": min(limit, 1000)}
-    items = workspace.session.items(f"/workspaces/{workspace.id}/runs", asked)
-    return (from_json(RunView, item) for item in itertools.islice(items, limit))
+    asked: dict[str, Any] = {"parent": "any", **query, "limit": min(limit, 1000)}
+    return itertools.islice(workspace.session.api.runs.list(workspace.id, **asked), limit)
 
 
 def parse_version(text: str) -> tuple[str, int | None]:

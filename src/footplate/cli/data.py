@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from typing import Any
@@ -22,6 +23,7 @@ from footplate.cli.context import (
 )
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
+from footplate.domain.datasets import DatasetView
 from footplate.sdk import blob_transfer
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.dataset import Dataset
@@ -51,17 +53,14 @@ def list_datasets(
 ) -> None:
     """List datasets, newest first."""
     workspace = open_workspace(workspace_name)
-    query = {"name": name, "tag": tags, "latest": not every and name is None}
-    found = list(workspace.session.items(f"/workspaces/{workspace.id}/datasets", query))
+    latest = not every and name is None
+    found = list(workspace.session.api.datasets.list(workspace.id, name=name, tag=tags, latest=latest))
     if as_json:
         emit(found)
     elif not found:
         say("no datasets")
     else:
-        rows = [
-            [d["name"], d["version"], d["kind"], d["files"], _size(d), ago(d["created"]), tag_words(d["tags"])]
-            for d in found
-        ]
+        rows = [[d.name, d.version, d.kind, d.files, _size(d), ago(d.created), tag_words(d.tags)] for d in found]
         columns = ["name", "version", "kind", "files", "size", "created", "tags"]
         table(columns, rows, right=["version", "files", "size"], shrink=["tags"], drop=["tags", "created"])
 
@@ -80,30 +79,30 @@ def show(dataset: str, workspace_name: str | None, as_json: bool) -> None:
     files = _first_files(workspace, found)
     pairs(
         [
-            ("name", found["name"]),
-            ("version", found["version"]),
-            ("kind", found["kind"]),
-            ("description", found["description"]),
-            ("created", f"{when(found['created'])} ({ago(found['created'])})"),
-            ("written by", found["run"]),
-            ("tags", tag_words(found["tags"])),
-            ("id", found["id"]),
-            ("from", "\n" + "\n".join(_source(s) for s in found["definition"]["sources"])),
-            *_table_words(found["definition"]),
-            ("steps", ", ".join(step["do"] for step in found["definition"].get("steps", ()))),
-            ("pinned", f"{counted(found['files'], 'file')}, {_size(found)}" if found["listing"] else "nothing"),
+            ("name", found.name),
+            ("version", found.version),
+            ("kind", found.kind),
+            ("description", found.description),
+            ("created", f"{when(found.created)} ({ago(found.created)})"),
+            ("written by", found.run),
+            ("tags", tag_words(found.tags)),
+            ("id", found.id),
+            ("from", "\n" + "\n".join(_source(s) for s in found.definition["sources"])),
+            *_table_words(found.definition),
+            ("steps", ", ".join(step["do"] for step in found.definition.get("steps", ()))),
+            ("pinned", f"{counted(found.files or 0, 'file')}, {_size(found)}" if found.listing else "nothing"),
             ("files", "\n" + "\n".join(files) if files else None),
         ]
     )
 
 
-def _first_files(workspace: Workspace, dataset: dict[str, Any]) -> list[str]:
-    if not dataset["listing"]:
+def _first_files(workspace: Workspace, dataset: DatasetView) -> list[str]:
+    if not dataset.listing:
         return []
-    path = f"/workspaces/{workspace.id}/dataset-ids/{dataset['id']}/files"
-    page = workspace.session.get(path, {"limit": _SHOWN})["items"]
-    lines = [f"{item['name']}  {size(max(0, item['size']))}" for item in page]
-    more = dataset["files"] - len(page)
+    files = workspace.session.api.datasets.files(workspace.id, dataset.id, limit=_SHOWN)
+    page = list(itertools.islice(files, _SHOWN))
+    lines = [f"{item.name}  {size(max(0, item.size))}" for item in page]
+    more = (dataset.files or 0) - len(page)
     return [*lines, *([f"… and {more} more"] if more > 0 else [])]
 
 
@@ -219,18 +218,18 @@ def lineage(dataset: str, workspace_name: str | None, as_json: bool) -> None:
     """Show where a dataset came from, and what was made from it."""
     workspace = open_workspace(workspace_name)
     view = _read(workspace, dataset)
-    found = workspace.session.get(f"/workspaces/{workspace.id}/dataset-ids/{view['id']}/lineage")
+    found = workspace.session.api.datasets.lineage(workspace.id, view.id)
     if as_json:
         emit(found)
         return
-    lines = [[use["role"].replace("wrote", "written by").replace("read", "read by"), use["run"], use["status"],
-              f"{use['experiment']}, as {use['name']!r}"] for use in found["runs"]]  # fmt: skip
-    lines += [["behind model", f"{m['model']}:{m['model_version']}", "", f"as {m['purpose']!r}"]
-              for m in found["models"]]  # fmt: skip
+    lines = [[use.role.replace("wrote", "written by").replace("read", "read by"), use.run, use.status,
+              f"{use.experiment}, as {use.name!r}"] for use in found.runs]  # fmt: skip
+    lines += [["behind model", f"{m.model}:{m.model_version}", "", f"as {m.purpose!r}"]
+              for m in found.models]  # fmt: skip
     if lines:
-        table(["", f"{view['name']}:{view['version']}", "status", "how"], lines, shrink=["how"])
+        table(["", f"{view.name}:{view.version}", "status", "how"], lines, shrink=["how"])
     else:
-        say(f"no run read or wrote {view['name']}:{view['version']}")
+        say(f"no run read or wrote {view.name}:{view.version}")
 
 
 @data.command()
@@ -268,10 +267,10 @@ def _open(workspace: Workspace, dataset: str) -> Any:
     return Dataset.get_by_name(workspace, name, version or "latest")
 
 
-def _read(workspace: Workspace, dataset: str) -> dict[str, Any]:
+def _read(workspace: Workspace, dataset: str) -> DatasetView:
     name, version = parse_version(dataset)
-    return workspace.session.get(f"/workspaces/{workspace.id}/datasets/{name}/{version or 'latest'}")
+    return workspace.session.api.datasets.get(workspace.id, name, version or "latest")
 
 
-def _size(dataset: dict[str, Any]) -> str:
-    return "" if dataset["size"] is None else size(dataset["size"])
+def _size(dataset: DatasetView) -> str:
+    return "" if dataset.size is None else size(dataset.size)

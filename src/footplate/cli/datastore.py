@@ -15,6 +15,7 @@ from footplate.cli.context import json_option, names_of, open_workspace, workspa
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
 from footplate.domain.data import StoreEntry, StoreSpec, credential_fields
+from footplate.domain.datasets import DatastoreView
 from footplate.errors import InvalidInput
 from footplate.sdk.data import datastore as datastores
 from footplate.sdk.data import worker_client
@@ -38,24 +39,24 @@ def datastore() -> None:
 def list_stores(workspace_name: str | None, as_json: bool) -> None:
     """List datastores; `*` marks the default."""
     workspace = open_workspace(workspace_name)
-    found = list(workspace.session.items(f"/workspaces/{workspace.id}/datastores"))
+    found = list(workspace.session.api.datastores.list(workspace.id))
     if as_json:
         emit(found)
         return
-    rows = [["*" if s["is_default"] else "", s["name"], s["kind"], place(s), _credentials(s)] for s in found]
+    rows = [["*" if s.is_default else "", s.name, s.kind, place(s), _credentials(s)] for s in found]
     table(["", "name", "kind", "place", "credentials"], rows, shrink=["place"], drop=["credentials"])
 
 
-def place(store: dict[str, Any]) -> str:
+def place(store: DatastoreView) -> str:
     """Return its location in one line."""
-    location: dict[str, str] = store["location"]
+    location: dict[str, str] = store.location
     parts = ("account", "container", "share", "bucket", "prefix", "database")
     where = "/".join(location[key].strip("/") if key == "prefix" else location[key] for key in parts if key in location)
     return "  ".join(filter(None, [where, *(location.get(key) for key in ("path", "url", "endpoint", "host"))]))
 
 
-def _credentials(store: dict[str, Any]) -> str:
-    return "kept, encrypted" if store["has_credentials"] else "none"
+def _credentials(store: DatastoreView) -> str:
+    return "kept, encrypted" if store.has_credentials else "none"
 
 
 @datastore.command()
@@ -99,7 +100,7 @@ def add(
     if as_default:
         made.set_as_default()
     if as_json:
-        emit(workspace.session.get(f"/workspaces/{workspace.id}/datastores/{made.name}"))
+        emit(workspace.session.api.datastores.get(workspace.id, made.name))
     else:
         say(f"datastore {made.name} is ready{' and the default' if as_default else ''}")
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import click
 
 from footplate import environ
+from footplate.api import ApiClient
 from footplate.cli.console import counted, emit, say, size, word
 from footplate.cli.context import json_option
 from footplate.client import connect
@@ -119,8 +120,8 @@ def check_socket() -> Finding:
 def check_server() -> Finding:
     elsewhere = _server_elsewhere()
     if elsewhere:
-        about = connect(endpoint=elsewhere).get("/server")
-        words = f"{elsewhere}, version {about['version']}, {counted(about['active_runs'], 'active run')}"
+        about = ApiClient(connect(endpoint=elsewhere)).server.get()
+        words = f"{elsewhere}, version {about.version}, {counted(about.active_runs, 'active run')}"
         return Finding("server", "ok", words)
     home = str(_home())
     ensure_server(home)

@@ -10,18 +10,19 @@ from typing import Any
 
 import click
 
+from footplate.api import LONG_POLL
 from footplate.cli.console import ago, counted, emit, pairs, say, size, when
 from footplate.cli.context import find_view, json_option, open_workspace, workspace_option
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
-from footplate.domain.codec import from_json, to_json
+from footplate.domain.codec import to_json
 from footplate.domain.locks import diff as differences
 from footplate.domain.locks import packages
-from footplate.domain.records import BuildView, BuiltView, CacheView, ClearedView, CuratedView, Lock
+from footplate.domain.records import BuildView, BuiltView, Lock
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.spec import to_spec
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.session import LONG_POLL, Session
+from footplate.sdk.session import Session
 from footplate.sdk.workspace import Workspace
 
 DAY = 86400.0
@@ -76,7 +77,7 @@ def list_built(curated: bool, caches: bool, workspace_name: str | None, as_json:
 
 
 def _list_caches(session: Session, as_json: bool) -> None:
-    found = [from_json(CacheView, item) for item in session.items("/environment-caches")]
+    found = list(session.api.locks.list_caches())
     if as_json:
         emit([to_json(view) for view in found])
         return
@@ -86,7 +87,7 @@ def _list_caches(session: Session, as_json: bool) -> None:
 
 
 def _list_curated(session: Session, as_json: bool) -> None:
-    found = [from_json(CuratedView, item) for item in session.items("/curated-environments")]
+    found = list(session.api.environments.list_curated())
     if as_json:
         emit([to_json(view) for view in found])
         return
@@ -185,12 +186,11 @@ def gc(
     Environments of active runs stay. Locks stay with their runs: a removed environment is built again when it is
     needed. Unused cache entries are removed; --cache and --caches empty whole caches.
     """
-    body = {"unused_seconds": days * DAY, "dry_run": dry_run, "caches": list(CACHES if caches else named)}
-    answer = open_workspace(workspace_name).session.post("/built-environments/clear", body)
+    locks = open_workspace(workspace_name).session.api.locks
+    done = locks.clear(days * DAY, dry_run, CACHES if caches else named)
     if as_json:
-        emit(answer)
+        emit(done)
         return
-    done = from_json(ClearedView, answer)
     verb = "would remove" if dry_run else "removed"
     for view in done.environments:
         click.echo(f"{verb} {view.digest[:12]}  {size(view.size)}, last used {ago(view.used)}")
@@ -209,7 +209,7 @@ def gc(
 
 
 def _built(session: Session) -> list[BuiltView]:
-    return [from_json(BuiltView, item) for item in session.items("/built-environments")]
+    return list(session.api.locks.list_built())
 
 
 def _mark(view: BuiltView) -> str:
@@ -222,15 +222,15 @@ def _find_lock(name: str, workspace_name: str | None) -> tuple[Session, Lock]:
         session = open_workspace(workspace_name).session
         found = {name} if len(name) == 64 else {v.digest for v in _built(session) if v.digest.startswith(name)}
         if len(found) == 1:
-            return session, from_json(Lock, session.get(f"/locks/{found.pop()}"))
+            return session, session.api.locks.get(found.pop())
     session, view = find_view(name, workspace_name)
-    return session, from_json(Lock, session.get(f"/runs/{view.id}/lock"))
+    return session, session.api.locks.of_run(view.id)
 
 
 def _resolve(workspace: Workspace, source: str, refresh: bool) -> Lock:
     spec = to_spec(_open_source(workspace, source))
     started = time.monotonic()
-    made = from_json(Lock, workspace.session.post("/locks", {"environment": to_json(spec), "refresh": refresh}))
+    made = workspace.session.api.locks.resolve(spec, refresh)
     for warning in made.warnings:
         say(f"warning: {warning}")
     say(f"locked as {made.digest[:12]} in {time.monotonic() - started:.1f} s")
@@ -248,14 +248,13 @@ def _open_source(workspace: Workspace, source: str) -> Environment:
 
 
 def _follow_build(session: Session, digest: str) -> BuildView:
-    view = from_json(BuildView, session.post(f"/locks/{digest}/build"))
+    view = session.api.locks.build(digest)
     while True:
         if view.text:
             click.echo(view.text, nl=False, err=True)
         if view.state != "building":
             return view
-        query = {"offset": view.offset, "wait": LONG_POLL}
-        view = from_json(BuildView, session.get(f"/locks/{digest}/build", query))
+        view = session.api.locks.follow_build(digest, view.offset, LONG_POLL)
 
 
 def _print_lock(lock: Lock, more: Iterable[tuple[str, Any]] = ()) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from footplate.cli.console import ago, emit, say, tag_words
 from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
+from footplate.domain.records import ExperimentView
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.workspace import Workspace
 
@@ -32,7 +31,7 @@ def list_experiments(archived: bool, workspace_name: str | None, as_json: bool) 
     elif not found:
         say("no experiments")
     else:
-        table(["name", "created", "tags"], [[e["name"], ago(e["created"]), tag_words(e["tags"])] for e in found])
+        table(["name", "created", "tags"], [[e.name, ago(e.created), tag_words(e.tags)] for e in found])
 
 
 @experiments.command()
@@ -55,13 +54,13 @@ def reactivate(name: str, workspace_name: str | None) -> None:
 
 def _set_archived(name: str, workspace_name: str | None, archived: bool) -> None:
     workspace = open_workspace(workspace_name)
-    known = {e["name"]: e["id"] for e in _all(workspace, archived=not archived)}
+    known = {e.name: e.id for e in _all(workspace, archived=not archived)}
     if name not in known:
         state = "archived experiment" if not archived else "experiment"
         names = ", ".join(sorted(known)) or "none"
         raise UserErrorException(f"workspace {workspace.name} has no {state} {name!r}", hint=f"it has: {names}")
-    workspace.session.patch(f"/experiments/{known[name]}", {"archived": archived})
+    workspace.session.api.experiments.change(known[name], archived=archived)
 
 
-def _all(workspace: Workspace, *, archived: bool) -> list[dict[str, Any]]:
-    return list(workspace.session.items(f"/workspaces/{workspace.id}/experiments", {"archived": archived}))
+def _all(workspace: Workspace, *, archived: bool) -> list[ExperimentView]:
+    return list(workspace.session.api.experiments.list(workspace.id, archived=archived))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import signal
 import time
-from typing import Any
 
 import click
 
+from footplate.api import LONG_POLL
 from footplate.cli.console import duration, is_terminal, say
 from footplate.cli.status_line import Live
-from footplate.domain.codec import from_json
 from footplate.domain.launch import first_log
 from footplate.domain.records import RunView
 from footplate.domain.run_kinds import kind_of
 from footplate.domain.run_status import TERMINAL
-from footplate.sdk.session import LONG_POLL, Session
+from footplate.sdk.session import Session
 
 CANCELED = 130
 FAILED = 1
@@ -46,7 +45,8 @@ class _LogPrinter:
         self.is_mid_line = False
         self._session, self._run_id = session, run_id
         self._named = log is not None
-        self._log, self._offset = log, 0
+        self._log: str | None = log
+        self._offset: int = 0
         self._show, self._to_stderr = show, to_stderr
         self._phase = ""
         self._ended = False
@@ -58,19 +58,19 @@ class _LogPrinter:
     def look(self) -> None:
         """Wait for news and print it."""
         version = self.run.version if self.run else -1
-        query: dict[str, Any] = {"version": version, "log": self._log, "offset": self._offset, "wait": LONG_POLL}
-        seen = self._session.get(f"/runs/{self._run_id}/follow", query)
-        self.run = from_json(RunView, seen["run"])
-        if seen["log"] is not None:
-            self._log, self._offset = seen["log"], seen["offset"]
-        with (
-            self._live.aside()
-        ):  # including the decision about the line, or it could be drawn over half a line of output
+        seen = self._session.api.runs.follow(
+            self._run_id, version=version, log=self._log, offset=self._offset, wait=LONG_POLL
+        )
+        self.run = seen.run
+        if seen.log is not None:
+            self._log, self._offset = seen.log, seen.offset
+        # The decision about the line is included, or it could be drawn over half a line of output.
+        with self._live.aside():
             if self._show:
-                self._print(seen["text"], self.run)
+                self._print(seen.text, self.run)
             self._update_status_line(self.run)
         # The server reads the run before the log: if the run has ended and nothing new arrived, the log is complete.
-        self._ended = self.run.status in TERMINAL and not seen["text"] and not self._switch_to_script_log(self.run)
+        self._ended = self.run.status in TERMINAL and not seen.text and not self._switch_to_script_log(self.run)
 
     def _print(self, text: str, run: RunView) -> None:
         # Finalizing stays on the live line: the last part of the script's log arrives only then, perhaps in mid-line.

@@ -24,6 +24,7 @@ from footplate.cli.context import (
 from footplate.cli.main import Noun
 from footplate.cli.status_line import working
 from footplate.cli.tables import table
+from footplate.domain.records import ModelView
 from footplate.sdk.models.model import Model
 from footplate.sdk.workspace import Workspace
 
@@ -49,14 +50,13 @@ def list_models(
 ) -> None:
     """List models, newest first."""
     workspace = open_workspace(workspace_name)
-    query = {"name": name, "tag": tags, "latest": latest}
-    found = list(workspace.session.items(f"/workspaces/{workspace.id}/models", query))
+    found = list(workspace.session.api.models.list(workspace.id, name=name, tag=tags, latest=latest))
     if as_json:
         emit(found)
     elif not found:
         say("no models")
     else:
-        rows = [[m["name"], m["version"], _size(m), ago(m["created"]), m["run"], tag_words(m["tags"])] for m in found]
+        rows = [[m.name, m.version, _size(m), ago(m.created), m.run, tag_words(m.tags)] for m in found]
         columns = ["name", "version", "size", "created", "run", "tags"]
         table(columns, rows, right=["version", "size"], shrink=["tags"], drop=["tags", "created", "size"])
 
@@ -72,19 +72,19 @@ def show(model: str, workspace_name: str | None, as_json: bool) -> None:
     if as_json:
         emit(found)
         return
-    framework = " ".join(filter(None, [found["framework"], found["framework_version"]]))
+    framework = " ".join(filter(None, [found.framework, found.framework_version]))
     pairs(
         [
-            ("name", found["name"]),
-            ("version", found["version"]),
-            ("description", found["description"]),
+            ("name", found.name),
+            ("version", found.version),
+            ("description", found.description),
             ("framework", framework),
-            ("created", f"{when(found['created'])} ({ago(found['created'])})"),
-            ("experiment", found["experiment"]),
-            ("run", found["run"]),
-            ("tags", tag_words(found["tags"])),
-            ("properties", tag_words(found["properties"])),
-            ("files", "\n" + "\n".join(f"{f['path']}  {size(f['size'])}" for f in found["files"])),
+            ("created", f"{when(found.created)} ({ago(found.created)})"),
+            ("experiment", found.experiment),
+            ("run", found.run),
+            ("tags", tag_words(found.tags)),
+            ("properties", tag_words(found.properties)),
+            ("files", "\n" + "\n".join(f"{f.path}  {size(f.size)}" for f in found.files)),
         ]
     )
 
@@ -158,10 +158,10 @@ def _open(workspace: Workspace, model: str) -> Model:
     return Model(workspace, name, version=version)
 
 
-def _read(workspace: Workspace, model: str) -> dict[str, Any]:
+def _read(workspace: Workspace, model: str) -> ModelView:
     name, version = parse_version(model)
-    return workspace.session.get(f"/workspaces/{workspace.id}/models/{name}/{version or 'latest'}")
+    return workspace.session.api.models.get(workspace.id, name, version or "latest")
 
 
-def _size(model: dict[str, Any]) -> str:
-    return size(sum(file["size"] for file in model["files"]))
+def _size(model: ModelView) -> str:
+    return size(sum(file.size for file in model.files))

@@ -33,8 +33,7 @@ from footplate.cli.run import wait_for
 from footplate.cli.stacks import show_stacks
 from footplate.cli.status_line import Live
 from footplate.cli.tables import table
-from footplate.domain.codec import from_json, to_json
-from footplate.domain.datasets import DataUse
+from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
 from footplate.domain.records import NodeRecord, RunView
 from footplate.domain.run_kinds import kind_of
@@ -177,7 +176,7 @@ def describe_node(node: NodeRecord) -> str:
 
 
 def _data(session: Session, view: RunView) -> list[tuple[str, Any]]:
-    uses = [from_json(DataUse, use) for use in session.items(f"/runs/{view.id}/datasets")]
+    uses = session.api.datasets.of_run(view.id)
     named = [(use.role, f"{use.dataset_name}:{use.version}" if use.dataset_name else use.dataset) for use in uses]
     return [(verb, ", ".join(name for role, name in named if role == verb)) for verb in ("read", "wrote")]
 
@@ -203,11 +202,11 @@ def logs(run_id: str, following: bool, path: str | None, with_code: bool, worksp
         return exit_code(ended) if with_code else 0
     log = path or (INTERACTIVE_LOG if kind_of(view).ended_by == "client" else None)
     if log is None:
-        log = session.get(f"/runs/{view.id}/follow", {"version": -1})["log"]
+        log = session.api.runs.follow(view.id).log
     if log is None:
         say(f"{view.id} is {view.status} and has no output yet")
         return 0
-    for piece in session.stream(f"/runs/{view.id}/files/{log}"):
+    for piece in session.api.files.read(view.id, log):
         sys.stdout.buffer.write(piece)
     return 0
 
@@ -221,7 +220,7 @@ def logs(run_id: str, following: bool, path: str | None, with_code: bool, worksp
 def metrics(run_id: str, name: str | None, system: bool, workspace_name: str | None, as_json: bool) -> None:
     """Show the metrics of a run."""
     session, view = find_view(run_id, workspace_name)
-    series = session.get(f"/runs/{view.id}/metrics", {"name": name, "system": system})[view.id]
+    series = session.api.metrics.read(view.id, name=name, system=system)[view.id]
     if as_json:
         emit(series)
     elif not series:
@@ -245,7 +244,7 @@ def metrics(run_id: str, name: str | None, system: bool, workspace_name: str | N
 def files(run_id: str, prefix: str, workspace_name: str | None, as_json: bool) -> None:
     """List the files and logs of a run."""
     session, view = find_view(run_id, workspace_name)
-    found = list(session.items(f"/runs/{view.id}/files", {"prefix": prefix}))
+    found = list(session.api.files.list(view.id, prefix))
     if as_json:
         emit(found)
     elif not found:
@@ -253,7 +252,7 @@ def files(run_id: str, prefix: str, workspace_name: str | None, as_json: bool) -
     else:
         table(
             ["path", "size", "modified"],
-            [[f["path"], size(f["size"]), when(f["modified"])] for f in found],
+            [[f.path, size(f.size), when(f.modified)] for f in found],
             right=["size"],
         )
 
@@ -300,9 +299,9 @@ def cancel(run_ids: tuple[str, ...], reason: str, workspace_name: str | None, as
     ended: list[Any] = []
     for run_id in run_ids:
         session, view = find_view(run_id, workspace_name)
-        after = session.post(f"/runs/{view.id}/cancel", {"by": user_name(), "reason": reason})
+        after = session.api.runs.cancel(view.id, user_name(), reason)
         ended.append(after)
-        say(f"{view.id}: {after['status']}")
+        say(f"{view.id}: {after.status}")
     if as_json:
         emit(ended)
 
@@ -388,9 +387,9 @@ def rerun(
 def story(run_id: str, workspace_name: str | None, as_json: bool) -> None:
     """Print everything that happened to a run."""
     session, view = find_view(run_id, workspace_name)
-    lines = list(session.items(f"/runs/{view.id}/story"))
+    lines = list(session.api.runs.story(view.id))
     if as_json:
         emit(lines)
     else:
-        rows = [[when(s["time"]), f"{s['time'] - lines[0]['time']:.2f}s", s["status"], s["text"]] for s in lines]
+        rows = [[when(s.time), f"{s.time - lines[0].time:.2f}s", s.status, s.text] for s in lines]
         table(["time", "after", "status", "what happened"], rows, right=["after"], wrap=["what happened"])

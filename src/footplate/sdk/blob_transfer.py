@@ -56,14 +56,13 @@ class RemoteBlobs:
         asked = list(digests)
         lacking: Set[str] = set()
         for start in range(0, len(asked), _ASKED_AT_ONCE):
-            part = {"digests": asked[start : start + _ASKED_AT_ONCE]}
-            lacking.update(self._session.post("/blobs/missing", part)["missing"])
+            lacking.update(self._session.api.blobs.missing(asked[start : start + _ASKED_AT_ONCE]))
         return lacking
 
     def put_bytes(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
         if not self.has(digest):
-            self._session.send(f"/blobs/{digest}", data)
+            self._session.api.blobs.put(digest, data)
         return digest
 
     def put_files(self, files: Sequence[Tuple[str, Optional[str]]]) -> List[Tuple[str, int]]:
@@ -78,14 +77,14 @@ class RemoteBlobs:
 
     def open(self, digest: str) -> BinaryIO:
         held = cast("BinaryIO", tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115  # whoever asked closes it
-        for piece in self._session.stream(f"/blobs/{digest}"):
+        for piece in self._session.api.blobs.read(digest):
             held.write(piece)
         held.seek(0)
         return held
 
     def _send(self, digest: str, path: str) -> None:
         with open(path, "rb") as file:
-            self._session.send(f"/blobs/{digest}", file)
+            self._session.api.blobs.put(digest, file)
 
 
 Blobs = Union[BlobFolder, RemoteBlobs]

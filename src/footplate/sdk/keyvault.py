@@ -17,7 +17,7 @@ class Keyvault:
 
     def __init__(self, workspace: Workspace) -> None:
         self._session = workspace.session
-        self._path = f"/workspaces/{workspace.id}/secrets"
+        self._workspace = workspace.id
 
     def set_secret(self, name: str, value: str, content_type: Optional[str] = None) -> None:
         self.set_secrets({name: value})
@@ -27,21 +27,21 @@ class Keyvault:
             if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise UserErrorException(f"the value of secret {name!r} is not a string", hint="use str(value)")
         for name, value in secrets_batch.items():
-            self._session.put(f"{self._path}/{name}", {"value": value})
+            self._session.api.secrets.put(self._workspace, name, value)
 
     def get_secret(self, name: str, version: Optional[str] = None) -> str:
         """Return the value. Raise UserErrorException if there is no such secret."""
-        return str(self._session.get(f"{self._path}/{name}", kinds=_KINDS)["value"])
+        return self._session.api_for(_KINDS).secrets.get(self._workspace, name).value
 
     def get_secrets(self, secrets: Sequence[str]) -> Dict[str, str]:
         return {name: self.get_secret(name) for name in secrets}
 
     def list_secrets(self) -> List[Dict[str, str]]:
         """Return `{"name": …}` for each secret, without values."""
-        return list(self._session.items(self._path))
+        return [{"name": secret.name} for secret in self._session.api.secrets.list(self._workspace)]
 
     def delete_secret(self, name: str) -> None:
-        self._session.delete(f"{self._path}/{name}", _KINDS)
+        self._session.api_for(_KINDS).secrets.delete(self._workspace, name)
 
     def delete_secrets(self, secrets: Sequence[str]) -> None:
         for name in secrets:

@@ -6,7 +6,7 @@ import getpass
 import os
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, Iterator, Mapping, Optional, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Dict, Generator, Iterator, Mapping, Optional, Tuple
 
 from footplate import environ
 from footplate.api import ApiClient
@@ -17,11 +17,8 @@ if TYPE_CHECKING:
     from footplate.client.transport import ApiResponse, Transport
     from footplate.domain.replies import ServerInfo
 
-T = TypeVar("T")
 Query = Mapping[str, Any]
 _NO_KINDS: Kinds = {}
-LONG_POLL = 30.0
-"""Seconds for which one request may wait for something new; the server allows no more."""
 
 
 class Session:
@@ -69,43 +66,6 @@ class Session:
     def api_for(self, kinds: Kinds) -> ApiClient:
         """Return the API with other Azure exceptions for some error codes."""
         return ApiClient(_Translating(self._transport, kinds))
-
-    def get(self, path: str, query: Optional[Query] = None, kinds: Kinds = _NO_KINDS) -> Any:
-        return self._ask(lambda: self._transport.get(path, query), kinds)
-
-    def items(self, path: str, query: Optional[Query] = None, kinds: Kinds = _NO_KINDS) -> Iterator[Any]:
-        """Yield the items of a list; each page is requested when it is needed."""
-        cursor: Optional[str] = None
-        while True:
-            page = self.get(path, dict(query or {}, cursor=cursor), kinds)
-            yield from page["items"]
-            cursor = page["next"]
-            if cursor is None:
-                return
-
-    def post(self, path: str, body: Any = None, kinds: Kinds = _NO_KINDS) -> Any:
-        return self._ask(lambda: self._transport.post(path, body), kinds)
-
-    def put(self, path: str, body: Any = None, kinds: Kinds = _NO_KINDS) -> Any:
-        return self._ask(lambda: self._transport.put(path, body), kinds)
-
-    def patch(self, path: str, body: Any, kinds: Kinds = _NO_KINDS) -> Any:
-        return self._ask(lambda: self._transport.patch(path, body), kinds)
-
-    def delete(self, path: str, kinds: Kinds = _NO_KINDS) -> Any:
-        return self._ask(lambda: self._transport.delete(path), kinds)
-
-    def send(self, path: str, content: Any, query: Optional[Query] = None, kinds: Kinds = _NO_KINDS) -> Any:
-        """PUT bytes, or an open binary file."""
-        return self._ask(lambda: self._transport.put(path, query=query, body=content), kinds)
-
-    def stream(self, path: str, query: Optional[Query] = None, kinds: Kinds = _NO_KINDS) -> Iterator[bytes]:
-        with translating(kinds):
-            yield from self._transport.stream(path, query)
-
-    def _ask(self, request: Callable[[], T], kinds: Kinds) -> T:
-        with translating(kinds):
-            return request()
 
 
 class _Translating:

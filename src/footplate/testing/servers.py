@@ -20,6 +20,7 @@ import urllib.request
 import uuid
 from pathlib import Path
 
+from footplate.api import ApiClient
 from footplate.client.transport import Transport
 from footplate.domain.data import AZURE_BLOB, GCS, S3, StoreSpec
 from footplate.domain.datasets import DEFAULT_DATASTORE, through_server
@@ -242,10 +243,9 @@ class TeamServer(_Server):
 
     def new_store(self) -> StoreSpec:
         """Return the default datastore of a new workspace, as a client without the server's folders opens it."""
-        transport = Transport(self.address, self.TOKEN)
-        body = {"name": f"w{uuid.uuid4().hex[:16]}", "subscription_id": "s", "resource_group": "g"}
-        workspace = str(transport.post("/workspaces", {**body, "if_exists": "return"})["id"])
-        return through_server(self.address, self.TOKEN, workspace, DEFAULT_DATASTORE)
+        api = ApiClient(Transport(self.address, self.TOKEN))
+        workspace = api.workspaces.create(f"w{uuid.uuid4().hex[:16]}", "s", "g", if_exists="return")
+        return through_server(self.address, self.TOKEN, workspace.id, DEFAULT_DATASTORE)
 
 
 def can_hide() -> bool:

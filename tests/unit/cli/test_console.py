@@ -14,6 +14,7 @@ from footplate.cli import charts, console, tables
 from footplate.cli.context import parse_pairs, patiently
 from footplate.cli.init import workspace_name
 from footplate.cli.run import experiment_name
+from footplate.domain.replies import MetricSeries
 
 
 @pytest.mark.parametrize(
@@ -119,12 +120,8 @@ def test_waiting_for_a_server_is_announced(capsys: pytest.CaptureFixture[str]) -
 
 def test_metrics_table(capsys: pytest.CaptureFixture[str]) -> None:
     series = [
-        {
-            "name": "loss",
-            "kind": "float",
-            "points": [[1.0, None, 0.5], [2.0, None, {"float": "NaN"}], [3.0, None, 0.25]],
-        },
-        {"name": "optimizer", "kind": "json", "points": [[1.0, None, "sgd"]]},
+        MetricSeries("loss", "float", [[1.0, None, 0.5], [2.0, None, {"float": "NaN"}], [3.0, None, 0.25]]),
+        MetricSeries("optimizer", "json", [[1.0, None, "sgd"]]),
     ]
     charts.show_table(series)
     lines = capsys.readouterr().out.splitlines()
@@ -134,7 +131,7 @@ def test_metrics_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_one_series_as_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    charts.show_series([{"name": "loss", "kind": "float", "points": [[2.0, 7.0, 0.25], [1.0, None, 0.5]]}])
+    charts.show_series([MetricSeries("loss", "float", [[2.0, 7.0, 0.25], [1.0, None, 0.5]])])
     assert capsys.readouterr().out == "0\t0.5\n7\t0.25\n"
 
 

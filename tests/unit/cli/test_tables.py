@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from footplate.cli import charts, console, tables
+from footplate.domain.replies import MetricSeries
 
 
 @pytest.mark.parametrize(
@@ -134,5 +135,5 @@ def test_the_largest_numbers_can_be_plotted() -> None:
     ],
 )
 def test_machine_series_have_units(name: str, value: float, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    charts.show_table([{"name": name, "kind": "scalar", "points": [[1.0, None, value]]}])
+    charts.show_table([MetricSeries(name, "scalar", [[1.0, None, value]])])
     assert words in capsys.readouterr().out

@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from footplate.api import PREFIX
 from footplate.content.blobs import BlobFolder
 from footplate.domain.codec import to_json
 from footplate.domain.launch import NodeOrders, NodePlace, plan
@@ -101,7 +102,7 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:  # noqa: C901  #
         def serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
             parts = urlsplit(self.path)
-            path = unquote(parts.path.removeprefix("/api/v1/"), errors="surrogateescape").split("/")
+            path = unquote(parts.path.removeprefix(f"{PREFIX}/"), errors="surrogateescape").split("/")
             query = {key: values[0] for key, values in parse_qs(parts.query).items()}
             with fake.changed:
                 error = {"code": "unavailable", "message": "away", "hint": None, "details": {}} if fake.away else None

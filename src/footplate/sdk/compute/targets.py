@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, cast
 
 from footplate.domain import shapes
-from footplate.domain.codec import from_json
 from footplate.domain.records import ComputeView, RunView
 from footplate.domain.targets import LOCAL
 from footplate.sdk.exceptions import ComputeTargetException, Kinds, UserErrorException
@@ -87,8 +86,7 @@ class ComputeTarget(AbstractComputeTarget):
 
     @staticmethod
     def list(workspace: Workspace) -> List[ComputeTarget]:
-        found = workspace.session.items(f"/workspaces/{workspace.id}/computes", kinds=_KINDS)
-        views = (from_json(ComputeView, item) for item in found)
+        views = workspace.session.api_for(_KINDS).computes.list(workspace.id)
         return [_of_view(workspace, view) for view in views if view.name != LOCAL]
 
     # ── identity ──
@@ -123,16 +121,12 @@ class ComputeTarget(AbstractComputeTarget):
 
     def delete(self) -> None:
         """Delete the cluster. Raise ComputeTargetException if it still has runs."""
-        self.workspace.session.delete(self._path, _KINDS)
+        self.workspace.session.api_for(_KINDS).computes.delete(self.workspace.id, self.name)
 
     detach = delete
 
     def refresh_state(self) -> None:
         self._view = _fetch(self.workspace, self.name)
-
-    @property
-    def _path(self) -> str:
-        return f"/workspaces/{self.workspace.id}/computes/{self.name}"
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> ComputeTarget:
         """Return this object: a copied run configuration still names the same target."""
@@ -240,7 +234,8 @@ class AmlCompute(ComputeTarget):
                 body[name] = _whole(name, count)
         if idle_seconds_before_scaledown is not None:
             body["idle_seconds"] = _seconds(idle_seconds_before_scaledown)
-        self._view = from_json(ComputeView, self.workspace.session.patch(self._path, body, _CREATING))
+        computes = self.workspace.session.api_for(_CREATING).computes
+        self._view = computes.change(self.workspace.id, self.name, **body)
 
     def list_nodes(self) -> List[Dict[str, Any]]:
         """Return one entry per node: busy nodes with their run, then idle ones."""
@@ -259,9 +254,8 @@ class AmlCompute(ComputeTarget):
         return (self.workspace.get_run(view.id) for view in self._active())
 
     def _active(self) -> List[RunView]:
-        query = {"status": list(_BUSY), "parent": "any"}
-        found = self.workspace.session.items(f"/workspaces/{self.workspace.id}/runs", query)
-        return [view for view in (from_json(RunView, item) for item in found) if view.target == self.name]
+        found = self.workspace.session.api.runs.list(self.workspace.id, status=_BUSY, parent="any")
+        return [view for view in found if view.target == self.name]
 
 
 class ScaleSettings:
@@ -365,7 +359,7 @@ def _fetch(workspace: Workspace, name: str) -> ComputeView:
     if not name or "/" in name:  # not a path of the API, so the server's error would not name the compute target
         hint = "list compute targets with: footplate compute list"
         raise ComputeTargetException(f"there is no compute target {name!r}", hint=hint)
-    return from_json(ComputeView, workspace.session.get(f"/workspaces/{workspace.id}/computes/{name}", kinds=_KINDS))
+    return workspace.session.api_for(_KINDS).computes.get(workspace.id, name)
 
 
 def _put(workspace: Workspace, name: str, argument: str, wanted: Any, if_exists: str) -> ComputeTarget:
@@ -376,16 +370,17 @@ def _put(workspace: Workspace, name: str, argument: str, wanted: Any, if_exists:
             f"{argument} is {wanted!r}",
             hint="use AmlCompute.provisioning_configuration or ComputeTarget.engine_configuration",
         )
-    body = {
-        "engine": wanted.engine,
-        "max_nodes": wanted.max_nodes,
-        "min_nodes": wanted.min_nodes,
-        "idle_seconds": wanted.idle_seconds_before_scaledown,
-        "options": wanted.options,
-        "if_exists": if_exists,
-    }
-    made = workspace.session.put(f"/workspaces/{workspace.id}/computes/{name}", body, _CREATING)
-    return _of_view(workspace, from_json(ComputeView, made))
+    made = workspace.session.api_for(_CREATING).computes.put(
+        workspace.id,
+        name,
+        engine=wanted.engine,
+        max_nodes=wanted.max_nodes,
+        min_nodes=wanted.min_nodes,
+        idle_seconds=wanted.idle_seconds_before_scaledown,
+        options=wanted.options,
+        if_exists=if_exists,
+    )
+    return _of_view(workspace, made)
 
 
 def _of_view(workspace: Workspace, view: ComputeView) -> ComputeTarget:

@@ -90,10 +90,10 @@ class ConfiguredData:
         kind = FileDataset if output.table is None else TabularDataset
         workspace = self._server("an output")
         expected = kind(output.written(self._default_datastore()), workspace)
-        uses = workspace.session.get(f"/runs/{output.last_run}/datasets")["items"] if output.last_run else ()
+        uses = workspace.session.api.datasets.of_run(output.last_run) if output.last_run else ()
         for use in uses:
-            if use["role"] == "wrote" and use["name"] == output.name:
-                made: AbstractDataset = Dataset.get_by_id(workspace, use["dataset"])
+            if use.role == "wrote" and use.name == output.name:
+                made: AbstractDataset = Dataset.get_by_id(workspace, use.dataset)
                 if made.fingerprint() == expected.fingerprint():
                     return made
         return expected

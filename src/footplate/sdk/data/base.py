@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Dict, Generator, List, Mapping, Optional,
 
 from footplate.content.blobs import BlobFolder
 from footplate.content.listing import Listing
-from footplate.domain.codec import from_json
 from footplate.domain.datasets import DatasetView, datastores_of
+from footplate.domain.requests import NewDataset
 from footplate.sdk import blob_transfer
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.changes import DatasetChanges
@@ -127,9 +127,9 @@ class AbstractDataset:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _save(self, workspace: Workspace, body: Dict[str, Any]) -> Any:
-        request = dict(body, kind=self.kind, definition=self._definition, run=run_of_this_process())
-        found = workspace.session.post(f"/workspaces/{workspace.id}/datasets", request, KINDS)
-        return type(self)(self._definition, workspace, from_json(DatasetView, found))
+        new = NewDataset(kind=self.kind, definition=self._definition, run=run_of_this_process(), **body)
+        kept = workspace.session.api_for(KINDS).datasets.register(workspace.id, new)
+        return type(self)(self._definition, workspace, kept)
 
     def add_tags(self, tags: Mapping[str, Any]) -> Any:
         return self._change(tags=texts(tags))
@@ -148,14 +148,13 @@ class AbstractDataset:
 
     def _change(self, **change: Any) -> Any:
         workspace, view = self._registered()
-        found = workspace.session.patch(f"/workspaces/{workspace.id}/dataset-ids/{view.id}", change, KINDS)
-        self._view = from_json(DatasetView, found)
+        self._view = workspace.session.api_for(KINDS).datasets.change(workspace.id, view.id, **change)
         return self
 
     def unregister_all_versions(self) -> None:
         """Remove the name. Runs and models that used a version still know it."""
         workspace, view = self._registered()
-        workspace.session.delete(f"/workspaces/{workspace.id}/datasets/{view.name}", KINDS)
+        workspace.session.api_for(KINDS).datasets.unregister(workspace.id, view.name)
         self._view = None
 
     def _registered(self) -> Any:
@@ -229,8 +228,7 @@ class AbstractDataset:
         if run is None or self._workspace is None:
             return
         kept = self.save(self._workspace)
-        body = {"dataset": kept.id, "name": kept.name or f"input_{kept.id[:8]}"}
-        self._workspace.session.post(f"/runs/{run}/datasets", body)
+        self._workspace.session.api.datasets.note_read(run, kept.id, kept.name or f"input_{kept.id[:8]}")
 
     # ── for runs ──
 

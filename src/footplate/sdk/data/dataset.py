@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple, Type, Union
 
-from footplate.domain.codec import from_json
 from footplate.domain.datasets import DatasetView, check_dataset_name
 from footplate.domain.store_names import matches
 from footplate.sdk import blob_transfer
@@ -85,13 +84,11 @@ class Dataset:
         with worker_client.translating_errors():
             check_dataset_name(name)
         wanted = "latest" if version in (None, "latest") else version
-        path = f"/workspaces/{workspace.id}/datasets/{name}/{wanted}"
-        return dataset_of(workspace, from_json(DatasetView, workspace.session.get(path, kinds=KINDS)))
+        return dataset_of(workspace, workspace.session.api_for(KINDS).datasets.get(workspace.id, name, wanted))
 
     @staticmethod
     def get_by_id(workspace: Workspace, id: str, **kwargs: Any) -> Any:
-        path = f"/workspaces/{workspace.id}/dataset-ids/{id}"
-        return dataset_of(workspace, from_json(DatasetView, workspace.session.get(path, kinds=KINDS)))
+        return dataset_of(workspace, workspace.session.api_for(KINDS).datasets.by_id(workspace.id, id))
 
     @staticmethod
     def get_all(workspace: Workspace) -> Mapping[str, Any]:
@@ -112,8 +109,8 @@ class Datasets(Mapping[str, Any]):
             raise KeyError(name) from None
 
     def __iter__(self) -> Iterator[str]:
-        found = self._workspace.session.items(f"/workspaces/{self._workspace.id}/datasets", {"latest": True})
-        return iter(sorted(item["name"] for item in found))
+        found = self._workspace.session.api.datasets.list(self._workspace.id, latest=True)
+        return iter(sorted(view.name for view in found if view.name is not None))
 
     def __len__(self) -> int:
         return len(list(iter(self)))

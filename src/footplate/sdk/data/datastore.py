@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Type, TypeVar, cast
 
-from footplate.domain.codec import from_json
 from footplate.domain.data import DIALECTS
 from footplate.domain.datasets import DatastoreView
+from footplate.domain.requests import NewDatastore
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.datastore_kinds import (
     AbstractDatastore,
@@ -51,12 +51,13 @@ class Datastore:
     @staticmethod
     def get(workspace: Workspace, datastore_name: str) -> AbstractDatastore:
         """Return a datastore. Raise UserErrorException for an unknown name."""
-        path = f"/workspaces/{workspace.id}/datastores/{_name(datastore_name)}"
-        return _from_json(workspace, workspace.session.get(path, kinds=_KINDS))
+        return _of_view(
+            workspace, workspace.session.api_for(_KINDS).datastores.get(workspace.id, _name(datastore_name))
+        )
 
     @staticmethod
     def get_default(workspace: Workspace) -> AbstractDatastore:
-        return _from_json(workspace, workspace.session.get(f"/workspaces/{workspace.id}/default-datastore"))
+        return _of_view(workspace, workspace.session.api.datastores.default(workspace.id))
 
     # ── Azure's ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -302,12 +303,10 @@ class Datastore:
 
 
 def list_datastores(workspace: Workspace) -> List[AbstractDatastore]:
-    found = workspace.session.items(f"/workspaces/{workspace.id}/datastores")
-    return [_from_json(workspace, item) for item in found]
+    return [_of_view(workspace, view) for view in workspace.session.api.datastores.list(workspace.id)]
 
 
-def _from_json(workspace: Workspace, data: Any) -> AbstractDatastore:
-    view = from_json(DatastoreView, data)
+def _of_view(workspace: Workspace, view: DatastoreView) -> AbstractDatastore:
     return _CLASSES[view.kind](workspace, view)
 
 
@@ -339,9 +338,8 @@ def register(
     spec = {"kind": kind, "location": dict(location), "credentials": dict(credentials)}
     if not unseen:
         worker_client.call("check", {"store": spec})
-    body = dict(spec, if_exists="replace" if overwrite else "refuse")
-    path = f"/workspaces/{workspace.id}/datastores/{_name(name)}"
-    return _from_json(workspace, workspace.session.put(path, body, _KINDS))
+    new = NewDatastore(kind, dict(location), dict(credentials), if_exists="replace" if overwrite else "refuse")
+    return _of_view(workspace, workspace.session.api_for(_KINDS).datastores.put(workspace.id, _name(name), new))
 
 
 def _register_sql(

@@ -37,12 +37,11 @@ class AbstractDatastore:
         return self._view.is_default
 
     def set_as_default(self) -> None:
-        path = f"/workspaces/{self.workspace.id}/default-datastore"
-        self.workspace.session.put(path, {"name": self.name})
+        self.workspace.session.api.datastores.set_default(self.workspace.id, self.name)
 
     def unregister(self) -> None:
         """Remove the datastore from the workspace. Its data stays."""
-        self.workspace.session.delete(f"/workspaces/{self.workspace.id}/datastores/{self.name}")
+        self.workspace.session.api.datastores.delete(self.workspace.id, self.name)
 
     # ── bytes ──
 

@@ -21,13 +21,14 @@ def store_spec(workspace: Workspace, name: str) -> Dict[str, Any]:
     """Return everything needed to open a datastore, as plain data."""
     session, run = workspace.session, run_of_this_process()
     if run is not None and not session.is_local:
-        spec = session.get(f"/runs/{run}/datastores/{name}", kinds=_KINDS)  # a job's token opens only stores of its run
+        # A job's token opens only stores of its run.
+        spec = session.api_for(_KINDS).datastores.access_for_run(run, name)
     else:
-        spec = session.post(f"/workspaces/{workspace.id}/datastores/{name}/access", {}, _KINDS)
-    if session.is_local or name not in BUILT_IN_DATASTORES or spec["kind"] != FOLDER:
-        return spec
-    if os.path.isdir(spec["location"]["path"]):  # this is the server's machine, or shares its disk
-        return spec
+        spec = session.api_for(_KINDS).datastores.access(workspace.id, name)
+    if session.is_local or name not in BUILT_IN_DATASTORES or spec.kind != FOLDER:
+        return to_json(spec)
+    if os.path.isdir(spec.location["path"]):  # this is the server's machine, or shares its disk
+        return to_json(spec)
     return to_json(through_server(session.endpoint, session.token, workspace.id, name))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from footplate.domain.codec import from_json, to_json
-from footplate.domain.records import BuildView, Lock
+from footplate.api import LONG_POLL
+from footplate.domain.records import BuildView
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.exceptions import AzureMLException, Kinds, UserErrorException
-from footplate.sdk.session import LONG_POLL, Session
+from footplate.sdk.session import Session
 
 if TYPE_CHECKING:
     from footplate.sdk.environments.environment import Environment
@@ -59,13 +59,13 @@ class ImageBuildDetails:
             return self
 
     def _look(self, offset: int, wait: float) -> BuildView:
-        path, query = f"/locks/{self._digest}/build", {"offset": offset, "wait": wait}
+        locks = self._session.api_for(_KINDS).locks
         try:
-            return from_json(BuildView, self._session.get(path, query, _KINDS))
+            return locks.follow_build(self._digest, offset, wait)
         except _Forgotten:
             # A finished environment is found at once; an unfinished one is built now.
-            self._session.post(path)
-            return from_json(BuildView, self._session.get(path, {"offset": 0, "wait": wait}, _KINDS))
+            self._session.api.locks.build(self._digest)
+            return locks.follow_build(self._digest, wait=wait)
 
     def __repr__(self) -> str:
         return f"ImageBuildDetails(environment={self._name!r}, lock={self._digest[:12]!r})"
@@ -73,6 +73,6 @@ class ImageBuildDetails:
 
 def build(session: Session, environment: Environment, spec: EnvironmentSpec) -> ImageBuildDetails:
     """Resolve the environment (once per content) and start to build it."""
-    lock = from_json(Lock, session.post("/locks", {"environment": to_json(spec)}))
-    session.post(f"/locks/{lock.digest}/build")
+    lock = session.api.locks.resolve(spec)
+    session.api.locks.build(lock.digest)
     return ImageBuildDetails(session, environment, lock.digest)

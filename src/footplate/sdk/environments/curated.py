@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Dict
 
-from footplate.domain.codec import from_json
 from footplate.domain.records import CuratedView
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 from footplate.sdk.exceptions import Kinds, UserErrorException
@@ -29,12 +28,11 @@ def get(workspace: Workspace, name: str, version: object = None) -> Environment:
     ignored."""
     if version is not None and str(version) != VERSION:
         _log.warning("the curated environment %r has one version, which is used instead of %s", name, version)
-    return _make(from_json(CuratedView, workspace.session.get(f"/curated-environments/{name}", kinds=_KINDS)))
+    return _make(workspace.session.api_for(_KINDS).environments.get_curated(name))
 
 
 def every(workspace: Workspace) -> Dict[str, Environment]:
-    views = workspace.session.items("/curated-environments", kinds=_KINDS)
-    made = [_make(from_json(CuratedView, view)) for view in views]
+    made = [_make(view) for view in workspace.session.api_for(_KINDS).environments.list_curated()]
     return {environment.name: environment for environment in made}
 
 

@@ -6,7 +6,6 @@ import copy
 import json
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
-from footplate.domain.codec import from_json
 from footplate.domain.records import EnvironmentView
 from footplate.sdk.config.checked_attributes import Checked
 from footplate.sdk.environments import build, curated, files, image_details
@@ -164,12 +163,11 @@ class Environment(Checked):
 
     def register(self, workspace: Workspace) -> Environment:
         """Store the definition in the workspace. The same definition keeps its version, another one gets the next."""
-        _path(workspace, self.name)  # a name that no request could contain is refused now
+        _checked(self.name)  # a name that no request could contain is refused now
         content = definition(self)
         # The registry assigns versions; if one were part of the content, no two contents would ever be equal.
         del content["version"]
-        body = {"name": self.name, "definition": content}
-        return _of_view(workspace.session.post(f"/workspaces/{workspace.id}/environments", body, kinds=_KINDS))
+        return _of_view(workspace.session.api_for(_KINDS).environments.register(workspace.id, self.name, content))
 
     @staticmethod
     def get(workspace: Workspace, name: str, version: Optional[str] = None, label: Optional[str] = None) -> Environment:
@@ -177,14 +175,14 @@ class Environment(Checked):
             raise UserErrorException("both version and label were given", hint="give one of the two")
         if curated.is_reserved(name):
             return curated.get(workspace, name, version)
-        query = {} if label is None or label.lower() == "latest" else {"label": label}
-        path = f"{_path(workspace, name)}/{version or 'latest'}"
-        return _of_view(workspace.session.get(path, query, kinds=_KINDS))
+        label = None if label is None or label.lower() == "latest" else label
+        environments = workspace.session.api_for(_KINDS).environments
+        return _of_view(environments.get(workspace.id, _checked(name), version or "latest", label=label))
 
     @staticmethod
     def list(workspace: Workspace) -> Dict[str, Environment]:
         """Return the newest version of each registered environment, and the curated ones, by name."""
-        views = workspace.session.items(f"/workspaces/{workspace.id}/environments", kinds=_KINDS)
+        views = workspace.session.api_for(_KINDS).environments.list(workspace.id)
         registered = {made.name: made for made in map(_of_view, views)}
         return {**registered, **curated.every(workspace)}
 
@@ -193,8 +191,7 @@ class Environment(Checked):
         """Give this version the labels; a label that another version had moves here."""
         if isinstance(labels, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UserErrorException(f"labels is the string {labels!r}", hint=f"give a list: labels=[{labels!r}]")
-        path = f"{_path(workspace, name)}/{version}/labels"
-        workspace.session.post(path, {"labels": [*labels]}, kinds=_KINDS)
+        workspace.session.api_for(_KINDS).environments.label(workspace.id, _checked(name), version, labels)
 
 
 class EnvironmentDefinition(Environment):
@@ -213,14 +210,13 @@ def from_definition(data: Mapping[str, Any], where: str = "the environment") -> 
     return made
 
 
-def _path(workspace: Workspace, name: str) -> str:
+def _checked(name: str) -> str:
     if not name or "/" in name:
         raise UserErrorException(f"{name!r} cannot be an environment's name", hint="use letters, digits, '-', '_', '.'")
-    return f"/workspaces/{workspace.id}/environments/{name}"
+    return name
 
 
-def _of_view(data: Any) -> Environment:
-    view = from_json(EnvironmentView, data)
+def _of_view(view: EnvironmentView) -> Environment:
     made = from_definition(dict(view.definition, name=view.name), f"environment {view.name!r}")
     made.version, made.asset_id = view.version, f"azureml:{view.name}:{view.version}"
     return made

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
-from footplate.domain.codec import from_json, to_json
 from footplate.domain.locks import image_name
-from footplate.domain.records import BuiltView, Lock
 from footplate.domain.specs import EnvironmentSpec
 
 if TYPE_CHECKING:
@@ -52,9 +50,8 @@ class DockerImageDetails(Dict[str, Any]):
 
 def image_details(session: Session, environment: Environment, spec: EnvironmentSpec) -> DockerImageDetails:
     """Resolve the environment (once per content) and look whether it is built."""
-    lock = from_json(Lock, session.post("/locks", {"environment": to_json(spec)}))
-    views = [from_json(BuiltView, item) for item in session.items("/built-environments")]
-    built = next((view for view in views if view.digest == lock.digest), None)
+    lock = session.api.locks.resolve(spec)
+    built = next((view for view in session.api.locks.list_built() if view.digest == lock.digest), None)
     in_container = lock.builder == "container"
     folder = None if built is None or in_container else built.path
     existing = lock.content.get("interpreter") if lock.builder == "existing" else None

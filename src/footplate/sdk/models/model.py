@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
-from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import ModelView
 from footplate.domain.tag_filters import label_filter
 from footplate.sdk import blob_transfer
@@ -87,9 +87,9 @@ class Model:
         self._view = max(matching, key=lambda view: (view.version if name else 0, view.created, view.version))
 
     @classmethod
-    def _of(cls, workspace: Workspace, data: Any) -> Model:
+    def _of(cls, workspace: Workspace, view: ModelView) -> Model:
         made = object.__new__(cls)
-        made.workspace, made._view = workspace, from_json(ModelView, data)
+        made.workspace, made._view = workspace, view
         return made
 
     # ── registering and finding ──
@@ -120,11 +120,11 @@ class Model:
             )
         print(f"Registering model {model_name}")
         files = blob_transfer.put(workspace.session, local_files(path, child_paths))
-        body = registration(
+        new = registration(
             model_name, tags, properties, description, model_framework, model_framework_version, resource_configuration
         )
-        body.update(root=os.path.basename(path), files=[to_json(file) for file in files], datasets=behind)
-        return Model._of(workspace, workspace.session.post(f"/workspaces/{workspace.id}/models", body, _KINDS))
+        new = replace(new, root=os.path.basename(path), files=tuple(files), datasets=behind)
+        return Model._of(workspace, workspace.session.api_for(_KINDS).models.register(workspace.id, new))
 
     @staticmethod
     def list(
@@ -143,7 +143,7 @@ class Model:
         views = _views(workspace, name, tags, properties, run_id, model_framework, latest)
         if dataset_id is not None:
             views = [view for view in views if any(use.dataset == dataset_id for use in view.datasets)]
-        return [Model._of(workspace, to_json(view)) for view in sorted(views, key=lambda v: -v.created)]
+        return [Model._of(workspace, view) for view in sorted(views, key=lambda v: -v.created)]
 
     @staticmethod
     def deploy(workspace: Workspace, name: str, models: Sequence[Model], *args: Any, **kwargs: Any) -> NoReturn:
@@ -298,7 +298,7 @@ class Model:
         self._change(**change)
 
     def delete(self) -> None:
-        self.workspace.session.delete(self._path, _KINDS)
+        self.workspace.session.api_for(_KINDS).models.delete(self.workspace.id, self.name, self.version)
 
     def serialize(self) -> Dict[str, Any]:
         view = self._view
@@ -318,12 +318,9 @@ class Model:
             "version": view.version,
         }
 
-    @property
-    def _path(self) -> str:
-        return f"/workspaces/{self.workspace.id}/models/{self.name}/{self.version}"
-
     def _change(self, **change: Any) -> None:
-        self._view = from_json(ModelView, self.workspace.session.patch(self._path, change, _KINDS))
+        models = self.workspace.session.api_for(_KINDS).models
+        self._view = models.change(self.workspace.id, self.name, self.version, **change)
 
     def __repr__(self) -> str:
         return (
@@ -346,10 +343,11 @@ def register_from_run(
 ) -> Model:
     """Register files of a run; raise ModelPathNotFoundException if the run has no such path."""
     behind = datasets_behind(workspace, *datasets)
-    body = registration(model_name, tags, properties, description, *framework, resource_configuration)
-    body.update(datasets=behind, run=run_id, run_path=os.path.normpath(model_path or model_name).replace(os.sep, "/"))
+    new = registration(model_name, tags, properties, description, *framework, resource_configuration)
+    path = os.path.normpath(model_path or model_name).replace(os.sep, "/")
+    new = replace(new, datasets=behind, run=run_id, run_path=path)
     return Model._of(  # pyright: ignore[reportPrivateUsage]
-        workspace, workspace.session.post(f"/workspaces/{workspace.id}/models", body, _FROM_RUN)
+        workspace, workspace.session.api_for(_FROM_RUN).models.register(workspace.id, new)
     )
 
 
@@ -362,16 +360,16 @@ def _views(
     framework: Optional[str],
     latest: bool = False,
 ) -> List[ModelView]:
-    query = {
-        "name": name,
-        "tag": _filters("tags", tags),
-        "property": _filters("properties", properties),
-        "run": run_id,
-        "framework": framework,
-        "latest": latest or None,
-    }
-    found = workspace.session.items(f"/workspaces/{workspace.id}/models", query, _KINDS)
-    return [from_json(ModelView, item) for item in found]
+    found = workspace.session.api_for(_KINDS).models.list(
+        workspace.id,
+        name=name,
+        tag=_filters("tags", tags),
+        property=_filters("properties", properties),
+        run=run_id,
+        framework=framework,
+        latest=latest,
+    )
+    return list(found)
 
 
 def _filters(what: str, given: Filters) -> List[str]:

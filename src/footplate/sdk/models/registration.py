@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import uuid
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 
+from footplate.domain.requests import NewModel
 from footplate.sdk import blob_transfer
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.labels import texts
@@ -25,21 +26,21 @@ def registration(
     framework: Optional[str],
     framework_version: Optional[str],
     resources: Optional[ResourceConfiguration],
-) -> Dict[str, Any]:
+) -> NewModel:
     if framework_version and not framework:
         raise WebserviceException(
             f"model_framework_version is {framework_version!r}, but model_framework is missing", hint="give both"
         )
-    return {
-        "key": uuid.uuid4().hex,
-        "name": name,
-        "description": description,
-        "framework": framework,
-        "framework_version": framework_version,
-        "tags": texts(tags or {}),
-        "properties": texts(properties or {}),
-        "resources": resources.serialize() if resources else {},
-    }
+    return NewModel(
+        key=uuid.uuid4().hex,
+        name=name,
+        description=description,
+        framework=framework,
+        framework_version=framework_version,
+        tags=texts(tags or {}),
+        properties=cast("Dict[str, str]", texts(properties or {})),  # the server refuses None
+        resources=resources.serialize() if resources else {},
+    )
 
 
 def local_files(path: str, child_paths: Optional[Sequence[str]]) -> List[Tuple[str, str]]:
@@ -56,9 +57,11 @@ def local_files(path: str, child_paths: Optional[Sequence[str]]) -> List[Tuple[s
     return [(f"{root}/{name}", file) for name, file in found]
 
 
-def datasets_behind(workspace: Workspace, given: Any, sample_input: Any, sample_output: Any) -> List[Tuple[str, str]]:
+def datasets_behind(
+    workspace: Workspace, given: Any, sample_input: Any, sample_output: Any
+) -> Tuple[Tuple[str, str], ...]:
     """Return (purpose, id) of each dataset; `given` is a list of (purpose, dataset)."""
     named: List[Tuple[str, Any]] = [(str(purpose), dataset) for purpose, dataset in given or ()]
     named += [(SAMPLE_INPUT, sample_input)] if sample_input is not None else []
     named += [(SAMPLE_OUTPUT, sample_output)] if sample_output is not None else []
-    return [(purpose, dataset.save(workspace).id) for purpose, dataset in named]
+    return tuple((purpose, dataset.save(workspace).id) for purpose, dataset in named)

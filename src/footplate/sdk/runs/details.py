@@ -36,12 +36,11 @@ def details_with_logs(session: Session, view: RunView) -> Dict[str, Any]:
 
 
 def log_names(session: Session, run_id: str) -> List[str]:
-    listed = session.items(f"/runs/{run_id}/files")
-    return [item["path"] for item in listed if item["path"].startswith(LOG_FOLDERS)]
+    return [file.path for file in session.api.files.list(run_id) if file.path.startswith(LOG_FOLDERS)]
 
 
 def log_text(session: Session, run_id: str, name: str) -> str:
-    return b"".join(session.stream(f"/runs/{run_id}/files/{name}")).decode("utf-8", "replace")
+    return b"".join(session.api.files.read(run_id, name)).decode("utf-8", "replace")
 
 
 def detailed_status(view: RunView) -> Dict[str, Any]:
@@ -128,13 +127,12 @@ def _written(session: Session, view: RunView) -> List[Dict[str, Any]]:
     """Return the datasets that a run with registered outputs wrote."""
     if view.spec is None or not any(each.register for each in view.spec.outputs):
         return []
-    found = session.items(f"/runs/{view.id}/datasets")
-    uses = [use for use in found if use["role"] == "wrote" and use["dataset_name"]]
+    uses = [use for use in session.api.datasets.of_run(view.id) if use.role == "wrote" and use.dataset_name]
     return [
         {
-            "identifier": {"savedId": use["dataset"], "registeredId": f"{use['dataset_name']}:{use['version']}"},
+            "identifier": {"savedId": use.dataset, "registeredId": f"{use.dataset_name}:{use.version}"},
             "outputType": "RunOutput",
-            "outputDetails": {"outputName": use["name"]},
+            "outputDetails": {"outputName": use.name},
         }
         for use in uses
     ]

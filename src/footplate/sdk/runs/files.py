@@ -9,7 +9,6 @@ import time
 import uuid
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, cast
 
-from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import FileView
 from footplate.sdk import blob_transfer
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
@@ -38,7 +37,7 @@ class Artifact:
         self.path = path
 
     def read(self) -> bytes:
-        return b"".join(self._session.stream(f"/runs/{self.run_id}/files/{self.path}"))
+        return b"".join(self._session.api.files.read(self.run_id, self.path))
 
     def __repr__(self) -> str:
         return f"Artifact({artifact_uri(self.run_id, self.path)})"
@@ -64,8 +63,7 @@ def upload(
     if not sources:
         return
     stored = blob_transfer.put(session, [(clean_name(name), source) for name, source in sources])
-    named = {"key": uuid.uuid4().hex, "files": [to_json(file) for file in stored], "automatic": automatic}
-    session.post(f"/runs/{run_id}/files", named)
+    session.api.files.add(run_id, stored, automatic=automatic, key=uuid.uuid4().hex)
 
 
 def upload_bytes(session: Session, run_id: str, name: str, data: bytes) -> None:
@@ -136,8 +134,7 @@ def _check_image(path: str) -> None:
 
 
 def listing(session: Session, run_id: str, prefix: Optional[str] = None) -> List[FileView]:
-    found = session.items(f"/runs/{run_id}/files", {"prefix": prefix})
-    return [from_json(FileView, item) for item in found]
+    return list(session.api.files.list(run_id, prefix or ""))
 
 
 def names(session: Session, run_id: str) -> List[str]:
@@ -226,4 +223,4 @@ def _fetch(session: Session, run_id: str, file: FileView, target: str) -> None:
     if file.digest is not None:
         blob_transfer.fetch(session, file.digest, target)
     else:
-        blob_transfer.write_pieces(target, session.stream(f"/runs/{run_id}/files/{file.path}"))
+        blob_transfer.write_pieces(target, session.api.files.read(run_id, file.path))

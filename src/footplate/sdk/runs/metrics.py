@@ -5,10 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import numbers
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union, cast
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union, cast
 
 from footplate.domain.floats import untag_float
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
+
+if TYPE_CHECKING:
+    from footplate.domain.replies import MetricSeries
+
+if TYPE_CHECKING:
+    from footplate.domain.replies import MetricSeries
 
 Scalar = Union[float, int, str, bool, None]
 _log = logging.getLogger(__name__)
@@ -133,15 +139,15 @@ def artifact_uri(run_id: str, path: str) -> str:
     return f"aml://artifactId/ExperimentRun/dcid.{run_id}/{path}"
 
 
-def shapes(series: Sequence[Mapping[str, Any]], run_id: str) -> Dict[str, Any]:
+def shapes(series: Sequence[MetricSeries], run_id: str) -> Dict[str, Any]:
     """Return `{name: value}`: a bare value if it was logged once, otherwise a list."""
     for one in series:
-        if one.get("dropped"):
+        if one.dropped:
             _log.warning(
                 "metric %r is a %s; %d values of another kind under this name are left out",
-                one["name"], one["kind"], one["dropped"],
+                one.name, one.kind, one.dropped,
             )  # fmt: skip
-    return {str(one["name"]): _shape(one["kind"], [point[2] for point in one["points"]], run_id) for one in series}
+    return {one.name: _shape(one.kind, [point[2] for point in one.points], run_id) for one in series}
 
 
 def _shape(kind: str, values: List[Any], run_id: str) -> Any:

@@ -79,8 +79,7 @@ class Run(LoggingRun):
         if recursive:
             runs.recorder.flush_all(self._session)
         runs.shipping.recover_run(self._session, self._id)
-        query = {"name": name, "recursive": recursive or None}
-        found: Dict[str, Any] = self._session.get(f"/runs/{self._id}/metrics", query)
+        found = self._session.api.metrics.read(self._id, name=name, recursive=recursive)
         if recursive and run_type is not None:
             wanted = {run.id for run in [self, *self.get_children(recursive=True)] if run.type == run_type}
             found = {run: series for run, series in found.items() if run in wanted}

@@ -17,6 +17,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from footplate import environ
+from footplate.api import ApiClient
 from footplate.client import home_folder
 from footplate.disk import atomic_write
 from footplate.job import journal_format
@@ -37,15 +38,13 @@ class _Server:
     """The requests that ship growing files (`shipping.offsets.GrowingFiles`); they raise FootplateError."""
 
     def __init__(self, session: Session) -> None:
-        self._transport = session.transport
+        self._api = ApiClient(session.transport)
 
     def append_log(self, run: str, path: str, offset: int, data: bytes, replace: bool) -> int:
-        query = {"offset": offset, "replace": replace or None}
-        return int(self._transport.put(f"/runs/{run}/logs/{path}", query=query, body=data)["size"])
+        return self._api.files.append_log(run, path, data, offset, replace)
 
     def append_journal(self, run: str, writer: str, part: str, offset: int, data: bytes, system: bool) -> int:
-        query = {"offset": offset, "system": system or None}
-        return int(self._transport.put(f"/runs/{run}/journals/{writer}/{part}", query=query, body=data)["size"])
+        return self._api.metrics.append(run, writer, part, data, offset, system)
 
 
 class JournalDirectory:

@@ -7,8 +7,7 @@ import os
 import time
 from typing import List
 
-from footplate.domain.codec import from_json
-from footplate.domain.stacks import ProcessStacks, RunStacks
+from footplate.domain.stacks import ProcessStacks
 from footplate.sdk.exceptions import AzureMLException
 from footplate.sdk.session import Session
 
@@ -21,7 +20,7 @@ def ask(session: Session, run_id: str, timeout: float) -> List[ProcessStacks]:
     key, deadline = os.urandom(8).hex(), time.monotonic() + timeout
     while True:
         wait = max(0.0, min(_WAIT, deadline - time.monotonic()))
-        found = from_json(RunStacks, session.post(f"/runs/{run_id}/stacks", {"key": key, "wait": wait}))
+        found = session.api.runs.stacks(run_id, key, wait)
         if not found.missing:
             return list(found.processes)
         if time.monotonic() >= deadline:

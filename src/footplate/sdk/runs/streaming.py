@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict, Optional
+from typing import Optional
 
-from footplate.domain.codec import from_json
+from footplate.api import LONG_POLL
 from footplate.domain.launch import first_log
 from footplate.domain.records import RunView
+from footplate.domain.replies import RunProgress
 from footplate.domain.run_kinds import kind_of
 from footplate.sdk.exceptions import ExperimentExecutionException
 from footplate.sdk.runs.status import TERMINAL
-from footplate.sdk.session import LONG_POLL, Session
+from footplate.sdk.session import Session
 from footplate.sdk.timestamps import duration_text
 
 _WAITS = ("waiting", "ready, waits")
@@ -32,8 +33,7 @@ def wait(session: Session, run_id: str, show_output: bool) -> RunView:
 def _wait(session: Session, run_id: str) -> RunView:
     version = -1
     while True:
-        query = {"version": version, "until": "ended", "wait": LONG_POLL}
-        view = from_json(RunView, session.get(f"/runs/{run_id}", query))
+        view = session.api.runs.get(run_id, version=version, until="ended", wait=LONG_POLL)
         if view.status in TERMINAL:
             return view
         version = view.version
@@ -56,20 +56,21 @@ class _Follower:
         version = -1
         while True:
             news = self._ask(version)
-            view = from_json(RunView, news["run"])
-            self._show(view, news, quiet=view.version == version and not news["text"])
+            view = news.run
+            self._show(news, quiet=view.version == version and not news.text)
             version = view.version
-            if news["text"] or self._script_begins(view):
+            if news.text or self._script_begins(view):
                 continue
             if view.status in TERMINAL:
                 self._summarize(view)
                 return view
 
-    def _show(self, view: RunView, news: Dict[str, Any], quiet: bool) -> None:
+    def _show(self, news: RunProgress, quiet: bool) -> None:
         """Print news. A script's output belongs before the phase that follows; a build's output belongs to its phase.
 
         The last lines of a script may arrive after the news of its end, which is held back until nothing more arrives.
         """
+        view = news.run
         if view.status == "Finalizing" and not quiet:
             self._held = view
             self._show_log(news)
@@ -80,9 +81,10 @@ class _Follower:
             self._show_phase(view)
             self._show_log(news)
 
-    def _ask(self, version: int) -> Dict[str, Any]:
-        query = {"version": version, "log": self._log, "offset": self._offset, "wait": LONG_POLL}
-        return self._session.get(f"/runs/{self._run}/follow", query)
+    def _ask(self, version: int) -> RunProgress:
+        return self._session.api.runs.follow(
+            self._run, version=version, log=self._log, offset=self._offset, wait=LONG_POLL
+        )
 
     def _script_begins(self, view: RunView) -> bool:
         """Whether to switch from the log of the environment build to that of the script."""
@@ -100,13 +102,13 @@ class _Follower:
         self._end_line()
         self._say(f"\n{title}\n{'=' * len(title)}\n\n")
 
-    def _show_log(self, news: Dict[str, Any]) -> None:
-        if news["log"] is not None and self._log is None:
-            self._switch(news["log"])
-        if news["text"]:
-            self._say(news["text"])
-        if news["log"] == self._log:
-            self._offset = int(news["offset"])
+    def _show_log(self, news: RunProgress) -> None:
+        if news.log is not None and self._log is None:
+            self._switch(news.log)
+        if news.text:
+            self._say(news.text)
+        if news.log == self._log:
+            self._offset = news.offset
 
     def _show_phase(self, view: RunView) -> None:
         if view.status in TERMINAL:  # printed in the summary

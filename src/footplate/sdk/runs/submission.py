@@ -11,8 +11,6 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence
 
-from footplate.domain.codec import from_json, to_json
-from footplate.domain.records import RunView
 from footplate.domain.run_kinds import kind_of
 from footplate.domain.specs import RunSpec
 from footplate.sdk.compute import on_demand
@@ -66,8 +64,7 @@ def submit_script(
     script = prepare_script(experiment, config)
     workspace, chosen = experiment.workspace, run_id or new_run_id(experiment.name)
     spec = replace(script.spec, parent=parent, tags=texts(tags))
-    body = {"id": chosen, "spec": to_json(spec), "created_by": user_name()}
-    view = from_json(RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body, _KINDS))
+    view = workspace.session.api_for(_KINDS).runs.submit(workspace.id, chosen, spec, user_name())
     script.data.submitted(chosen)
     snapshots.keep_diff(workspace.session, chosen, script.diff)
     return ScriptRun._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
@@ -100,7 +97,7 @@ def rerun(run: Run, arguments: Optional[Sequence[Any]], tags: Mapping[str, Any],
     """Submit the run again with its source, locked environment and settings, as a new run of the same experiment."""
     experiment = run.experiment
     workspace = experiment.workspace
-    before = from_json(RunView, workspace.session.get(f"/runs/{run.id}"))
+    before = workspace.session.api.runs.get(run.id)
     has_nodes = kind_of(before).has_nodes
     if before.spec is None or not has_nodes or before.lock is None:
         why = "ended before its environment was locked" if has_nodes else "was executed by its own process"
@@ -116,8 +113,8 @@ def rerun(run: Run, arguments: Optional[Sequence[Any]], tags: Mapping[str, Any],
     )
     if arguments is not None:
         spec = _with_arguments(spec, listed(arguments))
-    body = {"id": run_id or new_run_id(experiment.name), "spec": to_json(spec), "created_by": user_name()}
-    view = from_json(RunView, workspace.session.post(f"/workspaces/{workspace.id}/runs", body, _KINDS))
+    chosen = run_id or new_run_id(experiment.name)
+    view = workspace.session.api_for(_KINDS).runs.submit(workspace.id, chosen, spec, user_name())
     return make_run(experiment, view)
 
 

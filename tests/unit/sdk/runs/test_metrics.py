@@ -7,13 +7,14 @@ import math
 import numpy as np
 import pytest
 
+from footplate.domain.replies import MetricSeries
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
 from footplate.sdk.runs import metrics
 
 
-def series(name: str, kind: str, *values: object, dropped: int = 0) -> dict[str, object]:
+def series(name: str, kind: str, *values: object, dropped: int = 0) -> MetricSeries:
     points = [[float(i), None, value] for i, value in enumerate(values)]
-    return {"name": name, "kind": kind, "points": points, "dropped": dropped}
+    return MetricSeries(name, kind, points, dropped)
 
 
 class TorchLike:

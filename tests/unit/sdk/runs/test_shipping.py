@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from footplate.client import ApiResponse
 from footplate.errors import Conflict, Unavailable
 from footplate.job.journal import Journal
 from footplate.job.journal_format import Decoder
@@ -27,7 +28,9 @@ class Server:
     def transport(self) -> Server:
         return self
 
-    def put(self, path: str, *, query: dict[str, Any], body: bytes) -> dict[str, int]:
+    def request(self, method: str, path: str, *, query: dict[str, Any], body: bytes) -> ApiResponse:
+        assert method == "PUT"
+        path = path.partition("runs/")[2]
         self.requests += 1
         if self.away:
             raise Unavailable("away")
@@ -37,12 +40,12 @@ class Server:
         if offset > len(have):
             raise Conflict("a gap", size=len(have))
         self.streams[path] = have + body[len(have) - offset :] if offset + len(body) > len(have) else have
-        return {"size": len(self.streams[path])}
+        return ApiResponse(200, {}, b'{"size": %d}' % len(self.streams[path]))
 
     def values(self, run: str) -> list[Any]:
         found: list[Any] = []
         for path, data in self.streams.items():
-            if path.startswith(f"/runs/{run}/journals/") and path.endswith("/slots"):
+            if path.startswith(f"{run}/journals/") and path.endswith("/slots"):
                 text = self.streams.get(path[: -len("slots")] + "text", b"")
                 decoder = Decoder(lambda at, size, text=text: text[at : at + size])
                 found += [point.value for point in decoder.feed(data)]
@@ -118,10 +121,10 @@ def test_logs_grow_shrink_and_vanish(server: Any, tmp_path: Path):
     watch.ship()
     (folder / "deep" / "a.txt").write_text("one\ntwo\n")
     watch.ship()
-    assert server.streams == {"/runs/r/logs/logs/deep/a.txt": b"one\ntwo\n"}
+    assert server.streams == {"r/logs/logs/deep/a.txt": b"one\ntwo\n"}
     (folder / "deep" / "a.txt").write_text("new\n")
     watch.ship()
-    assert server.streams["/runs/r/logs/logs/deep/a.txt"] == b"new\n"
+    assert server.streams["r/logs/logs/deep/a.txt"] == b"new\n"
     (folder / "deep" / "a.txt").unlink()
     watch.ship()
 
@@ -145,7 +148,7 @@ def test_only_spools_of_dead_owners_are_recovered(server: Any, tmp_path: Path):
     os.close(dead._lock)  # the kernel does this when a process dies
     recover(server)
     assert server.values("dead") == [1.0] and server.values("alive") == []
-    assert server.streams["/runs/dead/logs/logs/a.txt"] == b"said"
+    assert server.streams["dead/logs/logs/a.txt"] == b"said"
     assert os.listdir(tmp_path / "home" / "spool") == ["alive"]
     alive.close()
 
@@ -178,6 +181,6 @@ def test_nothing_is_lost_while_the_server_is_away(server: Any, tmp_path: Path, c
 
 def test_a_conflict_that_is_not_a_gap_is_an_error(server: Any, tmp_path: Path):
     Journal(str(tmp_path / "j")).log("m", 1.0)
-    server.put = lambda *_, **__: (_ for _ in ()).throw(Conflict("odd", size=9))
+    server.request = lambda *_, **__: (_ for _ in ()).throw(Conflict("odd", size=9))
     with pytest.raises(ServiceException, match="odd"):
         JournalDirectory(server, "r", str(tmp_path / "j"), is_new=True).ship()

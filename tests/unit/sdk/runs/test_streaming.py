@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from footplate.domain.codec import to_json
 from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunView, Stage, Waiting
+from footplate.domain.replies import RunProgress
 from footplate.domain.specs import Distribution, RunSpec
 from footplate.sdk.exceptions import ExperimentExecutionException
 from footplate.sdk.runs import streaming
@@ -43,15 +43,22 @@ class Scripted:
         self._piece = piece
         self.asked: list[dict[str, Any]] = []
 
-    def get(self, path: str, query: dict[str, Any]) -> Any:
+    @property
+    def api(self) -> Scripted:
+        return self
+
+    runs = api
+
+    def get(self, run: str, **query: Any) -> RunView:
         self.asked.append(query)
-        view = self._views.pop(0) if len(self._views) > 1 else self._views[0]
-        if not path.endswith("/follow"):
-            return to_json(view)
+        return self._views.pop(0) if len(self._views) > 1 else self._views[0]
+
+    def follow(self, run: str, **query: Any) -> RunProgress:
+        view = self.get(run, **query)
         log = query["log"] or next((name for name in (USER, BUILD) if name in self._logs and view.started), None)
         log = log or (BUILD if BUILD in self._logs else None)
         text = self._logs.get(log or "", "")[query["offset"] : query["offset"] + self._piece]
-        return {"run": to_json(view), "log": log, "offset": query["offset"] + len(text), "text": text}
+        return RunProgress(view, log, query["offset"] + len(text), text)
 
 
 def shown(session: Any, capsys: pytest.CaptureFixture[str]) -> str:
@@ -99,10 +106,10 @@ def test_phases_do_not_interrupt_the_lines_of_a_script(capsys: pytest.CaptureFix
 
 def test_a_long_finalization_is_shown(capsys: pytest.CaptureFixture[str]):
     class Interrupted(Scripted):
-        def get(self, path: str, query: dict[str, Any]) -> Any:
+        def get(self, run: str, **query: Any) -> RunView:
             if len(self.asked) == 6:
                 raise KeyboardInterrupt
-            return super().get(path, query)
+            return super().get(run, **query)
 
     session = Interrupted([RUNNING, RUNNING, FINALIZING], {USER: "one\n"})
     with pytest.raises(ExperimentExecutionException):
@@ -143,7 +150,7 @@ def test_silent_waiting_polls_by_version():
 
 def test_ctrl_c_names_the_cancel_command():
     class Interrupted(Scripted):
-        def get(self, path: str, query: dict[str, Any]) -> Any:
+        def get(self, run: str, **query: Any) -> RunView:
             raise KeyboardInterrupt
 
     for show_output in (True, False):
