@@ -1,7 +1,7 @@
-"""Footplate: the Azure ML SDK v1 training workflow, open, on your own machines.
+"""Footplate: the Azure ML SDK v1 training workflow, open source, on your own machine.
 
-The public names are those of `__all__`, and each is loaded when it is first used: importing this package costs nothing.
-Type checkers read `__init__.pyi` beside this file; a test holds the two together.
+`__all__` lists the public names. Each is imported on first use: importing this package costs nothing. Type checkers
+read `__init__.pyi` beside this file; tests/unit/sdk/test_public_names.py compares the two, and covers `lazy`.
 """
 
 from __future__ import annotations

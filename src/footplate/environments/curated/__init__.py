@@ -1,7 +1,11 @@
-"""Environments that are there without anybody having registered them.
+"""Curated environments, which every workspace has without registering them.
 
-Ours are tested with their pins (`tested`). Azure's names lead to what those environments held (`azure`, with a grammar
-for the many spellings); where that cannot be installed any more, to the nearest of ours, and the run is told.
+    base         the record of one curated environment
+    tested       our own, with pins that the tests install and train with
+    azure        Azure's names and their original packages, with a grammar for the many spellings
+    substitutes  locks: the original packages if they can be installed, else those of the nearest tested environment
+
+tests/unit/environments/test_curated.py covers them all; tests/frameworks/test_curated.py builds them.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from footplate.environments.curated.base import Curated
 from footplate.errors import NotFound
 
 PREFIXES = ("azureml", "microsoft", "footplate-")
-"""Names that begin so, in whatever case, cannot be registered."""
+"""Prefixes of names, in any case, that cannot be registered."""
 
 __all__ = ["PREFIXES", "Curated", "every", "find", "get", "is_reserved", "with_nearest"]
 
@@ -23,19 +27,19 @@ def is_reserved(name: str) -> bool:
 
 
 def every() -> list[Curated]:
-    """All that are known by name: ours first, then Azure's."""
+    """Return all entries with a name: ours first, then Azure's."""
     return [*tested.ALL, *azure.ALL]
 
 
 def find(name: str) -> Curated | None:
-    """By name, in whatever case; None for one that leads nowhere."""
+    """Return the entry of a name in any case, or None if the name is unknown."""
     wanted = name.lower()
     known = {entry.name.lower(): entry for entry in every()}
     return known.get(wanted) or azure.understand(name)
 
 
 def with_nearest(name: str) -> list[Curated]:
-    """What the name stands for, and what stands in for that: all that a lock may be made from."""
+    """Return the entry of a name and its substitute: everything that a lock may be made from."""
     entry = find(name)
     instead = find(entry.nearest) if entry is not None and entry.nearest is not None else None
     return [one for one in (entry, instead) if one is not None]

@@ -1,7 +1,7 @@
-"""Azure's curated environments: what they held, as far as it was published, and which of ours is nearest.
+"""Azure's curated environments: their packages, as far as they were published, and the nearest of ours.
 
-Packages called azureml are not listed: Footplate brings them. Horovod has no wheels, and building it takes minutes: it
-is named as left out, and only runs over MPI get it.
+Packages named azureml are not listed, because Footplate provides them. Horovod has no wheels, and building it takes
+minutes: it is listed as left out, and only runs over MPI get it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from footplate.environments.curated.base import Curated
 _OLD_PYTHON = "3.6.2"
 _OF_THOSE_DAYS = "numpy<1.20"
 _PROTOBUF = "protobuf<3.21"
-"""Wheels of 2020 name no upper bounds, and fail with what these two took away since."""
+"""Wheels of 2020 have no upper bounds, and fail with later versions of these two."""
 
 # version → torch, torchvision, horovod
 _TORCHES = {
@@ -112,7 +112,7 @@ _FAMILIES = (
 
 
 def understand(name: str) -> Curated | None:
-    """`AzureML-pytorch-1.9-ubuntu18.04-py37-cuda11-gpu` says what it holds; there were too many such to list."""
+    """Interpret a name such as `AzureML-pytorch-1.9-ubuntu18.04-py37-cuda11-gpu`; there were too many to list."""
     if not name.lower().startswith(("azureml", "microsoft")):
         return None
     for pattern, package, cpu, gpu in _FAMILIES:

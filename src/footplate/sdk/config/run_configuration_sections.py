@@ -114,8 +114,8 @@ class ApplicationEndpointConfiguration(Checked):
 
 
 class HistoryConfiguration(Checked):
-    """What is kept of a run: `./outputs` (`output_collection`), the source directory, and directories uploaded as they
-    grow."""
+    """The parts of a run that are stored: `./outputs` (`output_collection`), the source directory, and directories that
+    are uploaded as they grow."""
 
     def __init__(self) -> None:
         self.output_collection = True
