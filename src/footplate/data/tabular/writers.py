@@ -20,9 +20,7 @@ LARGEST = 256 * 1024 * 1024
 """Approximate size at which the next file is begun."""
 
 
-def write_csv(
-    schema: Any, batches: Iterable[Any], folder: Path, separator: str = ",", largest: int = LARGEST
-) -> list[str]:
+def write_csv(schema: Any, batches: Iterable[Any], folder: Path, separator: str = ",") -> list[str]:
     """Write `part-00000.csv` and so on; at least one, with the header. Return the names."""
     flat = pa.schema([(field.name, _flat_type(field.type)) for field in schema])
     options = arrow_csv.WriteOptions(delimiter=separator)
@@ -30,18 +28,16 @@ def write_csv(
     def opened(path: str) -> Any:
         return arrow_csv.CSVWriter(path, flat, write_options=options)
 
-    return _write((_flat(batch, flat) for batch in batches), folder, ".csv", opened, largest)
+    return _write((_flat(batch, flat) for batch in batches), folder, ".csv", opened)
 
 
-def write_parquet(
-    schema: Any, batches: Iterable[Any], folder: Path, row_group_size: int | None = None, largest: int = LARGEST
-) -> list[str]:
+def write_parquet(schema: Any, batches: Iterable[Any], folder: Path, row_group_size: int | None = None) -> list[str]:
     writing: Any = {"row_group_size": row_group_size} if row_group_size else {}
 
     def opened(path: str) -> Any:
         return arrow_parquet.ParquetWriter(path, schema)
 
-    return _write(batches, folder, ".parquet", opened, largest, writing)
+    return _write(batches, folder, ".parquet", opened, writing)
 
 
 def _write(
@@ -49,7 +45,6 @@ def _write(
     folder: Path,
     suffix: str,
     opened: Callable[[str], Any],
-    largest: int,
     writing: dict[str, Any] | None = None,
 ) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
@@ -63,7 +58,7 @@ def _write(
                 while following is not None:
                     writer.write_batch(following, **(writing or {}))
                     following = next(rows, None)
-                    if os.stat(path).st_size >= largest:
+                    if os.stat(path).st_size >= LARGEST:
                         break
         names.append(name)
     return names

@@ -1,8 +1,8 @@
 """Signatures for multipart uploads to S3 and Azure Blob.
 
 obstore uploads in parts too, but cannot resume an upload that another process began, and does not sign URLs with query
-parameters of our own. boto3 and the Azure SDK could, at about 10 MB each and 200 ms of imports; the two signatures that
-multipart needs are 60 lines.
+parameters of our own. botocore could sign for S3 alone, with 29 MB on disk and 220 ms of imports; both signatures
+together are 60 lines.
 """
 
 from __future__ import annotations
