@@ -219,3 +219,14 @@ def test_unknown_engines_and_options_are_refused_with_the_valid_ones(workspace_t
         with pytest.raises(ComputeTargetException) as refused:
             ComputeTarget.attach(workspace_there, "x", ComputeTarget.engine_configuration(engine, **wrong))
         assert valid in str(refused.value)
+
+
+def test_the_command_line_adds_targets(workspace_there: Workspace, footplate: Any) -> None:
+    footplate("compute", "add", "namespaces", "far", "--option", "root=/nowhere", "--max-nodes", "3")
+    shown = footplate.json("compute", "show", "far")
+    assert (shown["engine"], shown["max_nodes"], shown["options"]) == ("namespaces", 3, {"root": "/nowhere"})
+    assert "/nowhere" in footplate("compute", "show", "far").stdout
+    assert "'far'" in footplate("compute", "add", "local", "far", code=1).stderr
+    wrong = footplate("compute", "add", "namespaces", "x", "--option", "rooot=1", code=1).stderr
+    assert "rooot" in wrong and "root (" in wrong
+    assert "KEY=VALUE" in footplate("compute", "add", "local", "x", "--option", "rooot", code=2).stderr
