@@ -15,6 +15,9 @@ Runs
     root_cause         failures that are consequences of other failures
     restarts           restart policy, backoff and further attempts
     controllers        the seam between a group and its controller
+    sweeps             specs of hyperparameter sweeps
+    search_space       spaces that samplers draw parameters from
+    early_stopping     rules that end bad trials early
     child_groups       the controller of groups that complete with their children
     requests, replies  bodies of the HTTP API that are not records; covered by the API contract tests
 Nodes

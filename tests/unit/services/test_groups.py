@@ -139,7 +139,7 @@ def test_a_controller_is_consulted_per_interval_of_a_metric(house: House, tmp_pa
     slots, text = journal(tmp_path / "journal", lambda opened: log_all(opened, [3.0, 1.0, 2.0]))
     house.services.metrics.append("g_a", "w", "text", 0, text, False)
     house.services.metrics.append("g_a", "w", "slots", 0, slots, False)
-    house.bulletin.until(lambda: ChildMetricReported("g_a", 3) in Recorder.events)
+    house.bulletin.until(lambda: ChildMetricReported("g_a", (3.0, 1.0, 2.0)) in Recorder.events)
     metric = Recorder.children[0].metrics.get("loss")
     assert metric is not None
     assert (metric.count, metric.last, metric.min, metric.max) == (3, 2.0, 1.0, 3.0)
