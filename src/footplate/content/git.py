@@ -17,6 +17,7 @@ _OVERRIDES = {
     "AZUREML_GIT_BUILD_ID": "build_id",
     "AZUREML_GIT_BUILD_URI": "build_uri",
 }
+_NOT_CODE = (b"outputs/", b"logs/", b".azureml/", b"aml_config/")
 # Set while git runs a hook. They describe the hook's repository, which may not be that of the directory.
 _NOT_OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 
@@ -24,7 +25,8 @@ _NOT_OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 class Provenance(NamedTuple):
     """`facts` that are known: repository_uri, branch, commit, dirty ("True" or "False"), build_id, build_uri.
 
-    `diff` holds uncommitted changes to tracked files, as a patch for `git apply`.
+    Untracked files in the directory make it dirty, too. `diff` holds uncommitted changes to tracked files, as a patch
+    for `git apply`.
     """
 
     facts: Dict[str, str]
@@ -34,7 +36,7 @@ class Provenance(NamedTuple):
 def provenance(folder: str) -> Provenance:
     """Return the provenance of a directory.
 
-    This costs two git calls at the same time, a third one only with uncommitted changes, and none outside a
+    This costs three git calls at the same time, a fourth one only with uncommitted changes, and none outside a
     repository. Facts that git does not report within ten seconds are left out. AZUREML_GIT_* variables override git.
     """
     facts, diff = _ask(folder) if dot_git(folder) else ({}, b"")
@@ -46,11 +48,22 @@ def _ask(folder: str) -> Provenance:
     deadline = time.monotonic() + _SECONDS
     status = start_git(folder, ["status", "--porcelain=v2", "--branch", "--untracked-files=no"])
     remote = start_git(folder, ["config", "--get", "remote.origin.url"])
+    others = start_git(
+        folder, ["ls-files", "--others", "--exclude-standard", "--directory", "--no-empty-directory", "-z"]
+    )
     facts = _facts(git_output(status, deadline), git_output(remote, deadline))
+    untracked = _is_code(git_output(others, deadline))
     if facts.get("dirty") != "True" or "commit" not in facts:
+        if facts and untracked:
+            facts["dirty"] = "True"
         return Provenance(facts, b"")
     patch = start_git(folder, ["diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv", "--no-color"])
     return Provenance(facts, git_output(patch, deadline) or b"")
+
+
+def _is_code(untracked: Optional[bytes]) -> bool:
+    """Whether any of these files may be code, and not only results of a run or Footplate's own configuration."""
+    return any(name and not name.startswith(_NOT_CODE) for name in (untracked or b"").split(b"\0"))
 
 
 def dot_git(folder: str) -> Optional[str]:

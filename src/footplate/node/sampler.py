@@ -77,6 +77,7 @@ class _Machine:
         self._psutil = psutil = preload()
         self._disk = disk
         psutil.cpu_percent()  # from here on each call returns the use since the last one
+        self._before = self._counters()
 
     def sample(self) -> dict[str, float]:
         memory, space = self._psutil.virtual_memory(), self._psutil.disk_usage(self._disk)
@@ -86,12 +87,18 @@ class _Machine:
             "memory_percent": memory.percent,
             "disk_free_bytes": space.free,
         }
+        since_start = {name: count - self._before.get(name, 0) for name, count in self._counters().items()}
+        return {**values, **since_start}
+
+    def _counters(self) -> dict[str, int]:
+        """Return the kernel's counters, which count since the boot of the machine."""
         disk, network = self._psutil.disk_io_counters(), self._psutil.net_io_counters()
+        counts: dict[str, int] = {}
         if disk is not None:
-            values.update(disk_read_bytes=disk.read_bytes, disk_write_bytes=disk.write_bytes)
+            counts.update(disk_read_bytes=disk.read_bytes, disk_write_bytes=disk.write_bytes)
         if network is not None:
-            values.update(network_received_bytes=network.bytes_recv, network_sent_bytes=network.bytes_sent)
-        return values
+            counts.update(network_received_bytes=network.bytes_recv, network_sent_bytes=network.bytes_sent)
+        return counts
 
 
 class _Ranks:

@@ -55,9 +55,22 @@ def test_the_diff_of_uncommitted_changes_can_be_applied(git, tmp_path):
     assert b"untracked" not in diff
 
 
-def test_untracked_files_do_not_make_a_repository_dirty(git):
-    (git.root / "untracked").write_text("x")
-    assert provenance(str(git.root)).facts["dirty"] == "False"
+def test_untracked_code_makes_the_directory_dirty(git):
+    (git.root / "sub" / "train.py").write_text("x")
+    facts, diff = provenance(str(git.root / "sub"))
+    assert facts["dirty"] == "True", "the commit does not contain the code that runs"
+    assert diff == b""
+
+
+def test_ignored_files_and_results_do_not_make_a_directory_dirty(git):
+    (git.root / "sub" / ".gitignore").write_text("*.log\n")
+    git("add", "sub/.gitignore")
+    git("commit", "-q", "-m", "ignore logs")
+    for name in ("train.log", "outputs/model.pt", "logs/out.txt", ".azureml/config.json"):
+        (git.root / "sub" / name).parent.mkdir(exist_ok=True)
+        (git.root / "sub" / name).write_text("x")
+    (git.root / "elsewhere.py").write_text("x")
+    assert provenance(str(git.root / "sub")).facts["dirty"] == "False"
 
 
 def test_a_detached_head_has_no_branch(git):

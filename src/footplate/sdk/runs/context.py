@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union, cast
 
 from footplate import environ, sdk
@@ -29,7 +30,7 @@ NEEDED = (
     environ.ENDPOINT,
     environ.JOURNALS,
 )
-OUTPUTS = "outputs"
+OUTPUTS, LOGS = "outputs", "logs"
 _PLAIN = frozenset((float, int, str, bool, type(None)))
 """Types that the journal writes without conversion."""
 
@@ -144,6 +145,9 @@ def current_run(allow_offline: bool = True) -> Run:
         if allow_offline:
             from footplate.job.offline import OfflineRun  # noqa: PLC0415  # 2 ms that a job saves
 
+            for folder in (OUTPUTS, LOGS):
+                with suppress(OSError):  # a read-only directory is the script's problem only if it writes
+                    os.makedirs(folder, exist_ok=True)
             return cast(Run, OfflineRun())
         raise RunEnvironmentException(
             f"this process does not belong to a run: {', '.join(missing)} not set",

@@ -36,9 +36,11 @@ def logged(folder: Path) -> list[tuple[object, ...]]:
     return found
 
 
-def test_outside_a_run_the_context_is_offline():
+def test_outside_a_run_the_context_is_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
     run = Run.get_context()
     assert type(run) is OfflineRun
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["logs", "outputs"], "scripts write there"
     with pytest.raises(RunEnvironmentException, match="AZUREML_RUN_ID, AZUREML_ARM_SUBSCRIPTION"):
         Run.get_context(allow_offline=False)
 
