@@ -165,7 +165,7 @@ def test_agent_that_was_paused_ships_afterwards(
     send_agent(home, run, signal.SIGCONT)
     finish(run)
     assert_whole(run, tmp_path)
-    assert "lost" not in str(run.get_details())
+    assert not any("lost" in line.text for line in run.story())
 
 
 class Murderer:
