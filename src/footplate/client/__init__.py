@@ -1,6 +1,11 @@
-"""The way to a server. STDLIB ONLY, Python ≥ 3.8, and quick to import: it is used inside jobs.
+"""The connection to a server. STANDARD LIBRARY ONLY, Python ≥ 3.8, and quick to import: jobs use it.
 
-`connect()` is the door: it finds or starts the server and gives the `Transport` through which everything else goes.
+`connect()` finds or starts the server and returns the `Transport` that carries every request.
+
+    home        the home folder: its location, its files, and the last server's record of itself
+    http        HTTP/1.1 over one socket
+    launcher    find, start, replace and stop the server of a home
+    transport   requests with retries
 """
 
 from __future__ import annotations
@@ -19,19 +24,19 @@ __all__ = ["ApiResponse", "Transport", "connect", "home_folder"]
 
 
 def connect(home: Optional[str] = None, endpoint: Optional[str] = None, token: Optional[str] = None) -> Transport:
-    """A transport to the server at `endpoint` (or FOOTPLATE_ENDPOINT), else to the one of the home folder.
+    """Return a transport to the server at `endpoint` (or FOOTPLATE_ENDPOINT), else to the server of the home folder.
 
-    The home's own server is started when it does not run, and brought back whenever it is found gone.
+    The server of the home is started if it does not run, and restarted whenever it is gone.
     """
     named = os.environ.get(environ.ENDPOINT)
     endpoint = endpoint or (None if home else named)
     if endpoint is None:
         folder = home_folder(home)
         return Transport(ensure_server(folder), starter=partial(revive_server, folder))
-    if token is None and endpoint == (named or endpoint):  # a token for one server is not shown to another
+    if token is None and endpoint == (named or endpoint):  # never show one server's token to another
         token = os.environ.get(environ.TOKEN)
     path = parse_endpoint(endpoint).socket
     owner = home_of_socket(path) if path else None
-    # The agent that started a job told it where the server is, which may be away for the moment.
+    # The agent that started a job passed the server's address, and that server may be away for a moment.
     is_known = endpoint == named and environ.RUN_ID in os.environ
     return Transport(endpoint, token, partial(revive_server, owner) if owner else None, is_known=is_known)

@@ -1,4 +1,4 @@
-"""The home folder: where it is, what its files are called, and what the server left there about itself."""
+"""The home folder: its location, the names of its files, and the record that the last server left there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOG = os.path.join("logs", "server.log")
 TOKEN = "token"
 
 LONGEST_SOCKET_PATH = 96
-"""A Unix socket's path ends at 103 bytes on the strictest kernel, and the server first binds a slightly longer name."""
+"""The path of a Unix socket has at most 103 bytes on the strictest kernel, and the server first binds a longer name."""
 
 _LONGEST_HOME = LONGEST_SOCKET_PATH - len(os.path.join("", SOCKET_FOLDER, SOCKET)) - 1
 
@@ -32,9 +32,9 @@ _CONTENTS = frozenset(
 
 
 def home_folder(path: Optional[str] = None) -> str:
-    """The absolute path of the home folder, made with mode 0700 if it is not there yet.
+    """Return the absolute path of the home folder; create it with mode 0700 if it does not exist.
 
-    `path`, else FOOTPLATE_HOME, else `~/.footplate`.
+    It is `path`, else FOOTPLATE_HOME, else `~/.footplate`.
     """
     home = os.path.abspath(os.path.expanduser(path or os.environ.get(environ.HOME) or "~/.footplate"))
     try:
@@ -43,7 +43,7 @@ def home_folder(path: Optional[str] = None) -> str:
         pass
     except OSError as error:
         raise InvalidInput(
-            f"the home folder {home} cannot be made: {error.strerror}", "set FOOTPLATE_HOME to a folder of your own"
+            f"the home folder {home} cannot be created: {error.strerror}", "set FOOTPLATE_HOME to a folder of your own"
         ) from None
     _make_private(home)
     return home
@@ -60,19 +60,21 @@ def _make_private(home: str) -> None:
         )
     if not info.st_mode & 0o077:
         return
-    # A folder that holds other things was named by mistake (think of FOOTPLATE_HOME=/tmp): never take it from others.
+    # A folder with other files in it was named by mistake (such as FOOTPLATE_HOME=/tmp): never close it to others.
     strange = next((name for name in sorted(os.listdir(home)) if name not in _CONTENTS), None)
     if strange is not None:
         raise NotAllowed(
-            f"the home folder {home} is open to other users, and {strange!r} in it is not of Footplate",
+            f"the home folder {home} is open to other users, and {strange!r} in it does not belong to Footplate",
             f"choose another FOOTPLATE_HOME, or close this one with: chmod 700 {home}",
         )
     os.chmod(home, 0o700)
 
 
 def socket_path(home: str) -> str:
-    """Where the server of this home is to listen: in a folder that holds nothing else, so that a container that was
-    lent the folder sees the socket of the next server, too. Clients find it in the record instead.
+    """Return the path where the server of this home listens.
+
+    The folder holds only the socket, so that a container which mounts it also sees the socket of the next server.
+    Clients read the path from the record instead.
     """
     path = os.path.join(home, SOCKET_FOLDER, SOCKET)
     if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH:
@@ -91,7 +93,7 @@ def socket_path(home: str) -> str:
 
 
 def _make_own(folder: str) -> None:
-    """A folder of mode 0700 in a place where anybody may write: what is there already must be ours, and no link."""
+    """Create a folder of mode 0700 in a world-writable directory. An existing one must be ours, and not a symlink."""
     try:
         os.mkdir(folder, 0o700)
     except FileExistsError:
@@ -105,22 +107,22 @@ def _make_own(folder: str) -> None:
 
 
 def home_of_socket(path: str) -> Optional[str]:
-    """The home whose server listens on this socket, None when that cannot be told."""
+    """Return the home whose server listens on this socket; None if that cannot be determined."""
     folder = os.path.dirname(path)
-    known = [folder, os.path.dirname(folder)]  # beside it: a job that outlived the server of an older version
+    known = [folder, os.path.dirname(folder)]  # beside it: from a job that outlived the server of an older version
     try:
         with open(os.path.join(folder, "home"), encoding="utf-8", errors="surrogateescape") as file:
             known.append(file.read())
     except OSError:
         pass
-    # In a container the socket is seen, and not the home: no server can be started from there.
+    # A container sees the socket but not the home, so it cannot start a server.
     return next((home for home in known if os.path.exists(os.path.join(home, RECORD))), None)
 
 
 def read_record(home: str) -> Dict[str, Any]:
-    """What the last server of this home wrote about itself; empty when there was none. It may be long gone.
+    """Return what the last server of this home recorded about itself; empty if there was none.
 
-    pid, version, python, pythonpath, socket, url (None without TCP), managed, started.
+    Keys: pid, version, python, pythonpath, socket, url (None without TCP), managed, started.
     """
     try:
         with open(os.path.join(home, RECORD), encoding="utf-8") as file:

@@ -1,6 +1,6 @@
-"""HTTP/1.1 over one socket, as much of it as a client of our own server needs.
+"""The part of HTTP/1.1 over one socket that a client of our own server needs.
 
-The standard library's `http.client` would do, but it imports `ssl` and the e-mail package, which every job would feel.
+The standard library's `http.client` imports `ssl` and the e-mail package, which would slow the start of every job.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ CHUNK = 1 << 18
 
 
 class WireError(Exception):
-    """The connection broke, or what came over it was not HTTP."""
+    """The connection broke, or the other side did not speak HTTP."""
 
 
 class Endpoint:
-    """Where a server is: a Unix socket (`host` is empty), or a host and port. `base` is put before every path."""
+    """The address of a server: a Unix socket (`host` is empty), or a host and port. `base` precedes every path."""
 
     def __init__(
         self, url: str, socket: str = "", host: str = "", port: int = 0, tls: bool = False, base: str = ""
@@ -50,7 +50,7 @@ def unix_endpoint(path: str) -> str:
 
 
 def parse_endpoint(url: str) -> Endpoint:
-    """`unix:///path`, `http://host:port` or `https://host`, with a path to be put before every request's if any."""
+    """Parse `unix:///path`, `http://host:port` or `https://host`; a path in it precedes the path of every request."""
     hint = "use unix:///path/to/server.sock, http://host:port or https://host"
     try:
         parts = urlsplit(url)
@@ -66,17 +66,17 @@ def parse_endpoint(url: str) -> Endpoint:
 
 
 class Connection:
-    """One connection, kept alive between requests. One request at a time; belongs to one thread of one process."""
+    """One connection, kept alive between requests. It carries one request at a time and belongs to one thread."""
 
     def __init__(self, endpoint: Endpoint, timeout: float) -> None:
         self.endpoint = endpoint
         self.pid = os.getpid()
-        self.used = False  # a request has been answered over it
+        self.used = False  # a request has been answered on it
         self._socket = _dial(endpoint, timeout)
         self._reader = cast(BinaryIO, self._socket.makefile("rb", CHUNK))
 
     def is_stale(self) -> bool:
-        """Whether the other side has hung up, or said something nobody asked for, since the last answer."""
+        """Tell whether the other side has closed the connection, or sent unexpected bytes, since the last response."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(0))
@@ -108,16 +108,16 @@ class Connection:
             self._socket.sendall(piece)
         if left:
             raise InvalidInput(
-                f"what was to be sent is not {length} bytes long: it changed while it was read",
-                "send it again when nobody writes to it",
+                f"the body is not {length} bytes long: it changed while it was read",
+                "send it again when nothing writes to it",
             )
 
     def receive(self) -> Response:
-        """The head of the answer; the body is read through it."""
+        """Read the head of the response; its body is read through the returned object."""
         while True:
             status = self._status()
             headers = self._headers()
-            if status >= 200:  # 100 Continue and its like say nothing
+            if status >= 200:  # 100 Continue and other interim responses carry nothing
                 return Response(self._reader, status, headers)
 
     def _status(self) -> int:
@@ -154,12 +154,12 @@ class Response:
 
     @property
     def keeps_alive(self) -> bool:
-        """Whether the connection can carry another request after the body has been read to its end."""
+        """Tell whether the connection can carry another request after the body has been read to its end."""
         framed = "content-length" in self.headers or "transfer-encoding" in self.headers or self.status in (204, 304)
         return framed and self.headers.get("connection", "").lower() != "close"
 
     def pieces(self) -> Iterator[bytes]:
-        """The body as it comes. A body that ends before its announced length is a WireError."""
+        """Yield the body as it arrives. A body that ends before its announced length is a WireError."""
         if self.status in (204, 304):
             return iter(())
         if self.headers.get("transfer-encoding", "").lower() == "chunked":
@@ -178,7 +178,7 @@ class Response:
         while length:
             piece = self._reader.read(min(CHUNK, length))
             if not piece:
-                raise WireError(f"the connection was closed {length} bytes before the end of the answer")
+                raise WireError(f"the connection was closed {length} bytes before the end of the response")
             length -= len(piece)
             yield piece
 
@@ -188,7 +188,7 @@ class Response:
             try:
                 size = int(line.split(b";", 1)[0], 16)
             except ValueError:
-                raise WireError("the connection was closed before the end of the answer") from None
+                raise WireError("the connection was closed before the end of the response") from None
             if size == 0:
                 break
             yield from self._exactly(size)
@@ -222,7 +222,7 @@ def _dial(endpoint: Endpoint, timeout: float) -> socket.socket:
 
 
 def _pieces(body: Any, length: int) -> Iterator[bytes]:
-    """The first `length` bytes of a file, however much it grows meanwhile, or all that an iterable gives."""
+    """Yield the first `length` bytes of a file, even if it grows meanwhile, or everything that an iterable yields."""
     if not hasattr(body, "read"):
         yield from body
         return

@@ -1,7 +1,7 @@
 """The server of a home, on demand: find it, start it, replace one of another version, stop it.
 
-Two locks make it exactly one. `server.lock` is held by a server for as long as it lives; `start.lock` by whoever is
-starting one. Both are flocks, so they end with their owner, however it ends.
+Two locks ensure that there is exactly one. A server holds `server.lock` for its whole life; whoever starts one holds
+`start.lock`. Both are flocks, so they are released when their owner ends, however it ends.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from footplate.client.transport import Transport
 from footplate.errors import Conflict, FootplateError, InvalidInput, Unavailable
 
 START_SECONDS = 60.0
-"""How long a server may take until it answers: a migration of a large database, or a busy machine."""
+"""Seconds until a server must answer: it may migrate a large database, or the machine may be busy."""
 
 POLITE_SECONDS = 15.0
-"""How long a server may take to end after it was asked; then it gets SIGTERM, and after the same time SIGKILL."""
+"""Seconds until a server must end after a stop request; then it gets SIGTERM, and after the same time SIGKILL."""
 
 IDLE_SECONDS = 900.0
 _POLL = 0.01
 
 
 def ensure_server(home: str) -> str:
-    """The endpoint of this home's server, which is of our own version; started if need be.
+    """Return the endpoint of this home's server, of our own version; start it if necessary.
 
-    Inside a job any version will do: a job must not replace the server of the people who upgraded while it ran.
+    Inside a job any version is accepted: a job must not replace the server of users who upgraded while it ran.
     """
     return _ensure(home, None if os.environ.get(environ.RUN_ID) else __version__)
 
 
 def revive_server(home: str) -> str:
-    """Bring back a server that was there a moment ago, for those who already talk to it.
+    """Restart a server that was there a moment ago, for clients that already talk to it.
 
-    Any version will do, so that clients of two versions do not replace each other's server for ever. A server that was
-    set up by hand is left to those who set it up: its endpoint is answered as it was, and the caller keeps trying.
+    Any version is accepted, so that clients of two versions do not replace each other's server for ever. A server that
+    was set up by hand is left to whoever set it up: its endpoint is returned unchanged, and the caller keeps trying.
     """
     record = homes.read_record(home)
     if "socket" in record and not record.get("managed", True):
@@ -53,12 +53,12 @@ def revive_server(home: str) -> str:
 
 
 def start_server(home: str) -> str:
-    """As `ensure_server`, also where the last server was one that somebody started by hand."""
+    """Do the same as `ensure_server`, even if the last server was started by hand."""
     return _ensure(home, __version__, by_hand=True)
 
 
 def stop_server(home: str, patience: float = POLITE_SECONDS) -> bool:
-    """End the server of this home and wait until it is gone; False when there was none. Active runs go on."""
+    """Stop the server of this home and wait until it is gone; return False if there was none. Active runs continue."""
     if not _is_held(os.path.join(home, homes.SERVER_LOCK)):
         return False
     _end_server(home, patience)
@@ -66,7 +66,7 @@ def stop_server(home: str, patience: float = POLITE_SECONDS) -> bool:
 
 
 def server_status(home: str) -> Dict[str, Any]:
-    """What the server says about itself, with `running`; of one that is not there, what it left behind."""
+    """Return the server's description of itself with `running`; for a server that is gone, the record that it left."""
     record = homes.read_record(home)
     status: Dict[str, Any] = {"running": _is_held(os.path.join(home, homes.SERVER_LOCK)), "home": home}
     status.update({key: record.get(key) for key in ("pid", "version", "python", "started", "socket", "url")})
@@ -82,7 +82,7 @@ def server_status(home: str) -> Dict[str, Any]:
 
 
 def _usable(home: str, version: Optional[str]) -> Optional[str]:
-    """The endpoint of a server that listens and is of this version, without a single request."""
+    """Return the endpoint of a server of this version that listens, without sending a request."""
     record = homes.read_record(home)
     if (version is None or record.get("version") == version) and _answers(record):
         return unix_endpoint(record["socket"])
@@ -90,13 +90,13 @@ def _usable(home: str, version: Optional[str]) -> Optional[str]:
 
 
 def _answers(record: Dict[str, Any]) -> bool:
-    if not isinstance(record.get("socket"), str):  # no record, or one that somebody wrote by hand
+    if not isinstance(record.get("socket"), str):  # no record, or one that was edited by hand
         return False
     probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         probe.settimeout(5)
         probe.connect(record["socket"])
-    except BlockingIOError:  # it listens, but more callers wait than the kernel queues
+    except BlockingIOError:  # it listens, but its accept queue is full
         return True
     except OSError:
         return False
@@ -133,7 +133,7 @@ def _ensure(home: str, version: Optional[str], by_hand: bool = False) -> str:
 
 
 def _refuse_to_replace(record: Dict[str, Any], by_hand: bool) -> None:
-    """A server that somebody started by hand has settings that we do not know: an address, a token, a database."""
+    """Refuse to replace a server that was started by hand: its address, token and database are unknown to us."""
     if not record or record.get("managed", True) or by_hand:
         return
     where = record.get("url") or record.get("socket")
@@ -149,7 +149,7 @@ def _refuse_to_replace(record: Dict[str, Any], by_hand: bool) -> None:
 
 
 def _start(home: str, version: Optional[str]) -> str:
-    """Called with the start lock held."""
+    """Start a server; the caller holds the start lock."""
     lock = os.path.join(home, homes.SERVER_LOCK)
     deadline = time.monotonic() + START_SECONDS
     spawned: Optional[_Spawned] = None
@@ -178,7 +178,7 @@ def _is_of_another_version(home: str, version: str) -> bool:
 
 
 class _Spawned:
-    """A server process that was just started. It is nobody's child, so that it leaves no zombie behind."""
+    """A server process that was just started. It is not our child, so it leaves no zombie behind."""
 
     def __init__(self, home: str) -> None:
         import subprocess  # noqa: PLC0415  # lazy: only the one who starts a server needs it
@@ -207,7 +207,7 @@ class _Spawned:
         return bool(self._pid) and _is_alive(self._pid)
 
     def words(self) -> str:
-        """What it wrote, the last lines of it."""
+        """Return the last lines that it wrote."""
         with open(self._log, "rb") as log:
             log.seek(self._from)
             lines = log.read().decode("utf-8", "replace").splitlines()
@@ -215,7 +215,7 @@ class _Spawned:
 
 
 def _python(record: Dict[str, Any]) -> str:
-    """Ours; inside a job, where nothing of ours is installed, the one that the last server ran under."""
+    """Return our interpreter; inside a job, which has none of our packages, the one that the last server ran under."""
     recorded = record.get("python")
     if recorded and os.access(recorded, os.X_OK) and (os.environ.get(environ.RUN_ID) or not sys.executable):
         return str(recorded)
@@ -223,13 +223,13 @@ def _python(record: Dict[str, Any]) -> str:
 
 
 def _variables(home: str, record: Dict[str, Any]) -> Dict[str, str]:
-    """The caller's environment without what belongs to a job, and what would make every start slow."""
+    """Return the caller's environment without a job's variables and without settings that slow every start."""
     variables = {
         name: value
         for name, value in os.environ.items()
         if not environ.belongs_to_job(name) and name != "PYTHONDONTWRITEBYTECODE"
     }
-    if os.environ.get(environ.RUN_ID):  # a job's path holds the user's modules, made for another interpreter
+    if os.environ.get(environ.RUN_ID):  # a job's path holds the user's modules, built for another interpreter
         variables.pop("PYTHONPATH", None)
         variables.pop("PYTHONHOME", None)
         if record.get("pythonpath"):
@@ -242,7 +242,7 @@ def _variables(home: str, record: Dict[str, Any]) -> Dict[str, str]:
 
 
 def _end_server(home: str, patience: float = POLITE_SECONDS) -> None:
-    """Ask, then insist, then force: nothing that a server does is harmed by its sudden end."""
+    """Request the end, then send SIGTERM, then SIGKILL: a server can end at any moment without harm."""
     lock = os.path.join(home, homes.SERVER_LOCK)
     for step in (_ask_to_stop, _terminate, _kill):
         step(home, patience)
@@ -251,7 +251,7 @@ def _end_server(home: str, patience: float = POLITE_SECONDS) -> None:
             if not _is_held(lock):
                 return
             time.sleep(_POLL)
-    raise Unavailable(f"the server of {home} does not end, not even when it is killed", "look at its process")
+    raise Unavailable(f"the server of {home} does not end, not even after SIGKILL", "look at its process")
 
 
 def _ask_to_stop(home: str, patience: float) -> None:
@@ -260,7 +260,7 @@ def _ask_to_stop(home: str, patience: float) -> None:
         try:
             _api(record).server.stop(timeout=patience)
         except FootplateError:
-            pass  # the lock tells whether it ends
+            pass  # the lock shows whether it ends
 
 
 def _terminate(home: str, _: float) -> None:
@@ -272,7 +272,7 @@ def _kill(home: str, _: float) -> None:
 
 
 def _signal(home: str, number: int) -> None:
-    """To the process that wrote its pid into the lock which it holds, never to one that merely has that pid."""
+    """Send a signal to the process that wrote its pid into the lock it holds, never to one that merely has that pid."""
     lock = os.path.join(home, homes.SERVER_LOCK)
     try:
         with open(lock, encoding="ascii") as file:
@@ -288,7 +288,7 @@ def _signal(home: str, number: int) -> None:
 
 @contextmanager
 def _held(path: str) -> Generator[Callable[[], bool], None, None]:
-    """Gives a function that tries to take the lock and tells whether it has it."""
+    """Yield a function that tries to take the lock and returns whether it succeeded."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -311,7 +311,7 @@ def _held(path: str) -> Generator[Callable[[], bool], None, None]:
 
 
 def _is_held(path: str) -> bool:
-    """Whether a server holds its lock. Asked with a shared lock, which other askers do not mind."""
+    """Tell whether a server holds its lock. The check takes a shared lock, which other checks tolerate."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -332,6 +332,6 @@ def _is_alive(pid: int) -> bool:
             state: List[bytes] = file.read().rpartition(b")")[2].split()
     except ProcessLookupError:
         return False
-    except OSError:  # a system without /proc, or somebody else's process
+    except OSError:  # a system without /proc, or another user's process
         return True
-    return state[:1] != [b"Z"]  # where no init process collects orphans, a dead one stays
+    return state[:1] != [b"Z"]  # where no init process reaps orphans, a dead one stays

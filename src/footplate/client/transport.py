@@ -1,7 +1,7 @@
-"""Requests to a server: JSON and bytes over HTTP, repeated until they are answered.
+"""Requests to a server: JSON and bytes over HTTP, retried until they are answered.
 
-Every request of the API is idempotent, so one that broke is simply sent again: at once when a connection that was kept
-alive turned out to be closed, later and later when the server does not answer.
+Every request of the API is idempotent, so a broken one is sent again: at once if a kept-alive connection turned out to
+be closed, with growing pauses if the server does not answer.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from footplate.errors import Broken, FootplateError, InvalidInput, NotAllowed, U
 Query = Mapping[str, Union[str, int, float, bool, Sequence[Any], None]]
 
 TIMEOUT = 60.0
-"""Seconds of silence after which an answer is given up; a long poll's `wait` comes on top."""
+"""Seconds of silence after which a request fails; the `wait` of a long poll is added."""
 
 PATIENCE = 30.0
-"""Seconds for which a server that does not answer is called again, counted from the first failure."""
+"""Seconds during which a server that does not answer is retried, counted from the first failure."""
 
 STRANGER_PATIENCE = 2.0
-"""The same for an address at which nobody listens and nobody has ever listened: it is probably the wrong one."""
+"""The same for an address where nothing listens or has ever listened: it is probably wrong."""
 
 _GONE = (errno.ENOENT, errno.ECONNREFUSED, errno.ENOTSOCK)
 
@@ -46,7 +46,7 @@ class ApiResponse:
 
 
 class _Lost(Exception):
-    """No answer came. `now` when it is worth another try at once; `gone` when nobody listens there any more."""
+    """No response arrived. `now`: retry at once; `gone`: nothing listens there any more."""
 
     def __init__(self, reason: str, now: bool = False, gone: bool = False) -> None:
         super().__init__(reason)
@@ -55,7 +55,7 @@ class _Lost(Exception):
 
 
 class _Retry:
-    """How one request goes on after failures: when to try again, and when to give up."""
+    """The retries of one request: when to try again, and when to give up."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
@@ -73,11 +73,11 @@ class _Retry:
 
 
 class Transport:
-    """A door to one server. Threads may share it, and it may be carried over a fork: each gets its own connection.
+    """A connection to one server. Threads may share it, and it survives a fork: each gets its own socket.
 
-    `starter` brings the server back when nobody listens, and returns its endpoint. Paths are those of the API as people
-    read them (`/runs/x/files/a b.txt`): they are put behind `/api/v1` and quoted here. `is_known`: the address is
-    the right one, whether somebody listens there now or not.
+    `starter` restarts the server when nothing listens, and returns its endpoint. Paths are readable API paths without
+    the prefix (`/runs/x/files/a b.txt`); they are prefixed and quoted here. `is_known`: the address is right, whether
+    something listens there now or not.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Transport:
 
     @property
     def is_local(self) -> bool:
-        """Whether the server is on this machine and trusts us by the socket's file mode."""
+        """Tell whether the server is on this machine and trusts us by the mode of its socket."""
         return bool(self._target.socket)
 
     # ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -147,10 +147,10 @@ class Transport:
         length: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> ApiResponse:
-        """Send, wait for the whole answer, and raise what the server says went wrong.
+        """Send a request, read the whole response, and raise the error that it reports.
 
-        `body`: bytes, an open binary file (from where it stands), or an iterable of bytes with its `length`.
-        `timeout`: seconds of silence to bear; the query's `wait` is added when none is given.
+        `body`: bytes, an open binary file (from its position), or an iterable of bytes with its `length`. `timeout`:
+        seconds of silence; by default the query's `wait` is added.
         """
         content = _Content(json, body, length)
         target = _target(path, query)
@@ -162,16 +162,16 @@ class Transport:
             except _Lost as lost:
                 self._recover(lost, retry)
                 content.rewind(lost)
-            except Unavailable as error:  # it answers, but has troubles of its own, such as a database that restarts
+            except Unavailable as error:  # it has a problem of its own, such as a database that restarts
                 if retry.exhausted():
                     raise
                 retry.pause()
                 content.rewind(_Lost(error.message))
 
     def stream(self, path: str, query: Optional[Query] = None, *, timeout: Optional[float] = None) -> Iterator[bytes]:
-        """The bytes of a file, piece by piece, over a connection of its own.
+        """Yield the bytes of a file, piece by piece, on a connection of its own.
 
-        What is downloaded never changes (it may only grow), so a broken download goes on where it stopped.
+        Downloaded content never changes (it may only grow), so a broken download resumes where it stopped.
         """
         target, patience, retry, given = _target(path, query), _timeout(query, timeout), _Retry(self._patience), 0
         while True:
@@ -205,7 +205,7 @@ class Transport:
         except (OSError, WireError) as error:
             self.close()
             raise _Lost(_words(error), now=connection.used) from None
-        except BaseException:  # e.g. Ctrl-C: half an answer must not greet the next request
+        except BaseException:  # for example Ctrl-C: the next request must not read half a response
             self.close()
             raise
         connection.used = True
@@ -231,7 +231,7 @@ class Transport:
         try:
             connection.send(head, content.body, content.length, timeout)
         except (BrokenPipeError, ConnectionResetError):
-            # A server that refuses an upload answers and hangs up without having read it: the answer is there.
+            # A server that refuses an upload responds and closes the connection without reading the body.
             return connection.receive()
         return connection.receive()
 
@@ -251,7 +251,7 @@ class Transport:
     def _connection(self, timeout: float) -> Connection:
         connection: Optional[Connection] = getattr(self._local, "connection", None)
         if connection is not None:
-            # After a fork both processes hold the same connection; only the one that opened it may go on with it.
+            # After a fork both processes hold the same connection; only the one that opened it may use it.
             if connection.pid == os.getpid() and connection.endpoint is self._target and not connection.is_stale():
                 return connection
             self.close()
@@ -309,11 +309,11 @@ class _Content:
                 length = file.seek(0, os.SEEK_END) - self._start
                 file.seek(self._start)
         if length is None:
-            raise InvalidInput("a body that is neither bytes nor a file has no length of its own", "give length=…")
+            raise InvalidInput("a body that is neither bytes nor a file needs its length", "give length=…")
         return length
 
     def rewind(self, lost: _Lost) -> None:
-        """Make ready for another try; what can be read only once cannot be sent twice."""
+        """Prepare for a retry; a body that can be read only once cannot be sent twice."""
         if self.body is None or isinstance(self.body, (bytes, bytearray, memoryview, list, tuple)):
             return
         if self._start is None:
@@ -340,7 +340,7 @@ def _target(path: str, query: Optional[Query]) -> str:
 
 
 def _pairs(query: Query) -> Iterator[str]:
-    """None is left out, a list repeats its key."""
+    """Return query pairs: None is left out, and a list repeats its key."""
     for key, value in query.items():
         values: List[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
         for item in values:
@@ -363,7 +363,7 @@ def _checked_token(token: Optional[str]) -> Optional[str]:
 
 
 def _refuse(answer: ApiResponse, endpoint: Endpoint) -> None:
-    """Raise what an answer of 400 and more says; a server that is about to stop counts as one that does not answer."""
+    """Raise the error of a response with status 400 or more; a server that is about to stop counts as unreachable."""
     if answer.status < 400:
         return
     error = _error_of(answer)

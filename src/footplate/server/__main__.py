@@ -1,4 +1,4 @@
-"""`python -m footplate.server`: see `process`. Here is only what must happen before anything is loaded."""
+"""`python -m footplate.server`: see `process`. This file holds only what must happen before anything else is loaded."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 
 
 def _detach() -> None:
-    """Go on as nobody's child, and tell whoever started us the new pid on stdout.
+    """Continue as an orphan, and print the new pid on stdout for the process that started us.
 
-    First of all, while there is one thread and little memory to copy. What was stdout is stderr from here on: a log.
+    This comes first, while there is one thread and little memory to copy. From here on stdout is stderr, a log.
     """
     child = os.fork()
     if child:

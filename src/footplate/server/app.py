@@ -1,7 +1,7 @@
-"""The HTTP application: the endpoints of `routes/` under /api/v1, one shape for every error, and the server's own two.
+"""The HTTP application: the endpoints of `routes/` under /api/v1, one form of error, and two endpoints of its own.
 
-One application serves one listener. Without a token it belongs on the Unix socket, whose file mode is the authority;
-with a token every request has to show it, or a run's own. So no request can be mistaken for one from the other door.
+One application serves one listener. Without a token it belongs on the Unix socket, whose file mode grants access; with
+a token every request must carry it, or the token of a run. So requests of the two listeners cannot be confused.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class Backend(Directory, Protocol):
-    """What the application itself asks of the services; the endpoints ask for more."""
+    """The services as the application itself uses them; the endpoints use more."""
 
     @property
     def home(self) -> Path: ...
@@ -46,7 +46,7 @@ class Backend(Directory, Protocol):
 
 @dataclass(frozen=True)
 class About:
-    """What `GET /server` tells besides what changes."""
+    """The constant part of the response to `GET /server`."""
 
     version: str = __version__
     pid: int = field(default_factory=os.getpid)
@@ -61,7 +61,7 @@ def create_app(
         title="Footplate",
         version=__version__,
         openapi_url="/api/openapi.json",
-        docs_url=None,  # both documentation pages load their scripts from somebody else's machine
+        docs_url=None,  # both documentation pages load scripts from another host
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=operation_id,
@@ -75,7 +75,7 @@ def create_app(
     app.add_exception_handler(FootplateError, _on_footplate_error)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_error)
-    # The last one added is the first that a request meets.
+    # The middleware added last is the first that a request meets.
     if token is not None:
         app.add_middleware(Guard, token=token, prefix=PREFIX, directory=services)
     app.add_middleware(BodyLimit, prefix=PREFIX)
@@ -109,7 +109,7 @@ def get_server(request: Request) -> Response:
 
 @_own.post("/server/stop", status_code=202)
 async def stop_server(request: Request) -> Response:
-    """Active runs go on; the next server takes them up."""
+    """Stop the server. Active runs continue; the next server resumes them."""
     cast(Gate, request.app.state.gate).stop()
     return answer({"stopping": True}, 202)
 
@@ -138,7 +138,7 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
 
 
 class FaultMiddleware:
-    """Nothing of an unexpected error goes out but the number under which the log tells all of it."""
+    """Reports an unexpected error only by a number, under which the log holds the details."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -154,9 +154,9 @@ class FaultMiddleware:
         try:
             await self._app(scope, receive, watched)
         except ClientDisconnect:
-            log.info("%s %s: the caller hung up", scope.get("method"), scope.get("path"))
+            log.info("%s %s: the client closed the connection", scope.get("method"), scope.get("path"))
         except Exception as error:
-            if started:  # half an answer is out: only breaking the connection tells the caller
+            if started:  # half a response is out: only closing the connection informs the client
                 raise
             await answer_error(_explain(error, scope))(scope, receive, send)
 
@@ -170,7 +170,7 @@ def _explain(error: Exception, scope: Scope) -> FootplateError:
     incident = secrets.token_hex(4)
     log.error("incident %s: %s %s", incident, scope.get("method"), scope.get("path"), exc_info=error)
     return Broken(
-        f"the server made a mistake (incident {incident})",
-        f"its log says more: footplate server logs, look for {incident}",
+        f"the server has an internal error (incident {incident})",
+        f"the log has the details: footplate server logs, look for {incident}",
         incident=incident,
     )

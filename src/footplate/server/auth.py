@@ -1,8 +1,8 @@
-"""Who may do what over TCP. (On the Unix socket the file mode has decided, and nothing here is in the way.)
+"""Authorization over TCP. On the Unix socket the file mode decides, and this module is not involved.
 
-The server's own token may do everything. A run's token reaches that run and the runs below it, blobs, reads of the
+The server's own token may do everything. The token of a run reaches that run and its descendants, blobs, reads of the
 run's workspace, and the files of built-in datastores that its inputs and outputs name; it may start children of these
-runs, register models and datasets of theirs, and nothing else.
+runs and register models and datasets for them, and nothing else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from footplate.domain.records import RunView
 from footplate.errors import FootplateError, NotAllowed, NotFound
 from footplate.server.responses import answer_error
 
-_OWN = re.compile(r"/runs/([^/]+)(?:/.*)?", re.DOTALL)  # a file's name may hold a line break
+_OWN = re.compile(r"/runs/([^/]+)(?:/.*)?", re.DOTALL)  # a file name may contain a line break
 _BLOBS = re.compile(r"/blobs/[^/]+")
 _WORKSPACE = re.compile(r"/workspaces/([^/]+)(/.*)?", re.DOTALL)
 _STORE_FILES = re.compile(r"/datastores/([^/]+)/files(?:/|$)")
@@ -39,7 +39,7 @@ class _Datastores(Protocol):
 
 
 class Directory(Protocol):
-    """What is asked of the services: whose a token is, where a run belongs, and which data it was given."""
+    """The facts that authorization needs: the owner of a token, the parents of a run, and the data of a run."""
 
     @property
     def tokens(self) -> _Tokens: ...
@@ -52,7 +52,7 @@ class Directory(Protocol):
 
 
 class Guard:
-    """Stands before the app of a TCP listener."""
+    """Checks every request of a TCP listener."""
 
     def __init__(self, app: ASGIApp, token: str, prefix: str, directory: Directory) -> None:
         self._app = app
@@ -103,7 +103,7 @@ class Guard:
         return _again(body, receive)
 
     def _is_within(self, candidate: str | None, run: str) -> bool:
-        """Whether `candidate` is the run or one of those below it."""
+        """Tell whether `candidate` is the run or one of its descendants."""
         seen: set[str] = set()
         while candidate is not None and candidate not in seen:
             if candidate == run:
@@ -122,7 +122,7 @@ def _bearer(scope: Scope) -> bytes:
             kind, _, token = bytes(value).partition(b" ")
             if kind.lower() == b"bearer" and token.strip():
                 return token.strip()
-    raise NotAllowed("this server wants a token", "set FOOTPLATE_TOKEN to the server's token")
+    raise NotAllowed("this server requires a token", "set FOOTPLATE_TOKEN to the server's token")
 
 
 def _beyond(run: str, scope: Scope) -> NotAllowed:
@@ -151,7 +151,7 @@ def _text_at(body: bytes, *keys: str) -> str | None:
 
 
 _NAMES_ITS_RUN = {"/runs": _parent, "/models": _own_run, "/datasets": _own_run}
-"""What a run may make in its workspace, and where the request says of which run it is: children, models, datasets."""
+"""Objects that a run may create in its workspace, and the field that names the run: children, models, datasets."""
 
 
 async def _read(receive: Receive) -> bytes:
@@ -166,7 +166,7 @@ async def _read(receive: Receive) -> bytes:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives the body which has been read already, and then goes on as before."""
+    """Return a `receive` that first repeats the body that was already read, then continues."""
     given = False
 
     async def replay() -> Message:

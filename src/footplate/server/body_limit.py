@@ -1,4 +1,4 @@
-"""What one request may bring: bodies are read into memory as a whole, all but those of blobs, which are streamed."""
+"""A limit on request bodies: all but those of blobs, which are streamed, are read into memory whole."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LARGEST_BODY = 64 << 20
 
 
 class BodyLimit:
-    """Turns larger bodies away: at once when they say their length, else when they have grown too long."""
+    """Rejects larger bodies: at once if they announce their length, otherwise when they have grown too long."""
 
     def __init__(self, app: ASGIApp, prefix: str, largest: int = LARGEST_BODY) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""What every request passes first: it is counted, and turned away once the server has decided to stop."""
+"""The first middleware: it counts requests, and rejects them once the server has decided to stop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from footplate.server.responses import answer_error
 
 
 class Gate:
-    """Shared by all listeners of a server. Lives on the event loop and needs no lock."""
+    """State shared by all listeners of a server. It lives on the event loop and needs no lock."""
 
     def __init__(self, on_stop: Callable[[], None] | None = None) -> None:
         self.open = True
@@ -24,13 +24,13 @@ class Gate:
         return 0.0 if self.inside else time.monotonic() - self.last
 
     def stop(self) -> None:
-        """Ask the whole server to stop; returns at once."""
+        """Request the end of the whole server; return at once."""
         if self._on_stop is not None:
             self._on_stop()
 
 
 class GateMiddleware:
-    """Plain ASGI: Starlette's own base class for middleware adds a task and a stream to every request."""
+    """The gate as plain ASGI: Starlette's base class for middleware adds a task and a stream to every request."""
 
     def __init__(self, app: ASGIApp, gate: Gate) -> None:
         self._app = app

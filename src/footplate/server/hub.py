@@ -1,7 +1,7 @@
-"""The bulletin board of the server: services publish topics from any thread, long polls wait for them on the loop.
+"""Notifications inside the server: services publish topics from any thread, long polls wait for them on the loop.
 
-A reader asks for the topic's `sequence`, looks at the store, and if there was nothing new waits until the sequence has
-moved on. Nothing can slip between the look and the wait, and nobody is kept busy: a wait is one future, no thread.
+A reader gets the topic's `sequence`, reads the store, and if there is nothing new waits until the sequence has grown.
+Nothing can slip in between, and waiting is cheap: one future and no thread.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import threading
 from footplate.errors import Unavailable
 
 MEMORY = 4096
-"""How many topics are remembered. Those published longest ago are forgotten together; their readers look once more."""
+"""Number of topics that are remembered. The oldest are forgotten together; their readers look once more."""
 
 
 class Hub:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._count = 0
-        self._forgotten = 0  # the highest count among the topics that are not remembered any more
+        self._forgotten = 0  # the highest count among forgotten topics
         self._last: dict[str, int] = {}  # topic → count of its last publication, oldest first
         self._waiters: dict[str, set[asyncio.Future[None]]] = {}
         self._closed = False
 
     def publish(self, topic: str) -> None:
-        """Say that something about the topic changed. Any thread; next to nothing while nobody waits."""
+        """Announce a change of the topic, from any thread. This costs almost nothing while nobody waits."""
         with self._guard:
             self._count += 1
             self._last.pop(topic, None)
@@ -36,14 +36,14 @@ class Hub:
         _wake(waiters)
 
     def sequence(self, topic: str) -> int:
-        """A number that is higher after every publication of the topic."""
+        """Return a number that grows with every publication of the topic."""
         with self._guard:
             return self._last.get(topic, self._forgotten)
 
     async def wait(self, topic: str, seen: int, timeout: float) -> int:
-        """The topic's sequence as soon as it is higher than `seen`, or as it stands when the time is up.
+        """Return the topic's sequence once it is higher than `seen`, or its current value at the timeout.
 
-        Raises Unavailable, marked as `stopping`, when the hub is closed: then the client asks the next server.
+        Raise Unavailable, marked as `stopping`, when the hub is closed: the client then asks the next server.
         """
         loop = asyncio.get_running_loop()
         with self._guard:
@@ -64,7 +64,7 @@ class Hub:
         return self.sequence(topic)
 
     def close(self) -> None:
-        """Send everybody home who waits, and everybody who comes to wait."""
+        """End all waits, present and future."""
         with self._guard:
             self._closed = True
             waiters = [future for group in self._waiters.values() for future in group]

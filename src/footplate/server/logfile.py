@@ -1,4 +1,4 @@
-"""The server's own log, `logs/server.log` in the home folder: rotated, and the place of everything it prints."""
+"""The server's own log, `logs/server.log` in the home folder: rotated, and the target of everything it prints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEPT = 3
 
 
 class _Log(RotatingFileHandler):
-    """Takes stdout and stderr along when it moves on to a new file, if they were the log to begin with."""
+    """A rotating log file that redirects stdout and stderr to the new file if they pointed to the log before."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path, maxBytes=MAX_BYTES, backupCount=KEPT, encoding="utf-8")
@@ -34,7 +34,7 @@ class _Log(RotatingFileHandler):
 
 
 def configure_log(home: str) -> str:
-    """The log's path. A server in somebody's terminal says everything there as well."""
+    """Set up the log and return its path. A server in a terminal also prints everything there."""
     path = os.path.join(home, homes.LOG)
     os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
     handler = _Log(path)

@@ -1,10 +1,10 @@
-"""One server process: the lock, the listeners, the log, and the end of it all.
+"""One server process: its lock, listeners and log, and its end.
 
 `python -m footplate.server --home HOME [--idle S] [--host H --port P [--token-file F] [--url U]] [--database URL]`
 
-It holds `server.lock` for its life, so there is one server per home. It listens on a Unix socket of mode 0600, and with
-`--host` on TCP as well, where a token is asked for. It ends on SIGTERM, SIGINT, `POST /server/stop`, when its socket is
-taken away, and, with `--idle`, when nobody has asked anything for so long and no run is active.
+It holds `server.lock` for its whole life, so there is one server per home. It listens on a Unix socket of mode 0600,
+and with `--host` on TCP as well, where requests need a token. It ends on SIGTERM, SIGINT, `POST /server/stop`, when its
+socket is removed, and, with `--idle`, after that many seconds without a request and without an active run.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from footplate.storage import Storage
 log = logging.getLogger(__name__)
 
 KEEP_ALIVE = 120
-"""Seconds that a connection may rest. Longer than the 60 to 75 that proxies usually allow, so they hang up first."""
+"""Seconds that a connection may be idle: longer than the 60 to 75 of usual proxies, so that they close it first."""
 
 GRACE = 10
-"""Seconds that answers under way get at the end. Long polls are sent home at once and need none of it."""
+"""Seconds that pending responses get at the end. Long polls are ended at once and need none of it."""
 
 FORCED_END = 40.0
-"""Seconds after which a server that was told to stop ends whatever hangs: it must not keep the lock."""
+"""Seconds after which a stopping server ends whatever hangs: it must not keep the lock."""
 
 CHECK_SECONDS = 5.0
 
@@ -64,11 +64,11 @@ class ServerOptions:
     port: int = 0
     token_file: str | None = None
     database: str | None = None
-    url: str | None = None  # the address for other machines, when it is not that of the listener
+    url: str | None = None  # the address for other machines, if it is not that of the listener
 
 
 Build = Callable[[ServerOptions, Hub, Listeners], AbstractContextManager[Backend]]
-"""Options, the hub and the listeners in; services that have been started out, stopped at the end."""
+"""A context manager: options, the hub and the listeners in; started services out, which it stops at the end."""
 
 
 @contextmanager
@@ -90,7 +90,7 @@ def main(argv: Sequence[str], build: Build = build_services) -> int:
     try:
         options = parse(argv)
         configure_log(options.home)
-        take_lock(options.home)  # never given back: it ends with the process, not before
+        take_lock(options.home)  # never released: it ends with the process, not before
     except FootplateError as error:
         print(error, file=sys.stderr)  # noqa: T201  the caller's terminal or, detached, the log
         return 1
@@ -100,7 +100,7 @@ def main(argv: Sequence[str], build: Build = build_services) -> int:
         log.error("%s", error)
         return 1
     except Exception:
-        log.exception("this server cannot go on")
+        log.exception("this server cannot continue")
         return 1
     return 0
 
@@ -120,7 +120,7 @@ def parse(argv: Sequence[str]) -> ServerOptions:
             "--port, --token-file and --url are for TCP, which needs --host", "add --host, e.g. --host 127.0.0.1"
         )
     idle = given.idle
-    if idle is None:  # a server that somebody set up by hand is there to stay
+    if idle is None:  # a server that was set up by hand is permanent
         idle = 0.0 if given.host or given.database else _idle_by_variable()
     home = homes.home_folder(given.home)
     return ServerOptions(home, idle, given.host, given.port or 0, given.token_file, given.database, given.url)
@@ -135,7 +135,7 @@ def _idle_by_variable() -> float:
 
 
 def take_lock(home: str) -> int:
-    """The descriptor that holds the lock. Tries for a moment, because others look by taking it for an instant."""
+    """Return the descriptor that holds the lock. Retry for a moment: other processes take it briefly to check it."""
     descriptor = os.open(os.path.join(home, homes.SERVER_LOCK), os.O_RDWR | os.O_CREAT, 0o600)
     for _ in range(50):
         try:
@@ -164,7 +164,7 @@ async def _serve(options: ServerOptions, build: Build) -> None:
 
 
 class _Serving:
-    """From the first listener to the last answer."""
+    """A server from its first listener to its last response."""
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class _Serving:
     async def _end(self, inode: int | None, tasks: Sequence[asyncio.Future[None]]) -> None:
         _limit_the_end()
         self._gate.open = False
-        # First the name: whoever comes now finds no server, and waits for the lock instead of for an answer.
+        # Remove the name first: new clients then find no server, and wait for the lock instead of a response.
         if _inode(self._path) == inode:
             os.unlink(self._path)
         self._hub.close()
@@ -221,20 +221,20 @@ class _Serving:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _watch(self, inode: int | None) -> None:
-        """Ends the server when nobody needs it, and when nobody can reach it."""
+        """End the server when nobody needs it, and when nobody can reach it."""
         idle = self._options.idle
         while not self._stop.is_set():
             left = idle - self._gate.idle_seconds() if idle else CHECK_SECONDS
             await asyncio.sleep(min(max(left, 0.05), CHECK_SECONDS))
             if _inode(self._path) != inode:
-                log.warning("the socket %s was taken away: this server ends", self._path)
+                log.warning("the socket %s was removed: this server ends", self._path)
                 self._stop.set()
             elif idle and self._gate.idle_seconds() >= idle and await self._is_unneeded():
                 log.info("nothing to do for %g s: this server ends", idle)
                 self._stop.set()
 
     async def _is_unneeded(self) -> bool:
-        """Decided with the gate closed, so that no run can slip in between the look and the end."""
+        """Tell whether the server may end. The gate is closed meanwhile, so that no run can slip in."""
         self._gate.open = False
         active = await asyncio.to_thread(self._services.active_runs)
         if not active and not self._gate.inside:
@@ -245,7 +245,7 @@ class _Serving:
 
 
 class Listener(uvicorn.Server):
-    """One application on one socket. Signals and start-up are the process's business, not the listener's."""
+    """One application on one socket. The process handles signals and start-up, not the listener."""
 
     def __init__(self, app: Any, door: socket.socket) -> None:
         super().__init__(
@@ -271,7 +271,7 @@ class Listener(uvicorn.Server):
         self._over.set()
 
     async def main_loop(self) -> None:
-        # uvicorn's own looks ten times a second whether it is to end, and takes that time from whoever trains here.
+        # uvicorn's own loop checks ten times a second whether to end, and takes that time from the training.
         await self._over.wait()
 
     def capture_signals(self) -> AbstractContextManager[None]:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -282,7 +282,7 @@ class Listener(uvicorn.Server):
 
 
 def _limit_the_end() -> None:
-    """A thread that hangs in a system call would keep the process, and so the lock, for ever."""
+    """End the process after a while: a thread that hangs in a system call would keep the lock for ever."""
     timer = threading.Timer(FORCED_END, os._exit, (1,))
     timer.daemon = True
     timer.start()
@@ -296,7 +296,7 @@ def _aside(path: str) -> str:
 
 
 def _bind_unix(path: str) -> socket.socket:
-    """Bound under another name, so that nobody connects before there is somebody to answer. We hold the lock."""
+    """Bind under a temporary name, so that nobody connects before the server can answer. The caller holds the lock."""
     os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(_aside(path))
@@ -334,7 +334,7 @@ def _write_record(options: ServerOptions, path: str, url: str | None) -> None:
         "pythonpath": os.environ.get("PYTHONPATH"),
         "socket": path,
         "url": url,
-        # A server with settings of its own is not started again by whoever finds it gone.
+        # A server with its own settings is not restarted by clients that find it gone.
         "managed": options.host is None and options.database is None,
         "started": time.time(),
     }
@@ -350,7 +350,7 @@ def _inode(path: str) -> int | None:
 
 
 def _shown(options: ServerOptions) -> str:
-    """The database as it may be shown to everybody: without a password."""
+    """Return the database's address without its password."""
     if options.database is None:
         return os.path.join(options.home, "footplate.db")
     parts = urlsplit(options.database)

@@ -1,4 +1,4 @@
-"""What the server says: values and errors as JSON that every parser accepts."""
+"""Responses: values and errors as JSON that every parser accepts."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from footplate.errors import FootplateError
 
 
 def answer(value: Any, status: int = 200, *, tag_non_finite: bool = False) -> Response:
-    """A value of `domain/`, or plain data, as an answer.
+    """Return a value of `domain/`, or plain data, as a response.
 
-    JSON has no NaN and no infinity: they become null, or `{"float": "NaN"}` and the like where the reader knows.
+    JSON has neither NaN nor infinity: they become null, or `{"float": "NaN"}` where the reader knows that form.
     """
     return Response(encode(value, tag_non_finite), status, media_type="application/json")
 
 
 def answer_list(items: Iterable[Any], following: str | None = None, *, tag_non_finite: bool = False) -> Response:
-    """A page of a list; `following` is the cursor of the next page."""
+    """Return a page of a list; `following` is the cursor of the next page."""
     return answer({"items": list(items), "next": following}, tag_non_finite=tag_non_finite)
 
 
@@ -32,8 +32,8 @@ def answer_error(error: FootplateError, status: int | None = None) -> Response:
 
 
 def encode(value: Any, tag_non_finite: bool = False) -> bytes:
-    # The C encoder walks plain data by itself and asks only about what it does not know, so a long list of points costs
-    # no Python per point; the walk that replaces numbers is made only when there is something to replace.
+    # The C encoder walks plain data itself and calls back only for unknown types, so a long list of points costs no
+    # Python per point. The walk that replaces numbers happens only if there is something to replace.
     try:
         text = json.dumps(value, default=_plain, allow_nan=False, separators=(",", ":"))
     except ValueError:

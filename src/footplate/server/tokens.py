@@ -1,4 +1,4 @@
-"""The server's own token: given by whoever starts it, else made once and kept in the home folder."""
+"""The server's own token: given by whoever starts it, otherwise created once and kept in the home folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 def server_token(home: str, token_file: str | None) -> str:
-    """From `token_file`, else FOOTPLATE_TOKEN, else the home's own. The log names the file, never the secret."""
+    """Return the token from `token_file`, else FOOTPLATE_TOKEN, else the home's own. The log names only the file."""
     if token_file is not None:
         return _read(token_file)
     given = os.environ.get(environ.TOKEN)

@@ -62,7 +62,7 @@ def test_file_is_refused(tmp_path):
 
 def test_impossible_place_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidInput, match="cannot be made"):
+    with pytest.raises(InvalidInput, match="cannot be created"):
         homes.home_folder(str(tmp_path / "file" / "h"))
 
 

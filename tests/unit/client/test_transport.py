@@ -209,7 +209,7 @@ def test_iterable_is_sent_with_its_length_and_only_once(scripted, ok):
     assert transport.put("/good", body=iter([b"ab", b"c"]), length=3) == 1
     with pytest.raises(Unavailable, match="only once"):
         transport.put("/bad", body=iter([b"ab", b"c"]), length=3)
-    with pytest.raises(InvalidInput, match="no length"):
+    with pytest.raises(InvalidInput, match="needs its length"):
         transport.put("/good", body=iter([b"ab"]))
 
 
