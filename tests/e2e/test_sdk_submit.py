@@ -34,6 +34,7 @@ from footplate import (
     WebserviceException,
     Workspace,
 )
+from footplate.content.blobs import hash_file
 from footplate.testing.waiting import wait_until
 
 INTERPRETERS = Path.home() / ".pyenv" / "versions"
@@ -340,3 +341,18 @@ def test_run_is_offline_outside_a_job(project: Path):
     assert type(run) is _OfflineRun and run.id.startswith("OfflineRun_") and not hasattr(run, "experiment")
     with pytest.raises(RunEnvironmentException, match="AZUREML_RUN_ID"):
         AzureRun.get_context(allow_offline=False)
+
+
+def test_resubmitting_a_source_heals_its_damaged_blob(project: Path, home: Path, experiment: Experiment) -> None:
+    config = script(project, "print('right')")
+    experiment.submit(config).wait_for_completion()
+    digest, _ = hash_file(str(project / "source" / "train.py"))
+    blob = home / "blobs" / digest[:2] / digest
+    blob.chmod(0o644)
+    blob.write_bytes(b"print('wrong')")
+    failed = experiment.submit(config)
+    with pytest.raises(ActivityFailedException, match=r"'train\.py' is damaged"):
+        failed.wait_for_completion()
+    healed = experiment.submit(config)
+    healed.wait_for_completion()
+    assert healed.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"] == "right\n"

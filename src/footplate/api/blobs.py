@@ -12,7 +12,15 @@ from footplate.domain.replies import MissingBlobs
 class BlobsApi(Noun):
     def missing(self, digests: Sequence[str]) -> Tuple[str, ...]:
         """Return the digests that the store lacks."""
-        return from_json(MissingBlobs, self._post("/blobs/missing", {"digests": list(digests)})).missing
+        return self._ask(digests).missing
+
+    def vouches_for(self, manifest: str) -> bool:
+        """Return whether the store has this manifest and has lost no file to damage since."""
+        reply = self._ask((manifest,))
+        return not reply.missing and not reply.damage
+
+    def _ask(self, digests: Sequence[str]) -> MissingBlobs:
+        return from_json(MissingBlobs, self._post("/blobs/missing", {"digests": list(digests)}))
 
     def put(self, digest: str, content: Union[bytes, BinaryIO]) -> None:
         self._upload("/blobs/{digest}", content, digest=digest)

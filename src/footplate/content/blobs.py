@@ -3,6 +3,10 @@
 A blob is written to a temporary file, synced and renamed into place, so every file with a blob's name is that blob,
 complete, even after a power failure. Any number of processes may write at once: they can only write the same bytes
 under the same name.
+
+Disks and other programs can still change a file, so every blob is hashed when it is read or copied. One that does not
+match its name moves to `.damaged/<64 hex>` and counts as missing, so the next upload of the right content heals it.
+The check costs 17 µs for a file of 5 kB, which takes 100 µs or more to copy, and about 1 to 2 s for a GiB.
 """
 
 from __future__ import annotations
@@ -14,13 +18,15 @@ import itertools
 import os
 import re
 import time
-from typing import BinaryIO, Callable, Generator, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import BinaryIO, Callable, Generator, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from footplate.disk import CHUNK, copy, space, sync, temporary_file, write_all
 from footplate.errors import Broken, InvalidInput, NotFound
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = ".aside"
+_DAMAGED = ".damaged"
+_CHECKED_FIRST = 64 << 20  # bytes: a larger blob is hashed while it is read, so that its reader need not wait
 _FORGOTTEN = 24 * 3600.0  # the writer of a temporary file of this age is dead
 
 
@@ -62,36 +68,54 @@ class BlobFolder:
     def missing(self, digests: Iterable[str]) -> Set[str]:
         return {digest for digest in digests if not self.has(digest)}
 
+    def vouches_for(self, manifest: str) -> bool:
+        """Whether the store has this manifest and, with it, all of its files: none was lost to damage since."""
+        return self.has(manifest) and not self.has_lost_blobs()
+
+    def has_lost_blobs(self) -> bool:
+        """Whether a blob was found damaged and has not been stored again."""
+        try:
+            return bool(self.missing(os.listdir(f"{self.root}/{_DAMAGED}")))
+        except FileNotFoundError:
+            return False
+
     def size(self, digest: str) -> int:
         with self._found(digest):
             return os.stat(self.path(digest)).st_size
 
     def open(self, digest: str) -> BinaryIO:
-        with self._found(digest):
-            return open(self.path(digest), "rb")
+        """Open the blob for reading, after a check of its whole content."""
+        file = self._open_unchecked(digest)
+        try:
+            self._check(digest, file, *_pump(file.fileno(), None))
+            file.seek(0)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def read(self, digest: str) -> Iterator[bytes]:
+        """Return the pieces of the blob. The last piece of a damaged one is an error."""
+        if self.size(digest) <= _CHECKED_FIRST:
+            return _pieces(self.open(digest))
+        return self._checked_pieces(digest, self._open_unchecked(digest))
 
     def verify(self, digest: str) -> None:
-        """Read the whole blob and raise Broken when it does not match its name."""
-        with self._found(digest):
-            actual, size = hash_file(self.path(digest))
-        if actual != digest:
-            raise Broken(
-                f"blob {digest} holds {size} bytes that hash to {actual}",
-                "the disk or another program has changed it; restore it from a backup",
-                path=self.path(digest),
-            )
+        """Read the whole blob; set it aside and raise Broken when it does not match its name."""
+        self.open(digest).close()
+
+    def checked_path(self, digest: str) -> str:
+        """Return the path of the blob, for readers that need a file, after a check of its whole content."""
+        self.verify(digest)
+        return self.path(digest)
 
     def copy_to(self, digest: str, target: str, executable: bool = False) -> None:
         """Write the blob to `target`, replacing an existing file; remove the new file when that fails."""
-        with self._found(digest):
-            source = os.open(self.path(digest), os.O_RDONLY | os.O_CLOEXEC)
-        try:
+        with self.open(digest) as source:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(target)  # never write through a link, nor into a file that has other names
             with space(os.path.dirname(target)), temporary_file(target, 0o755 if executable else 0o644) as out:
-                copy(source, out)
-        finally:
-            os.close(source)
+                copy(source.fileno(), out)
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -168,11 +192,43 @@ class BlobFolder:
 
     # ── how ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def _open_unchecked(self, digest: str) -> BinaryIO:
+        with self._found(digest):
+            return open(self.path(digest), "rb", buffering=0)  # the descriptor is read too: nothing may be read ahead
+
+    def _checked_pieces(self, digest: str, file: BinaryIO) -> Iterator[bytes]:
+        """Hash the pieces on their way, and keep the last one back until the hash is right."""
+        total, size, held = hashlib.sha256(), 0, b""
+        with file:
+            for piece in iter(lambda: file.read(CHUNK), b""):
+                total.update(piece)
+                size += len(piece)
+                if held:
+                    yield held
+                held = piece
+            self._check(digest, file, total.hexdigest(), size)
+        yield held
+
+    def _check(self, digest: str, file: BinaryIO, actual: str, size: int) -> None:
+        if actual != digest:
+            self._set_aside(digest, file)
+            raise _damaged(digest, f"{self.root}/{_DAMAGED}/{digest}", f"holds {size} bytes that hash to {actual}")
+
+    def _set_aside(self, digest: str, file: BinaryIO) -> None:
+        """Move the open file, unless another process has done so and the blob is healed by now."""
+        with contextlib.suppress(OSError):  # a store that cannot be written to; the blob is an error all the same
+            if os.path.samestat(os.stat(self.path(digest)), os.fstat(file.fileno())):
+                os.makedirs(f"{self.root}/{_DAMAGED}", exist_ok=True)
+                os.rename(self.path(digest), f"{self.root}/{_DAMAGED}/{digest}")
+
     @contextlib.contextmanager
     def _found(self, digest: str) -> Generator[None, None, None]:
         try:
             yield
         except FileNotFoundError:
+            damaged = f"{self.root}/{_DAMAGED}/{digest}"
+            if os.path.exists(damaged):
+                raise _damaged(digest, damaged, "was damaged and set aside") from None
             raise NotFound(f"there is no blob {digest}", f"check {self.root}: was it moved or cleaned?") from None
 
     def _temporary_name(self) -> str:
@@ -228,6 +284,19 @@ class BlobFolder:
         except BaseException:
             os.unlink(name)
             raise
+
+
+def _damaged(digest: str, path: str, problem: str) -> Broken:
+    return Broken(
+        f"blob {digest} {problem}; the damaged file is {path}",
+        "the disk or another program has changed it; submit or upload the content again, or restore it from a backup",
+        path=path,
+    )
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        yield from iter(lambda: file.read(CHUNK), b"")
 
 
 def _unlink_all(files: Iterable[_Temporary]) -> None:

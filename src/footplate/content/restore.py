@@ -6,10 +6,11 @@ import contextlib
 import os
 import stat
 import zipfile
-from typing import BinaryIO, Callable, Set
+from typing import BinaryIO, Callable, Generator, Set
 
 from footplate.content.manifest import EXECUTABLE, FILE, FOLDER, LINK, ManifestEntry, parse_manifest
 from footplate.disk import CHUNK, atomic_file
+from footplate.errors import Broken
 
 Fetch = Callable[[str, str, bool], None]
 """`fetch(digest, path, executable)` writes a blob to a path that does not exist yet."""
@@ -38,7 +39,17 @@ def materialize(manifest: bytes, fetch: Fetch, target: str) -> None:
         if entry.type == LINK:
             os.symlink(entry.content, place)
         else:
-            fetch(entry.content, place, entry.mode == EXECUTABLE)
+            with _naming(entry):
+                fetch(entry.content, place, entry.mode == EXECUTABLE)
+
+
+@contextlib.contextmanager
+def _naming(entry: ManifestEntry) -> Generator[None, None, None]:
+    try:
+        yield
+    except Broken as error:
+        message = f"the stored content of {entry.path!r} is damaged: {error.message}"
+        raise Broken(message, error.hint, **error.details) from None
 
 
 def _make_folders(target: str, path: str, made: Set[str]) -> None:
@@ -74,6 +85,8 @@ def _add(archive: zipfile.ZipFile, entry: ManifestEntry, open_blob: Callable[[st
     if entry.type != FILE:
         archive.writestr(info, os.fsencode(entry.content))
         return
-    with open_blob(entry.content) as source, archive.open(info, "w", force_zip64=entry.size > _BIG) as target:
+    with _naming(entry):
+        opened = open_blob(entry.content)
+    with opened as source, archive.open(info, "w", force_zip64=entry.size > _BIG) as target:
         for chunk in iter(lambda: source.read(CHUNK), b""):
             target.write(chunk)

@@ -51,7 +51,7 @@ _stamp: Callable[[os.stat_result], Stamp] = operator.attrgetter(
 class SnapshotStore(Protocol):
     """The destination of a tree; `BlobFolder` is one."""
 
-    def has(self, digest: str) -> bool: ...
+    def vouches_for(self, manifest: str) -> bool: ...
 
     def missing(self, digests: Set[str]) -> Set[str]: ...
 
@@ -296,10 +296,11 @@ def _names(folder: str, top: str) -> List[str]:
 def store(tree: SourceTree, blobs: SnapshotStore) -> str:
     """Store everything that the store lacks, and return the snapshot's id.
 
-    The manifest is stored last, so an existing manifest vouches for its files. Every file is hashed while it is copied:
-    the manifest describes the bytes that were stored, even if somebody writes to the directory at the same time.
+    The manifest is stored last, so an existing manifest vouches for its files, unless blobs were found damaged. Every
+    file is hashed while it is copied: the manifest describes the bytes that were stored, even if somebody writes to the
+    directory at the same time.
     """
-    if tree.is_known and blobs.has(tree.digest):
+    if tree.is_known and blobs.vouches_for(tree.digest):
         tree.remember()
         return tree.digest
     lacking = blobs.missing(set(tree.known.values()))

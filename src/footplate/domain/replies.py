@@ -54,6 +54,7 @@ class AppendedBytes:
 @dataclass(frozen=True)
 class MissingBlobs:
     missing: Tuple[str, ...]
+    damage: bool = False  # blobs were found damaged and have not been sent again
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ class NodeData:
         blobs = BlobFolder(os.path.join(self._folder.home, "blobs"))
         if not blobs.has(digest):
             self._link.retry(lambda: blobs.put_stream(digest, self._link.get_blob(digest)))
-        return blobs.path(digest)
+        return blobs.checked_path(digest)
 
     def _output(self, output: DataOutput) -> str:
         in_place = self._in_place(output)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from footplate.content.blobs import BlobFolder
 from footplate.content.source_tree import materialize
+from footplate.errors import Broken, NotFound
 from footplate.node.node_directory import NodeFolder
 from footplate.node.shipping.server_link import Link
 
@@ -40,5 +41,10 @@ def bring_back(names: Sequence[str], link: Link, home: str | None, folder: NodeF
 
 
 def _bring(digest: str, link: Link, home: str | None, blobs: BlobFolder) -> None:
-    if home is None and not blobs.has(digest):
+    """Fetch the blob to a node with a store of its own, unless it is there and undamaged."""
+    if home is not None:
+        return
+    try:
+        blobs.verify(digest)
+    except (NotFound, Broken):
         link.retry(lambda: blobs.put_stream(digest, link.get_blob(digest)))

@@ -52,6 +52,9 @@ class RemoteBlobs:
     def has(self, digest: str) -> bool:
         return not self.missing({digest})
 
+    def vouches_for(self, manifest: str) -> bool:
+        return self._session.api.blobs.vouches_for(manifest)
+
     def missing(self, digests: Iterable[str]) -> Set[str]:
         asked = list(digests)
         lacking: Set[str] = set()

@@ -53,7 +53,7 @@ class DatasetService:
     def _open(self, digest: str) -> Listing:
         if not self._store.blobs.has(digest):
             raise InvalidInput(f"the listing {digest} is not in the store", "send its blob first")
-        return Listing(self._store.blobs.path(digest))
+        return Listing(self._store.blobs.checked_path(digest))
 
     def by_id(self, workspace: str, id: str) -> DatasetView:
         view = self._store.datasets.by_id(id)

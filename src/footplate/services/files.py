@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from footplate.domain.records import FileView
 from footplate.domain.run_status import TERMINAL
-from footplate.errors import InvalidInput, NotFound
+from footplate.errors import Broken, InvalidInput, NotFound
 from footplate.storage import Storage
 
 CHUNK = 1 << 20
@@ -54,7 +55,19 @@ class FileService:
         left = file.size - offset if limit is None else min(limit, file.size - offset)
         if file.digest is None:
             return self._read_log(run, file.path, offset, left)
-        return self.read_blob(file.digest, offset, left)
+        with self._naming(run, file):
+            return self.read_blob(file.digest) if left == file.size else self._read_part(file.digest, offset, left)
+
+    @contextmanager
+    def _naming(self, run: str, file: FileView) -> Generator[None, None, None]:
+        """Name the file and the run in the error about a damaged blob; the size alone is evidence of damage."""
+        try:
+            if file.size != self._store.blobs.size(file.digest or ""):
+                self._store.blobs.verify(file.digest or "")
+            yield
+        except Broken as error:
+            message = f"the content of {file.path!r} of run {run} is damaged: {error.message}"
+            raise Broken(message, error.hint, **error.details, run=run) from None
 
     def _read_log(self, run: str, path: str, offset: int, left: int) -> Iterator[bytes]:
         while left > 0:
@@ -64,8 +77,11 @@ class FileService:
             yield data
             offset, left = offset + len(data), left - len(data)
 
-    def read_blob(self, digest: str, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:
-        """Open the blob at once: a missing blob is an error, not a response that breaks off."""
+    def read_blob(self, digest: str) -> Iterator[bytes]:
+        """Open the blob at once: a missing or damaged blob is an error, not a response that breaks off."""
+        return self._store.blobs.read(digest)
+
+    def _read_part(self, digest: str, offset: int, limit: int) -> Iterator[bytes]:
         source = self._store.blobs.open(digest)
         source.seek(offset)
         return _pieces(source, limit)
@@ -120,6 +136,9 @@ class FileService:
     def missing(self, digests: Iterable[str]) -> list[str]:
         return [d for d in digests if not self._store.blobs.has(d)]
 
+    def has_lost_blobs(self) -> bool:
+        return self._store.blobs.has_lost_blobs()
+
     def put_blob(self, digest: str, chunks: Iterable[bytes]) -> None:
         self._store.blobs.put_stream(digest, chunks)
 
@@ -135,14 +154,11 @@ def check_content(store: Storage, file: FileView) -> None:
         )
 
 
-def _pieces(source: BinaryIO, limit: int | None) -> Iterator[bytes]:
+def _pieces(source: BinaryIO, limit: int) -> Iterator[bytes]:
     with source:
-        while limit is None or limit > 0:
-            data = source.read(CHUNK if limit is None else min(CHUNK, limit))
-            if not data:
-                return
+        while limit > 0 and (data := source.read(min(CHUNK, limit))):
             yield data
-            limit = None if limit is None else limit - len(data)
+            limit -= len(data)
 
 
 def _whole_characters(data: bytes) -> bytes:

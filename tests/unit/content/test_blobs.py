@@ -180,13 +180,45 @@ def test_a_copy_is_writable(blobs, tmp_path, executable):
     assert (tmp_path / "elsewhere").read_bytes() == b"untouched"
 
 
-def test_a_changed_blob_is_detected(blobs):
-    blobs.put_bytes(DATA)
+def damage(blobs: BlobFolder, content: bytes) -> None:
     os.chmod(blobs.path(DIGEST), 0o644)
-    with open(blobs.path(DIGEST), "ab") as file:
-        file.write(b"!")
-    with pytest.raises(Broken, match=DIGEST):
-        blobs.verify(DIGEST)
+    with open(blobs.path(DIGEST), "wb") as file:
+        file.write(content)
+
+
+@pytest.mark.parametrize("content", [DATA + b"!", DATA[:-1], b"", b"X" + DATA[1:]])
+@pytest.mark.parametrize("use", ["verify", "open", "read", "checked_path", "copy_to"])
+def test_a_damaged_blob_is_set_aside_and_healed_by_the_next_upload(blobs, tmp_path, use, content):
+    blobs.put_bytes(DATA)
+    damage(blobs, content)
+    arguments = (DIGEST, str(tmp_path / "copy")) if use == "copy_to" else (DIGEST,)
+    for _ in range(2):  # found, and asked for again
+        with pytest.raises(Broken, match=DIGEST) as refused:
+            getattr(blobs, use)(*arguments)
+        assert "again" in (refused.value.hint or "")
+    assert blobs.missing({DIGEST}) == {DIGEST}
+    assert not (tmp_path / "copy").exists()
+    with open(os.path.join(blobs.root, ".damaged", DIGEST), "rb") as file:
+        assert file.read() == content
+    (tmp_path / "source").write_bytes(DATA)
+    assert blobs.put_file(str(tmp_path / "source"), DIGEST) == (DIGEST, len(DATA))
+    blobs.copy_to(DIGEST, str(tmp_path / "copy"))
+    assert (tmp_path / "copy").read_bytes() == DATA
+
+
+def test_a_large_damaged_blob_never_arrives_whole(blobs):
+    data = os.urandom(1 << 20) * 65
+    digest = blobs.put_bytes(data)
+    assert b"".join(blobs.read(digest)) == data
+    os.chmod(blobs.path(digest), 0o644)
+    with open(blobs.path(digest), "r+b") as file:
+        file.write(b"wrong")
+    received = 0
+    with pytest.raises(Broken, match=digest):
+        for piece in blobs.read(digest):
+            received += len(piece)
+    assert received < len(data)
+    assert not blobs.has(digest)
 
 
 def test_threads_can_store_the_same_blob(blobs):

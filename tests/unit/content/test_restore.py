@@ -9,7 +9,7 @@ import pytest
 from footplate.content.blobs import BlobFolder
 from footplate.content.manifest import ManifestEntry, to_manifest
 from footplate.content.restore import materialize, zip_to
-from footplate.errors import InvalidInput
+from footplate.errors import Broken, InvalidInput
 
 
 @pytest.fixture
@@ -90,3 +90,18 @@ def test_a_zip_that_fails_leaves_the_old_one(blobs, tmp_path):
         zip_to(broken, blobs.open, str(tmp_path / "s.zip"))
     assert (tmp_path / "s.zip").read_bytes() == b"old"
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["s.zip"]
+
+
+def test_the_error_names_the_file_whose_content_is_damaged(manifest, blobs, tmp_path):
+    path = blobs.path(blobs.put_bytes(b"tool"))
+    os.chmod(path, 0o644)
+    with open(path, "wb") as file:
+        file.write(b"fool")
+    for use in (
+        lambda: materialize(manifest, blobs.copy_to, str(tmp_path / "out")),
+        lambda: zip_to(manifest, blobs.open, str(tmp_path / "out.zip")),
+    ):
+        with pytest.raises(Broken, match="'a/b/tool'"):
+            use()
+    assert not (tmp_path / "out" / "a" / "b" / "tool").exists()
+    assert not (tmp_path / "out.zip").exists()

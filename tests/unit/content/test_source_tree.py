@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from footplate.content.blobs import BlobFolder
+from footplate.content.blobs import BlobFolder, hash_file
 from footplate.content.ignore import IgnoreRules
 from footplate.content.manifest import parse_manifest
 from footplate.content.source_tree import ManifestEntry, hash_unknown, materialize, scan, store
 from footplate.content.stat_cache import StatCache
-from footplate.errors import InvalidInput
+from footplate.errors import Broken, InvalidInput
 
 HOUR_NS = 3600 * 10**9
 
@@ -274,3 +274,17 @@ def test_a_damaged_cache_counts_as_empty(source, blobs, tmp_path, damage):
 def test_a_cache_that_cannot_be_written_is_ignored(source, blobs, tmp_path):
     (tmp_path / "cache").write_text("a file where the folder should be")
     assert store(scan(str(source), cache=remembered(tmp_path, source)), blobs)
+
+
+def test_storing_a_known_folder_again_heals_a_damaged_file(source, blobs, tmp_path):
+    snapshot = store(scan(str(source), cache=remembered(tmp_path, source)), blobs)
+    path = blobs.path(hash_file(str(source / "train.py"))[0])
+    os.chmod(path, 0o644)
+    Path(path).write_text("print(2)")
+    with blobs.open(snapshot) as file:
+        manifest = file.read()
+    with pytest.raises(Broken, match="again"):
+        materialize(manifest, blobs.copy_to, str(tmp_path / "out"))
+    assert store(scan(str(source), cache=remembered(tmp_path, source)), blobs) == snapshot
+    materialize(manifest, blobs.copy_to, str(tmp_path / "out"))
+    assert shape(tmp_path / "out") == shape(source)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from footplate.content.blobs import BlobFolder
 from footplate.domain.launch import MpiOrders
 from footplate.domain.records import Lock
 from footplate.domain.specs import Program
@@ -621,6 +622,32 @@ def test_an_agent_on_another_machine_fetches_and_sends_everything(node: Any, tmp
     assert node.server.logs[STD].decode().split() == [str(own / "work" / RUN / "node_0" / "wd"), "None"]
     assert node.content("outputs/m") == b"far"
     assert not (own / "work" / RUN).exists() and list((own / "blobs").iterdir())
+
+
+def test_a_damaged_source_file_fails_the_run_and_names_the_file(node: Any) -> None:
+    node.script("print('right')")
+    replace_blob(node.home / "blobs", b"print('right')", b"print('wrong')")
+    cause = node.run()
+    assert cause is not None and cause["code"] == "snapshot_failed"
+    assert "'train.py' is damaged" in cause["message"] and "again" in cause["hint"]
+    assert STD not in node.server.logs
+    assert node.server.store.missing([hashlib.sha256(b"print('right')").hexdigest()])
+
+
+def test_an_agent_on_another_machine_replaces_its_damaged_copy(node: Any, tmp_path: Path) -> None:
+    node.script("print('right')")
+    own = tmp_path / "scratch"
+    BlobFolder(str(own / "blobs")).put_bytes(b"print('right')")
+    replace_blob(own / "blobs", b"print('right')", b"print('wrong')")
+    assert node.start(shared=False, FOOTPLATE_NODE_HOME=str(own)).wait(30) == 0
+    assert node.server.logs[STD] == b"right\n"
+
+
+def replace_blob(blobs: Path, content: bytes, damaged: bytes) -> None:
+    digest = hashlib.sha256(content).hexdigest()
+    path = blobs / digest[:2] / digest
+    path.chmod(0o644)
+    path.write_bytes(damaged)
 
 
 def test_a_build_is_reported_and_its_log_is_shipped(node: Any) -> None:

@@ -1,5 +1,12 @@
 from __future__ import annotations
 
+import os
+
+import pytest
+
+from footplate.domain.records import FileView
+from footplate.errors import Broken
+
 from .conftest import House
 
 
@@ -14,3 +21,24 @@ def test_the_log_of_the_active_build_is_followed_until_a_script_logs(house: Hous
     for name in ("user_logs/std_log_process_01.txt", "user_logs/std_log_process_00.txt"):
         logs.append("r1", name, 0, b"hello\n")
     assert files.primary_log("r1") == "user_logs/std_log_process_00.txt"
+
+
+@pytest.mark.parametrize("damaged", [b"wrong", b"cut", b""])
+@pytest.mark.parametrize("part", [(0, None), (1, 2)])
+def test_a_damaged_file_is_an_error_that_names_file_and_run(
+    house: House, damaged: bytes, part: tuple[int, int | None]
+) -> None:
+    blobs, files = house.store.blobs, house.services.files
+    house.submit("r1")
+    digest = blobs.put_bytes(b"right")
+    files.add("r1", [FileView("outputs/model", 5, digest)], automatic=False)
+    assert b"".join(files.read("r1", files.find("r1", "outputs/model"), 1, 2)) == b"ig"
+    os.chmod(blobs.path(digest), 0o644)
+    with open(blobs.path(digest), "wb") as file:
+        file.write(damaged)
+    for _ in range(2):
+        with pytest.raises(Broken, match="'outputs/model' of run r1 is damaged"):
+            files.read("r1", files.find("r1", "outputs/model"), *part)
+    assert files.missing([digest]) == [digest]
+    files.put_blob(digest, [b"right"])
+    assert b"".join(files.read("r1", files.find("r1", "outputs/model"))) == b"right"

@@ -191,7 +191,7 @@ class AbstractDataset:
         session = cast("Workspace", self._workspace).session
         store = blob_transfer.store_of(session)
         if isinstance(store, BlobFolder):
-            return store.path(digest)
+            return store.checked_path(digest)
         path = os.path.join(aside, "pinned")
         blob_transfer.fetch(session, digest, path)
         return path

@@ -25,7 +25,7 @@ class Digests(Body):
 
 @router.post("/blobs/missing")
 def find_missing_blobs(body: Digests, services: ServicesOf) -> Response:
-    return answer({"missing": services.files.missing(body.digests)})
+    return answer({"missing": services.files.missing(body.digests), "damage": services.files.has_lost_blobs()})
 
 
 @router.put("/blobs/{digest}", status_code=204)
