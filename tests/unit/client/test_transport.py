@@ -172,7 +172,7 @@ def answering(port: int) -> Iterator[int]:
         server.shutdown()
 
 
-def test_an_address_where_nobody_ever_was_is_given_up_soon_and_one_that_was_there_is_not():
+def test_an_address_that_never_answered_is_given_up_early():
     with answering(0) as port:
         known = Transport(f"http://127.0.0.1:{port}")
         assert known.get("/x") == 1

@@ -45,7 +45,7 @@ def test_server_tells_what_it_is(app, ask, services):
     }
 
 
-def test_over_tcp_the_token_is_asked_for_and_the_blobs_folder_is_nobodys_business(services, ask):
+def test_tcp_requires_the_token_and_hides_the_blobs_folder(services, ask):
     app = create_app(services, Hub(), "secret")
     assert ask(app, "GET", f"{P}/server").status == 403
     assert ask(app, "GET", "/api/openapi.json").status == 403

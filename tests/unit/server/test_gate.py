@@ -10,7 +10,7 @@ async def fine(scope, receive, send):
     await send({"type": "http.response.body", "body": b""})
 
 
-def test_requests_are_counted_while_they_last_and_the_last_one_is_remembered(aask):
+def test_active_requests_are_counted_and_the_last_one_is_recorded(aask):
     async def scenario() -> None:
         gate, release = Gate(), asyncio.Event()
 

@@ -77,7 +77,7 @@ def test_close_sends_everybody_home_who_waits_and_who_comes():
     asyncio.run(scenario())
 
 
-def test_memory_is_bounded_and_a_forgotten_topic_is_looked_at_again_not_missed():
+def test_memory_is_bounded_and_a_forgotten_topic_is_not_missed():
     hub = Hub()
     seen = hub.sequence("old")
     hub.publish("old")

@@ -7,12 +7,13 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from footplate.testing.waiting import wait_until
 
 ECHO = "def run(data):\n return data\n"
 
@@ -27,7 +28,7 @@ class GatewayProcess:
         self.services: dict[str, Any] = {}
         self.workers: list[subprocess.Popen[bytes]] = []
         self.process = self._start()
-        wait_for((self.folder / "gateway.json").exists, "the gateway listens")
+        wait_until((self.folder / "gateway.json").exists)
         self.port = int(json.loads((self.folder / "gateway.json").read_text())["port"])
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -52,7 +53,7 @@ class GatewayProcess:
         self.services[name] = {"versions": versions, **options}
         self.write()
         wanted = {key: len(paths) for key, paths in by_version.items()}
-        wait_for(lambda: self.healthy(name) == wanted, f"the workers of {name} are connected")
+        wait_until(lambda: self.healthy(name) == wanted)
 
     def write(self) -> None:
         aside = self.folder / "routes.new"
@@ -93,13 +94,6 @@ class GatewayProcess:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-
-
-def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what}: not within {seconds} seconds"
-        time.sleep(0.02)
 
 
 @pytest.fixture

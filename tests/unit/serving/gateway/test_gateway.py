@@ -18,8 +18,9 @@ import tritonclient.http as triton
 from sklearn.linear_model import LinearRegression
 
 from footplate.serving.gateway.authentication import make_token
+from footplate.testing.waiting import wait_until
 
-from .conftest import GatewayProcess, wait_for
+from .conftest import GatewayProcess
 
 
 def test_a_request_reaches_the_script_and_comes_back(gateway: GatewayProcess) -> None:
@@ -54,7 +55,7 @@ def test_keys_and_tokens_open_a_service_and_nothing_else_does(gateway: GatewayPr
     gateway.route("echo", [worker], auth="token", token_key="secret")
     good, late = make_token("secret", "echo", time.time()), make_token("secret", "echo", time.time(), -1)
     tokens = [good, late, make_token("other", "echo", time.time()), make_token("secret", "x", time.time()), "a.b", "ä"]
-    wait_for(lambda: gateway.score("echo", authorization=f"Bearer {good}")[0] == 200, "the new rule holds")
+    wait_until(lambda: gateway.score("echo", authorization=f"Bearer {good}")[0] == 200)
     found = [gateway.score("echo", authorization=f"Bearer {token}".encode().decode("latin-1"))[0] for token in tokens]
     assert found == [200, 401, 401, 401, 401, 401]
 
@@ -125,7 +126,7 @@ def test_a_request_survives_the_death_of_its_worker(gateway: GatewayProcess) -> 
     clients = [threading.Thread(target=lambda: answers.append(gateway.score("slow")[0])) for _ in range(4)]
     for client in clients:
         client.start()
-    wait_for(lambda: gateway.status("slow")["1"]["running"] > 0 or bool(answers), "a request is in hand")
+    wait_until(lambda: gateway.status("slow")["1"]["running"] > 0 or bool(answers))
     gateway.workers[0].send_signal(signal.SIGKILL)
     for client in clients:
         client.join()
@@ -143,7 +144,7 @@ def test_a_request_that_kills_workers_is_given_up_with_503(gateway: GatewayProce
 def test_requests_wait_for_a_worker_until_their_time_is_over(gateway: GatewayProcess) -> None:
     gateway.services["late"] = {"versions": {"1": {"sockets": ["/nowhere.sock"]}}, "limits": {"timeout_seconds": 0.5}}
     gateway.write()
-    wait_for(lambda: gateway.score("late")[0] == 503, "the gateway knows the service")
+    wait_until(lambda: gateway.score("late")[0] == 503)
     status, _, body = gateway.score("late")
     assert status == 503 and b"no worker was ready in time" in body
     path = gateway.worker("late")
@@ -174,7 +175,7 @@ def test_a_shadow_gets_copies_and_its_differences_are_counted(gateway: GatewayPr
     sockets = {str(n): [gateway.worker(f"v{n}", f"def run(data):\n return {n}\n")] for n in (1, 2)}
     gateway.route("s", sockets, version_1={"weight": 100}, version_2={"shadow": True})
     assert {json.loads(gateway.score("s")[2]) for _ in range(5)} == {1}
-    wait_for(lambda: gateway.status("s")["2"]["shadow_differences"] == 5, "the shadow was compared")
+    wait_until(lambda: gateway.status("s")["2"]["shadow_differences"] == 5)
 
 
 def test_no_request_fails_while_versions_change(gateway: GatewayProcess) -> None:
@@ -196,7 +197,7 @@ def test_no_request_fails_while_versions_change(gateway: GatewayProcess) -> None
         thread.start()
     gateway.route("s", sockets)
     gateway.route("s", {"2": sockets["2"]})
-    wait_for(lambda: answers[-1][1] == 2, "the new version answers")
+    wait_until(lambda: answers[-1][1] == 2)
     gateway.workers[0].terminate()
     gateway.workers[0].wait(30)
     stop.set()
@@ -272,7 +273,7 @@ def test_sigterm_answers_what_is_in_hand_and_a_second_gateway_stays_away(gateway
     answers: list[int] = []
     client = threading.Thread(target=lambda: answers.append(gateway.score("slow")[0]))
     client.start()
-    wait_for(lambda: gateway.status("slow")["1"]["running"] > 0 or bool(answers), "the request is in hand")
+    wait_until(lambda: gateway.status("slow")["1"]["running"] > 0 or bool(answers))
     gateway.process.terminate()
     client.join()
     assert answers == [200]

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from footplate.serving.protocol import pack, read_frame, split
+from footplate.testing.waiting import wait_until
 
 
 def start(folder: Path, **config: Any) -> subprocess.Popen[bytes]:
@@ -29,16 +29,18 @@ def start(folder: Path, **config: Any) -> subprocess.Popen[bytes]:
 
 @contextmanager
 def connected(folder: Path, process: subprocess.Popen[bytes]) -> Iterator[Any]:
-    deadline = time.monotonic() + 60
     with socket.socket(socket.AF_UNIX) as client:
-        while True:
-            try:
-                client.connect(str(folder / "worker.sock"))
-                break
-            except OSError:
-                assert process.poll() is None and time.monotonic() < deadline, process.stderr
-                time.sleep(0.02)
+        wait_until(lambda: is_connected(client, folder, process))
         yield client.makefile("rwb")
+
+
+def is_connected(client: socket.socket, folder: Path, process: subprocess.Popen[bytes]) -> bool:
+    assert process.poll() is None, process.stderr
+    try:
+        client.connect(str(folder / "worker.sock"))
+    except OSError:
+        return False
+    return True
 
 
 def send(stream: Any, meta: dict[str, Any], *parts: bytes) -> tuple[dict[str, Any], list[bytes]]:

@@ -1,0 +1,82 @@
+"""The rules of CONTRIBUTING.md that a program can check."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GENERATED = {"cli.md", "http.md"}
+UNIT = ROOT / "tests" / "unit"
+_STUMBLE = re.compile(
+    r"^(What|Who|Whom|Whose|Of|Those|That of)\b|\bis no \w+ (of|but)\b|\bfor who\b|\bbe it that\b"
+)  # openings and phrases that native speakers stumble over
+
+
+@cache
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_test_names_have_at_most_70_characters() -> None:
+    names = [
+        (node.name, str(path.relative_to(ROOT)))
+        for path in (ROOT / "tests").rglob("*.py")
+        for node in ast.walk(parse(path))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_")
+    ]
+    assert not [name for name in names if len(name[0]) > 70]
+
+
+def test_docstrings_open_with_a_subject_or_a_verb() -> None:
+    """Less than 1 % of the first lines match the phrases of `_STUMBLE`."""
+    lines = [
+        (doc.splitlines()[0], str(path.relative_to(ROOT)))
+        for folder in (ROOT / "src", ROOT / "packages", ROOT / "scripts")
+        for path in folder.rglob("*.py")
+        for node in ast.walk(parse(path))
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        and (doc := ast.get_docstring(node))
+    ]
+    odd = [line for line in lines if _STUMBLE.search(line[0])]
+    assert len(odd) < len(lines) / 100, odd
+
+
+def test_architecture_page_has_at_most_1500_words() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split()) <= 1500
+
+
+def test_unit_tests_do_not_sleep() -> None:
+    """Sleeps inside strings are programs that tests run; they are allowed."""
+    sleeping = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in UNIT.rglob("*.py")
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("time.sleep", "sleep")
+    ]
+    assert not sleeping
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "ARCHITECTURE.md", "docs", "examples"]
+)
+def test_prose_wraps_at_100_columns(page: str) -> None:
+    root = ROOT / page
+    files = [root] if root.is_file() else [page for page in root.rglob("*.md") if page.name not in GENERATED]
+    long = [f"{file.relative_to(ROOT)}:{number}" for file in files for number in long_lines(file)]
+    assert not long
+
+
+def long_lines(file: Path) -> Iterator[int]:
+    """Yield the numbers of prose lines that could be shorter: no tables, code, generated lists or unbreakable links."""
+    in_code = False
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        in_code ^= line.lstrip().startswith("```")
+        breakable = " " in re.sub(r"`[^`]+`|\[[^\]]*\]\([^)]*\)", "x", line).strip().lstrip("-*0123456789. ")
+        if len(line) > 100 and not in_code and breakable and not line.startswith(("|", "!", "- ", "#")):
+            yield number
