@@ -58,7 +58,7 @@ def test_sample_sizes_are_about_right() -> None:
 
 @pytest.mark.parametrize("bad", [-1, 1.5, True, "3", None])
 def test_counts_are_whole_numbers(bad: Any) -> None:
-    with pytest.raises(InvalidInput, match="is no number of rows"):
+    with pytest.raises(InvalidInput, match="is not a number of rows"):
         tabular.take(bad)
 
 
