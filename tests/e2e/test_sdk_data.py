@@ -501,7 +501,9 @@ def web(folder: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def test_web_files_keep_host_and_path(workspace: Workspace, web: str, here: Environment) -> None:
+def test_several_web_files_keep_host_and_path(
+    workspace: Workspace, web: str, here: Environment, tmp_path: Path
+) -> None:
     paths = [f"{web}/train/a.txt", f"{web}/train/b.txt"]
     dataset = Dataset.File.from_files(path=paths)
     dataset = dataset.register(workspace, "mnist-dataset", "training and test dataset", create_new_version=True)
@@ -511,7 +513,9 @@ def test_web_files_keep_host_and_path(workspace: Workspace, web: str, here: Envi
     assert told["seen"][told["arguments"][1]] == [f"{host}/train/a.txt", f"{host}/train/b.txt"]
     single = Dataset.File.from_files(paths[0])
     told = told_by(run_script(workspace, TELL, [single.as_named_input("one").as_download()], here))
-    assert told["arguments"][0].endswith(f"/{host}/train/a.txt")
+    assert told["arguments"][0].endswith("/a.txt") and host not in told["arguments"][0]
+    assert single.to_path() == ["/a.txt"]
+    assert single.download(str(tmp_path / "one")) == [str(tmp_path / "one/a.txt")]
 
 
 # ── The other ways to hand data over ──────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,7 @@
 """Resolution of a dataset's definition to its current files: look up the sources, then apply the steps.
 
 Names of files, as a script sees them below the mount point:
-- a web file: its host and path;
+- a web file: the last part of its path, or among several sources its host and path;
 - one source: for a folder, the path inside it; for a pattern, the path inside its fixed leading folder;
 - several sources: the path inside their common folder, below the datastore's name if there are several datastores;
 - `full_names` in the definition: the whole path in the datastore.
@@ -123,7 +123,8 @@ def _namer(sources: Sequence[Mapping[str, Any]]) -> Namer:
 
     def name(source: Mapping[str, Any], entry: StoreEntry) -> str:
         if "url" in source:
-            return store_names.url_name(str(source["url"]))
+            whole = store_names.url_name(str(source["url"]))
+            return whole.rpartition("/")[2] if len(sources) == 1 else whole
         if len(sources) == 1:
             return _name_in_source(str(source["path"]), entry.path)
         below = _relative(entry.path, common)

@@ -27,7 +27,7 @@ class FileDataset(AbstractDataset):
     def to_path(self) -> List[str]:
         """Return the files as paths below the mount point, beginning with `/`.
 
-        Those of web files begin with the host.
+        Among several web files, each begins with its host.
         """
         with self.listing() as files:
             return ["/" + item.name for item in files]
