@@ -17,7 +17,7 @@ from footplate.sdk.environments.conda_dependencies import CondaDependencies
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.estimators.estimator import Estimator
 from footplate.sdk.estimators.frameworks import TensorFlow
-from footplate.sdk.exceptions import AzureMLException
+from footplate.sdk.exceptions import AzureMLException, WebserviceException
 from footplate.sdk.labels import texts
 from footplate.sdk.models.model import Model
 from footplate.sdk.runs.experiment import Experiment
@@ -113,6 +113,12 @@ MISTAKES: dict[str, tuple[Callable[[str], Any], str, str]] = {
 def store() -> AbstractDatastore:
     """A datastore that has received no request yet."""
     return AbstractDatastore(ANYTHING, ANYTHING)
+
+
+def test_a_missing_model_path_raises_what_old_and_new_clients_of_azure_raise() -> None:
+    for kind in (WebserviceException, FileNotFoundError):
+        with pytest.raises(kind, match="'out/model'"):
+            Model.register(ANYTHING, "out/model", "m")
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -40,6 +40,10 @@ _FROM_RUN: Kinds = dict(_KINDS, not_found=ModelPathNotFoundException)
 Filters = Optional[Sequence[Union[str, Sequence[str]]]]
 
 
+class _MissingModelPath(WebserviceException, FileNotFoundError):
+    """Azure's clients raise WebserviceException up to 1.35, and FileNotFoundError since then: scripts catch either."""
+
+
 class Framework:
     """The names of frameworks that a model can be registered with."""
 
@@ -114,9 +118,9 @@ class Model:
         behind = datasets_behind(workspace, datasets, sample_input_dataset, sample_output_dataset)
         path = os.path.abspath(os.fspath(model_path))
         if not os.path.exists(path):
-            raise FileNotFoundError(
-                f"there is no file or folder {model_path!r} to register as model {model_name!r}\n"
-                f"hint: relative paths start at {os.getcwd()}; for the outputs of a run, use run.register_model"
+            raise _MissingModelPath(
+                f"there is no file or folder {model_path!r} to register as model {model_name!r}",
+                hint=f"relative paths start at {os.getcwd()}; for the outputs of a run, use run.register_model",
             )
         print(f"Registering model {model_name}")
         files = blob_transfer.put(workspace.session, local_files(path, child_paths))
