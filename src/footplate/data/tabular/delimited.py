@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,8 @@ BLOCK = 1024 * 1024  # larger ones are not faster, and Arrow holds dozens of the
 _ROWS = 20_000
 _LONGEST_FIELD = 1 << 30
 _TAIL = 4096
+_LINES = "\n"  # as the separator: every line is one field
+_QUOTED_LINE = re.compile(r'"(?:[^"]|"")*"')
 _END = "\uf8ffthe end of the file\uf8ff"
 """Appended after the last line for Python's parser: an unclosed quote swallows it."""
 
@@ -89,9 +92,8 @@ class DelimitedFiles:
     def _layout(self, stream: Any, index: int) -> Layout | None:
         """Return the layout, or None for a file without a single record."""
         text = as_text(stream, self._encoding)
-        reader = csv.reader(text, delimiter=self._separator)
         try:
-            for number, record in enumerate(reader, 1):
+            for number, record in enumerate(self._parser(text), 1):
                 if record:
                     return self._layout_of(record, number, index)
         except (UnicodeDecodeError, csv.Error) as error:
@@ -113,6 +115,8 @@ class DelimitedFiles:
         """Yield rows. `whole`: the stream has all of the file, so a quote that is still open at its end is an error."""
         done, last = 0, None
         try:
+            if self._separator == _LINES:
+                raise pa.ArrowInvalid("its separator must differ from the end of a line")
             for batch in self._read_with_arrow(opened, layout, columns):
                 yield _select_columns(batch, columns)
                 done, last = done + batch.num_rows, batch if batch.num_rows else last
@@ -156,7 +160,7 @@ class DelimitedFiles:
         positions = [(i, field) for i, field in enumerate(layout.names) if field in columns] or [(0, layout.names[0])]
         with opened() as stream, as_text(stream, self._encoding) as text:
             lines = itertools.chain(text, [_END] if whole else [])
-            rows = self._records(csv.reader(lines, delimiter=self._separator), name, layout)
+            rows = self._records(self._parser(lines), name, layout)
             for _ in itertools.islice(rows, done):
                 pass
             while block := list(itertools.islice(rows, _ROWS)):
@@ -164,6 +168,9 @@ class DelimitedFiles:
                     [pa.array([self._field(row, i) for row in block], pa.string()) for i, _ in positions],
                     [field for _, field in positions],
                 )
+
+    def _parser(self, lines: Iterable[str]) -> Any:
+        return _LineParser(lines) if self._separator == _LINES else csv.reader(lines, delimiter=self._separator)
 
     def _field(self, row: list[str], index: int) -> str | None:
         value = row[index] if index < len(row) else None
@@ -198,6 +205,22 @@ class DelimitedFiles:
                 "give its encoding, as in encoding='latin1' or encoding='windows1252'",
             )
         return InvalidInput(f"{name} cannot be read as delimited text: {error}", "is it a text file?")
+
+
+class _LineParser:
+    """Lines as records of one field, in the form of `csv.reader`. Quotes around a whole line are removed."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self.line_num = 0
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for line in self._lines:
+            self.line_num += 1
+            text = line.rstrip("\r\n")
+            if _QUOTED_LINE.fullmatch(text):
+                text = text[1:-1].replace('""', '"')
+            yield [text] if text else []
 
 
 def _ends_with_quote(opened: Any) -> bool:
@@ -241,7 +264,7 @@ def _distinct(record: list[str]) -> list[str]:
 
 
 def _checked_separator(separator: str) -> str:
-    if len(separator) != 1 or separator in '\r\n"' or not separator.isascii():
+    if len(separator) != 1 or separator in '\r"' or not separator.isascii():
         raise InvalidInput(f"{separator!r} is not a valid separator", "give one ASCII character, as in ',' or '\\t'")
     return separator
 

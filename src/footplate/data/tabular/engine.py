@@ -10,10 +10,11 @@ from typing import Any
 from footplate.data.partitions import Partition
 from footplate.data.tabular import steps as steps_
 from footplate.data.tabular.arrow import pa
-from footplate.data.tabular.convert import ARROW, plain_utc
+from footplate.data.tabular.convert import ARROW
 from footplate.data.tabular.expressions import evaluate, no_column
 from footplate.data.tabular.files import SourceFile
-from footplate.data.tabular.readers import open_reader
+from footplate.data.tabular.infer import infer
+from footplate.data.tabular.readers import convert_column, open_reader
 from footplate.data.tabular.report import ReadReport
 from footplate.domain.expressions import Expression, conjuncts, fields_of
 from footplate.domain.tabular import POSITIONAL, Json, format_of, steps_of
@@ -31,22 +32,24 @@ class Table:
         self._steps = steps_of(definition)
         partition: str | None = self._form.get("partition_format")
         self._partition = Partition(partition) if partition else None
+        self._constant_types = self._partition_types(definition)
         if database is None and not files:
             raise InvalidInput("the dataset has no files", "check its paths: they match nothing now")
-        self._reader = open_reader(definition, files, database)
+        types: Json = definition.get("types") or {}
+        own = {name: wanted for name, wanted in types.items() if name not in self._constant_types}
+        self._reader = open_reader({**definition, "types": own}, files, database)
 
     @property
     def inferred(self) -> dict[str, Json]:
         """Types inferred from the data, to be stored with the definition."""
-        return self._reader.inferred
+        return {**self._reader.inferred, **(self._constant_types if self._infers() else {})}
 
     @cached_property
     def source_schema(self) -> Any:
-        """All columns before the first step: the path, those of the files, those of the partition format."""
+        """All columns before the first step: the path, those of the partition format, those of the files."""
         fields = [pa.field(PATH, pa.string())] if self._form.get("path_column") else []
-        constants = self._constant_types()
-        fields += [field for field in self._reader.schema if field.name not in constants and field.name != PATH]
-        fields += [pa.field(name, kind) for name, kind in constants.items()]
+        fields += [pa.field(name, ARROW[wanted["type"]]) for name, wanted in self._constant_types.items()]
+        fields += [f for f in self._reader.schema if f.name not in self._constant_types and f.name != PATH]
         return pa.schema(fields)
 
     @cached_property
@@ -78,10 +81,10 @@ class Table:
 
     def _source_rows(self, report: ReadReport) -> Iterator[Any]:
         needed = self._needed()
-        own = [name for name in needed if name in self._reader.schema.names and name not in self._constant_types()]
+        own = [name for name in needed if name in self._reader.schema.names and name not in self._constant_types]
         filters = self._leading_filters()
         for index in range(len(self._files) or 1):
-            constants = self._constants(index)
+            constants = self._constants(index, report)
             if not self._may_hold(filters, constants):
                 continue
             pushed = [part for part in filters if fields_of(part) <= set(own)]
@@ -117,13 +120,29 @@ class Table:
 
     # ── what a path says ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _constant_types(self) -> dict[str, Any]:
+    def _partition_types(self, definition: Json) -> dict[str, Json]:
+        """Return the types of the partition's columns: requested, stored, or inferred as those of the files are."""
         if self._partition is None:
             return {}
-        times = self._partition.times
-        return {name: ARROW["datetime" if name in times else "string"] for name in self._partition.columns}
+        found = {
+            name: {"type": "datetime" if name in self._partition.times else "string"}
+            for name in self._partition.columns
+        }
+        if self._infers():
+            kept: dict[str, Json] | None = definition.get("inferred")
+            paths = [self._partition.values(file.name) for file in self._files] if kept is None else []
+            for name in set(found) - self._partition.times:
+                if kept is None:
+                    found[name] = infer(pa.array([values.get(name) for values in paths], pa.string()))
+                else:
+                    found[name] = kept.get(name, found[name])
+        requested: dict[str, Json] = definition.get("types") or {}
+        return {name: requested.get(name, wanted) for name, wanted in found.items()}
 
-    def _constants(self, index: int) -> dict[str, Any]:
+    def _infers(self) -> bool:
+        return self._form["kind"] == "delimited" and bool(self._form.get("infer_types", True))
+
+    def _constants(self, index: int, report: ReadReport) -> dict[str, Any]:
         found = dict[str, Any]()
         if not self._files:
             return found
@@ -137,11 +156,13 @@ class Table:
                     f"the path {name!r} does not match the partition format {self._partition.form!r}",
                     "the format covers the path from the first partition key to its end, file name included",
                 )
-            found.update({key: _partition_value(values[key], kind) for key, kind in self._constant_types().items()})
+            for key, wanted in self._constant_types.items():
+                value = _partition_array(values[key], key in self._partition.times)
+                found[key] = convert_column(value, wanted, key, name, report)[0]
         return found
 
 
-def _partition_value(value: Any, kind: Any) -> Any:
-    if pa.types.is_timestamp(kind) and value is not None:
-        value = plain_utc(datetime.fromtimestamp(value, timezone.utc))
-    return pa.scalar(value, kind)
+def _partition_array(value: Any, is_time: bool) -> Any:
+    if not is_time:
+        return pa.array([value], pa.string())
+    return pa.array([value if value is None else datetime.fromtimestamp(value, timezone.utc)], ARROW["datetime"])

@@ -95,7 +95,7 @@ class _Delimited:
                 yield pa.record_batch(arrays, columns)
 
     def _convert(self, batch: Any, name: str, file: str, report: ReadReport) -> Any:
-        return _converted(batch.column(name), self._types[name], name, file, report)
+        return convert_column(batch.column(name), self._types[name], name, file, report)
 
     def _inferred(self, requested: dict[str, Json], kept: dict[str, Json] | None) -> dict[str, Json]:
         if kept is not None:
@@ -137,7 +137,9 @@ class _Typed:
         name = self._files[index].name if self._files else "the query's result"
         for batch in self._source.read(index, wanted, usable, report):
             arrays = [
-                _converted(batch.column(c), self._types[c], c, name, report) if c in self._types else batch.column(c)
+                convert_column(batch.column(c), self._types[c], c, name, report)
+                if c in self._types
+                else batch.column(c)
                 for c in columns
             ]
             yield pa.record_batch(arrays, columns)
@@ -148,7 +150,8 @@ def _passing(filters: list[Expression], columns: dict[str, Any], rows: int) -> A
     return functools.reduce(pc.and_, masks)
 
 
-def _converted(values: Any, wanted: Json, column: str, file: str, report: ReadReport) -> Any:
+def convert_column(values: Any, wanted: Json, column: str, file: str, report: ReadReport) -> Any:
+    """Convert a column of a file, and report the values that do not fit."""
     found = convert(values, wanted)
     if found.misfits:
         report.misfits(column, wanted["type"], found.misfits, found.example, file)

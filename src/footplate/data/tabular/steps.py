@@ -19,15 +19,15 @@ def apply(step: Json, batches: Batches) -> Batches:
 
 
 def columns_after(step: Json, names: list[str]) -> list[str]:
-    """Return the columns that a step leaves, in order. Raise InvalidInput for an unknown name."""
-    if step["do"] not in ("keep", "drop"):
+    """Return the columns that a step leaves, in order. As on Azure, dropping an unknown column is not an error."""
+    if step["do"] == "drop":
+        return [name for name in names if name not in step["columns"]]
+    if step["do"] != "keep":
         return names
     for name in step["columns"]:
         if name not in names:
             raise no_column(name, names)
-    if step["do"] == "keep":
-        return list(step["columns"])
-    return [name for name in names if name not in step["columns"]]
+    return list(step["columns"])
 
 
 def mask(step: Json, batch: Any) -> Any:

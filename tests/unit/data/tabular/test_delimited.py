@@ -278,6 +278,14 @@ def test_other_separators(tmp_path: Path) -> None:
         Table(delimited(separator="||"), [written(tmp_path, "t.txt", "a||b\n")])
 
 
+def test_a_newline_as_separator_gives_one_column(tmp_path: Path) -> None:
+    file = written(tmp_path, "lines.txt", 'first, line\n\n"quoted, ""twice"""\r\n"open, quote\n7')
+    table = Table(delimited(separator="\n", header="none"), [file])
+    assert table.schema.names == ["Column1"]
+    assert [row["Column1"] for row in rows(table)] == ["first, line", 'quoted, "twice"', '"open, quote', "7"]
+    assert rows(Table(delimited(separator="\n"), [written(tmp_path, "n.txt", "a,b\n1\n2")])) == [{"a,b": 1}, {"a,b": 2}]
+
+
 def test_empty_files(tmp_path: Path) -> None:
     empty, full = written(tmp_path, "0.csv", ""), written(tmp_path, "1.csv", "a\n1\n")
     assert rows(Table(delimited(), [empty, full, empty])) == [{"a": 1}]
@@ -293,13 +301,34 @@ def test_path_and_partition_columns(tmp_path: Path) -> None:
     file = written(tmp_path, "sales/Accounts/2019/01/31/data.csv", "n\n1\n")
     form = "/{department}/{day:yyyy/MM/dd}/data.csv"
     table = Table(delimited(path_column=True, partition_format=form), [file])
-    assert table.schema.names == ["Path", "n", "department", "day"]
+    assert table.schema.names == ["Path", "department", "day", "n"]
     assert rows(table) == [
         {"Path": "/sales/Accounts/2019/01/31/data.csv", "n": 1, "department": "Accounts", "day": datetime(2019, 1, 31)}
     ]
     assert rows(Table({**delimited({"do": "keep", "columns": ["day"]}, partition_format=form)}, [file])) == [
         {"day": datetime(2019, 1, 31)}
     ]
+
+
+def test_partition_columns_come_first_and_are_typed_as_the_others(tmp_path: Path) -> None:
+    files = [written(tmp_path, f"{year}/{code}/a.csv", "n\n1\n") for year, code in ((2019, "07"), (2020, "x"))]
+    form = {"partition_format": "/{year}/{code}/a.csv"}
+    table = Table(delimited(**form), files)
+    assert table.schema.names == ["year", "code", "n"]
+    assert [list(row.values()) for row in rows(table)] == [[2019, "07", 1], [2020, "x", 1]]
+    assert table.inferred["year"] == {"type": "integer"}
+    later = {**delimited(**form), "inferred": table.inferred}
+    other = written(tmp_path, "soon/y/a.csv", "n\n1\n")
+    report = ReadReport()
+    assert rows(Table(later, [*files, other]), report)[2] == {"year": None, "code": "y", "n": 1}
+    assert report.warnings() == [
+        "column 'year': 1 value is not a whole number and became null, the first is 'soon' in /soon/y/a.csv"
+    ]
+    assert rows(Table(delimited(infer_types=False, **form), files))[0] == {"year": "2019", "code": "07", "n": "1"}
+    asked = delimited(types={"year": {"type": "float"}}, **form)
+    assert rows(Table(asked, files))[0]["year"] == 2019.0
+    recent = delimited(where(op(">", field("year"), 2019)), **form)
+    assert [row["year"] for row in rows(Table(recent, files))] == [2020]
 
 
 def test_a_path_that_does_not_match_the_partition_format(tmp_path: Path) -> None:

@@ -65,6 +65,15 @@ def test_parquet_filters_are_not_moved_before_positional_steps(tmp_path: Path) -
     assert [r["n"] for r in rows(Table(definition("parquet", *steps), [file]))] == [16, 17, 18, 19]
 
 
+def test_partition_columns_of_parquet_files_are_text_unless_typed(tmp_path: Path) -> None:
+    (tmp_path / "2020").mkdir()
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "2020/a.parquet")
+    file = local_file(tmp_path / "2020/a.parquet", "/2020/a.parquet")
+    form = {"format": {"kind": "parquet", "partition_format": "/{year}/a.parquet"}}
+    assert rows(Table(form, [file])) == [{"year": "2020", "n": 1}]
+    assert rows(Table({**form, "types": {"year": {"type": "integer"}}}, [file])) == [{"year": 2020, "n": 1}]
+
+
 def test_parquet_files_that_differ(tmp_path: Path) -> None:
     files = [
         parquet(tmp_path, "1.parquet", {"a": pa.array([1], pa.int64()), "b": ["x"]}),
