@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import counted, duration, emit, is_terminal, number, say, sparkline
+from footplate.cli.console import ago, counted, duration, emit, is_terminal, number, say, sparkline
 from footplate.cli.context import find_run, json_option, open_workspace, workspace_option
 from footplate.cli.follow import CANCELED
 from footplate.cli.main import Noun, Unusable
@@ -19,6 +19,7 @@ from footplate.domain.codec import to_json
 from footplate.domain.early_stopping import MAXIMIZE, MINIMIZE
 from footplate.domain.run_status import TERMINAL
 from footplate.domain.sweeps import SweepSpec, TrialView
+from footplate.domain.targets import LOCAL
 from footplate.sdk.config import yaml_format
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.environments.environment import Environment
@@ -82,6 +83,22 @@ def run(ctx: click.Context, script: str, wait: bool, workspace_name: str | None,
         return 0
     say(f"submitted {submitted.id}")
     return _watch(submitted, spec, as_json)
+
+
+@sweep.command("list")
+@workspace_option
+@json_option
+def list_sweeps(workspace_name: str | None, as_json: bool) -> None:
+    """List sweeps, the newest first."""
+    workspace = open_workspace(workspace_name)
+    found = list(workspace.session.api.runs.list(workspace.id, type=HYPERDRIVE))
+    if as_json:
+        emit([to_json(view) for view in found])
+    elif not found:
+        say("no sweeps")
+    else:
+        rows = [[view.id, view.status, view.experiment, ago(view.created)] for view in found]
+        table(["sweep", "status", "experiment", "created"], rows)
 
 
 @sweep.command()
@@ -173,7 +190,7 @@ def _script(settings: dict[str, Any]) -> ScriptRunConfig:
         os.path.dirname(path) or ".",
         script=os.path.basename(path),
         arguments=settings.get("arguments"),
-        compute_target=settings.get("target") or "local",
+        compute_target=settings.get("target") or LOCAL,
         environment=Environment.from_pip_requirements("sweep", requirements) if requirements else None,
     )
 
@@ -187,7 +204,7 @@ def _find(run_id: str, workspace_name: str | None) -> HyperDriveRun:
         run_id = newest.id
     found, _ = find_run(run_id, workspace_name)
     if not isinstance(found, HyperDriveRun):
-        raise Unusable(f"run {found.id} is not a sweep", "find sweeps with: footplate runs list")
+        raise Unusable(f"run {found.id} is not a sweep", "see: footplate sweep list")
     return found
 
 

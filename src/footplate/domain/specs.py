@@ -29,6 +29,10 @@ class Program:
     command: Optional[str] = None
 
 
+MAX_PROCESSES = 10_000
+"""The most processes, or nodes, of one run: the server and the agents keep a record of each in memory."""
+
+
 @dataclass(frozen=True)
 class Distribution:
     """The number of nodes and processes, and how these communicate. `kind`: none, mpi, torch or tensorflow."""
@@ -251,6 +255,18 @@ def _check_gpus(wanted: GpuRequest) -> None:
         )
 
 
+def _check_process_total(counts: Dict[str, int]) -> None:
+    for name, count in counts.items():
+        if count > MAX_PROCESSES:
+            raise InvalidInput(f"{name} is {count}", f"give at most {MAX_PROCESSES}")
+    nodes, each = counts["node_count"], counts["processes_per_node"]
+    if nodes * each > MAX_PROCESSES:
+        raise InvalidInput(
+            f"node_count is {nodes} and processes_per_node is {each}, {nodes * each} processes in all",
+            f"a run has at most {MAX_PROCESSES} processes",
+        )
+
+
 def _check_distribution(wanted: Distribution) -> None:
     if wanted.kind not in ("none", "mpi", "torch", "tensorflow"):
         raise InvalidInput(f"distribution {wanted.kind!r} is unknown", "use none, mpi, torch or tensorflow")
@@ -263,6 +279,7 @@ def _check_distribution(wanted: Distribution) -> None:
     for name, count in counts.items():
         if count < 1:
             raise InvalidInput(f"{name} is {count}", "give at least 1")
+    _check_process_total({**counts, "parameter_server_count": wanted.parameter_server_count})
     if wanted.parameter_server_count < 0:
         raise InvalidInput(f"parameter_server_count is {wanted.parameter_server_count}", "give 0 or more")
     if wanted.kind == "torch" and (wanted.process_count or wanted.node_count) < wanted.node_count:

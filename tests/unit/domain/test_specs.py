@@ -88,3 +88,20 @@ def test_run_ids_that_could_leave_their_folder_are_refused(bad: str) -> None:
 def test_experiment_names_are_checked(bad: str) -> None:
     with pytest.raises(InvalidInput, match="is not an experiment name"):
         check_experiment_name(bad)
+
+
+@pytest.mark.parametrize(
+    ("field", "wanted"),
+    [
+        ("process_count", Distribution("torch", process_count=10**6)),
+        ("node_count", Distribution(node_count=10**6)),
+        ("processes_per_node", Distribution("mpi", processes_per_node=10**6)),
+        ("processes_per_node", Distribution("mpi", node_count=200, processes_per_node=200)),
+        ("worker_count", Distribution("tensorflow", worker_count=10**6)),
+        ("parameter_server_count", Distribution("tensorflow", parameter_server_count=10**6)),
+    ],
+)
+def test_a_count_that_no_server_could_hold_is_an_error(field: str, wanted: Distribution) -> None:
+    with pytest.raises(InvalidInput, match=f"{field} is ") as refused:
+        check_spec(RunSpec("train", program=Program(script="t.py"), snapshot="a" * 64, distribution=wanted))
+    assert "at most 10000" in (refused.value.hint or "")

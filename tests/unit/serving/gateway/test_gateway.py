@@ -234,6 +234,7 @@ def test_metrics_are_in_the_text_format_of_prometheus(gateway: GatewayProcess) -
 def test_a_share_of_requests_is_collected(gateway: GatewayProcess, tmp_path: Path) -> None:
     gateway.route("echo", [gateway.worker("echo")], collect=str(tmp_path / "c.jsonl"), collect_share=1.0)
     gateway.score("echo", b"hello")
+    wait_until(lambda: (tmp_path / "c.jsonl").exists() and (tmp_path / "c.jsonl").read_text())
     collected = json.loads((tmp_path / "c.jsonl").read_text())
     assert (collected["status"], collected["request"], collected["response"]) == (200, "hello", '"hello"')
 
