@@ -126,3 +126,23 @@ class DatasetFile:
     digest: str = ""
     store: str = ""
     path: str = ""
+
+
+EntryFields = Tuple[str, int, str, float]
+"""A file of a datastore: path, size, etag, time of modification."""
+
+
+@dataclass(frozen=True)
+class FolderListing:
+    """The direct children of a folder of a datastore."""
+
+    folders: Tuple[str, ...]
+    files: Tuple[EntryFields, ...]
+
+
+@dataclass(frozen=True)
+class StoredBytes:
+    """How many bytes of a file the server has; `entry` is set when it has all of them."""
+
+    size: int
+    entry: Optional[EntryFields]

@@ -212,7 +212,8 @@ class Agent:
         self._orders = self._link.retry(lambda: self._link.prepared(held.numbers, _MEETING_SECONDS))
         while not self._orders.ready and not self._orders.stop:
             self._reporting()
-            self._orders = self._link.retry(lambda: self._link.orders(_GANG_WAIT_SECONDS))
+            # Reported again, not only asked for: the server then tries to assign the GPUs that the run waits for.
+            self._orders = self._link.retry(lambda: self._link.prepared(held.numbers, _GANG_WAIT_SECONDS))
         if self._orders.stop:
             raise Stopped
 

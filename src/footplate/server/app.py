@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from footplate import __version__
 from footplate.api import PREFIX
+from footplate.domain.replies import ServerInfo, ServerStopping
 from footplate.errors import Broken, FootplateError, InvalidInput, NotFound, OutOfSpace
 from footplate.server.auth import Directory, Guard
 from footplate.server.body_limit import BodyLimit
@@ -90,28 +91,28 @@ def create_app(
 _own = APIRouter(tags=["server"], route_class=Route)
 
 
-@_own.get("/server")
+@_own.get("/server", response_model=ServerInfo)
 def get_server(request: Request) -> Response:
     state = request.app.state
     services, about = cast(Backend, state.services), cast(About, state.about)
     return answer(
-        {
-            "version": about.version,
-            "pid": about.pid,
-            "started": about.started,
-            "home": str(services.home),
-            "blobs": str(services.home / "blobs") if state.trusted else None,
-            "database": about.database,
-            "active_runs": services.active_runs(),
-        }
+        ServerInfo(
+            version=about.version,
+            pid=about.pid,
+            started=about.started,
+            home=str(services.home),
+            blobs=str(services.home / "blobs") if state.trusted else None,
+            database=about.database,
+            active_runs=services.active_runs(),
+        )
     )
 
 
-@_own.post("/server/stop", status_code=202)
+@_own.post("/server/stop", response_model=ServerStopping, status_code=202)
 async def stop_server(request: Request) -> Response:
     """Stop the server. Active runs continue; the next server resumes them."""
     cast(Gate, request.app.state.gate).stop()
-    return answer({"stopping": True}, 202)
+    return answer(ServerStopping(True), 202)
 
 
 # ── Errors ────────────────────────────────────────────────────────────────────────────────────────────────────────────

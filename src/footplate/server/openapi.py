@@ -1,13 +1,15 @@
-"""The OpenAPI document, made when somebody asks for it: what it says of answers is of no use to any other request."""
+"""The OpenAPI document, made on the first request for it: no other request needs the descriptions of responses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from pydantic import create_model
 
 _ERROR: dict[str, Any] = {
     "type": "object",
@@ -25,22 +27,42 @@ _ERROR: dict[str, Any] = {
         }
     },
 }
+_OCTETS: dict[str, Any] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+
+BYTES_OUT: dict[int | str, dict[str, Any]] = {200: {"description": "The content", "content": _OCTETS}}
+"""The `responses` of a route that returns bytes."""
+
+BYTES_IN: dict[str, Any] = {"requestBody": {"required": True, "content": _OCTETS}}
+"""The `openapi_extra` of a route that takes bytes."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """The response model of a list: `items` of one kind, and the cursor of the `next` page or null."""
+
+    item: Any
 
 
 class Route(APIRoute):
-    """An endpoint that makes its answer itself. Its `response_model` is only described: FastAPI would build what
-    checks and writes such an answer for each of them, which takes megabytes, and a good part of the server's start."""
+    """An endpoint that renders its response itself. Its `response_model` serves the document only.
+
+    FastAPI would build a validator and a serializer for each model, which takes megabytes and much of the server's
+    start.
+    """
 
     def __init__(self, path: str, endpoint: Any, *, response_model: Any = None, **rest: Any) -> None:
         super().__init__(path, endpoint, response_model=None, **rest)
         self._described = response_model
 
     def described(self, prefix: str) -> APIRoute:
+        model = self._described
         return APIRoute(
             prefix + self.path,
             self.endpoint,
-            response_model=self._described,
+            response_model=_page(model) if isinstance(model, Page) else model,
             response_class=self.response_class,
+            responses=self.responses,
+            openapi_extra=self.openapi_extra,
             methods=self.methods,
             status_code=self.status_code,
             tags=self.tags,
@@ -48,12 +70,17 @@ class Route(APIRoute):
         )
 
 
+def _page(page: Page) -> Any:
+    fields: dict[str, Any] = {"items": (list[page.item], ...), "next": (str | None, ...)}  # pyright: ignore
+    return create_model(f"{page.item.__name__}Page", **fields)
+
+
 def operation_id(route: APIRoute) -> str:
     return route.name
 
 
 def describe(app: FastAPI, routers: Iterable[APIRouter], prefix: str) -> dict[str, Any]:
-    """FastAPI's document, with the errors that we really send in place of its own."""
+    """Return FastAPI's document with the errors that this server really sends."""
     if app.openapi_schema:
         return app.openapi_schema
     routes = [route.described(prefix) for router in routers for route in router.routes if isinstance(route, Route)]
@@ -66,6 +93,6 @@ def describe(app: FastAPI, routers: Iterable[APIRouter], prefix: str) -> dict[st
     for operations in document["paths"].values():
         for operation in operations.values():
             operation["responses"].pop("422", None)
-            operation["responses"]["default"] = {"description": "What went wrong, and what to do", "content": content}
+            operation["responses"]["default"] = {"description": "The error and a hint", "content": content}
     app.openapi_schema = document
     return document

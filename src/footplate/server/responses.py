@@ -42,6 +42,9 @@ def encode(value: Any, tag_non_finite: bool = False) -> bytes:
 
 
 def _plain(value: Any) -> Any:
+    names = getattr(value, "__dataclass_fields__", None)
+    if names is not None:  # one level only: the encoder asks again for what is inside
+        return {name: getattr(value, name) for name in names}
     plain = to_json(value)
     if plain is value:
         raise TypeError(f"{type(value).__name__} has no JSON form")

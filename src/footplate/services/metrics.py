@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from footplate.domain.replies import MetricSeries, MetricSummary
 from footplate.storage import RunQuery, Storage
 
 
@@ -23,13 +23,13 @@ class MetricService:
         self._on_append(run)
         return size
 
-    def read(self, run: str, name: str | None, system: bool, recursive: bool) -> dict[str, list[dict[str, Any]]]:
+    def read(self, run: str, name: str | None, system: bool, recursive: bool) -> dict[str, list[MetricSeries]]:
         runs = [run, *self._descendants(run)] if recursive else [run]
-        return {r: self._store.metrics.read(r, name, system) for r in runs}
+        return {r: [MetricSeries(**each) for each in self._store.metrics.read(r, name, system)] for r in runs}
 
-    def summary(self, run: str) -> list[dict[str, Any]]:
+    def summary(self, run: str) -> list[MetricSummary]:
         self._store.runs.record(run)
-        return self._store.metrics.summary(run)
+        return [MetricSummary(**each) for each in self._store.metrics.summary(run)]
 
     def _descendants(self, run: str) -> list[str]:
         workspace = self._store.runs.record(run).workspace

@@ -34,7 +34,11 @@ class NodeService:
         return self.orders_of(self._equipped(joined), node)
 
     def record(self, run: str, node: int) -> RunRecord:
-        """Return the run that the orders are made from, with its GPUs once they are decided."""
+        """Return the run that the orders are made from."""
+        return self._record(run, node)
+
+    def equip(self, run: str, node: int) -> RunRecord:
+        """Return the same run after an attempt to assign its GPUs, if all of its nodes are ready for them."""
         return self._equipped(self._record(run, node))
 
     def _equipped(self, record: RunRecord) -> RunRecord:
@@ -46,9 +50,6 @@ class NodeService:
         if until == "ended":
             return _others_ended(record, node)
         return _must_stop(record) or (run_status.is_ready(record) and run_status.is_equipped(record))
-
-    def orders(self, run: str, node: int) -> NodeOrders:
-        return self.orders_of(self.record(run, node), node)
 
     def orders_of(self, record: RunRecord, node: int) -> NodeOrders:
         run = record.id

@@ -129,10 +129,10 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:  # noqa: C901  #
                     }
                     return {**fake.orders, "stop": fake.stop, "shipped": shipped}
                 case ["runs", _, "nodes", _, "prepared"]:
+                    fake.asked += fake.held is not None
                     fake.held = json.loads(body)["ports"]
                     return {**fake.orders, "stop": fake.stop}
                 case ["runs", _, "nodes", _, "orders"]:
-                    fake.asked += 1
                     return {**fake.orders, "stop": fake.stop}
                 case ["runs", _, "nodes", _, "events"]:
                     fake.events.append(json.loads(body))

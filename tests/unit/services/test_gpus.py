@@ -23,6 +23,12 @@ def join(house: House, run: str, gpus: GpuRequest, info: dict[str, Any] = TWO, *
     return [house.services.nodes.join(run, node, 1, "gandalf", "127.0.0.1", info) for node in range(count)][-1]
 
 
+def orders(house: House, run: str, node: int) -> NodeOrders:
+    """Return the orders as a node gets them that reports again that it is prepared."""
+    nodes = house.services.nodes
+    return nodes.orders_of(nodes.equip(run, node), node)
+
+
 def end(house: House, run: str) -> None:
     house.services.nodes.report(run, 0, "started", None, None)
     house.services.nodes.report(run, 0, "exited", None, None)
@@ -40,7 +46,7 @@ def test_gpus_are_exclusive_until_the_processes_have_ended(house: House) -> None
     assert (third.ready, third.ranks) == (False, ())
     assert message(house, "third") == "waits for 1 GPU of gandalf, held by first and second"
     end(house, "second")
-    assert house.services.nodes.orders("third", 0).gpus == ("GPU-1",)
+    assert orders(house, "third", 0).gpus == ("GPU-1",)
     assert message(house, "third") == ""
 
 
@@ -54,10 +60,10 @@ def test_a_waiting_run_is_not_overtaken(house: House) -> None:
     assert "gpus = 1" in house.services.runs.view("plain").warnings[0]
     assert plain.ranks[0].variables["CUDA_VISIBLE_DEVICES"] == ""
     end(house, "first")
-    assert not house.services.nodes.orders("small", 0).ready
-    assert house.services.nodes.orders("large", 0).gpus == ("GPU-0", "GPU-1")
+    assert not orders(house, "small", 0).ready
+    assert orders(house, "large", 0).gpus == ("GPU-0", "GPU-1")
     end(house, "large")
-    assert house.services.nodes.orders("small", 0).gpus == ("GPU-0",)
+    assert orders(house, "small", 0).gpus == ("GPU-0",)
 
 
 def test_higher_priorities_come_first(house: House) -> None:
@@ -65,8 +71,8 @@ def test_higher_priorities_come_first(house: House) -> None:
     join(house, "low", GpuRequest(per_node=2))
     join(house, "high", GpuRequest(per_node=2), priority=5)
     end(house, "first")
-    assert not house.services.nodes.orders("low", 0).ready
-    assert house.services.nodes.orders("high", 0).ready
+    assert not orders(house, "low", 0).ready
+    assert orders(house, "high", 0).ready
 
 
 def test_all_nodes_of_a_run_get_gpus_or_none_does(house: House) -> None:
@@ -75,17 +81,17 @@ def test_all_nodes_of_a_run_get_gpus_or_none_does(house: House) -> None:
     join(house, "pair", GpuRequest(per_node=1), distribution=pair)
     for node in (0, 1):
         house.services.nodes.prepared("pair", node, ())
-    assert not house.services.nodes.orders("pair", 1).ready
+    assert not orders(house, "pair", 1).ready
     assert [node.gpus for node in house.services.runs.view("pair").nodes] == [None, None]
     end(house, "first")
-    assert [house.services.nodes.orders("pair", node).gpus for node in (0, 1)] == [("GPU-0",), ("GPU-1",)]
+    assert [orders(house, "pair", node).gpus for node in (0, 1)] == [("GPU-0",), ("GPU-1",)]
 
 
 def test_a_canceled_run_neither_waits_nor_blocks_others(house: House) -> None:
     join(house, "first", GpuRequest(per_node=1))
     join(house, "large", GpuRequest(per_node=2))
     house.services.runs.cancel("large")
-    assert house.services.nodes.orders("large", 0).stop
+    assert orders(house, "large", 0).stop
     assert join(house, "small", GpuRequest(per_node=1)).gpus == ("GPU-1",)
 
 

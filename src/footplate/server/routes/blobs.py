@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
+from footplate.domain.replies import MissingBlobs
 from footplate.errors import Unavailable
-from footplate.server.openapi import Route
+from footplate.server.openapi import BYTES_IN, BYTES_OUT, Route
 from footplate.server.responses import answer
 from footplate.server.routes.parsing import Body, ServicesOf
 
@@ -23,12 +24,12 @@ class Digests(Body):
     digests: list[str]
 
 
-@router.post("/blobs/missing")
+@router.post("/blobs/missing", response_model=MissingBlobs)
 def find_missing_blobs(body: Digests, services: ServicesOf) -> Response:
-    return answer({"missing": services.files.missing(body.digests), "damage": services.files.has_lost_blobs()})
+    return answer(MissingBlobs(tuple(services.files.missing(body.digests)), services.files.has_lost_blobs()))
 
 
-@router.put("/blobs/{digest}", status_code=204)
+@router.put("/blobs/{digest}", status_code=204, openapi_extra=BYTES_IN)
 async def put_blob(digest: str, request: Request, services: ServicesOf) -> None:
     """Streamed: the storing thread asks for one piece after the other, so a large blob never sits in memory."""
     loop, stream = asyncio.get_running_loop(), request.stream()
@@ -47,6 +48,6 @@ async def _next_piece(stream: AsyncIterator[bytes]) -> bytes | None:
         raise Unavailable(f"nothing was sent for {_STALLED_SECONDS:g} s", "send the blob again") from None
 
 
-@router.get("/blobs/{digest}", response_class=StreamingResponse)
+@router.get("/blobs/{digest}", response_class=StreamingResponse, responses=BYTES_OUT)
 def get_blob(digest: str, services: ServicesOf) -> Response:
     return StreamingResponse(services.files.read_blob(digest), media_type="application/octet-stream")

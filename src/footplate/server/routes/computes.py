@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 
 from footplate.domain.records import ComputeView
 from footplate.domain.targets import LOCAL
-from footplate.server.openapi import Route
+from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, ServicesOf
 
@@ -34,7 +34,7 @@ def put_compute(workspace: str, name: str, body: NewCompute, services: ServicesO
     return answer(services.computes.put(workspace, name, **dict(body)))
 
 
-@router.get("/workspaces/{workspace}/computes")
+@router.get("/workspaces/{workspace}/computes", response_model=Page(ComputeView))
 def list_computes(workspace: str, services: ServicesOf) -> Response:
     return answer_list(services.computes.list(workspace))
 

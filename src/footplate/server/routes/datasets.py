@@ -4,10 +4,11 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from footplate.domain.datasets import DatasetView, Lineage
+from footplate.domain.datasets import DatasetView, DataUse, Lineage
+from footplate.domain.replies import DatasetFile, UnregisteredDataset
 from footplate.domain.requests import NewDataset
 from footplate.errors import InvalidInput
-from footplate.server.openapi import Route
+from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, Repeated, ServicesOf, pairs
 from footplate.services.datasets import LARGEST_PAGE
@@ -52,7 +53,7 @@ def register_dataset(workspace: str, body: DatasetRegistration, services: Servic
     return answer(services.datasets.register(workspace, NewDataset(**dict(body))))
 
 
-@router.get("/workspaces/{workspace}/datasets")
+@router.get("/workspaces/{workspace}/datasets", response_model=Page(DatasetView))
 def list_datasets(
     workspace: str, services: ServicesOf, name: str | None = None, tag: Repeated = (), latest: bool = False
 ) -> Response:
@@ -64,9 +65,9 @@ def get_dataset(workspace: str, name: str, version: str, services: ServicesOf) -
     return answer(services.datasets.get(workspace, name, _version(version)))
 
 
-@router.delete("/workspaces/{workspace}/datasets/{name}")
+@router.delete("/workspaces/{workspace}/datasets/{name}", response_model=UnregisteredDataset)
 def unregister_dataset(workspace: str, name: str, services: ServicesOf) -> Response:
-    return answer({"versions": services.datasets.unregister(workspace, name)})
+    return answer(UnregisteredDataset(services.datasets.unregister(workspace, name)))
 
 
 @router.get("/workspaces/{workspace}/dataset-ids/{id}", response_model=DatasetView)
@@ -79,12 +80,12 @@ def change_dataset(workspace: str, id: str, body: DatasetChange, services: Servi
     return answer(services.datasets.change(workspace, id, **dict(body)))
 
 
-@router.get("/workspaces/{workspace}/dataset-ids/{id}/files")
+@router.get("/workspaces/{workspace}/dataset-ids/{id}/files", response_model=Page(DatasetFile))
 def list_files_of_dataset(
     workspace: str, id: str, services: ServicesOf, cursor: str = "", limit: int = LARGEST_PAGE
 ) -> Response:
     page, following = services.datasets.files(workspace, id, cursor, limit)
-    return answer_list([item._asdict() for item in page], following)
+    return answer_list([DatasetFile(*item) for item in page], following)
 
 
 @router.get("/workspaces/{workspace}/dataset-ids/{id}/lineage", response_model=Lineage)
@@ -92,7 +93,7 @@ def get_lineage(workspace: str, id: str, services: ServicesOf) -> Response:
     return answer(services.datasets.lineage(workspace, id))
 
 
-@router.get("/runs/{run}/datasets")
+@router.get("/runs/{run}/datasets", response_model=Page(DataUse))
 def list_datasets_of_run(run: str, services: ServicesOf) -> Response:
     return answer_list(services.datasets.of_run(run))
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import DatastoreView, RunData
 from footplate.domain.requests import NewDatastore
-from footplate.server.openapi import Route
+from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, ServicesOf
 
@@ -31,7 +31,7 @@ def put_datastore(workspace: str, name: str, body: DatastoreRegistration, servic
     return answer(services.datastores.put(workspace, name, NewDatastore(**dict(body))))
 
 
-@router.get("/workspaces/{workspace}/datastores")
+@router.get("/workspaces/{workspace}/datastores", response_model=Page(DatastoreView))
 def list_datastores(workspace: str, services: ServicesOf) -> Response:
     return answer_list(services.datastores.list(workspace))
 

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from footplate.domain.records import CuratedView, EnvironmentView
-from footplate.server.openapi import Route
+from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, ServicesOf
 
@@ -26,7 +26,7 @@ def register_environment(workspace: str, body: NewEnvironment, services: Service
     return answer(services.environments.register(workspace, body.name, body.definition))
 
 
-@router.get("/workspaces/{workspace}/environments")
+@router.get("/workspaces/{workspace}/environments", response_model=Page(EnvironmentView))
 def list_environments(workspace: str, services: ServicesOf) -> Response:
     return answer_list(services.environments.list(workspace))
 
@@ -38,7 +38,7 @@ def get_environment(
     return answer(services.environments.get(workspace, name, None if version == "latest" else version, label))
 
 
-@router.get("/curated-environments")
+@router.get("/curated-environments", response_model=Page(CuratedView))
 def list_curated_environments(services: ServicesOf) -> Response:
     return answer_list(services.environments.curated())
 

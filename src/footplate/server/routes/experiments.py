@@ -3,7 +3,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from footplate.domain.records import ExperimentView
-from footplate.server.openapi import Route
+from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, ServicesOf
 
@@ -21,7 +21,7 @@ def ensure_experiment(workspace: str, name: str, services: ServicesOf) -> Respon
     return answer(services.workspaces.ensure_experiment(workspace, name))
 
 
-@router.get("/workspaces/{workspace}/experiments")
+@router.get("/workspaces/{workspace}/experiments", response_model=Page(ExperimentView))
 def list_experiments(
     workspace: str, services: ServicesOf, name: str | None = None, archived: bool | None = None
 ) -> Response:

@@ -6,9 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from footplate.server.openapi import Route
+from footplate.domain.records import FileView
+from footplate.domain.replies import AddedFiles, AppendedBytes
+from footplate.server.openapi import BYTES_IN, BYTES_OUT, Page, Route
 from footplate.server.responses import answer, answer_list
-from footplate.server.routes.parsing import Body, ServicesOf, StrictFile, tail_of_path
+from footplate.server.routes.parsing import Body, FilePath, ServicesOf, StrictFile
 
 router = APIRouter(tags=["files"], route_class=Route)
 
@@ -20,20 +22,20 @@ class NewFiles(Body):
     attempt: int | None = None
 
 
-@router.get("/runs/{run}/files")
+@router.get("/runs/{run}/files", response_model=Page(FileView))
 def list_files(run: str, services: ServicesOf, prefix: str = "") -> Response:
     return answer_list(services.files.list(run, prefix))
 
 
-@router.get("/runs/{run}/files/{path:any}", response_class=StreamingResponse)
+@router.get("/runs/{run}/files/{path:any}", response_class=StreamingResponse, responses=BYTES_OUT)
 def read_file(
     run: str,
-    request: Request,
+    path: FilePath,
     services: ServicesOf,
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int | None, Query(ge=0)] = None,
 ) -> Response:
-    file = services.files.find(run, tail_of_path(request, f"/runs/{run}/files/"))
+    file = services.files.find(run, path)
     rest = max(0, file.size - offset)
     size = rest if limit is None else min(limit, rest)
     headers = {"content-length": str(size)}
@@ -43,21 +45,21 @@ def read_file(
     return StreamingResponse(chunks, media_type="application/octet-stream", headers=headers)
 
 
-@router.post("/runs/{run}/files")
+@router.post("/runs/{run}/files", response_model=AddedFiles)
 def add_files(run: str, body: NewFiles, services: ServicesOf) -> Response:
     stored, skipped = services.files.add(run, body.files, body.automatic, body.key, body.attempt)
-    return answer({"stored": stored, "skipped": skipped})
+    return answer(AddedFiles(tuple(stored), tuple(skipped)))
 
 
-@router.put("/runs/{run}/logs/{path:any}")
+@router.put("/runs/{run}/logs/{path:any}", response_model=AppendedBytes, openapi_extra=BYTES_IN)
 async def append_log(
     run: str,
+    path: FilePath,
     request: Request,
     services: ServicesOf,
     offset: Annotated[int, Query(ge=0)] = 0,
     replace: bool = False,
 ) -> Response:
-    path = tail_of_path(request, f"/runs/{run}/logs/")
     data = await request.body()
     size = await asyncio.to_thread(services.files.append_log, run, path, offset, data, replace)
-    return answer({"size": size})
+    return answer(AppendedBytes(size))

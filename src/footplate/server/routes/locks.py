@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from footplate.domain.records import BuildView, ClearedView, Lock
-from footplate.server.openapi import Route
+from footplate.domain.records import BuildView, BuiltView, CacheView, ClearedView, Lock
+from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictEnvironment, poll
 
@@ -49,12 +49,12 @@ async def follow_build(digest: str, services: ServicesOf, hub: HubOf, offset: in
     return answer(await poll(hub, f"build:{digest}", read, lambda v: v.state != "building" or v.offset > offset, wait))
 
 
-@router.get("/built-environments")
+@router.get("/built-environments", response_model=Page(BuiltView))
 def list_built(services: ServicesOf) -> Response:
     return answer_list(services.locks.built())
 
 
-@router.get("/environment-caches")
+@router.get("/environment-caches", response_model=Page(CacheView))
 def list_caches(services: ServicesOf) -> Response:
     return answer_list(services.locks.caches())
 

@@ -5,14 +5,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from footplate.server.openapi import Route
+from footplate.domain.replies import AppendedBytes, MetricSeries, MetricSummary
+from footplate.server.openapi import BYTES_IN, Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import ServicesOf
 
 router = APIRouter(tags=["metrics"], route_class=Route)
 
 
-@router.put("/runs/{run}/journals/{writer}/{stream}")
+@router.put("/runs/{run}/journals/{writer}/{stream}", response_model=AppendedBytes, openapi_extra=BYTES_IN)
 async def append_journal(
     run: str,
     writer: str,
@@ -24,16 +25,16 @@ async def append_journal(
 ) -> Response:
     data = await request.body()
     size = await asyncio.to_thread(services.metrics.append, run, writer, stream, offset, data, system)
-    return answer({"size": size})
+    return answer(AppendedBytes(size))
 
 
-@router.get("/runs/{run}/metrics")
+@router.get("/runs/{run}/metrics", response_model=dict[str, list[MetricSeries]])
 def get_metrics(
     run: str, services: ServicesOf, name: str | None = None, system: bool = False, recursive: bool = False
 ) -> Response:
     return answer(services.metrics.read(run, name, system, recursive), tag_non_finite=True)
 
 
-@router.get("/runs/{run}/metrics/summary")
+@router.get("/runs/{run}/metrics/summary", response_model=Page(MetricSummary))
 def get_metric_summary(run: str, services: ServicesOf) -> Response:
     return answer_list(services.metrics.summary(run), tag_non_finite=True)

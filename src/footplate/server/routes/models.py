@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from footplate.domain.records import ModelView
 from footplate.domain.requests import NewModel
 from footplate.errors import InvalidInput
-from footplate.server.openapi import Route
+from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, Repeated, ServicesOf, StrictFile, pairs
 
@@ -51,7 +51,7 @@ def register_model(workspace: str, body: ModelRegistration, services: ServicesOf
     return answer(services.models.register(workspace, NewModel(**dict(body))))
 
 
-@router.get("/workspaces/{workspace}/models")
+@router.get("/workspaces/{workspace}/models", response_model=Page(ModelView))
 def list_models(
     workspace: str,
     services: ServicesOf,

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter, Response
 
 from footplate.domain.launch import NodeOrders
+from footplate.domain.records import RunRecord
+from footplate.domain.replies import HeartbeatReply, NodeEventReply
 from footplate.server.hub import Hub
 from footplate.server.openapi import Route
 from footplate.server.responses import answer
 from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictCause, StrictStacks, poll
-from footplate.services import Services
+from footplate.services.nodes import NodeService
 
 router = APIRouter(tags=["nodes"], route_class=Route)
 
@@ -54,36 +57,44 @@ async def get_orders(
     run: str, node: int, services: ServicesOf, hub: HubOf, wait: float = 0.0, until: str = "ready"
 ) -> Response:
     """`until=ready`: wait for all nodes to be prepared, or for the end. `until=ended`: for the ranks of the others."""
-    return await _answer_orders(run, node, services, hub, until, wait)
+    return await _answer_orders(run, node, services.nodes, hub, services.nodes.record, until, wait)
 
 
 @router.post("/runs/{run}/nodes/{node}/prepared", response_model=NodeOrders)
 async def report_prepared(run: str, node: int, body: Ready, services: ServicesOf, hub: HubOf) -> Response:
     """With `wait`, the answer comes when the others are as far: in a gang that is quick, one request says it all."""
     await asyncio.to_thread(services.nodes.prepared, run, node, body.ports, body.attempt)
-    return await _answer_orders(run, node, services, hub, "ready", body.wait)
+    return await _answer_orders(run, node, services.nodes, hub, services.nodes.equip, "ready", body.wait)
 
 
-async def _answer_orders(run: str, node: int, services: Services, hub: Hub, until: str, wait: float) -> Response:
-    nodes = services.nodes
-    record = await poll(
-        hub, f"turn:{run}", lambda: nodes.record(run, node), lambda seen: nodes.is_due(seen, node, until), wait
-    )
+async def _answer_orders(
+    run: str,
+    node: int,
+    nodes: NodeService,
+    hub: Hub,
+    read: Callable[[str, int], RunRecord],
+    until: str,
+    wait: float,
+) -> Response:
+    def is_due(record: RunRecord) -> bool:
+        return nodes.is_due(record, node, until)
+
+    record = await poll(hub, f"turn:{run}", lambda: read(run, node), is_due, wait)
     return await asyncio.to_thread(lambda: answer(nodes.orders_of(record, node)))
 
 
-@router.post("/runs/{run}/nodes/{node}/events")
+@router.post("/runs/{run}/nodes/{node}/events", response_model=NodeEventReply)
 def report_node_event(run: str, node: int, body: NodeEvent, services: ServicesOf) -> Response:
-    return answer({"stop": services.nodes.report(run, node, body.event, body.message, body.cause, body.attempt)})
+    stop = services.nodes.report(run, node, body.event, body.message, body.cause, body.attempt)
+    return answer(NodeEventReply(stop))
 
 
-@router.post("/runs/{run}/nodes/{node}/heartbeat")
+@router.post("/runs/{run}/nodes/{node}/heartbeat", response_model=HeartbeatReply)
 def beat(run: str, node: int, services: ServicesOf, body: Beat | None = None) -> Response:
     stop = services.nodes.heartbeat(run, node, (body or Beat()).attempt)
-    return answer({"stop": stop, "stacks": services.stacks.open_questions(run, node)})
+    return answer(HeartbeatReply(stop, tuple(services.stacks.open_questions(run, node))))
 
 
-@router.post("/runs/{run}/nodes/{node}/stacks")
-def show_stacks(run: str, node: int, body: NodeStacks, services: ServicesOf) -> Response:
+@router.post("/runs/{run}/nodes/{node}/stacks", status_code=204)
+def show_stacks(run: str, node: int, body: NodeStacks, services: ServicesOf) -> None:
     services.stacks.answer(run, node, body.key, body.processes)
-    return answer({})

@@ -12,6 +12,7 @@ from fastapi import Depends, Query, Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from starlette.convertors import PathConvertor, register_url_convertor
 
+from footplate.api import PREFIX
 from footplate.domain.codec import from_json
 from footplate.domain.records import Cause, FileView
 from footplate.domain.specs import EnvironmentSpec, RunSpec
@@ -30,11 +31,12 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def _services(request: Request) -> Services:
+# Coroutines: FastAPI would run plain functions in a thread.
+async def _services(request: Request) -> Services:
     return request.app.state.services
 
 
-def _hub(request: Request) -> Hub:
+async def _hub(request: Request) -> Hub:
     return request.app.state.hub
 
 
@@ -73,11 +75,16 @@ class _AnyPath(PathConvertor):
 register_url_convertor("any", _AnyPath())
 
 
-def tail_of_path(request: Request, marker: str) -> str:
-    """The file name at the end of the URL, byte for byte: names need not be UTF-8."""
+async def _file_path(request: Request, path: str) -> str:
+    """Return the file name at the end of the URL byte for byte: names need not be UTF-8, but Starlette's `path` is."""
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
-    _, _, name = raw.partition(b"?")[0].partition(marker.encode())
+    template: str = request.scope["route"].path_format.removeprefix(PREFIX)
+    before = template.split("/").index("{path}")
+    name = raw.partition(b"?")[0].removeprefix(PREFIX.encode()).split(b"/", before)[before]
     return unquote_to_bytes(name).decode("utf-8", "surrogateescape")
+
+
+FilePath = Annotated[str, Depends(_file_path)]
 
 
 async def poll(hub: Hub, topic: str, read: Callable[[], T], enough: Callable[[T], bool], wait: float) -> T:

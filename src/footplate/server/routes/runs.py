@@ -1,18 +1,17 @@
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from footplate.domain.codec import to_json
-from footplate.domain.records import RunView
+from footplate.domain.records import RunView, StoryLine
+from footplate.domain.replies import RunProgress
 from footplate.domain.run_status import TERMINAL
 from footplate.domain.stacks import RunStacks
-from footplate.server.openapi import Route
+from footplate.domain.sweeps import TrialView
+from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, HubOf, Repeated, ServicesOf, StrictCause, StrictSpec, pairs, poll
-from footplate.services import Services
-from footplate.services.files import Tail
 from footplate.services.stacks import topic
 from footplate.storage import RunQuery
 
@@ -66,7 +65,7 @@ def submit_run(workspace: str, body: NewRun, services: ServicesOf) -> Response:
     return answer(services.runs.submit(workspace, body.id, body.spec, body.created_by))
 
 
-@router.get("/workspaces/{workspace}/runs")
+@router.get("/workspaces/{workspace}/runs", response_model=Page(RunView))
 def list_runs(
     workspace: str,
     services: ServicesOf,
@@ -150,18 +149,18 @@ async def ask_for_stacks(run: str, body: StacksRequest, services: ServicesOf, hu
     return answer(found)
 
 
-@router.get("/runs/{run}/story")
+@router.get("/runs/{run}/story", response_model=Page(StoryLine))
 def get_story(run: str, services: ServicesOf) -> Response:
     return answer_list(services.runs.story(run))
 
 
-@router.get("/runs/{run}/trials")
+@router.get("/runs/{run}/trials", response_model=Page(TrialView))
 def list_trials(run: str, services: ServicesOf) -> Response:
     """List the trials of a sweep by number."""
     return answer_list(services.sweeps.trials(run))
 
 
-@router.get("/runs/{run}/follow")
+@router.get("/runs/{run}/follow", response_model=RunProgress)
 async def follow_run(
     run: str,
     services: ServicesOf,
@@ -171,19 +170,13 @@ async def follow_run(
     offset: Annotated[int, Query(ge=0)] = 0,
     wait: float = 0.0,
 ) -> Response:
-    def read() -> tuple[RunView, Tail]:
-        return _read_for_follower(services, run, log, offset)
+    def read() -> RunProgress:
+        # The run first: the log that is read after the run has ended is complete.
+        view = services.runs.view(run)
+        tail = services.files.tail(run, log, offset)
+        return RunProgress(view, tail.log, tail.offset, tail.text)
 
-    def enough(seen: tuple[RunView, Tail]) -> bool:
-        view, tail = seen
-        return view.version > version or bool(tail.text) or view.status in TERMINAL
+    def enough(seen: RunProgress) -> bool:
+        return seen.run.version > version or bool(seen.text) or seen.run.status in TERMINAL
 
-    view, tail = await poll(hub, f"run:{run}", read, enough, wait)
-    body: dict[str, Any] = {"run": to_json(view), **to_json(tail)}
-    return answer(body)
-
-
-def _read_for_follower(services: Services, run: str, log: str | None, offset: int) -> tuple[RunView, Tail]:
-    # The run first: when it is seen to have ended, the log read after that is whole.
-    view = services.runs.view(run)
-    return view, services.files.tail(run, log, offset)
+    return answer(await poll(hub, f"run:{run}", read, enough, wait))

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from footplate.server.openapi import Route
+from footplate.domain.replies import Secret, SecretName
+from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, ServicesOf
 
@@ -18,14 +19,14 @@ def put_secret(workspace: str, name: str, body: SecretValue, services: ServicesO
     services.secrets.put(workspace, name, body.value)
 
 
-@router.get("/workspaces/{workspace}/secrets")
+@router.get("/workspaces/{workspace}/secrets", response_model=Page(SecretName))
 def list_secrets(workspace: str, services: ServicesOf) -> Response:
-    return answer_list([{"name": name} for name in services.secrets.list(workspace)])
+    return answer_list(map(SecretName, services.secrets.list(workspace)))
 
 
-@router.get("/workspaces/{workspace}/secrets/{name}")
+@router.get("/workspaces/{workspace}/secrets/{name}", response_model=Secret)
 def get_secret(workspace: str, name: str, services: ServicesOf) -> Response:
-    return answer({"name": name, "value": services.secrets.get(workspace, name)})
+    return answer(Secret(name, services.secrets.get(workspace, name)))
 
 
 @router.delete("/workspaces/{workspace}/secrets/{name}", status_code=204)

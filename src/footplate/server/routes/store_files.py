@@ -3,30 +3,34 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from footplate.domain.data import StoreEntry
-from footplate.server.openapi import Route
+from footplate.domain.replies import EntryFields, FolderListing, StoredBytes
+from footplate.server.openapi import BYTES_IN, BYTES_OUT, Route
 from footplate.server.responses import answer, encode
-from footplate.server.routes.parsing import ServicesOf, tail_of_path
+from footplate.server.routes.parsing import FilePath, ServicesOf
 
 router = APIRouter(tags=["datastores"], route_class=Route)
 
 _FILES = "/workspaces/{workspace}/datastores/{name}/files"
+_PAGES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/x-ndjson": {"schema": {"type": "array", "items": {"type": "array"}}}}}
+}
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 
 
-@router.get(_FILES, response_class=StreamingResponse)
+@router.get(_FILES, response_model=FolderListing, responses=_PAGES)
 def list_store_files(
     workspace: str, name: str, services: ServicesOf, prefix: str = "", children: bool = False
 ) -> Response:
     """A line for every page of files, `[[path, size, etag, modified], …]`, and their number as the last line."""
     if children:
         found = services.store_files.children(workspace, name, prefix)
-        return answer({"folders": sorted(found.folders), "files": [entry[:4] for entry in sorted(found.files)]})
+        return answer(FolderListing(tuple(sorted(found.folders)), tuple(entry[:4] for entry in sorted(found.files))))
     pages = services.store_files.list(workspace, name, prefix)
     return StreamingResponse(_lines(pages), media_type="application/x-ndjson")
 
@@ -39,10 +43,11 @@ def _lines(pages: Iterator[list[StoreEntry]]) -> Iterator[bytes]:
     yield b"%d\n" % count
 
 
-@router.get(_FILES + "/{path:any}", response_class=StreamingResponse)
-def read_store_file(workspace: str, name: str, request: Request, services: ServicesOf, stat: bool = False) -> Response:
+@router.get(_FILES + "/{path:any}", response_model=EntryFields, responses=BYTES_OUT)
+def read_store_file(
+    workspace: str, name: str, path: FilePath, request: Request, services: ServicesOf, stat: bool = False
+) -> Response:
     """The file, or the range of it that a `Range` header asks for."""
-    path = _path(request, workspace, name)
     if stat:
         return answer(services.store_files.stat(workspace, name, path)[:4])
     file = services.store_files.read(workspace, name, path)
@@ -60,10 +65,11 @@ def read_store_file(workspace: str, name: str, request: Request, services: Servi
     return StreamingResponse(file.read(start, end), 206, headers, "application/octet-stream")
 
 
-@router.put(_FILES + "/{path:any}")
+@router.put(_FILES + "/{path:any}", response_model=StoredBytes, openapi_extra=BYTES_IN)
 async def write_store_file(
     workspace: str,
     name: str,
+    path: FilePath,
     request: Request,
     services: ServicesOf,
     if_absent: bool = False,
@@ -72,19 +78,15 @@ async def write_store_file(
     size: Annotated[int, Query(ge=0)] = 0,
 ) -> Response:
     """A whole file; or, with `upload`, a piece at `offset` of one of `size` bytes. Answers how much has come."""
-    path, data = _path(request, workspace, name), await request.body()
+    data = await request.body()
     files = services.store_files
     if upload is None:
         done = await asyncio.to_thread(files.put, workspace, name, path, data, if_absent)
     else:
         done = await asyncio.to_thread(files.append, workspace, name, path, upload, offset, size, data, if_absent)
-    return answer({"size": done.size, "entry": done.entry[:4] if done.entry else None})
+    return answer(StoredBytes(done.size, done.entry[:4] if done.entry else None))
 
 
 @router.delete(_FILES + "/{path:any}", status_code=204)
-def delete_store_file(workspace: str, name: str, request: Request, services: ServicesOf) -> None:
-    services.store_files.delete(workspace, name, _path(request, workspace, name))
-
-
-def _path(request: Request, workspace: str, name: str) -> str:
-    return tail_of_path(request, f"/workspaces/{workspace}/datastores/{name}/files/")
+def delete_store_file(workspace: str, name: str, path: FilePath, services: ServicesOf) -> None:
+    services.store_files.delete(workspace, name, path)

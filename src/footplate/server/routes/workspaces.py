@@ -4,7 +4,7 @@ from fastapi import APIRouter, Response
 
 from footplate.domain.records import WorkspaceView
 from footplate.domain.targets import LOCAL
-from footplate.server.openapi import Route
+from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, ServicesOf
 
@@ -26,7 +26,7 @@ def create_workspace(body: NewWorkspace, services: ServicesOf) -> Response:
     return answer(services.workspaces.create(**dict(body)))
 
 
-@router.get("/workspaces")
+@router.get("/workspaces", response_model=Page(WorkspaceView))
 def list_workspaces(
     services: ServicesOf, name: str | None = None, subscription_id: str | None = None, resource_group: str | None = None
 ) -> Response:
