@@ -212,6 +212,14 @@ def test_a_dataset_of_another_workspace_is_not_found_here(
         Dataset.get_by_name(workspace, "a/b")
 
 
+def test_the_old_way_to_get_a_dataset(workspace: Workspace, folder: Path) -> None:
+    store = Datastore.register_folder(workspace, "raw", str(folder))
+    made = Dataset.File.from_files((store, "train")).register(workspace, "mnist")
+    assert Dataset.get(workspace, "mnist").id == Dataset.get(workspace, id=made.id).id == made.id
+    with pytest.raises(UserErrorException, match="name or id"):
+        Dataset.get(workspace)
+
+
 def test_tags_listing_and_unregistering(workspace: Workspace, folder: Path) -> None:
     store = Datastore.register_folder(workspace, "raw", str(folder))
     dataset = Dataset.File.from_files((store, "train")).register(workspace, "mnist")
@@ -559,6 +567,17 @@ def test_references_in_a_run_configuration_and_an_upload(workspace: Workspace, f
     run.download_file("outputs/seen.txt")
     assert Path("seen.txt").read_text().split() == ["test", "train"]
     assert len(Dataset.File.from_files((store, "back/copy")).to_path()) == 3
+
+
+def test_a_run_resumes_from_the_outputs_of_another(workspace: Workspace, here: Environment) -> None:
+    script = "import os; os.makedirs('outputs/deep'); open('outputs/deep/weights', 'w').write('w')"
+    first = run_script(workspace, script, [], here)
+    outputs = first._get_outputs_datapath()
+    assert isinstance(outputs, DataPath) and first.id in outputs.path_on_datastore
+    told = told_by(run_script(workspace, TELL, ["--x"], here, resume_from=outputs))
+    assert told["seen"][told["arguments"][2]] == ["deep/weights"]
+    with pytest.raises(UserErrorException, match="has no outputs"):
+        run_script(workspace, "pass", [], here)._get_outputs_datapath()
 
 
 def test_resume_from_passes_a_path_to_the_script(workspace: Workspace, folder: Path, here: Environment) -> None:

@@ -154,6 +154,8 @@ def test_time(store: Any, titanic: TabularDataset) -> None:
     assert temperatures(made.time_after(zoned)) == [2.12, 3.0, 3.12]
     assert temperatures(made.time_recent(timedelta(days=1))) == []
     assert temperatures(made.keep_columns(["when", "temperature"]).time_after(noon)) == [2.12, 3.0, 3.12]
+    old = made.with_timestamp_columns(fine_grain_timestamp="when", coarse_grain_timestamp="day")
+    assert old.timestamp_columns == ("when", "day")
     with pytest.raises(UserErrorException, match="1 is not a time span"):
         made.time_recent(1)  # type: ignore[arg-type]  # pyright: ignore
     with pytest.raises(DatasetTimestampMissingError, match="no timestamp column"):

@@ -48,7 +48,16 @@ def test_a_data_path_becomes_a_reference(store: FolderDatastore) -> None:
     made = DataPath(store, "x", "name").create_data_reference(None, DataPathComputeBinding("download", "here"))
     assert (made.data_reference_name, made.mode, made.path_on_compute) == ("name", "download", "here")
     assert DataPath.create_from_data_reference(made).path_on_datastore == "x"
-    assert DataReference.create("n", data_path=DataPath(store, "x")).path_on_datastore == "x"
+    binding = DataPathComputeBinding.create_from_data_reference(made)
+    again = binding.create_data_reference("again", datapath=DataPath(store, "y"))
+    assert (again.path_on_datastore, again.mode, again.path_on_compute) == ("y", "download", "here")
+    created = DataReference.create("n", datapath=DataPath(store, "x"), datapath_compute_binding=binding)
+    assert (created.data_reference_name, created.path_on_datastore, created.mode) == ("n", "x", "download")
+    for missing in ({}, {"datapath": DataPath(store, "x")}, {"datapath_compute_binding": binding}):
+        with pytest.raises(ValueError, match="datapath"):
+            DataReference.create("n", **missing)
+    with pytest.raises(ValueError, match="datapath"):
+        binding.create_data_reference("n")
 
 
 @pytest.mark.parametrize("name", ["", "1a", "a-b", "a b", None])

@@ -87,6 +87,13 @@ class Dataset:
         return dataset_of(workspace, workspace.session.api_for(KINDS).datasets.get(workspace.id, name, wanted))
 
     @staticmethod
+    def get(workspace: Workspace, name: Optional[str] = None, id: Optional[str] = None) -> Any:
+        """Return a dataset by name or id: Azure's earlier form of `get_by_name` and `get_by_id`."""
+        if name is None and id is None:
+            raise UserErrorException("Dataset.get needs a name or id", hint="list all with Dataset.get_all(workspace)")
+        return Dataset.get_by_id(workspace, id) if id is not None else Dataset.get_by_name(workspace, str(name))
+
+    @staticmethod
     def get_by_id(workspace: Workspace, id: str, **kwargs: Any) -> Any:
         return dataset_of(workspace, workspace.session.api_for(KINDS).datasets.by_id(workspace.id, id))
 

@@ -47,15 +47,13 @@ class DataReference:
     @staticmethod
     def create(
         data_reference_name: Optional[str] = None,
-        datastore: Any = None,
-        data_path: Optional[DataPath] = None,
-        mode: str = "mount",
-        path_on_compute: Optional[str] = None,
-        overwrite: bool = False,
+        datapath: Optional[DataPath] = None,
+        datapath_compute_binding: Optional[DataPathComputeBinding] = None,
     ) -> DataReference:
-        path = data_path or DataPath(datastore)
-        store = path.datastore if datastore is None else datastore
-        return DataReference(store, data_reference_name, path.path_on_datastore, mode, path_on_compute, overwrite)
+        """Combine a path with the way in which it appears on the compute node. Both are required, as on Azure."""
+        if datapath is None or datapath_compute_binding is None:
+            raise ValueError("datapath and datapath_compute_binding are required")
+        return datapath.create_data_reference(data_reference_name, datapath_compute_binding)
 
     def path(self, path: Optional[str] = None, data_reference_name: Optional[str] = None) -> DataReference:
         """Return a path below this one."""
@@ -136,6 +134,15 @@ class DataPathComputeBinding:
         self.mode = mode
         self.path_on_compute = path_on_compute
         self.overwrite = overwrite
+
+    @staticmethod
+    def create_from_data_reference(data_reference: DataReference) -> DataPathComputeBinding:
+        return DataPathComputeBinding(data_reference.mode, data_reference.path_on_compute, data_reference.overwrite)
+
+    def create_data_reference(
+        self, data_reference_name: Optional[str] = None, datapath: Optional[DataPath] = None
+    ) -> DataReference:
+        return DataReference.create(data_reference_name, datapath, self)
 
 
 def _checked(name: Optional[str]) -> Optional[str]:

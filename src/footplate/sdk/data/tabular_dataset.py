@@ -209,16 +209,15 @@ class TabularDataset(AbstractDataset):
         timestamp: Optional[str] = None,
         partition_timestamp: Optional[str] = None,
         validate: bool = False,
-        **kwargs: Any,
+        *,
+        fine_grain_timestamp: Optional[str] = None,
+        coarse_grain_timestamp: Optional[str] = None,
     ) -> TabularDataset:
-        """Declare the columns that `time_before` and its siblings use. Without arguments, remove the declaration."""
-        fine = kwargs.pop("fine_grain_timestamp", None) or timestamp
-        coarse = kwargs.pop("coarse_grain_timestamp", None) or partition_timestamp
-        if kwargs:
-            raise UserErrorException(
-                f"with_timestamp_columns has no parameter {sorted(kwargs)[0]!r}",
-                hint="use timestamp and partition_timestamp",
-            )
+        """Declare the columns that `time_before` and its siblings use. Without arguments, remove the declaration.
+
+        `fine_grain_timestamp` and `coarse_grain_timestamp` are Azure's earlier names of the two.
+        """
+        fine, coarse = fine_grain_timestamp or timestamp, coarse_grain_timestamp or partition_timestamp
         if fine is not None and fine == coarse:
             raise UserErrorException(
                 f"timestamp and partition_timestamp are both {fine!r}", hint="give two columns, or only one of them"

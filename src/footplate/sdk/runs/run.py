@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from footplate.domain.records import RunView
     from footplate.domain.stacks import ProcessStacks
     from footplate.sdk.blob_transfer import Source
+    from footplate.sdk.data.references import DataPath
     from footplate.sdk.environments.environment import Environment
     from footplate.sdk.models.model import Model
     from footplate.sdk.models.resource_configuration import ResourceConfiguration
@@ -137,6 +138,10 @@ class Run(LoggingRun):
         timeout_seconds: Optional[float] = None,
     ) -> None:
         runs.files.download_many(self._session, self._id, prefix, output_directory, output_paths, append_prefix)
+
+    def _get_outputs_datapath(self) -> DataPath:
+        """Return the outputs as a path for `resume_from`, as Azure's examples of resuming do."""
+        return runs.output_paths.outputs_datapath(self)
 
     def register_model(
         self,
