@@ -10,7 +10,7 @@ from footplate.domain.records import Cause, RunView, StoryLine
 from footplate.domain.replies import RunProgress
 from footplate.domain.specs import RunSpec
 from footplate.domain.stacks import RunStacks
-from footplate.domain.sweeps import TrialView
+from footplate.domain.tuning.sweeps import TrialView
 
 
 class RunsApi(Noun):

@@ -12,8 +12,8 @@ from footplate.cli.console import duration, is_terminal, say
 from footplate.cli.status_line import Live
 from footplate.domain.launch import first_log
 from footplate.domain.records import RunView
-from footplate.domain.run_kinds import kind_of
-from footplate.domain.run_status import TERMINAL
+from footplate.domain.runs.run_kinds import kind_of
+from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.session import Session
 
 CANCELED = 130

@@ -36,7 +36,7 @@ from footplate.cli.tables import table
 from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
 from footplate.domain.records import NodeRecord, RunView
-from footplate.domain.run_kinds import kind_of
+from footplate.domain.runs.run_kinds import kind_of
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import Session, user_name
 

@@ -16,10 +16,10 @@ from footplate.cli.main import Noun, Unusable
 from footplate.cli.run import experiment_name
 from footplate.cli.tables import table
 from footplate.domain.codec import to_json
-from footplate.domain.early_stopping import MAXIMIZE, MINIMIZE
-from footplate.domain.run_status import TERMINAL
-from footplate.domain.sweeps import SweepSpec, TrialView
+from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.targets import LOCAL
+from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE
+from footplate.domain.tuning.sweeps import SweepSpec, TrialView
 from footplate.sdk.config import yaml_format
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.environments.environment import Environment

@@ -21,7 +21,7 @@ from footplate.data.stores.registry import find, open_store
 from footplate.domain import store_names
 from footplate.domain.data import HTTP, Item, StoreEntry, StoreSpec, place
 from footplate.domain.datasets import sources_of
-from footplate.domain.expressions import is_true
+from footplate.domain.tables.expressions import is_true
 from footplate.errors import InvalidInput, NotFound
 
 WEB = ""

@@ -5,20 +5,8 @@ Standard library only, Python ≥ 3.8, because a training script may import it t
 Runs
     specs              the request that a client sends, and its checks
     records            the state that the server keeps and the API returns
-    run_kinds          table of run kinds: admitted events, children, who ends the run
-    run_status         the status that users see, derived from the record
-    events             events, effects, and their sentences in the story
-    lifecycle          `apply(record, event, now)`: the new record and the effects
-    node_transitions   the lifecycle's functions for events of nodes
-    group_transitions  the lifecycle's functions for events of groups
-    outcomes           how a run ends, and which failure is the cause
-    root_cause         failures that are consequences of other failures
-    restarts           restart policy, backoff and further attempts
-    controllers        the seam between a group and its controller
-    sweeps             specs of hyperparameter sweeps
-    search_space       spaces that samplers draw parameters from
-    early_stopping     rules that end bad trials early
-    child_groups       the controller of groups that complete with their children
+    runs/              kinds, events, lifecycle, outcomes, restarts, and the seam for controllers of groups
+    tuning/            sweeps: search spaces and early termination
     requests, replies  bodies of the HTTP API that are not records; covered by the API contract tests
 Nodes
     launch             the ranks of a run: which process starts where, with which variables
@@ -34,8 +22,7 @@ Data
     data               stores and the entries that they list
     datasets           datastores, datasets, inputs and outputs of runs; covered by `tests/unit/services/test_data.py`
     store_names        safe file names and patterns
-    expressions        filters as plain data; covered by `tests/unit/data`
-    tabular, frames    tables: their definition, and their columns as buffers; covered by `tests/unit/data`
+    tables/            definitions of tables, their columns as buffers, and filters
 JSON
     codec              dataclasses to JSON and back
     floats             NaN and infinities in JSON

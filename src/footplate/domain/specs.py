@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Optional, Tuple
 
 from footplate.domain.datasets import DataInput, DataOutput, check_data
-from footplate.domain.run_kinds import JOB, kind_of
+from footplate.domain.runs.run_kinds import JOB, kind_of
 from footplate.domain.targets import LOCAL
 from footplate.errors import InvalidInput
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from footplate.domain.records import Cause
-from footplate.domain.root_cause import blames_another, is_no_consequence
-from footplate.domain.run_status import NODE_LOST
+from footplate.domain.runs.root_cause import blames_another, is_no_consequence
+from footplate.domain.runs.run_status import NODE_LOST
 from footplate.node.ranks import Rank
 
 LAST_LINES = 20

@@ -13,7 +13,7 @@ from typing import Any
 from footplate.client.home import read_record
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
-from footplate.domain.root_cause import blames_another
+from footplate.domain.runs.root_cause import blames_another
 from footplate.node import containers, failure_causes, process_tree, ranks
 from footplate.node.log import say
 from footplate.node.mpi import mpirun

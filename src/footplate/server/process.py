@@ -39,7 +39,7 @@ from footplate.server.hub import Hub
 from footplate.server.logfile import configure_log
 from footplate.server.tokens import server_token
 from footplate.services import Services
-from footplate.services.agent_jobs import Listeners
+from footplate.services.orchestration.agent_jobs import Listeners
 from footplate.storage import Storage
 
 log = logging.getLogger(__name__)

@@ -4,21 +4,14 @@ The orchestrator applies events to runs and performs the effects.
 
 Runs
     runs           submit, list, change, cancel and restart runs
-    orchestrator   takes events, saves the lifecycle's decision, and performs effects by one table
-    effects        effects of jobs: resolve the environment, launch and stop agents; covered by `test_runs`
-    scheduler      the thread that admits waiting runs; covered by `test_queues` and `test_runs`
-    queues         gathers the queues from the store
-    watcher        the thread that asks engines about agents; covered by `test_runs` and `tests/e2e/test_ops_kill.py`
-    alarms         the thread that wakes runs at recorded times
-    groups         consults controllers and carries out their decisions about children
-    controllers    table of controllers; covered by `test_groups`
+    orchestration/ takes events, saves decisions, performs effects; the queue, agents, groups
+    sweeps         the trials of a sweep; covered by `tests/e2e/test_sweeps.py`
     story          lines of a run's story
     stacks         stack traces of running processes
     metrics        journals in, series out; covered by the storage suite and `tests/e2e`
     files          artifacts and logs of runs
 Nodes
     nodes          requests of node agents
-    agent_jobs     the description of a run's agents for an engine; covered by the engine suite
     gpus           assigns GPUs to the nodes of a run
     capacity       nodes and shape of a compute target; covered by `test_computes`
     computes       compute targets
@@ -42,7 +35,6 @@ from typing import Protocol
 
 from footplate.engines import EngineRegistry
 from footplate.engines.base import Engine
-from footplate.services.agent_jobs import AgentJobs, Listeners
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
 from footplate.services.datastores import DatastoreService
@@ -52,8 +44,9 @@ from footplate.services.locks import LockService
 from footplate.services.metrics import MetricService
 from footplate.services.models import ModelService
 from footplate.services.nodes import NodeService
-from footplate.services.orchestrator import Orchestrator
-from footplate.services.queues import QueueReader
+from footplate.services.orchestration.agent_jobs import AgentJobs, Listeners
+from footplate.services.orchestration.orchestrator import Orchestrator
+from footplate.services.orchestration.queues import QueueReader
 from footplate.services.runs import RunService
 from footplate.services.secrets import SecretService
 from footplate.services.settings import read_engines, read_store

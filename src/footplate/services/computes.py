@@ -16,8 +16,8 @@ from footplate.domain.targets import LOCAL
 from footplate.engines.base import Engine
 from footplate.errors import Conflict, InvalidInput
 from footplate.services.capacity import capacity_of
-from footplate.services.orchestrator import Orchestrator
-from footplate.services.queues import QueueReader
+from footplate.services.orchestration.orchestrator import Orchestrator
+from footplate.services.orchestration.queues import QueueReader
 from footplate.services.settings import read_settings
 from footplate.storage import Storage
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from footplate.domain.records import FileView
-from footplate.domain.run_status import TERMINAL
+from footplate.domain.runs.run_status import TERMINAL
 from footplate.errors import Broken, InvalidInput, NotFound
 from footplate.storage import Storage
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import threading
 
-from footplate.domain import events, gpus, run_status
+from footplate.domain import gpus
 from footplate.domain.gpus import GpuHost, Share
 from footplate.domain.records import Cause, RunRecord
+from footplate.domain.runs import events, run_status
 from footplate.errors import Conflict, NotFound
 from footplate.services.capacity import Capacity, capacity_of
-from footplate.services.orchestrator import Orchestrator
-from footplate.services.queues import QueueReader
+from footplate.services.orchestration.orchestrator import Orchestrator
+from footplate.services.orchestration.queues import QueueReader
 from footplate.storage import Storage
 
 _FEWER = (

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from footplate.domain import azure_variables, events, gpus, launch, run_status
+from footplate.domain import azure_variables, gpus, launch
 from footplate.domain.launch import MpiOrders, NodeOrders, NodePlace, RankPlan
 from footplate.domain.records import Cause, NodeState, RunRecord
+from footplate.domain.runs import events, run_status
 from footplate.domain.specs import Program
 from footplate.environments.url_credentials import Logins
 from footplate.errors import Conflict, InvalidInput, NotFound
-from footplate.services.agent_jobs import AgentJobs
 from footplate.services.gpus import GpuAllocator
-from footplate.services.orchestrator import Orchestrator
-from footplate.services.queues import QueueReader
+from footplate.services.orchestration.agent_jobs import AgentJobs
+from footplate.services.orchestration.orchestrator import Orchestrator
+from footplate.services.orchestration.queues import QueueReader
 from footplate.storage import Storage
 
 

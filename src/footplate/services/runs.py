@@ -7,19 +7,19 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from footplate import environments
-from footplate.domain import events
 from footplate.domain.codec import to_json
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
-from footplate.domain.run_kinds import kind_of
+from footplate.domain.runs import events
+from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
 from footplate.environments.url_credentials import extract_run_logins
 from footplate.errors import Conflict, InvalidInput, NotFound
-from footplate.services import controllers
 from footplate.services.capacity import refuse_if_too_large
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
-from footplate.services.orchestrator import Orchestrator
-from footplate.services.scheduler import with_waiting
+from footplate.services.orchestration import controllers
+from footplate.services.orchestration.orchestrator import Orchestrator
+from footplate.services.orchestration.scheduler import with_waiting
 from footplate.storage import RunQuery, Storage
 
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from footplate.domain import run_status
 from footplate.domain.records import NodeState, RunRecord
+from footplate.domain.runs import run_status
 from footplate.domain.stacks import ProcessStacks, RunStacks
 from footplate.errors import Conflict
 from footplate.storage import Storage

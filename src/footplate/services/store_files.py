@@ -21,7 +21,8 @@ from footplate.data.transfer.partial import boot_id
 from footplate.domain.data import StoreEntry
 from footplate.domain.store_names import check_name
 from footplate.errors import InvalidInput, NotFound
-from footplate.storage import Storage, append_files
+from footplate.storage import Storage
+from footplate.storage.series import append_files
 
 _CHUNK = 1 << 20
 _FORGOTTEN_SECONDS = 7 * 24 * 3600.0

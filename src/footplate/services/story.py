@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from footplate.domain import events, run_status
 from footplate.domain.codec import to_json
-from footplate.domain.events import Event
-from footplate.domain.node_transitions import MAX_REVIVALS
 from footplate.domain.records import RunRecord, StoryLine
+from footplate.domain.runs import events, run_status
+from footplate.domain.runs.events import Event
+from footplate.domain.runs.node_transitions import MAX_REVIVALS
 
 
 def line(record: RunRecord, event: Event, now: float) -> StoryLine:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from footplate.domain.controllers import Child
-from footplate.domain.early_stopping import MAXIMIZE
-from footplate.domain.group_transitions import group_state
+from footplate.domain.runs.controllers import Child
+from footplate.domain.runs.group_transitions import group_state
 from footplate.domain.specs import ControllerSpec
-from footplate.domain.sweeps import KIND, SweepSpec, TrialView, sweep_of
+from footplate.domain.tuning.early_stopping import MAXIMIZE
+from footplate.domain.tuning.sweeps import KIND, SweepSpec, TrialView, sweep_of
 from footplate.errors import InvalidInput
 from footplate.storage import Storage
 

@@ -5,8 +5,8 @@ SQL, a row or the path of a file. Every error that leaves it is ours (`database_
 
 - `database`, `migrate`, `schema`, `column_types`: connections, revisions, tables and their types.
 - `workspaces`, `runs`, `run_query`, `run_keys`, `labels`: runs and how to find them.
-- `files`, `logs`, `append_files`: files of runs, and files that grow.
-- `metrics`, `journals`, `summaries`: metric journals and their summaries.
+- `files`, `logs`: files of runs, and logs as they grow.
+- `series/`: metric journals and their summaries.
 - `models`, `datasets`, `datastores`, `lineage`, `registry`, `versions`: everything that is registered.
 - `secrets`, `encryption`, `url_credentials`, `tokens`: secrets and access.
 - `paths`: names from outside that become names on disk.

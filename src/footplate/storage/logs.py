@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 
 from footplate.domain.records import FileView
-from footplate.storage import append_files
-from footplate.storage.append_files import KeyedLocks
 from footplate.storage.paths import check_path
 from footplate.storage.run_keys import RunKeys
+from footplate.storage.series import append_files
+from footplate.storage.series.append_files import KeyedLocks
 
 
 class Logs:

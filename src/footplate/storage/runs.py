@@ -10,12 +10,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, false, func, insert, or_, select, union_all, update
 
-from footplate.domain import run_status
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.controllers import Child, MetricSummary, child_key
-from footplate.domain.events import ATTEMPT_STARTED, RunAdmitted
 from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
-from footplate.domain.run_kinds import GROUP, kinds_with_nodes
+from footplate.domain.runs import run_status
+from footplate.domain.runs.controllers import Child, MetricSummary, child_key
+from footplate.domain.runs.events import ATTEMPT_STARTED, RunAdmitted
+from footplate.domain.runs.run_kinds import GROUP, kinds_with_nodes
 from footplate.domain.scaling import Stay
 from footplate.domain.specs import RunSpec, check_run_id
 from footplate.errors import Conflict, InvalidInput

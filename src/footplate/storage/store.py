@@ -14,12 +14,12 @@ from footplate.storage.encryption import Seal
 from footplate.storage.files import RunFiles
 from footplate.storage.lineage import LineageTable
 from footplate.storage.logs import Logs
-from footplate.storage.metrics import Metrics
 from footplate.storage.models import Models
 from footplate.storage.registry import Computes, Environments, Locks
 from footplate.storage.run_keys import RunKeys
 from footplate.storage.runs import Runs
 from footplate.storage.secrets import Secrets
+from footplate.storage.series.metrics import Metrics
 from footplate.storage.tokens import Tokens
 from footplate.storage.url_credentials import LoginFile
 from footplate.storage.workspaces import Experiments, Workspaces

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from footplate.domain import run_status
 from footplate.domain.records import (
     Cause,
     NodeRecord,
@@ -21,6 +20,7 @@ from footplate.domain.records import (
     StoryLine,
     Waiting,
 )
+from footplate.domain.runs import run_status
 from footplate.domain.scaling import Stay
 from footplate.domain.specs import Distribution
 from footplate.errors import Conflict, InvalidInput, NotFound

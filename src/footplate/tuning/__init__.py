@@ -1,7 +1,7 @@
 """Sweeps: which values the next trial gets, and when a sweep ends.
 
+    sweep       the controller of a sweep: covered by `tests/e2e/test_sweeps.py`
     samplers    ask/tell: random, grid, Optuna's, or a class of the user's own
 
-Search spaces (`domain/search_space`) and early termination (`domain/early_stopping`) are pure, because the SDK checks
-them before anything is sent.
+Search spaces and early termination (`domain/tuning`) are pure, because the SDK checks them before anything is sent.
 """

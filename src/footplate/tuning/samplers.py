@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any, Protocol, cast
 
-from footplate.domain import search_space
-from footplate.domain.early_stopping import MAXIMIZE
-from footplate.domain.search_space import Space
+from footplate.domain.tuning import search_space
+from footplate.domain.tuning.early_stopping import MAXIMIZE
+from footplate.domain.tuning.search_space import Space
 from footplate.errors import InvalidInput
 
 OPTUNA_HINT = "install it where the server runs: pip install 'footplate[tuning]'"

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from footplate.domain import search_space
-from footplate.domain.controllers import (
+from footplate.domain.records import Cause, Outcome
+from footplate.domain.runs.controllers import (
     CancelChild,
     Child,
     ChildEnded,
@@ -30,10 +30,10 @@ from footplate.domain.controllers import (
     MetricSummary,
     SubmitChild,
 )
-from footplate.domain.early_stopping import MAXIMIZE, reason_to_stop
-from footplate.domain.records import Cause, Outcome
 from footplate.domain.specs import ControllerSpec, RunSpec
-from footplate.domain.sweeps import HYPERPARAMETERS, TEMPLATE, Objective, SweepSpec, check_sweep, sweep_of
+from footplate.domain.tuning import search_space
+from footplate.domain.tuning.early_stopping import MAXIMIZE, reason_to_stop
+from footplate.domain.tuning.sweeps import HYPERPARAMETERS, TEMPLATE, Objective, SweepSpec, check_sweep, sweep_of
 from footplate.errors import InvalidInput
 from footplate.tuning.samplers import Call, Sampler, SamplerContext, TrialResult, make_sampler, replay
 

@@ -9,7 +9,7 @@ from footplate.data.changes import compare
 from footplate.data.partitions import Partition
 from footplate.data.resolve import resolve
 from footplate.domain.data import Item, StoreSpec
-from footplate.domain.expressions import is_true
+from footplate.domain.tables.expressions import is_true
 from footplate.errors import InvalidInput, NotFound
 from footplate.testing.web_server import WebServer
 

@@ -17,7 +17,7 @@ from footplate.domain.specs import EnvironmentSpec, Program, RunSpec
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
 from footplate.errors import NotFound, Unavailable
 from footplate.services import Services
-from footplate.services.agent_jobs import Listeners
+from footplate.services.orchestration.agent_jobs import Listeners
 from footplate.storage import Storage
 
 

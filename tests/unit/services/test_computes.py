@@ -10,7 +10,7 @@ from footplate.domain.records import ComputeView
 from footplate.domain.specs import Distribution
 from footplate.errors import Conflict, InvalidInput
 from footplate.services.computes import ComputeService
-from footplate.services.queues import QueueReader
+from footplate.services.orchestration.queues import QueueReader
 
 from .conftest import House
 

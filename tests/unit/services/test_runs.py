@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from footplate.domain import run_status
 from footplate.domain.records import Cause, Stage
+from footplate.domain.runs import run_status
 from footplate.domain.specs import Distribution, EnvironmentSpec, Program
 from footplate.engines.base import Observation
 from footplate.errors import Conflict, InvalidInput, InvalidTransition, NotFound

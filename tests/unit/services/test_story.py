@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from footplate.domain.events import AgentsMissing, Event, NodeFinished, RunRestarted
 from footplate.domain.records import RunRecord, Stage, Waiting
+from footplate.domain.runs.events import AgentsMissing, Event, NodeFinished, RunRestarted
 from footplate.domain.specs import RunSpec
 from footplate.services import story
 

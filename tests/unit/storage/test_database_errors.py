@@ -158,8 +158,8 @@ def test_an_unreachable_postgres_is_unavailable(tmp_path: Path) -> None:
     ("address", "words"),
     [
         ("mysql://ann:secret@host/x", "mysql"),
-        ("sqlite://", "no file"),
-        ("sqlite:///:memory:", "no file"),
+        ("sqlite://", "is not a file"),
+        ("sqlite:///:memory:", "is not a file"),
         ("not an address", "cannot be understood"),
     ],
 )

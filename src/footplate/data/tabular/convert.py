@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 from footplate.data.tabular.arrow import pa, pc
-from footplate.domain.tabular import Json
+from footplate.domain.tables.tabular import Json
 
 ARROW = {
     "string": pa.string(),

@@ -16,8 +16,8 @@ from footplate.data.tabular.files import SourceFile
 from footplate.data.tabular.infer import infer
 from footplate.data.tabular.readers import convert_column, open_reader
 from footplate.data.tabular.report import ReadReport
-from footplate.domain.expressions import Expression, conjuncts, fields_of
-from footplate.domain.tabular import POSITIONAL, Json, format_of, steps_of
+from footplate.domain.tables.expressions import Expression, conjuncts, fields_of
+from footplate.domain.tables.tabular import POSITIONAL, Json, format_of, steps_of
 from footplate.errors import InvalidInput
 
 PATH = "Path"

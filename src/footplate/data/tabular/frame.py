@@ -7,7 +7,7 @@ from typing import Any
 
 from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.convert import nested_type
-from footplate.domain.frames import Chunk, Frame, FrameColumn
+from footplate.domain.tables.frames import Chunk, Frame, FrameColumn
 
 _NUMPY = {
     "int8": "<i1",

@@ -7,7 +7,7 @@ from typing import Any
 
 from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.convert import MISSING, convert
-from footplate.domain.tabular import Json
+from footplate.domain.tables.tabular import Json
 
 _WHOLE = r"^\s*[+-]?[0-9]+\s*$"
 _WORDS = pa.array(["true", "false"])

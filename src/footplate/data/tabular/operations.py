@@ -17,8 +17,8 @@ from footplate.data.tabular.report import ReadReport
 from footplate.data.tabular.sources import open_table
 from footplate.data.tabular.writers import write_csv, write_parquet
 from footplate.disk import space
-from footplate.domain.frames import Frame, FrameFile, read_frame
-from footplate.domain.tabular import Json
+from footplate.domain.tables.frames import Frame, FrameFile, read_frame
+from footplate.domain.tables.tabular import Json
 
 Specs = Mapping[str, Any]
 """Stores by name, each a StoreSpec as JSON.

@@ -14,8 +14,8 @@ from footplate.data.tabular.expressions import evaluate, no_column
 from footplate.data.tabular.files import SourceFile
 from footplate.data.tabular.infer import infer
 from footplate.data.tabular.report import ReadReport
-from footplate.domain.expressions import Expression, fields_of
-from footplate.domain.tabular import Json, format_of
+from footplate.domain.tables.expressions import Expression, fields_of
+from footplate.domain.tables.tabular import Json, format_of
 from footplate.errors import InvalidInput
 
 SAMPLE = 8 * 1024 * 1024

@@ -9,7 +9,7 @@ from typing import Any
 
 from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.expressions import evaluate, no_column
-from footplate.domain.tabular import Json
+from footplate.domain.tables.tabular import Json
 
 Batches = Iterator[Any]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 from typing import Any, Dict, Iterable, Sequence
 
-from footplate.domain.expressions import literal
+from footplate.domain.tables.expressions import literal
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import translating
 
 
 class Expression:
     """A condition or value. Compare expressions, and combine them with `&`, `|` and `~`; `data` is plain data
-    (`footplate.domain.expressions`).
+    (`footplate.domain.tables.expressions`).
     """
 
     def __init__(self, data: Dict[str, Any]) -> None:

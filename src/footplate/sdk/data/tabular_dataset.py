@@ -10,9 +10,9 @@ import warnings
 from datetime import datetime, timedelta, timezone
 from typing import Any, ContextManager, Dict, List, NoReturn, Optional, Sequence, Tuple, Union
 
-from footplate.domain import tabular
-from footplate.domain.expressions import apply, literal
-from footplate.domain.frames import Frame, read_frame
+from footplate.domain.tables import tabular
+from footplate.domain.tables.expressions import apply, literal
+from footplate.domain.tables.frames import Frame, read_frame
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.base import AbstractDataset
 from footplate.sdk.data.dataframe import libraries, to_pandas

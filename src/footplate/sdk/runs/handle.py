@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
 
-from footplate.domain.run_kinds import kind_of
+from footplate.domain.runs.run_kinds import kind_of
 from footplate.sdk import runs
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.labels import texts

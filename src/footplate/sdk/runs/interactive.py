@@ -7,7 +7,7 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
-from footplate.domain.run_kinds import INTERACTIVE
+from footplate.domain.runs.run_kinds import INTERACTIVE
 from footplate.domain.specs import RunSpec
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.labels import texts

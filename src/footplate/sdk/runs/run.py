@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
-from footplate.domain.run_kinds import kind_of
+from footplate.domain.runs.run_kinds import kind_of
 from footplate.sdk import environments, models, runs
 from footplate.sdk.exceptions import Kinds, SnapshotException, UserErrorException
 from footplate.sdk.runs import metrics

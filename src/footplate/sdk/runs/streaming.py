@@ -9,7 +9,7 @@ from footplate.api import LONG_POLL
 from footplate.domain.launch import first_log
 from footplate.domain.records import RunView
 from footplate.domain.replies import RunProgress
-from footplate.domain.run_kinds import kind_of
+from footplate.domain.runs.run_kinds import kind_of
 from footplate.sdk.exceptions import ExperimentExecutionException
 from footplate.sdk.runs.status import TERMINAL
 from footplate.sdk.session import Session

@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence
 
-from footplate.domain.run_kinds import kind_of
+from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.specs import RunSpec
 from footplate.sdk.compute import on_demand
 from footplate.sdk.config.run_data import ConfiguredData

@@ -6,8 +6,8 @@ import random
 from enum import Enum
 from typing import Any, List, Optional, Sequence, cast
 
-from footplate.domain.early_stopping import MAXIMIZE, MINIMIZE
-from footplate.domain.sweeps import Objective, SweepSpec, check_sweep
+from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE
+from footplate.domain.tuning.sweeps import Objective, SweepSpec, check_sweep
 from footplate.errors import InvalidInput
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.estimators.estimator import Estimator

@@ -1,14 +1,14 @@
 """Functions that describe a search space: `choice(16, 32)`, `loguniform(-6, -1)`.
 
 Each returns the plain list that Azure's functions return, `["uniform", [0, 1]]`, so that code which looks inside or
-stores it as JSON goes on working. `domain/search_space` knows how to check and draw it.
+stores it as JSON goes on working. `domain/tuning/search_space` knows how to check and draw it.
 """
 
 from __future__ import annotations
 
 from typing import Any, List, Sequence, cast
 
-from footplate.domain import search_space
+from footplate.domain.tuning import search_space
 from footplate.errors import InvalidInput
 from footplate.sdk.tuning.exceptions import HyperDriveConfigException
 
@@ -71,7 +71,7 @@ def when(parameter: str, values: List[Any], expression: List[Any]) -> List[Any]:
 
 
 def flat(expression: Any) -> Any:
-    """Return an expression as `domain/search_space` reads it: Azure wraps the options of a choice once more."""
+    """Return an expression as `domain/tuning/search_space` reads it: Azure wraps the options of a choice once more."""
     try:
         kind, (options,) = expression
     except (TypeError, ValueError):

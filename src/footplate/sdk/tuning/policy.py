@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Optional
 
-from footplate.domain.early_stopping import Policy, check_policy
+from footplate.domain.tuning.early_stopping import Policy, check_policy
 from footplate.errors import InvalidInput
 from footplate.sdk.tuning.exceptions import HyperDriveConfigException
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Set
 
-from footplate.domain.early_stopping import MAXIMIZE
-from footplate.domain.search_space import to_arguments
 from footplate.domain.specs import RunSpec
-from footplate.domain.sweeps import SweepSpec, TrialView, controller_of, sweep_of
+from footplate.domain.tuning.early_stopping import MAXIMIZE
+from footplate.domain.tuning.search_space import to_arguments
+from footplate.domain.tuning.sweeps import SweepSpec, TrialView, controller_of, sweep_of
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.estimators.estimator import script_run_config
 from footplate.sdk.exceptions import ExperimentExecutionException, Kinds, UserErrorException

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Optional, Sequence
 
-from footplate.domain import search_space
+from footplate.domain.tuning import search_space
 from footplate.errors import InvalidInput
 from footplate.sdk.tuning.exceptions import HyperDriveConfigException
 from footplate.sdk.tuning.parameter_expressions import flat

@@ -15,9 +15,9 @@ import json
 import math
 from typing import Any, Dict, List, Mapping, Sequence, Tuple, cast
 
-from footplate.domain.early_stopping import MAXIMIZE, MINIMIZE, Policy
-from footplate.domain.search_space import KINDS
-from footplate.domain.sweeps import Objective, SweepSpec, check_sweep
+from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE, Policy
+from footplate.domain.tuning.search_space import KINDS
+from footplate.domain.tuning.sweeps import Objective, SweepSpec, check_sweep
 from footplate.errors import InvalidInput
 
 _LOG_BOUNDS = ("loguniform", "qloguniform")

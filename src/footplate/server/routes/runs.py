@@ -6,9 +6,9 @@ from fastapi import APIRouter, Query, Response
 
 from footplate.domain.records import RunView, StoryLine
 from footplate.domain.replies import RunProgress
-from footplate.domain.run_status import TERMINAL
+from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.stacks import RunStacks
-from footplate.domain.sweeps import TrialView
+from footplate.domain.tuning.sweeps import TrialView
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.routes.parsing import Body, HubOf, Repeated, ServicesOf, StrictCause, StrictSpec, pairs, poll

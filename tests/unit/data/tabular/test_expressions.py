@@ -10,7 +10,7 @@ from table_tools import field, op
 
 from footplate.data.tabular.arrow import pa
 from footplate.data.tabular.expressions import evaluate
-from footplate.domain.expressions import conjuncts, fields_of, is_true, literal
+from footplate.domain.tables.expressions import conjuncts, fields_of, is_true, literal
 from footplate.errors import InvalidInput
 
 COLUMNS = {

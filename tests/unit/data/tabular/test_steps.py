@@ -13,7 +13,7 @@ from table_tools import delimited, field, op, rows, where, written
 from footplate.data.tabular.arrow import pa
 from footplate.data.tabular.engine import Table
 from footplate.data.tabular.steps import apply
-from footplate.domain import tabular
+from footplate.domain.tables import tabular
 from footplate.errors import InvalidInput
 
 Sizes = st.lists(st.integers(1, 7), max_size=6)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from footplate import ScriptRunConfig
-from footplate.domain.sweeps import Objective
+from footplate.domain.tuning.sweeps import Objective
 from footplate.sdk.tuning.config import HyperDriveConfig, HyperDriveRunConfig, PrimaryMetricGoal
 from footplate.sdk.tuning.exceptions import HyperDriveConfigException
 from footplate.sdk.tuning.parameter_expressions import (

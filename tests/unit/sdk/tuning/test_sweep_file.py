@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from footplate.domain.sweeps import Objective
+from footplate.domain.tuning.sweeps import Objective
 from footplate.errors import InvalidInput
 from footplate.sdk.tuning.sweep_file import parse_expression, space_of, sweep_from_mapping
 

@@ -1,0 +1,14 @@
+"""The life of a run, decided without doing.
+
+run_kinds          table of run kinds: admitted events, children, who ends the run
+run_status         the status that users see, derived from the record; covered by `test_lifecycle`
+events             events, effects, and their sentences in the story; covered by `test_lifecycle`
+lifecycle          `apply(record, event, now)`: the new record and the effects
+node_transitions   the lifecycle's functions for events of nodes; covered by `test_lifecycle`
+group_transitions  the lifecycle's functions for events of groups
+outcomes           how a run ends, and which failure is the cause; covered by `test_lifecycle`
+root_cause         failures that are consequences of other failures
+restarts           restart policy, backoff and further attempts
+controllers        the seam between a group and its controller; covered by `test_child_groups`
+child_groups       the controller of groups that complete with their children
+"""

@@ -1,0 +1,370 @@
+"""The events and effects of a run's life, and the sentences of its story."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Optional, Tuple, Union
+
+from footplate.domain.records import Cause
+from footplate.domain.runs.controllers import ControllerEvent, GroupDecision
+
+# ── Events ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class RunSubmitted:
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class EnvironmentLocked:
+    lock: str
+    warnings: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WaitReasonChanged:
+    reason: str
+    position: int
+
+
+@dataclass(frozen=True)
+class RunAdmitted:
+    """The queue has assigned nodes to the run."""
+
+
+@dataclass(frozen=True)
+class NodesLaunched:
+    """The engine has accepted the run; `handle` is the engine's name for the whole group of agents."""
+
+    handle: str
+
+
+@dataclass(frozen=True)
+class EngineReported:
+    """The engine explained why the agents are not running yet, or where it has put them."""
+
+    reason: Optional[str] = None
+    estimated_start: Optional[float] = None  # seconds since the epoch
+    hosts: Tuple[Optional[str], ...] = ()  # by node; None where the engine does not know
+
+
+@dataclass(frozen=True)
+class NodeJoined:
+    node: int
+    host: str
+    address: str
+    info: Dict[str, Any]
+
+
+@dataclass(frozen=True)
+class NodeProgressed:
+    node: int
+    message: str
+
+
+@dataclass(frozen=True)
+class GpusAssigned:
+    """The GPUs of all nodes are decided: the UUIDs of each node, in the order of the nodes."""
+
+    gpus: Tuple[Tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class NodePrepared:
+    """A node can start its ranks now and holds these ports for them."""
+
+    node: int
+    ports: Tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class NodeStarted:
+    node: int
+
+
+@dataclass(frozen=True)
+class NodeWorkersFinished:
+    """The only ranks left on a node serve other ranks. They are stopped when all nodes are this far."""
+
+    node: int
+
+
+@dataclass(frozen=True)
+class RankFailed:
+    """A rank has failed and its node is about to stop the others. The other nodes need not wait for that."""
+
+    node: int
+    cause: Cause
+
+
+@dataclass(frozen=True)
+class NodeExited:
+    """All ranks of a node have ended; `cause` is None when all of them succeeded."""
+
+    node: int
+    cause: Optional[Cause] = None
+
+
+@dataclass(frozen=True)
+class NodeFinished:
+    """A node has shipped everything, and its agent ends."""
+
+    node: int
+
+
+@dataclass(frozen=True)
+class NodeLost:
+    """A node is gone and did not report NodeFinished."""
+
+    node: int
+    cause: Cause
+
+
+@dataclass(frozen=True)
+class NodeVanished:
+    """The agent of one of several nodes died while its ranks ran. The other nodes cannot continue without it.
+
+    The agent that takes over there only cleans up, and reports NodeExited and NodeFinished.
+    """
+
+    node: int
+    cause: Cause
+
+
+@dataclass(frozen=True)
+class AgentsMissing:
+    """The engine has found that the agents of these nodes are gone, although the nodes have not finished.
+
+    `launch` is the number of revivals when the engine looked: a second report about the same launch changes nothing.
+    `confirmed` is true when the agents were still gone some time after the first look, so that no last report of
+    theirs can be on its way. An engine that cannot tell reports nothing.
+    """
+
+    nodes: Tuple[int, ...]
+    launch: int
+    confirmed: bool = False
+
+
+@dataclass(frozen=True)
+class RunFailed:
+    """The run failed outside its nodes: the environment, the launch, the time limit, or at the user's request."""
+
+    cause: Cause
+
+
+@dataclass(frozen=True)
+class RunCancelRequested:
+    by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class RunCompleted:
+    """The client ends its interactive run, or adds no more children to its group."""
+
+
+@dataclass(frozen=True)
+class RunRestarted:
+    """The user restarts the run. `attempt` is the number of the new attempt, so that two requests start one."""
+
+    attempt: int
+    by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class WakeTimeReached:
+    """The time has come at which the lifecycle wanted to be woken; `at` is that time as recorded."""
+
+    at: float
+
+
+@dataclass(frozen=True)
+class GroupDecided:
+    """The controller of a group has decided what its children do next."""
+
+    decision: GroupDecision
+
+
+@dataclass(frozen=True)
+class ChildrenFinished:
+    """All children of a group that is to end have ended."""
+
+
+@dataclass(frozen=True)
+class WarningAdded:
+    message: str
+
+
+Event = Union[
+    RunSubmitted,
+    EnvironmentLocked,
+    WaitReasonChanged,
+    RunAdmitted,
+    NodesLaunched,
+    EngineReported,
+    NodeJoined,
+    NodeProgressed,
+    GpusAssigned,
+    NodePrepared,
+    NodeStarted,
+    NodeWorkersFinished,
+    RankFailed,
+    NodeExited,
+    NodeFinished,
+    NodeLost,
+    NodeVanished,
+    AgentsMissing,
+    RunFailed,
+    RunCancelRequested,
+    RunCompleted,
+    RunRestarted,
+    WakeTimeReached,
+    GroupDecided,
+    ChildrenFinished,
+    WarningAdded,
+]
+
+# ── Effects ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class ResolveEnvironment:
+    """Resolve the environment, then answer with EnvironmentLocked or RunFailed."""
+
+
+@dataclass(frozen=True)
+class ScheduleQueue:
+    """Look at the queue of the run's target again: a run arrived, left, or freed its nodes."""
+
+
+@dataclass(frozen=True)
+class LaunchNodes:
+    """Have the engine start the run's agents, then answer with NodesLaunched or RunFailed."""
+
+
+@dataclass(frozen=True)
+class StopNodes:
+    """Have these nodes stop their ranks, by force after the grace period. Nodes that only ship continue to ship."""
+
+    nodes: Tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ForgetNodes:
+    """The run has ended: have the engine forget its agents."""
+
+
+@dataclass(frozen=True)
+class BeginAttempt:
+    """Begin another attempt. The handle of the last attempt's agents is kept until the run ends."""
+
+    handle: Optional[str]
+
+
+@dataclass(frozen=True)
+class ReleaseGpus:
+    """Wake runs that wait for GPUs: some are free again."""
+
+
+@dataclass(frozen=True)
+class WakeRun:
+    """Send WakeTimeReached at this time."""
+
+    at: float
+
+
+@dataclass(frozen=True)
+class ConsultController:
+    """Have the controller of the group decide about this event, then answer with GroupDecided."""
+
+    event: ControllerEvent
+
+
+@dataclass(frozen=True)
+class OrderChildren:
+    """Submit, cancel and restart children according to the last decision of the controller."""
+
+
+@dataclass(frozen=True)
+class EndChildren:
+    """Cancel the children of the group that still run. When none does, answer with ChildrenFinished."""
+
+
+@dataclass(frozen=True)
+class NotifyParent:
+    """Tell the run's parent that this child has ended, if the parent is a group."""
+
+
+Effect = Union[
+    ConsultController,
+    OrderChildren,
+    EndChildren,
+    NotifyParent,
+    WakeRun,
+    ResolveEnvironment,
+    ScheduleQueue,
+    LaunchNodes,
+    StopNodes,
+    ForgetNodes,
+    BeginAttempt,
+    ReleaseGpus,
+]
+
+ATTEMPT_STARTED = "AttemptStarted"
+"""The name of the story line that follows the event which began another attempt."""
+
+# ── The story, in words ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _describe_decision(decision: GroupDecision) -> str:
+    orders = {
+        "submit": [order.key for order in decision.submit],
+        "cancel": [order.key for order in decision.cancel],
+        "restart": [order.key for order in decision.restart],
+    }
+    words = [f"{verb} {', '.join(keys)}" for verb, keys in orders.items() if keys]
+    if decision.end is not None:
+        words.append(f"end as {decision.end.kind}")
+    return "the controller decided to " + (" and ".join(words) or "wait")
+
+
+def _who_and_why(event: Union[RunCancelRequested, RunRestarted]) -> str:
+    return (event.by or "the user") + (f": {event.reason}" if event.reason else "")
+
+
+def describe(event: Event) -> str:
+    """Return a sentence for the run's story."""
+    node = f"node {getattr(event, 'node', 0)}"
+    sentences: Dict[type, Callable[[Any], str]] = {
+        RunSubmitted: lambda e: "submitted" + (f" by {e.by}" if e.by else ""),
+        EnvironmentLocked: lambda e: f"environment resolved ({e.lock[:12]})",
+        WaitReasonChanged: lambda e: f"waits in position {e.position}: {e.reason}",
+        RunAdmitted: lambda e: "nodes assigned",
+        NodesLaunched: lambda e: "the engine started its agents",
+        EngineReported: lambda e: f"the engine reports: {e.reason}" if e.reason else "the engine assigned its nodes",
+        NodeJoined: lambda e: f"{node}: agent on {e.host} reported",
+        NodeProgressed: lambda e: f"{node}: {e.message}",
+        GpusAssigned: lambda e: "GPUs: " + (", ".join(uuid for gpus in e.gpus for uuid in gpus) or "none"),
+        NodePrepared: lambda e: f"{node}: ready to start",
+        NodeStarted: lambda e: f"{node}: the script runs",
+        NodeWorkersFinished: lambda e: f"{node}: its workers have finished; ranks that serve others stay",
+        RankFailed: lambda e: f"{node}: {e.cause.message}",
+        NodeExited: lambda e: f"{node}: " + (e.cause.message if e.cause else "all processes succeeded"),
+        NodeFinished: lambda e: f"{node}: everything is stored",
+        NodeLost: lambda e: f"{node}: {e.cause.message}",
+        NodeVanished: lambda e: f"{node}: {e.cause.message}",
+        AgentsMissing: lambda e: f"node{'s' if len(e.nodes) > 1 else ''} {', '.join(map(str, e.nodes))}: no agent runs",
+        RunFailed: lambda e: e.cause.message,
+        RunCancelRequested: lambda e: (
+            f"cancel requested by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else "")
+        ),
+        RunCompleted: lambda e: "completed by its client",
+        RunRestarted: lambda e: f"restart requested by {_who_and_why(e)}",
+        WakeTimeReached: lambda e: "the pause is over",
+        GroupDecided: lambda e: _describe_decision(e.decision),
+        ChildrenFinished: lambda e: "all children have ended",
+        WarningAdded: lambda e: f"warning: {e.message}",
+    }
+    return sentences[type(event)](event)

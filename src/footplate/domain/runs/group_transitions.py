@@ -1,0 +1,105 @@
+"""Transitions of a group: one function per event that only groups have. `lifecycle` calls them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Tuple
+
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.records import Outcome, RunRecord, Stage
+from footplate.domain.runs.controllers import (
+    GroupCancelRequested,
+    GroupClosed,
+    GroupDecision,
+    GroupResumed,
+    GroupState,
+    TimeReached,
+)
+from footplate.domain.runs.events import (
+    ChildrenFinished,
+    ConsultController,
+    Effect,
+    EndChildren,
+    GroupDecided,
+    OrderChildren,
+    RunCompleted,
+    RunSubmitted,
+    WakeRun,
+    WakeTimeReached,
+)
+from footplate.domain.runs.restarts import Decision
+
+
+def group_state(record: RunRecord) -> GroupState:
+    """Return the controller's part of the record."""
+    return GroupState() if record.group is None else from_json(GroupState, record.group)
+
+
+def begin(record: RunRecord, event: RunSubmitted, now: float) -> Decision:
+    if record.stage is not Stage.ACCEPTED:
+        return record, ()
+    after = replace(record, stage=Stage.RUNNING, started=now, group=to_json(GroupState()))
+    return after, (ConsultController(GroupResumed()),)
+
+
+def begin_attempt(record: RunRecord, now: float) -> Decision:
+    """Run an ended group again, with its state and its children. The orders of the last decision are done."""
+    state = group_state(record)
+    again = replace(state, decision=GroupDecision(state.decision.state))
+    after = replace(
+        record, attempt=record.attempt + 1, stage=Stage.RUNNING, started=now, ended=None, outcome=None,
+        group=to_json(again),
+    )  # fmt: skip
+    return after, (ConsultController(GroupResumed()),)
+
+
+def decided(record: RunRecord, event: GroupDecided, now: float) -> Decision:
+    state, decision = group_state(record), event.decision
+    if record.outcome is not None:  # it ends: only the controller's memory may still change
+        decision = replace(state.decision, state=decision.state)
+    if state.decision == decision:
+        return record, ()
+    if record.outcome is not None:
+        return replace(record, group=to_json(replace(state, decision=decision))), ()
+    after = replace(
+        record, group=to_json(replace(state, decision=decision)), outcome=decision.end, wake_at=decision.wake_at
+    )
+    if decision.end is not None:
+        return replace(after, wake_at=None), (EndChildren(),)
+    orders: Tuple[Effect, ...] = (OrderChildren(),) if decision.has_orders else ()
+    if decision.wake_at is not None and decision.wake_at != record.wake_at:
+        orders = (*orders, WakeRun(decision.wake_at))
+    return after, orders
+
+
+def closed(record: RunRecord, event: RunCompleted, now: float) -> Decision:
+    state = group_state(record)
+    if state.closed or record.outcome is not None:
+        return record, ()
+    return replace(record, group=to_json(replace(state, closed=True))), (ConsultController(GroupClosed()),)
+
+
+def woken(record: RunRecord, event: WakeTimeReached, now: float) -> Decision:
+    if record.wake_at is None or record.wake_at != event.at:
+        return record, ()
+    return replace(record, wake_at=None), (ConsultController(TimeReached()),)
+
+
+def end(record: RunRecord, outcome: Outcome) -> Decision:
+    """Decide the outcome: the group ends when its children have ended."""
+    after = replace(record, outcome=outcome, wake_at=None)
+    return after, (ConsultController(GroupCancelRequested()), EndChildren())
+
+
+def children_finished(record: RunRecord, event: ChildrenFinished, now: float) -> Decision:
+    if record.outcome is None or record.stage is Stage.ENDED:
+        return record, ()
+    return replace(record, stage=Stage.ENDED, ended=now), ()
+
+
+def resume(record: RunRecord) -> Tuple[Effect, ...]:
+    """Return the effects that a restarted server performs again for an active group."""
+    if record.outcome is not None:
+        return (EndChildren(),)
+    effects: Tuple[Effect, ...] = (OrderChildren(), ConsultController(GroupResumed()))
+    return effects if record.wake_at is None else (*effects, WakeRun(record.wake_at))

@@ -1,0 +1,279 @@
+"""The life of a run as a pure function: `apply(record, event, now)` returns the new record and the effects.
+
+      RunSubmitted    EnvironmentLocked    RunAdmitted                      NodeStarted (all nodes)
+  ACCEPTED ──────▶ LOCKING ────────▶ QUEUED ────────▶ PROVISIONING ▶ PREPARING ──────────▶ RUNNING
+                    ▲ another attempt  ▲                                                      │ NodeExited (all nodes)
+                    └──── BACKOFF ─────┘             ENDED ◀─────────── FINALIZING ◀──────────┘
+                                                         NodeFinished (all nodes)
+
+  a node:  LAUNCHED ▶ JOINED ▶ PREPARING ▶ PREPARED ▶ RUNNING ▶ (ATTENDING ▶) EXITED ▶ DONE, or LOST
+           PREPARED waits until all nodes are: a gang starts together. ATTENDING has only parameter servers left.
+  others:  an interactive run and a group go from ACCEPTED to RUNNING to ENDED. A group ends after its children.
+
+The first event that decides the outcome (a failed rank, a cancel, a lost node, a time limit, the last rank that
+succeeds) decides it for good, with three exceptions. A node that is lost while it ships makes a completed run a failed
+one. Of several failed ranks, the first to fail is the cause, even if another node reported earlier. And a vanished node
+is the cause, not the ranks elsewhere that failed because of it. A run ends when its outcome is decided and every node
+is over.
+
+A run that failed or was canceled can be restarted under its id: the next attempt begins in the queue, with the
+environment that the first one resolved. The restart policy of the spec (`restarts`) begins further attempts by itself.
+Agents that die are started again a few times (`node_transitions.agents_missing`); the record counts how often.
+
+Which events a run admits depends on its kind (`run_kinds`). Effects are idempotent; `resume(record)` returns the
+effects that a restarted server must perform again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Callable, Dict, Tuple
+
+from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunRecord, Stage, Waiting
+from footplate.domain.runs import group_transitions, node_transitions
+from footplate.domain.runs.events import (
+    AgentsMissing,
+    ChildrenFinished,
+    Effect,
+    EngineReported,
+    EnvironmentLocked,
+    Event,
+    GpusAssigned,
+    GroupDecided,
+    LaunchNodes,
+    NodeExited,
+    NodeFinished,
+    NodeJoined,
+    NodeLost,
+    NodePrepared,
+    NodeProgressed,
+    NodesLaunched,
+    NodeStarted,
+    NodeVanished,
+    NodeWorkersFinished,
+    NotifyParent,
+    RankFailed,
+    ReleaseGpus,
+    ResolveEnvironment,
+    RunAdmitted,
+    RunCancelRequested,
+    RunCompleted,
+    RunFailed,
+    RunRestarted,
+    RunSubmitted,
+    ScheduleQueue,
+    StopNodes,
+    WaitReasonChanged,
+    WakeRun,
+    WakeTimeReached,
+    WarningAdded,
+)
+from footplate.domain.runs.outcomes import alive, decide, with_node
+from footplate.domain.runs.restarts import Decision, begin_attempt, enter_queue, why_not_again
+from footplate.domain.runs.run_kinds import kind_of
+from footplate.domain.runs.run_status import held_gpus, status
+from footplate.errors import InvalidTransition
+
+_NOT_ADMITTED = (
+    "run {id} is of the kind {kind!r}, which does not admit {event}",
+    "see what happened to it with: footplate runs show {id}",
+)
+
+
+def apply(record: RunRecord, event: Event, now: float) -> Decision:
+    """Return the record after `event`, one version on, and the effects to perform.
+
+    An event that changes nothing returns the same record, with the same version and no effects: agents may repeat
+    reports. An event that the run does not admit raises InvalidTransition.
+    """
+    if _completes_again(record, event):
+        return record, ()
+    if record.stage is Stage.ENDED and not _repeats_the_end(event):
+        raise InvalidTransition(
+            f"run {record.id} has ended ({status(record)}) and does not admit {type(event).__name__}",
+            f"see what happened to it with: footplate runs show {record.id}",
+        )
+    _check_admitted(record, event)
+    _check_node(record, event)
+    handlers = _GROUP_HANDLERS if kind_of(record.spec).ended_by == "controller" else _HANDLERS
+    after, effects = handlers[type(event)](record, event, now)
+    if after is record:
+        return record, ()
+    freed = (ReleaseGpus(),) if held_gpus(record) - held_gpus(after) else ()
+    ended = after.stage is Stage.ENDED and record.stage is not Stage.ENDED and record.spec.parent is not None
+    return replace(after, version=record.version + 1), (*effects, *freed, *((NotifyParent(),) if ended else ()))
+
+
+def resume(record: RunRecord) -> Tuple[Effect, ...]:
+    """Return the effects that a server which has just started must perform for a run in this state."""
+    ended_by = kind_of(record.spec).ended_by
+    if record.stage is Stage.ENDED or ended_by == "client":
+        return ()
+    if ended_by == "controller":
+        return group_transitions.resume(record)
+    if record.outcome is not None and record.handle is not None:
+        return (StopNodes(alive(record)),)
+    if record.wake_at is not None:
+        return (WakeRun(record.wake_at),)
+    if record.stage in (Stage.ACCEPTED, Stage.LOCKING):
+        return (ResolveEnvironment(),)
+    if record.stage is Stage.QUEUED:
+        return (ScheduleQueue(),)
+    # The last server may have died during the launch, even of a run that was canceled meanwhile. Only the engine knows
+    # whether agents run, and only a handle can stop them.
+    return (LaunchNodes(),) if record.handle is None else ()
+
+
+_AFTER_THE_END = (
+    RunCancelRequested, WarningAdded, NodesLaunched, NodeFinished, RankFailed, NodeExited, NodeWorkersFinished,
+    NodeLost, NodeVanished, AgentsMissing, RunRestarted, WakeTimeReached,
+)  # fmt: skip
+
+
+def _repeats_the_end(event: Event) -> bool:
+    """Whether an ended run accepts the event: canceling again, or a late report of a node, is not an error."""
+    return isinstance(event, _AFTER_THE_END)
+
+
+def _completes_again(record: RunRecord, event: Event) -> bool:
+    completed = record.outcome is not None and record.outcome.kind == "completed"
+    return isinstance(event, RunCompleted) and record.stage is Stage.ENDED and completed
+
+
+def _check_admitted(record: RunRecord, event: Event) -> None:
+    kind, name = kind_of(record.spec), type(event).__name__
+    if name not in kind.admits:
+        what, hint = kind.refusals.get(name, _NOT_ADMITTED)
+        raise InvalidTransition(what.format(id=record.id, kind=kind.name, event=name), hint.format(id=record.id))
+
+
+def _check_node(record: RunRecord, event: Event) -> None:
+    concerned = event.nodes if isinstance(event, AgentsMissing) else (getattr(event, "node", None),)
+    node = next((node for node in concerned if node is not None and not 0 <= node < len(record.nodes)), None)
+    if node is not None:
+        has = f"{len(record.nodes)} node{'' if len(record.nodes) == 1 else 's'}"
+        raise InvalidTransition(
+            f"run {record.id} has {has} and does not admit {type(event).__name__} of node {node}",
+            f"see what happened to it with: footplate runs show {record.id}",
+        )
+
+
+def _run_submitted(record: RunRecord, event: RunSubmitted, now: float) -> Decision:
+    if record.stage is not Stage.ACCEPTED:
+        return record, ()
+    if not kind_of(record.spec).has_nodes:
+        return replace(record, stage=Stage.RUNNING, started=now), ()
+    return replace(record, stage=Stage.LOCKING), (ResolveEnvironment(),)
+
+
+def _environment_locked(record: RunRecord, event: EnvironmentLocked, now: float) -> Decision:
+    if record.stage not in (Stage.ACCEPTED, Stage.LOCKING) or record.outcome is not None:
+        return record, ()
+    warnings = record.warnings + event.warnings
+    return replace(record, stage=Stage.QUEUED, lock=event.lock, warnings=warnings), (ScheduleQueue(),)
+
+
+def _wait_reason_changed(record: RunRecord, event: WaitReasonChanged, now: float) -> Decision:
+    waiting = Waiting(event.reason, event.position)
+    if record.stage is not Stage.QUEUED or record.waiting == waiting:
+        return record, ()
+    return replace(record, waiting=waiting), ()
+
+
+def _run_admitted(record: RunRecord, event: RunAdmitted, now: float) -> Decision:
+    if record.stage is not Stage.QUEUED:
+        return record, ()
+    count = record.spec.distribution.node_count
+    nodes = tuple(NodeRecord(i, NodeState.LAUNCHED) for i in range(count))
+    return replace(record, stage=Stage.PROVISIONING, waiting=None, nodes=nodes), (LaunchNodes(),)
+
+
+def _run_failed(record: RunRecord, event: RunFailed, now: float) -> Decision:
+    if record.outcome is not None:
+        return record, ()
+    after = record
+    if record.handle is None:
+        # The launch failed or is not confirmed yet: these nodes will never report. An agent that does turn up is sent
+        # away when it joins.
+        for node in record.nodes:
+            if node.state is NodeState.LAUNCHED:
+                after = with_node(after, node.index, state=NodeState.LOST, message=event.cause.message)
+    return decide(after, Outcome("failed", event.cause), now)
+
+
+def _cancel_requested(record: RunRecord, event: RunCancelRequested, now: float) -> Decision:
+    if record.outcome is not None or record.stage is Stage.ENDED:
+        return record, ()
+    message = f"canceled by {event.by or 'the user'}" + (f": {event.reason}" if event.reason else "")
+    return decide(record, Outcome("canceled", Cause("canceled", message)), now)
+
+
+def _run_completed(record: RunRecord, event: RunCompleted, now: float) -> Decision:
+    if record.stage is Stage.ENDED:
+        return record, ()
+    return decide(record, Outcome("completed"), now)
+
+
+def _run_restarted(record: RunRecord, event: RunRestarted, now: float) -> Decision:
+    if event.attempt <= record.attempt:
+        return record, ()  # this attempt exists
+    if event.attempt > record.attempt + 1:
+        raise InvalidTransition(
+            f"run {record.id} is at attempt {record.attempt} and cannot begin attempt {event.attempt}",
+            f"its next attempt is {record.attempt + 1}",
+        )
+    refusal = why_not_again(record)
+    if refusal is not None:
+        raise InvalidTransition(*refusal)
+    if kind_of(record.spec).ended_by == "controller":
+        return group_transitions.begin_attempt(record, now)
+    return begin_attempt(record, (), now)
+
+
+def _wake_time_reached(record: RunRecord, event: WakeTimeReached, now: float) -> Decision:
+    if record.wake_at is None or record.wake_at != event.at:
+        return record, ()  # an earlier alarm
+    return enter_queue(record)
+
+
+def _warning_added(record: RunRecord, event: WarningAdded, now: float) -> Decision:
+    if event.message in record.warnings:
+        return record, ()
+    return replace(record, warnings=(*record.warnings, event.message)), ()
+
+
+_HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
+    RunSubmitted: _run_submitted,
+    EnvironmentLocked: _environment_locked,
+    WaitReasonChanged: _wait_reason_changed,
+    RunAdmitted: _run_admitted,
+    NodesLaunched: node_transitions.launched,
+    EngineReported: node_transitions.engine_reported,
+    NodeJoined: node_transitions.joined,
+    NodeProgressed: node_transitions.progressed,
+    GpusAssigned: node_transitions.gpus_assigned,
+    NodePrepared: node_transitions.prepared,
+    NodeStarted: node_transitions.started,
+    NodeWorkersFinished: node_transitions.workers_finished,
+    RankFailed: node_transitions.rank_failed,
+    NodeExited: node_transitions.exited,
+    NodeFinished: node_transitions.finished,
+    NodeLost: node_transitions.lost,
+    NodeVanished: node_transitions.vanished,
+    AgentsMissing: node_transitions.agents_missing,
+    RunFailed: _run_failed,
+    RunCancelRequested: _cancel_requested,
+    RunCompleted: _run_completed,
+    RunRestarted: _run_restarted,
+    WakeTimeReached: _wake_time_reached,
+    WarningAdded: _warning_added,
+}
+
+_GROUP_HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
+    **_HANDLERS,
+    RunSubmitted: group_transitions.begin,
+    RunCompleted: group_transitions.closed,
+    WakeTimeReached: group_transitions.woken,
+    GroupDecided: group_transitions.decided,
+    ChildrenFinished: group_transitions.children_finished,
+}

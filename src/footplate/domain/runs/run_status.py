@@ -1,0 +1,85 @@
+"""The meaning of a run's state: the status that users see, and whether its ranks may start."""
+
+from __future__ import annotations
+
+from typing import Any, Set, Tuple
+
+from footplate.domain.gpus import devices, needs
+from footplate.domain.launch import meets
+from footplate.domain.records import NodeState, RunRecord, Stage
+from footplate.domain.runs.run_kinds import kind_of
+
+OVER_NODES = (NodeState.DONE, NodeState.LOST)
+"""States of a node that will not report any more."""
+
+ENDED_NODES = (NodeState.EXITED, *OVER_NODES)
+"""States of a node whose ranks have ended."""
+
+BEFORE_START = (NodeState.LAUNCHED, NodeState.JOINED, NodeState.PREPARING)
+NODE_LOST = "node_lost"
+"""The code of a cause when a node is gone. The default restart policy retries it: it is not the script's fault."""
+
+MPI_FAILED = "mpi_failed"
+"""The code of a cause that names the launcher, because no rank is known to have failed."""
+
+HOLDS_NODES = (Stage.PROVISIONING, Stage.PREPARING, Stage.RUNNING, Stage.FINALIZING)
+"""Stages in which a job counts against its target's `max_nodes`."""
+
+_STATUS_OF_STAGE = {
+    Stage.ACCEPTED: "Starting",
+    Stage.BACKOFF: "Queued",
+    Stage.LOCKING: "Preparing",
+    Stage.QUEUED: "Queued",
+    Stage.PROVISIONING: "Provisioning",
+    Stage.PREPARING: "Preparing",
+    Stage.RUNNING: "Running",
+    Stage.FINALIZING: "Finalizing",
+}
+_STATUS_OF_OUTCOME = {"completed": "Completed", "failed": "Failed", "canceled": "Canceled"}
+TERMINAL = ("Completed", "Failed", "Canceled")
+
+
+def status(record: RunRecord) -> str:
+    """Return the status that users and Azure's API see."""
+    if record.stage is Stage.ENDED and record.outcome is not None:
+        return _STATUS_OF_OUTCOME[record.outcome.kind]
+    if record.outcome is not None and record.outcome.kind == "canceled":
+        return "CancelRequested"
+    return _STATUS_OF_STAGE[record.stage]
+
+
+def holds_nodes(record: RunRecord) -> bool:
+    """Whether the run counts against its target's `max_nodes`."""
+    return record.stage in HOLDS_NODES and kind_of(record.spec).has_nodes
+
+
+def is_ready(record: RunRecord) -> bool:
+    """Whether the ranks may start: at once for a single process, otherwise when every node is prepared."""
+    early = BEFORE_START if meets(record.spec.distribution) else (NodeState.LAUNCHED,)
+    return all(node.state not in early for node in record.nodes)
+
+
+def is_equipped(record: RunRecord) -> bool:
+    """Whether the GPUs of the nodes are decided.
+
+    There is nothing to decide if no node has any and none are required.
+    """
+    if all(node.gpus is not None for node in record.nodes):
+        return True
+    must = any(need.exact and need.count for need in needs(record.spec))
+    return not must and not any(devices(node.info) for node in record.nodes)
+
+
+def turning_points(record: RunRecord) -> Tuple[Any, ...]:
+    """Return the facts that long waits are about: agents wait for their gang, users for the end of the run.
+
+    A waiting client has to look again only when this value changes.
+    """
+    ended = tuple(node.index for node in record.nodes if node.state in ENDED_NODES)
+    ready = is_ready(record) and is_equipped(record)
+    return ready, record.outcome is not None, record.stage is Stage.ENDED, ended
+
+
+def held_gpus(record: RunRecord) -> Set[str]:
+    """Return the GPUs in use. A node whose ranks have ended needs none, even while it ships."""
+    return {uuid for node in record.nodes if node.state not in ENDED_NODES for uuid in node.gpus or ()}

@@ -1,0 +1,23 @@
+"""The controllers of groups by kind. A new kind of group costs one row here and one class (`domain.controllers`)."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+
+from footplate.domain.runs.controllers import Controller
+from footplate.errors import InvalidInput
+
+CONTROLLERS: dict[str, str] = {
+    "completes_with_children": "footplate.domain.runs.child_groups:CompletesWithChildren",
+    "sweep": "footplate.tuning.sweep:SweepController",
+}
+
+
+@functools.cache
+def load(kind: str) -> Controller:
+    """Return the controller of this kind. Its module is imported on first use: it may need large libraries."""
+    if kind not in CONTROLLERS:
+        raise InvalidInput(f"controller {kind!r} is unknown", f"use one of {', '.join(CONTROLLERS)}")
+    module, _, name = CONTROLLERS[kind].partition(":")
+    return getattr(importlib.import_module(module), name)()

@@ -1,0 +1,213 @@
+"""Groups: consult their controllers and carry out what these decide about the children.
+
+The work of one group is done in order, one step at a time, in the effects' pool: a slow controller delays only its own
+group. The orders of a decision are performed before the controller is consulted again, so a restarted server only has
+to repeat the orders of the last decision (`group_transitions.resume`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+
+from footplate.domain.records import Cause, RunRecord, RunView, Stage
+from footplate.domain.runs import controllers as seam
+from footplate.domain.runs import events
+from footplate.domain.runs.group_transitions import group_state
+from footplate.domain.runs.run_kinds import kind_of
+from footplate.domain.specs import ControllerSpec, RunSpec
+from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
+from footplate.services.orchestration import controllers
+from footplate.services.orchestration.effects import Tell
+from footplate.storage import Storage
+
+log = logging.getLogger(__name__)
+
+Step = Callable[[], None]
+
+
+class Submit(Protocol):
+    """`RunService.submit`."""
+
+    def __call__(self, workspace: str, run: str, spec: RunSpec, created_by: str) -> RunView: ...
+
+
+class Cancel(Protocol):
+    """`RunService.cancel`."""
+
+    def __call__(self, run: str, by: str = "", reason: str = "") -> RunView: ...
+
+
+class Groups:
+    """The children of all groups. `doubt(run)` has the effects of a run repeated when the store is back."""
+
+    def __init__(
+        self, store: Storage, tell: Tell, in_pool: Callable[[Step], None], doubt: Callable[[str], None]
+    ) -> None:
+        self._store = store
+        self._tell = tell
+        self._in_pool = in_pool
+        self._doubt = doubt
+        self._submit: Submit | None = None
+        self._cancel: Cancel | None = None
+        self._guard = threading.Lock()
+        self._steps: defaultdict[str, deque[Step]] = defaultdict(deque)
+        self._busy: set[str] = set()
+        self._active: set[str] = set()
+        self._metric_counts: dict[str, tuple[str, ControllerSpec, int]] = {}  # by child: group, spec, intervals passed
+
+    def connect(self, submit: Submit, cancel: Cancel) -> None:
+        """Set the verbs of runs, which exist only after the orchestrator."""
+        self._submit, self._cancel = submit, cancel
+
+    def note(self, record: RunRecord) -> None:
+        """Take notice of a run that changed."""
+        if kind_of(record.spec).ended_by == "controller":
+            (self._active.discard if record.stage is Stage.ENDED else self._active.add)(record.id)
+
+    # ── Effects: each only queues a step ──────────────────────────────────────────────────────────────────────────────
+
+    def consult(self, record: RunRecord, effect: events.ConsultController) -> None:
+        self._queue(record.id, lambda: self._consult(record.id, effect.event))
+
+    def order_children(self, record: RunRecord, _: events.OrderChildren) -> None:
+        self._queue(record.id, lambda: self._order_children(record.id))
+
+    def end_children(self, record: RunRecord, _: events.EndChildren) -> None:
+        self._queue(record.id, lambda: self._end_children(record.id))
+
+    def notify_parent(self, record: RunRecord, _: events.NotifyParent) -> None:
+        self._metric_counts.pop(record.id, None)
+        parent = record.spec.parent
+        if parent is not None and parent in self._active:
+            self._queue(parent, lambda: self._child_ended(parent, record.id))
+
+    def metrics_arrived(self, run: str) -> None:
+        """Consult the controller of the run's group if the run has logged the metric often enough. Cheap otherwise."""
+        watched = self._metric_counts.get(run)
+        if watched is not None:
+            self._queue(watched[0], lambda: self._check_metric(run))
+
+    # ── One step at a time ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _queue(self, group: str, step: Step) -> None:
+        with self._guard:
+            self._steps[group].append(step)
+            if group in self._busy:
+                return
+            self._busy.add(group)
+        self._in_pool(lambda: self._work(group))
+
+    def _work(self, group: str) -> None:
+        while True:
+            with self._guard:
+                if not self._steps[group]:
+                    del self._steps[group]
+                    self._busy.discard(group)
+                    return
+                step = self._steps[group].popleft()
+            self._take(group, step)
+
+    def _take(self, group: str, step: Step) -> None:
+        try:
+            step()
+        except (Unavailable, OutOfSpace) as error:
+            log.warning("group %s has to wait: %s", group, error.message)
+            self._doubt(group)
+        except (Conflict, NotFound) as error:
+            log.info("group %s ended meanwhile: %s", group, error.message)
+        except Exception as error:
+            log.exception("the controller of group %s failed", group)
+            message = f"the controller failed: {type(error).__name__}: {error}"
+            with contextlib.suppress(FootplateError):
+                self._tell(group, events.RunFailed(Cause("internal", message, "see: footplate server logs")))
+
+    # ── The steps ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _consult(self, run: str, event: seam.ControllerEvent) -> None:
+        record = self._store.runs.record(run)
+        spec = record.spec.controller
+        if record.stage is Stage.ENDED or spec is None:
+            return
+        state = group_state(record)
+        group = seam.Group(run, spec, state.decision.state, record.attempt, state.closed, record.outcome)
+        children = self._children(record, spec)
+        decision = controllers.load(spec.kind).decide(group, children, event, time.time())
+        self._tell(run, events.GroupDecided(decision))
+        if record.outcome is not None:
+            self._end_children(run)
+
+    def _children(self, record: RunRecord, spec: ControllerSpec) -> list[seam.Child]:
+        children = self._store.runs.children_of(record.id, spec.metrics)
+        if spec.metrics and spec.interval:
+            for child in children:
+                if not child.has_ended and child.id not in self._metric_counts:
+                    known = child.metrics.get(spec.metrics[0])
+                    passed = 0 if known is None else known.count // spec.interval
+                    self._metric_counts[child.id] = (record.id, spec, passed)
+        return children
+
+    def _child_ended(self, group: str, run: str) -> None:
+        summary = self._store.metrics.summary(run)  # also brings the summaries of the database up to date
+        self._consult(group, seam.ChildEnded(run, tuple(row["name"] for row in summary if not row["system"])))
+
+    def _check_metric(self, run: str) -> None:
+        watched = self._metric_counts.get(run)
+        if watched is None:
+            return
+        group, spec, passed = watched
+        for series in self._store.metrics.read(run, spec.metrics[0]):
+            values = tuple(float(value) for _, _, value in series["points"] if _is_number(value))
+            if len(values) // spec.interval > passed:
+                self._metric_counts[run] = (group, spec, len(values) // spec.interval)
+                self._consult(group, seam.ChildMetricReported(run, values))
+
+    def _order_children(self, run: str) -> None:
+        record = self._store.runs.record(run)
+        if record.stage is Stage.ENDED or record.outcome is not None:
+            return
+        assert self._submit is not None
+        assert self._cancel is not None
+        decision = group_state(record).decision
+        ids = {child.key: child.id for child in self._store.runs.children_of(run)}
+        for order in decision.cancel:
+            self._cancel(ids[order.key], "its group", order.reason)
+        for order in decision.restart:
+            with contextlib.suppress(Conflict):  # somebody restarted it meanwhile
+                self._tell(ids[order.key], events.RunRestarted(order.attempt, "its group"))
+        by = self._store.runs.view(run).created_by if decision.submit else ""
+        for order in decision.submit:
+            try:
+                spec = replace(order.spec, parent=run)
+                self._submit(record.workspace, seam.child_id(run, order.key), spec, by)
+            except (Unavailable, OutOfSpace):
+                raise
+            except FootplateError as error:
+                cause = Cause("child_refused", error.message, error.hint)
+                self._consult(run, seam.ChildRefused(order.key, cause))
+                return
+        if decision.submit and record.spec.controller is not None:
+            self._children(record, record.spec.controller)  # also begins to watch the metrics of new children
+
+    def _end_children(self, run: str) -> None:
+        record = self._store.runs.record(run)
+        if record.stage is Stage.ENDED or record.outcome is None:
+            return
+        assert self._cancel is not None
+        reasons = {order.key: order.reason for order in group_state(record).decision.cancel}
+        for child in self._store.runs.children_of(run):
+            if not child.has_ended:
+                reason = reasons.get(child.key, f"its group {run} ends as {record.outcome.kind}")
+                self._cancel(child.id, "its group", reason)
+        if all(child.has_ended for child in self._store.runs.children_of(run)):
+            self._tell(run, events.ChildrenFinished())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,209 @@
+"""The orchestrator: takes events, saves the lifecycle's decisions, and has the effects performed.
+
+Threads: any thread may call `tell`. Slow effects run in a small pool. One thread looks at the queues (`scheduler`), one
+asks the engines about their agents (`watcher`), and one wakes runs (`alarms`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from footplate.domain.records import RunRecord, RunView, Stage, Waiting
+from footplate.domain.runs import events, lifecycle, run_status
+from footplate.domain.runs.events import Effect, Event
+from footplate.domain.runs.run_kinds import kind_of
+from footplate.errors import OutOfSpace, Unavailable
+from footplate.services import story
+from footplate.services.orchestration.agent_jobs import AgentJobs
+from footplate.services.orchestration.alarms import Alarms
+from footplate.services.orchestration.effects import Effects, Handler
+from footplate.services.orchestration.groups import Groups
+from footplate.services.orchestration.queues import QueueReader
+from footplate.services.orchestration.scheduler import Scheduler
+from footplate.services.orchestration.watcher import AgentWatcher
+from footplate.storage import Storage
+
+log = logging.getLogger(__name__)
+
+
+class EffectRow(NamedTuple):
+    """How one type of effect is performed: inline, on the thread that took the event, or in the pool.
+
+    An inline handler must be quick and must not fail. A handler in the pool that fails ends the run with a cause of the
+    code `failure`.
+    """
+
+    handler: Handler
+    in_pool: bool = False
+    failure: str = "internal"
+
+
+class Orchestrator:
+    def __init__(
+        self,
+        store: Storage,
+        publish: Callable[[str], None],
+        home: Path,
+        lines: QueueReader,
+        jobs: AgentJobs,
+        watch_seconds: float = 1.0,
+    ) -> None:
+        self._store = store
+        self._publish = publish
+        self._home = home
+        self._active: set[str] = set()
+        self._active_guard = threading.Lock()
+        self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="effects")
+        self._effects = Effects(store, home, jobs, self.tell)
+        self._scheduler = Scheduler(store, lines, self.tell)
+        self._watcher = AgentWatcher(store, self._effects, self.tell, self._resume, self.active_runs, watch_seconds)
+        self._alarms = Alarms(self.tell)
+        self.groups = Groups(store, self.tell, self._in_pool, self._watcher.doubt)
+        self._table: dict[type[Effect], EffectRow] = {
+            events.ResolveEnvironment: EffectRow(self._effects.resolve_environment, True, "environment_failed"),
+            events.LaunchNodes: EffectRow(self._effects.launch, True, "launch_failed"),
+            events.StopNodes: EffectRow(self._effects.stop_nodes, True),
+            events.ScheduleQueue: EffectRow(self._schedule_queue),
+            events.ReleaseGpus: EffectRow(self._release_gpus),
+            events.BeginAttempt: EffectRow(self._watcher.begin_attempt),
+            events.ForgetNodes: EffectRow(self._watcher.forget_nodes),
+            events.WakeRun: EffectRow(self._alarms.set),
+            events.ConsultController: EffectRow(self.groups.consult),
+            events.OrderChildren: EffectRow(self.groups.order_children),
+            events.EndChildren: EffectRow(self.groups.end_children),
+            events.NotifyParent: EffectRow(self.groups.notify_parent),
+        }
+
+    # ── Life of the orchestrator itself ───────────────────────────────────────────────────────────────────────────────
+
+    def start(self) -> None:
+        for record in [*self._store.runs.active(with_nodes=True), *self._store.runs.active_groups()]:
+            self._resume(record)
+        self._watcher.take_up_leftovers(self._home)
+        self._alarms.start()
+        self._scheduler.start()
+        self._watcher.start()
+
+    def stop(self) -> None:
+        self._alarms.stop()
+        self._scheduler.stop()
+        self._watcher.stop()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def active_runs(self) -> int:
+        with self._active_guard:
+            return len(self._active)
+
+    @property
+    def effect_types(self) -> tuple[type[Effect], ...]:
+        """The effects that the table has a row for."""
+        return tuple(self._table)
+
+    # ── The queue ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def look_at_queue(self, workspace: str, target: str) -> None:
+        self._scheduler.look_at(workspace, target)
+
+    def _schedule_queue(self, record: RunRecord, _: Effect) -> None:
+        self._scheduler.look_at(record.workspace, record.spec.target)
+
+    def waiting(self, run: str) -> Waiting | None:
+        """Return why a queued run waits and its queue position, as of the last look at the queue."""
+        return self._scheduler.waiting(run)
+
+    # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def begin(self, record: RunRecord, created_by: str, event: events.RunSubmitted) -> RunView:
+        """Store a new run together with its first event, so that a server killed right after this finds it complete."""
+        after, effects = lifecycle.apply(record, event, record.created)
+        with self._perhaps_stored(record.id):
+            view = self._store.runs.create(after, created_by, [story.line(after, event, record.created)])
+        self._track(after)
+        self._perform_all(after, effects)
+        return view
+
+    def tell(self, run: str, event: Event, attempt: int | None = None, seen: RunRecord | None = None) -> RunRecord:
+        """Apply an event to a run. Repeats until the compare-and-set succeeds: another thread may be first.
+
+        With `attempt`, the event counts only while the run is at that attempt. `seen` is the record as it was a moment
+        ago, for a caller that has just read it.
+        """
+        while True:
+            record, seen = seen or self._store.runs.record(run), None
+            if attempt not in (None, record.attempt):
+                return record
+            now = time.time()
+            after, effects = lifecycle.apply(record, event, now)
+            if after is record:
+                return record
+            with self._perhaps_stored(run):
+                saved = self._store.runs.save(after, record.version, story.lines(record, after, event, now))
+            if saved:
+                self._track(after)
+                self._publish(f"run:{run}")
+                if run_status.turning_points(after) != run_status.turning_points(record):
+                    self._publish(f"turn:{run}")
+                self._perform_all(after, effects)
+                return after
+
+    @contextlib.contextmanager
+    def _perhaps_stored(self, run: str) -> Generator[None, None, None]:
+        """Have the watcher resume the run if the database goes away: it may have stored what it did not confirm.
+
+        Then the effects are still to be performed, and a repetition of the event finds nothing left to decide.
+        """
+        try:
+            yield
+        except (Unavailable, OutOfSpace):
+            self._watcher.doubt(run)
+            raise
+
+    def _track(self, record: RunRecord) -> None:
+        expected = kind_of(record.spec).has_nodes or record.wake_at is not None  # something will happen to it
+        over = record.stage is Stage.ENDED or not expected
+        with self._active_guard:
+            (self._active.discard if over else self._active.add)(record.id)
+        self.groups.note(record)
+        self._scheduler.note(record)
+        self._watcher.note(record.id, over)
+
+    # ── Effects ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _resume(self, record: RunRecord) -> None:
+        """Resume a run whose last effects may not have been performed."""
+        self._track(record)
+        self._perform_all(record, lifecycle.resume(record))
+
+    def _perform_all(self, record: RunRecord, effects: tuple[Effect, ...]) -> None:
+        for effect in effects:
+            row = self._table[type(effect)]
+            if not row.in_pool:
+                row.handler(record, effect)
+                continue
+            self._in_pool(partial(self._perform, record, effect, row))
+
+    def _in_pool(self, work: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # the pool is closed: the next server resumes from the record
+            self._pool.submit(work)
+
+    def _perform(self, record: RunRecord, effect: Effect, row: EffectRow) -> None:
+        try:
+            self._effects.perform(record, effect, row.handler, row.failure)
+        except (Unavailable, OutOfSpace) as error:  # raised by the store: only the watcher repeats an effect
+            log.warning("run %s: %s has to wait: %s", record.id, type(effect).__name__, error.message)
+            self._watcher.doubt(record.id)
+
+    def _release_gpus(self, record: RunRecord, _: Effect) -> None:
+        """Wake agents that wait for GPUs: they request their orders again and learn whether they may start."""
+        for other in self._store.runs.active(with_nodes=True):
+            if run_status.is_ready(other) and not run_status.is_equipped(other):
+                self._publish(f"turn:{other.id}")
+        self._scheduler.look_at(record.workspace, record.spec.target)

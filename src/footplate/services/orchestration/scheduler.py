@@ -1,0 +1,115 @@
+"""Admits waiting runs by the decision of `domain.queue`, on one thread, so that two runs never get the same node."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from dataclasses import replace
+
+from footplate.domain import queue
+from footplate.domain.records import Cause, RunRecord, RunView, Stage, Waiting
+from footplate.domain.runs import events
+from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
+from footplate.services.orchestration.effects import Tell
+from footplate.services.orchestration.queues import QueueReader
+from footplate.storage import Storage
+
+log = logging.getLogger(__name__)
+
+
+class Scheduler:
+    def __init__(self, store: Storage, lines: QueueReader, tell: Tell) -> None:
+        self._store = store
+        self._lines = lines
+        self._tell = tell
+        self._waits: dict[str, Waiting] = {}
+        self._queued: set[str] = set()
+        self._queued_guard = threading.Lock()
+        self._dirty: set[tuple[str, str]] = set()
+        self._wake = threading.Condition()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._schedule_forever, name="scheduler", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        with self._wake:
+            self._wake.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+
+    def look_at(self, workspace: str, target: str) -> None:
+        """Look at the queue of this target soon: a run may be able to start."""
+        with self._wake:
+            self._dirty.add((workspace, target))
+            self._wake.notify()
+
+    def waiting(self, run: str) -> Waiting | None:
+        """Return why a queued run waits and its queue position, as of the last look at the queue."""
+        return self._waits.get(run)
+
+    def note(self, record: RunRecord) -> None:
+        """Take notice of a run that changed."""
+        with self._queued_guard:
+            if record.stage is Stage.QUEUED:
+                self._queued.add(record.id)
+            else:
+                self._queued.discard(record.id)
+                self._waits.pop(record.id, None)
+
+    def _schedule_forever(self) -> None:
+        while True:
+            with self._wake:
+                while not self._dirty and not self._stopping.is_set():
+                    self._wake.wait()
+                if self._stopping.is_set():
+                    return
+                workspace, target = self._dirty.pop()
+            try:
+                self._schedule(workspace, target)
+                continue
+            except (Unavailable, OutOfSpace) as error:
+                log.warning("cannot look at the queue of %s: %s", target, error.message)
+            except Exception:
+                log.exception("looking at the queue of %s failed", target)
+            if self._stopping.wait(1.0):
+                return
+            self.look_at(workspace, target)
+
+    def _schedule(self, workspace: str, target: str) -> None:
+        now = time.time()
+        try:
+            snapshot = self._lines.look(workspace, target, now)
+        except NotFound as error:
+            for record in self._store.runs.waiting(workspace, target):
+                with contextlib.suppress(NotFound, Conflict):  # ended in the meantime
+                    cause = Cause("no_target", error.message, error.hint)
+                    self._tell(record.id, events.RunFailed(cause), record.attempt)
+            return
+        if not snapshot.tickets:
+            return
+        started, waits = queue.admit(snapshot.tickets, snapshot.holding, snapshot.lines, now, snapshot.gpus)
+        for run in started:
+            with contextlib.suppress(Conflict):  # canceled in the meantime
+                self._tell(run, events.RunAdmitted())
+        tickets = {ticket.run: ticket for ticket in snapshot.tickets}
+        for wait in waits:
+            with self._queued_guard:
+                if wait.run in self._queued:  # not canceled since we looked: otherwise the entry would stay for ever
+                    self._waits[wait.run] = _as_waiting(wait, tickets[wait.run])
+            if snapshot.records[wait.run].waiting is None:
+                with contextlib.suppress(Conflict):
+                    self._tell(wait.run, events.WaitReasonChanged(wait.reason, wait.position))
+
+
+def _as_waiting(wait: queue.Wait, ticket: queue.Ticket) -> Waiting:
+    return Waiting(wait.reason, wait.position, wait.promised, ticket.nodes, ticket.gpus)
+
+
+def with_waiting(view: RunView, waiting: Waiting | None) -> RunView:
+    """Return the view with the queue's latest answer, which is fresher than the stored one."""
+    return replace(view, waiting=waiting) if view.stage is Stage.QUEUED and waiting is not None else view

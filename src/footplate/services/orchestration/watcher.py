@@ -1,0 +1,200 @@
+"""Watches the agents of runs through their engines: reports missing ones, and has agents of ended runs forgotten.
+
+It only observes; the lifecycle decides about revivals. One thread, which sleeps while nothing runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+from footplate.domain.records import Cause, NodeState, RunRecord, Stage
+from footplate.domain.runs import events, restarts, run_status
+from footplate.engines.base import Observation
+from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
+from footplate.services.capacity import capacity_of
+from footplate.services.orchestration.effects import Effects, StoreAway, Tell
+from footplate.storage import Storage
+
+log = logging.getLogger(__name__)
+
+FORGET_SECONDS = 60.0
+"""How long the agents of an ended run may take to clean up."""
+
+KEEP_SECONDS = 7 * 24 * 3600.0
+"""How long the directory of a lost node is kept for a restart of the run, which can recover its files. A server that
+starts after that has it removed.
+"""
+
+
+class AgentWatcher:
+    """The watcher. `resume(record)` performs the effects that a run's state requires; `active_runs()` counts active
+    runs.
+    """
+
+    def __init__(
+        self,
+        store: Storage,
+        effects: Effects,
+        tell: Tell,
+        resume: Callable[[RunRecord], None],
+        active_runs: Callable[[], int],
+        seconds: float,
+    ) -> None:
+        self._store = store
+        self._effects = effects
+        self._tell = tell
+        self._resume = resume
+        self._active_runs = active_runs
+        self._seconds = seconds
+        self._missing_since: dict[str, float] = {}  # when the agents of a run were first found missing
+        self._earlier: defaultdict[str, list[str]] = defaultdict(list)
+        self._to_forget: dict[str, tuple[RunRecord, float]] = {}
+        self._unsure: set[str] = set()
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch_forever, name="watcher", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+
+    # ── What it is told ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def note(self, run: str, over: bool) -> None:
+        """Take notice of a run that changed."""
+        if over:
+            self._missing_since.pop(run, None)
+        else:
+            self._wake.set()
+
+    def doubt(self, run: str) -> None:
+        """Resume the run soon: it is unknown whether its last event was stored and its effects were performed."""
+        self._unsure.add(run)
+        self._wake.set()
+
+    def begin_attempt(self, record: RunRecord, effect: events.BeginAttempt) -> None:
+        """Keep the last attempt's agents: the agents of the next attempt recover files that those could not ship."""
+        self._missing_since.pop(record.id, None)
+        if effect.handle is not None:
+            self._earlier[record.id].append(effect.handle)
+
+    def forget_nodes(self, record: RunRecord, _: events.ForgetNodes | None = None) -> None:
+        """Have the engine forget the agents of an ended run as soon as they are gone."""
+        if _is_worth_keeping(record):
+            return
+        for handle in [*self._earlier.pop(record.id, []), *([record.handle] if record.handle else [])]:
+            self._to_forget[handle] = (record, time.monotonic() + FORGET_SECONDS)
+            self._wake.set()
+
+    def take_up_leftovers(self, home: Path) -> None:
+        """Forget agents of ended runs whose directories are left: the agent or the server was killed at the end."""
+        for folder in (home / "work").glob("*"):
+            with contextlib.suppress(NotFound):  # a run of another database: none of our business
+                record = self._store.runs.record(folder.name)
+                if record.stage is Stage.ENDED:
+                    self.forget_nodes(record)
+
+    # ── What it does ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _watch_forever(self) -> None:
+        while not self._stopping.is_set():
+            if self._is_idle():
+                self._wake.clear()
+                if self._is_idle():
+                    self._wake.wait()
+                continue
+            try:
+                self._watch_once()
+            except (Unavailable, OutOfSpace) as error:
+                log.warning("cannot watch the runs: %s", error.message)
+            except StoreAway as away:
+                log.warning("cannot watch the runs: %s", away.error.message)
+            except Exception:
+                log.exception("watching the agents failed")
+            self._stopping.wait(self._seconds)
+
+    def _is_idle(self) -> bool:
+        return self._active_runs() == 0 and not self._unsure and not self._to_forget
+
+    def _watch_once(self) -> None:
+        self._forget_ended()
+        self._resume_unsure()
+        by_engine: defaultdict[str, list[RunRecord]] = defaultdict(list)
+        for record in self._store.runs.active(with_nodes=True):
+            if record.handle is not None:
+                by_engine[capacity_of(self._store, record.workspace, record.spec.target).engine].append(record)
+        for name, records in by_engine.items():
+            try:
+                seen = self._effects.engine(records[0]).poll([r.handle for r in records if r.handle is not None])
+            except Unavailable as error:
+                log.warning("cannot query engine %s about its agents: %s", name, error.message)
+                continue  # an agent that cannot be checked is not dead
+            for record in records:
+                self._report(record, seen[record.handle or ""])
+                self._check(record, seen[record.handle or ""])
+
+    def _report(self, record: RunRecord, seen: Observation) -> None:
+        """Pass on the engine's explanation to a run whose agents are not all running yet."""
+        if record.stage is Stage.PROVISIONING and (seen.reason or seen.places or record.waiting):
+            reason = seen.reason if seen.state == "queued" else None
+            hosts = tuple(seen.places.get(node.index) for node in record.nodes)
+            with contextlib.suppress(Conflict):
+                self._tell(record.id, events.EngineReported(reason, seen.estimated_start, hosts), record.attempt)
+
+    def _resume_unsure(self) -> None:
+        for run in list(self._unsure):
+            with contextlib.suppress(NotFound):  # the database has not stored it
+                self._resume(self._store.runs.record(run))
+            self._unsure.discard(run)
+
+    def _forget_ended(self) -> None:
+        for handle, (record, deadline) in list(self._to_forget.items()):
+            if self._effects.engine(record).forget(handle) or time.monotonic() > deadline:
+                del self._to_forget[handle]
+
+    def _check(self, record: RunRecord, seen: Observation) -> None:
+        """Report agents that are gone although their nodes have not finished. Only positive evidence counts."""
+        unfinished = {n.index for n in record.nodes if n.state not in run_status.OVER_NODES}
+        gone = sorted(unfinished if seen.state in ("exited", "gone") else unfinished & set(seen.lost))
+        if not gone:
+            self._missing_since.pop(record.id, None)
+            return
+        self._report_vanished(record, gone, seen)
+        confirmed = self._is_confirmed(record.id)
+        with contextlib.suppress(Conflict):
+            self._tell(record.id, events.AgentsMissing(tuple(gone), record.revivals, confirmed), record.attempt)
+
+    def _is_confirmed(self, run: str) -> bool:
+        """Whether the agents were missing two looks ago as well: their last report may still be on its way to us."""
+        if time.monotonic() - self._missing_since.setdefault(run, time.monotonic()) < 2 * self._seconds:
+            return False
+        del self._missing_since[run]
+        return True
+
+    def _report_vanished(self, record: RunRecord, gone: list[int], seen: Observation) -> None:
+        """Report agents that died without an exit code: such a node is lost to the other nodes at once."""
+        for node in gone:
+            if node in seen.lost or (seen.state == "exited" and seen.codes.get(node) is None):
+                message = f"lost node {node} of {len(record.nodes)}: its agent died while the script ran there"
+                hint = "see whether somebody killed it or the machine ran out of memory; the other nodes were stopped"
+                cause = Cause(run_status.NODE_LOST, message, hint, node=node)
+                with contextlib.suppress(Conflict):
+                    self._tell(record.id, events.NodeVanished(node, cause), record.attempt)
+
+
+def _is_worth_keeping(record: RunRecord) -> bool:
+    """Whether a node was lost together with files of its ranks that the next attempt could recover."""
+    lost = any(node.state is NodeState.LOST for node in record.nodes) and record.started is not None
+    fresh = time.time() - (record.ended or 0.0) < KEEP_SECONDS
+    return lost and fresh and restarts.why_not_again(record) is None

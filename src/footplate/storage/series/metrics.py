@@ -1,0 +1,220 @@
+"""Metrics: the journals of a run, byte for byte as its writers wrote them, and summaries in the database for search.
+
+A journal file is written first and ingested afterwards. The summaries and the ingested length change in one
+transaction, so a server that was killed between the two finds exactly the rest when it looks again.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from functools import cached_property
+from heapq import merge as merge_sorted
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Executable, RowMapping, func, select, update
+
+from footplate.domain.records import Stage
+from footplate.errors import InvalidInput
+from footplate.job.journal_format import SLOT
+from footplate.storage.database import Database
+from footplate.storage.paths import check_writer
+from footplate.storage.run_keys import RunKey, RunKeys
+from footplate.storage.schema import journals, runs, series
+from footplate.storage.series import append_files
+from footplate.storage.series.append_files import KeyedLocks
+from footplate.storage.series.journals import JournalDecoder, Journals, StoredJournal
+from footplate.storage.series.summaries import WORDS, SeriesSummary, merge, series_name, summarize
+
+_PIECE = 4 * 1024 * 1024 // SLOT * SLOT  # bytes decoded at once
+_BATCH = 500
+_SUMMARY = tuple(field.name for field in fields(SeriesSummary))
+
+
+class Metrics:
+    def __init__(self, home: Path, database: Database, keys: RunKeys) -> None:
+        self._runs = home / "runs"
+        self._database = database
+        self._keys = keys
+        self._locks = KeyedLocks()
+        self._journals = Journals(database)
+
+    # ── Write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def append(self, run: str, writer: str, stream: str, offset: int, data: bytes, system: bool = False) -> int:
+        """Append to a stream and return its size. Known bytes are skipped; a gap is a Conflict with `size`.
+
+        `stream` is "slots" or "text"; text goes first. The first piece of a writer decides whether it is `system`.
+        """
+        if stream not in ("slots", "text"):
+            raise InvalidInput(f"a journal has no stream {stream!r}", "use 'slots' or 'text'")
+        key = self._keys.of(run)
+        with self._locks.hold(run):
+            journal = self._journals.get(key.key, check_writer(writer), system)
+            size = append_files.append(self._file(run, writer, stream), offset, data, same=True)
+            if stream == "slots":
+                self._ingest(run, key, journal, size)
+            return size
+
+    def catch_up(self) -> None:
+        """Ingest everything that a killed server had written and not ingested. Called when the store is opened."""
+        query = select(runs.c.id).where(runs.c.stage != Stage.ENDED.value, runs.c.key.in_(select(journals.c.run)))
+        with self._database.read() as connection:
+            unfinished = connection.execute(query).scalars().all()
+        for run in unfinished:
+            self._catch_up(run)
+
+    def _catch_up(self, run: str) -> builtins.list[StoredJournal]:
+        """Return the writers of a run after ingesting everything that they wrote."""
+        key = self._keys.of(run)
+        found = self._journals.of_run(key.key)
+        for journal in found:
+            if self._size(run, journal.writer) - journal.ingested >= SLOT:
+                with self._locks.hold(run):
+                    current = self._journals.get(key.key, journal.writer, journal.system)
+                    self._ingest(run, key, current, self._size(run, journal.writer))
+        return found
+
+    def _ingest(self, run: str, key: RunKey, journal: StoredJournal, size: int) -> None:
+        """Update the summaries up to `size`. The caller holds the run's lock."""
+        file, text = self._file(run, journal.writer, "slots"), self._file(run, journal.writer, "text")
+        while size - journal.ingested >= SLOT:
+            piece = append_files.read(file, journal.ingested, min(_PIECE, (size - journal.ingested) // SLOT * SLOT))
+            if len(piece) < SLOT:
+                return  # the file is shorter than expected; its sender will find out
+            piece = piece[: len(piece) // SLOT * SLOT]
+            decoder = self._journals.take_decoder(key.key, journal, text)
+            with decoder.text:
+                columns = decoder.columns(piece)
+            after = journal.after(piece)
+            if self._store(key, journal, after, columns):
+                self._journals.keep(key.key, after, decoder)
+                journal = after
+            else:  # another server process was faster; continue from its position
+                self._journals.forget(key.key, journal.writer)
+                journal = self._journals.get(key.key, journal.writer, journal.system)
+
+    def _store(self, key: RunKey, before: StoredJournal, after: StoredJournal, columns: Any) -> bool:
+        c = journals.c
+        with self._database.write() as connection:
+            where = (c.run == key.key, c.writer == before.writer, c.ingested == before.ingested)
+            values = {"ingested": after.ingested, "definitions": after.definitions}
+            if connection.execute(update(journals).where(*where).values(**values)).rowcount == 0:
+                return False
+            self._database.hold(connection, runs.c.key, key.key)  # writers of one run share its series
+            names = {series_name(name) for name, _ in columns}
+            old = _summaries(connection, key.key, before.system, names)
+            new = summarize(columns, {name: summary.kind for name, summary in old.items()})
+            merged = {name: merge(old[name], piece) if name in old else piece for name, piece in new.items()}
+            self._save(connection, key, before.system, merged, fresh=[name for name in new if name not in old])
+        return True
+
+    def _save(
+        self,
+        connection: Connection,
+        key: RunKey,
+        system: bool,
+        changed: dict[str, SeriesSummary],
+        fresh: builtins.list[str],
+    ) -> None:
+        if not changed:
+            return
+        last = select(func.max(series.c.place)).where(series.c.run == key.key)
+        start = 1 + (connection.execute(last).scalar() or 0) if fresh else 0
+        places = {name: start + i for i, name in enumerate(fresh)}
+        rows = [
+            {"run": key.key, "experiment": key.experiment, "system": system, "name": name, "place": places.get(name, 0)}
+            | asdict(summary)
+            for name, summary in changed.items()
+        ]
+        connection.execute(self._saving, rows)
+
+    @cached_property
+    def _saving(self) -> Executable:
+        """Build the statement once: building takes longer than executing it."""
+        statement = self._database.insert(series)
+        updated = {name: statement.excluded[name] for name in _SUMMARY}
+        return statement.on_conflict_do_update(index_elements=["run", "system", "name"], set_=updated)
+
+    # ── Read ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def sizes(self, run: str) -> dict[str, int]:
+        """Return how much of each stream has arrived: `{"<writer>.slots": bytes, "<writer>.text": bytes}`."""
+        self._keys.of(run)
+        try:
+            with os.scandir(self._runs / run / "journals") as entries:
+                return {entry.name: entry.stat().st_size for entry in sorted(entries, key=lambda e: e.name)}
+        except FileNotFoundError:
+            return {}
+
+    def read(self, run: str, name: str | None = None, system: bool = False) -> builtins.list[dict[str, Any]]:
+        """Return `{name, kind, points: [[time, step, value], …], dropped}` for each series, in the order first logged.
+
+        Points of several writers are merged by time; each writer's own order is kept. `dropped` counts points of
+        another kind than the first. `system` chooses between machine samples and the user's metrics.
+        """
+        writers = [journal.writer for journal in self._catch_up(run) if journal.system == system]
+        known = {r["name"]: r for r in self._rows(run) if r["system"] == system and name in (None, r["name"])}
+        logged: dict[str, builtins.list[builtins.list[Any]]] = {row: [] for row in known}
+        for writer in writers:
+            for wanted, points in self._decode(run, writer, known).items():
+                logged[wanted].append(points)
+        return [
+            {"name": name, "kind": row["kind"], "points": _merged(logged[name]), "dropped": row["dropped"]}
+            for name, row in known.items()
+        ]
+
+    def summary(self, run: str) -> builtins.list[dict[str, Any]]:
+        """Return `{name, kind, system, count, last, min, max, dropped}` for each series, in the order first logged."""
+        self._catch_up(run)
+        shown = ("name", "kind", "system", "count", "last", "min", "max", "dropped")
+        return [{field: row[field] for field in shown} for row in self._rows(run)]
+
+    def _decode(self, run: str, writer: str, known: Mapping[str, RowMapping]) -> dict[str, builtins.list[Any]]:
+        """Decode all points of a writer in the requested series."""
+        found: dict[str, builtins.list[Any]] = {}
+        kinds = {name: row["kind"] for name, row in known.items()}
+        decoder = JournalDecoder(self._file(run, writer, "text"))
+        file, at = self._file(run, writer, "slots"), 0
+        with decoder.text:
+            while piece := append_files.read(file, at, _PIECE):
+                at += len(piece)
+                for raw, kind, time, step, value in decoder.feed(piece[: len(piece) // SLOT * SLOT]):
+                    point_name = raw if raw in kinds else series_name(raw)
+                    if kinds.get(point_name) == WORDS[kind]:
+                        found.setdefault(point_name, []).append([time, step, value])
+        return found
+
+    def _rows(self, run: str) -> Sequence[RowMapping]:
+        with self._database.read() as connection:
+            key = self._keys.of(run, connection).key
+            query = select(series).where(series.c.run == key).order_by(series.c.place)
+            return connection.execute(query).mappings().all()
+
+    def _file(self, run: str, writer: str, stream: str) -> Path:
+        return self._runs / run / "journals" / f"{writer}.{stream}"
+
+    def _size(self, run: str, writer: str) -> int:
+        return append_files.size_of(self._file(run, writer, "slots"))
+
+
+# ── Series ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _summaries(connection: Connection, run: int, system: bool, names: Iterable[str]) -> dict[str, SeriesSummary]:
+    c = series.c
+    found: dict[str, SeriesSummary] = {}
+    wanted = sorted(names)
+    for start in range(0, len(wanted), _BATCH):
+        where = (c.run == run, c.system == system, c.name.in_(wanted[start : start + _BATCH]))
+        for row in connection.execute(select(series).where(*where)).mappings():
+            found[row["name"]] = SeriesSummary(**{field: row[field] for field in _SUMMARY})
+    return found
+
+
+def _merged(lists: builtins.list[builtins.list[Any]]) -> builtins.list[Any]:
+    return lists[0] if len(lists) == 1 else list(merge_sorted(*lists, key=itemgetter(0)))
