@@ -100,7 +100,7 @@ def body_schema(operation: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("key", OPERATIONS, ids=" ".join)
 def test_operation_is_described_completely(key: tuple[str, str]) -> None:
     operation = OPERATIONS[key]
-    assert operation["operationId"] and operation["summary"] and operation["tags"]
+    assert operation["operationId"] and operation["summary"] and operation["description"] and operation["tags"]
     declared = {each["name"] for each in operation.get("parameters", ()) if each["in"] == "path"}
     assert declared == set(re.findall(r"\{(\w+)\}", key[1]))
     assert all(parameter["schema"] for parameter in operation.get("parameters", ()))

@@ -1,0 +1,17 @@
+"""The HTTP server: listeners, authorization, long polls, and the endpoints over `services`.
+
+__main__      the process from its first instruction: detach, then `process`
+process       one server per home: lock, listeners, idle time, end
+app           the application of one listener, its errors, and `GET /server`
+routes/       the endpoints, one module per noun
+auth          authorization over TCP
+gate          counts requests, and rejects them while the server stops
+body_limit    limits the size of request bodies
+hub           notifications for long polls
+openapi       the OpenAPI document (`tests/conformance/test_api_contract.py`)
+responses     values and errors as JSON
+tokens        the server's own token
+logfile       the server's own log
+
+`tests/e2e/test_server_process.py` covers real processes, `tests/e2e/test_ops_security.py` authorization end to end.
+"""

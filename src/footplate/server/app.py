@@ -93,6 +93,7 @@ _own = APIRouter(tags=["server"], route_class=Route)
 
 @_own.get("/server", response_model=ServerInfo)
 def get_server(request: Request) -> Response:
+    """Return a description of the server."""
     state = request.app.state
     services, about = cast(Backend, state.services), cast(About, state.about)
     return answer(

@@ -1,4 +1,4 @@
-"""A server made of a script: what it answers, byte for byte, is the test's own decision."""
+"""A scripted server: each test decides its responses byte for byte."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Request:
     target: str
     headers: dict[str, str]
     body: bytes
-    connection: int  # which of the server's connections it came by, counted from 0
+    connection: int  # number of the server's connection that carried it, counted from 0
 
 
 Script = Callable[[Request], "bytes | None"]
-"""The bytes to answer with; None hangs up without a word."""
+"""The bytes of the response; None closes the connection without one."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Scripted:
             threading.Thread(target=self._talk, args=(caller, number), daemon=True).start()
 
     def _talk(self, caller: socket.socket, number: int) -> None:
-        with caller, caller.makefile("rb") as reader, contextlib.suppress(OSError):  # callers may hang up
+        with caller, caller.makefile("rb") as reader, contextlib.suppress(OSError):  # clients may close the connection
             while (request := _read(reader, number)) is not None:
                 self.requests.append(request)
                 reply = self.script(request)

@@ -37,7 +37,7 @@ def test_open_folder_of_ours_is_closed(tmp_path):
     assert mode(tmp_path / "h") == 0o700
 
 
-def test_open_folder_of_other_things_is_refused_and_left_alone(tmp_path):
+def test_open_folder_with_other_files_is_refused_and_unchanged(tmp_path):
     (tmp_path / "h" / "holiday photos").mkdir(parents=True)
     os.chmod(tmp_path / "h", 0o755)
     with pytest.raises(NotAllowed, match="holiday photos"):
@@ -46,8 +46,8 @@ def test_open_folder_of_other_things_is_refused_and_left_alone(tmp_path):
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a folder of somebody else")
-def test_somebody_elses_folder_is_refused(tmp_path):
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can create a folder of another user")
+def test_another_users_folder_is_refused(tmp_path):
     (tmp_path / "h").mkdir(mode=0o700)
     os.chown(tmp_path / "h", 12345, -1)
     with pytest.raises(NotAllowed, match="belongs to user 12345"):
@@ -60,7 +60,7 @@ def test_file_is_refused(tmp_path):
         homes.home_folder(str(tmp_path / "h"))
 
 
-def test_impossible_place_is_refused(tmp_path):
+def test_impossible_path_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match="cannot be created"):
         homes.home_folder(str(tmp_path / "file" / "h"))
@@ -76,7 +76,7 @@ def test_long_home_has_its_socket_elsewhere(tmp_path):
     try:
         assert len(os.fsencode(path)) <= homes.LONGEST_SOCKET_PATH
         assert mode(os.path.dirname(path)) == mode(os.path.dirname(os.path.dirname(path))) == 0o700
-        assert homes.home_of_socket(path) is None, "nobody can start a server in a home that is not seen"
+        assert homes.home_of_socket(path) is None, "a process that cannot see the home cannot start its server"
         os.makedirs(long)
         homes.write_record(long, {"pid": 1})
         assert homes.home_of_socket(path) == long
@@ -88,7 +88,7 @@ def test_long_home_has_its_socket_elsewhere(tmp_path):
             os.rmdir(folder)
 
 
-def test_folder_that_somebody_prepared_for_us_is_refused(tmp_path, monkeypatch):
+def test_folder_created_by_another_user_is_refused(tmp_path, monkeypatch):
     root = tmp_path.parent if len(str(tmp_path)) > 48 else tmp_path
     monkeypatch.setenv("TMPDIR", str(root))
     trap = root / f"footplate-{os.geteuid()}"
@@ -107,7 +107,7 @@ def test_home_of_a_socket(tmp_path, place):
     assert homes.home_of_socket(str(tmp_path / place)) == str(tmp_path)
 
 
-def test_record_is_read_as_written_and_anything_else_is_none(tmp_path):
+def test_record_is_read_as_written_and_garbage_as_empty(tmp_path):
     assert homes.read_record(str(tmp_path)) == {}
     homes.write_record(str(tmp_path), {"pid": 1, "version": "2"})
     assert homes.read_record(str(tmp_path)) == {"pid": 1, "version": "2"}

@@ -1,4 +1,4 @@
-"""What the launcher decides without starting anything; real processes are in tests/e2e/test_server_process.py."""
+"""Decisions of the launcher that start nothing; real processes are in tests/e2e/test_server_process.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from footplate.errors import Conflict, Unavailable
 
 @pytest.fixture
 def listening():
-    """A home in which something listens, and the record that says what it is."""
+    """Yield a home in which something listens, and the record that describes it."""
     folder = tempfile.mkdtemp(prefix="l", dir="/tmp")
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     door.bind(os.path.join(folder, "server.sock"))
@@ -38,7 +38,7 @@ def listening():
     os.rmdir(folder)
 
 
-def test_a_server_of_our_version_that_listens_is_taken_as_it_is(listening):
+def test_a_listening_server_of_our_version_is_used(listening):
     home = listening()
     assert launcher.ensure_server(home) == f"unix://{home}/server.sock"
     assert sorted(os.listdir(home)) == ["server.json", "server.sock"]
@@ -51,34 +51,34 @@ def test_a_job_takes_any_version(listening, monkeypatch):
     assert launcher.ensure_server(home) == f"unix://{home}/server.sock"
 
 
-def test_a_server_set_up_by_hand_is_never_replaced(listening):
+def test_a_server_started_by_hand_is_never_replaced(listening):
     home = listening(version="99", managed=False, url="http://10.0.0.1:80")
     with pytest.raises(Conflict, match=r"http://10.0.0.1:80 is of version 99"):
         launcher.ensure_server(home)
 
 
-def test_a_server_set_up_by_hand_is_not_started_by_others(tmp_path):
+def test_a_server_started_by_hand_is_not_restarted_by_others(tmp_path):
     record = {"version": __version__, "socket": str(tmp_path / "s"), "managed": False, "url": "http://h:1"}
     homes.write_record(str(tmp_path), record)
     with pytest.raises(Unavailable, match="started by hand"):
         launcher.ensure_server(str(tmp_path))
 
 
-def test_those_who_talk_to_a_server_set_up_by_hand_wait_for_it(tmp_path):
+def test_clients_of_a_server_started_by_hand_wait_for_it(tmp_path):
     path = str(tmp_path / "s")
     homes.write_record(str(tmp_path), {"version": "99", "socket": path, "managed": False})
     assert launcher.revive_server(str(tmp_path)) == unix_endpoint(path)
     assert os.listdir(tmp_path) == ["server.json"]
 
 
-def test_status_and_stop_where_no_server_ever_was(tmp_path):
+def test_status_and_stop_without_any_server(tmp_path):
     status = launcher.server_status(str(tmp_path))
     assert (status["running"], status["pid"], status["home"]) == (False, None, str(tmp_path))
     assert launcher.stop_server(str(tmp_path)) is False
     assert os.listdir(tmp_path) == []
 
 
-def test_a_lock_is_seen_and_seeing_does_not_take_it(tmp_path):
+def test_checking_a_lock_does_not_take_it(tmp_path):
     path = str(tmp_path / "server.lock")
     assert not launcher._is_held(path)
     holder = os.open(path, os.O_RDWR | os.O_CREAT)
@@ -89,7 +89,7 @@ def test_a_lock_is_seen_and_seeing_does_not_take_it(tmp_path):
     assert not launcher._is_held(path)
 
 
-def test_the_servers_environment_holds_nothing_of_a_job(monkeypatch):
+def test_the_servers_environment_has_no_variables_of_a_job(monkeypatch):
     for name in ("FOOTPLATE_RUN_ID", "AZUREML_RUN_ID", "FOOTPLATE_TOKEN", "FOOTPLATE_ENDPOINT", "FOOTPLATE_RANK"):
         monkeypatch.setenv(name, "x")
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
@@ -101,14 +101,14 @@ def test_the_servers_environment_holds_nothing_of_a_job(monkeypatch):
     assert ours == {"FOOTPLATE_HOME": "/h", "FOOTPLATE_IDLE_SECONDS": "5", "PYTHONPATH": "/ours"}
 
 
-def test_python_of_the_server(monkeypatch):
+def test_interpreter_of_the_server(monkeypatch):
     assert launcher._python({"python": "/bin/sh"}) == sys.executable
     monkeypatch.setenv("FOOTPLATE_RUN_ID", "r")
     assert launcher._python({"python": "/bin/sh"}) == "/bin/sh"
     assert launcher._python({"python": "/gone/python"}) == sys.executable
 
 
-def test_a_dead_process_is_not_alive_also_as_a_zombie():
+def test_a_dead_process_is_not_alive_even_as_a_zombie():
     process = subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.read()
@@ -129,7 +129,7 @@ def test_connect_by_variables(monkeypatch, listening):
     assert connect(home=home).token is None
 
 
-def test_a_token_is_shown_to_its_own_server_only(monkeypatch):
+def test_a_token_is_sent_to_its_own_server_only(monkeypatch):
     monkeypatch.setenv("FOOTPLATE_TOKEN", "t")
     assert connect(endpoint="http://a:1").token == "t"
     monkeypatch.setenv("FOOTPLATE_ENDPOINT", "http://a:1")
@@ -139,7 +139,7 @@ def test_a_token_is_shown_to_its_own_server_only(monkeypatch):
 
 
 def test_the_client_is_light_to_import():
-    """Nothing that a job would have to wait for: no ssl, no asyncio, no subprocess, no http.client."""
+    """Modules that would slow the start of a job are absent: ssl, asyncio, subprocess, http.client."""
     heavy = "{'ssl', 'asyncio', 'subprocess', 'http.client', 'email', 'tempfile', 'hashlib', 'typing_extensions'}"
     code = f"import footplate.client, sys; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -17,7 +17,7 @@ from footplate.client.transport import STRANGER_PATIENCE, Transport
 from footplate.errors import Broken, Conflict, FootplateError, InvalidInput, NotAllowed, Unavailable
 
 
-def test_json_goes_out_and_comes_back(scripted, ok):
+def test_json_is_sent_and_received(scripted, ok):
     server = scripted(lambda r: ok(json.dumps({"you sent": json.loads(r.body)}).encode()))
     answer = Transport(server.endpoint).post("/things", {"name": "ä", "n": [1, 2.5, None]})
     assert answer == {"you sent": {"name": "ä", "n": [1, 2.5, None]}}
@@ -86,7 +86,7 @@ def test_a_forked_child_opens_its_own_connection(scripted, ok):
     os.close(writer)
 
 
-def test_the_servers_error_is_raised_here(scripted, ok):
+def test_the_servers_error_is_raised(scripted, ok):
     wire = Conflict("run 'a' exists", "choose another id", size=7).to_wire()
     server = scripted(lambda r: ok(json.dumps({"error": wire}).encode(), 409))
     with pytest.raises(Conflict, match="run 'a' exists") as caught:
@@ -95,32 +95,32 @@ def test_the_servers_error_is_raised_here(scripted, ok):
 
 
 @pytest.mark.parametrize(("status", "kind"), [(502, Unavailable), (404, Broken)])
-def test_an_answer_that_is_not_ours_is_named(scripted, ok, status, kind):
+def test_a_response_of_another_program_is_reported(scripted, ok, status, kind):
     server = scripted(lambda r: ok(b"<html>nginx</html>", status))
     with pytest.raises(kind, match=f"answered {status}.*nginx"):
         Transport(server.endpoint, patience=0).get("/x")
 
 
-def test_a_connection_closed_while_it_rested_is_not_noticed(scripted, ok):
+def test_a_connection_closed_while_idle_goes_unnoticed(scripted, ok):
     server = scripted(lambda r: ok(b"1", 200, *(["Connection: close"] if r.target.endswith("last") else [])))
     transport = Transport(server.endpoint, patience=0)
     assert [transport.get(p) for p in ("/a", "/last", "/b")] == [1, 1, 1]
     assert server.connections == 2
 
 
-def test_a_request_whose_answer_never_came_is_sent_again(scripted, ok):
+def test_a_request_without_a_response_is_sent_again(scripted, ok):
     server = scripted(lambda r: ok(b'"done"') if len(server.requests) > 2 else None)
     assert Transport(server.endpoint).put("/blobs/x", body=b"all of it") == "done"
     assert [r.body for r in server.requests] == [b"all of it"] * 3
 
 
-def test_a_stopping_server_is_asked_again(scripted, ok):
+def test_a_stopping_server_is_retried(scripted, ok):
     wire = Unavailable("the server is stopping", stopping=True).to_wire()
     server = scripted(lambda r: ok(b"1") if len(server.requests) > 1 else ok(json.dumps({"error": wire}).encode(), 503))
     assert Transport(server.endpoint).get("/x") == 1
 
 
-def test_a_server_in_trouble_is_asked_again_until_patience_ends(scripted, ok):
+def test_a_server_in_trouble_is_retried_until_patience_ends(scripted, ok):
     wire = Unavailable("the database restarts").to_wire()
     trouble = ok(json.dumps({"error": wire}).encode(), 503)
     server = scripted(lambda r: ok(b"1") if len(server.requests) > 2 else trouble)
@@ -132,7 +132,7 @@ def test_a_server_in_trouble_is_asked_again_until_patience_ends(scripted, ok):
     assert len(lasting.requests) == 1
 
 
-def test_starter_brings_the_server_back(scripted, ok, tmp_path):
+def test_starter_restarts_the_server(scripted, ok, tmp_path):
     server = scripted(lambda r: ok(b"1"))
     calls: list[int] = []
 
@@ -146,7 +146,7 @@ def test_starter_brings_the_server_back(scripted, ok, tmp_path):
     assert len(calls) == 1
 
 
-def test_nobody_there_is_unavailable_with_a_hint(tmp_path):
+def test_no_listener_is_unavailable_with_a_hint(tmp_path):
     with pytest.raises(Unavailable, match="does not answer") as caught:
         Transport(unix_endpoint(str(tmp_path / "x.sock")), patience=0).get("/x")
     assert "footplate server" in (caught.value.hint or "")
@@ -154,7 +154,7 @@ def test_nobody_there_is_unavailable_with_a_hint(tmp_path):
 
 @contextlib.contextmanager
 def answering(port: int) -> Iterator[int]:
-    """A server on TCP, which has a port of its own or this one."""
+    """Serve on TCP, on a free port or this one."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -195,7 +195,7 @@ def test_an_address_that_never_answered_is_given_up_early():
     assert answers == [1, 1]
 
 
-def test_file_is_sent_from_where_it_stands_also_the_second_time(scripted, ok):
+def test_file_is_sent_from_its_position_and_again_after_a_failure(scripted, ok):
     server = scripted(lambda r: ok(b"1") if len(server.requests) > 1 else None)
     file = io.BytesIO(b"skip" + b"x" * 600_000)
     file.seek(4)
@@ -213,7 +213,7 @@ def test_iterable_is_sent_with_its_length_and_only_once(scripted, ok):
         transport.put("/good", body=iter([b"ab"]))
 
 
-def test_body_of_another_length_than_said_is_refused(scripted, ok):
+def test_body_of_another_length_than_announced_is_refused(scripted, ok):
     server = scripted(lambda r: ok(b"1"))
     transport = Transport(server.endpoint)
     with pytest.raises(InvalidInput, match="not 5 bytes"):
@@ -221,8 +221,8 @@ def test_body_of_another_length_than_said_is_refused(scripted, ok):
     assert transport.put("/x", body=b"next") == 1
 
 
-def test_refusal_of_an_upload_is_heard(tmp_path):
-    """The server answers and hangs up without having read the body, as one does that refuses a large upload."""
+def test_refusal_of_an_upload_is_read(tmp_path):
+    """A server that refuses a large upload responds and closes the connection without reading the body."""
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     door.bind(str(tmp_path / "s"))
     door.listen()
@@ -243,7 +243,7 @@ def test_refusal_of_an_upload_is_heard(tmp_path):
     door.close()
 
 
-def test_chunked_answer(scripted):
+def test_chunked_response(scripted):
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     server = scripted(lambda r: head + b"3\r\n[1,\r\n3;x=y\r\n2 ]\r\n0\r\nTrailer: x\r\n\r\n")
     transport = Transport(server.endpoint)
@@ -258,14 +258,14 @@ def test_no_content(scripted):
     assert server.connections == 1
 
 
-def test_stream_gives_everything(scripted, ok):
+def test_stream_yields_everything(scripted, ok):
     content = os.urandom(1_000_000)
     server = scripted(lambda r: ok(content))
     assert b"".join(Transport(server.endpoint).stream("/blobs/x", {"offset": 3})) == content
     assert server.requests[0].target == "/api/v1/blobs/x?offset=3"
 
 
-def test_broken_stream_goes_on_where_it_stopped(scripted, ok):
+def test_broken_stream_resumes_where_it_stopped(scripted, ok):
     content = os.urandom(900_000)
     half = ok(content, 200, "Connection: close")[:450_000]
     server = scripted(lambda r: ok(content) if len(server.requests) > 1 else half)
@@ -290,7 +290,7 @@ def test_streams_and_requests_may_be_mixed(scripted, ok):
     assert total == 1_000_000
 
 
-def test_token_is_shown(scripted, ok):
+def test_token_is_sent(scripted, ok):
     server = scripted(lambda r: ok(b"1"))
     Transport(server.endpoint, "secret").get("/x")
     assert server.requests[0].headers["authorization"] == "Bearer secret"
@@ -329,7 +329,7 @@ def test_socket_paths_with_odd_characters_survive():
     assert parse_endpoint(unix_endpoint(path)).socket == path
 
 
-def test_what_is_not_json_is_refused_before_it_is_sent(scripted, ok):
+def test_values_outside_json_are_refused_before_sending(scripted, ok):
     server = scripted(lambda r: ok(b"1"))
     with pytest.raises(InvalidInput, match="cannot be sent as JSON"):
         Transport(server.endpoint).post("/x", {"value": float("nan")})

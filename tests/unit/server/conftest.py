@@ -1,4 +1,4 @@
-"""Requests straight into an ASGI application, and services that do nothing."""
+"""Requests sent directly to an ASGI application, and services that do nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Reply:
 
 
 def send(app: Any, method: str, path: str, *, token: str | None = None, body: bytes = b"", query: str = "") -> Reply:
-    """One request, its body in two pieces, and the whole answer."""
+    """Send one request with its body in two pieces; return the whole response."""
     return asyncio.run(asend(app, method, path, token=token, body=body, query=query))
 
 
@@ -59,7 +59,7 @@ async def asend(
 
 @dataclass
 class FakeRuns:
-    """Runs that have a workspace and a parent, and nothing else."""
+    """Runs that have a workspace and a parent only."""
 
     known: dict[str, tuple[str, str | None]] = field(default_factory=dict)
 

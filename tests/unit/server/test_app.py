@@ -31,7 +31,7 @@ def app(services) -> FastAPI:
     return app
 
 
-def test_server_tells_what_it_is(app, ask, services):
+def test_server_describes_itself(app, ask, services):
     services.active = 3
     told = ask(app, "GET", f"{P}/server").json()
     assert told.pop("started") > 0
@@ -52,7 +52,7 @@ def test_tcp_requires_the_token_and_hides_the_blobs_folder(services, ask):
     assert ask(app, "GET", f"{P}/server", token="secret").json()["blobs"] is None
 
 
-def test_stop_asks_the_process(services, ask):
+def test_stop_stops_the_process(services, ask):
     asked: list[int] = []
     app = create_app(services, Hub(), None, gate=Gate(lambda: asked.append(1)))
     assert ask(app, "POST", f"{P}/server/stop").status == 202
@@ -80,7 +80,7 @@ def test_invalid_parameters_are_named_with_their_value(app, ask):
         ("PUT", f"{P}/server", 405, "invalid"),
     ],
 )
-def test_wrong_paths_and_methods_answer_in_the_same_form(app, ask, method, path, status, code):
+def test_wrong_paths_and_methods_have_the_same_form_of_error(app, ask, method, path, status, code):
     reply = ask(app, method, path)
     error = reply.json()["error"]
     assert (reply.status, error["code"]) == (status, code)
@@ -88,7 +88,7 @@ def test_wrong_paths_and_methods_answer_in_the_same_form(app, ask, method, path,
     assert error["hint"]
 
 
-def test_a_mistake_of_ours_goes_to_the_log_and_its_number_to_the_caller(app, ask, caplog):
+def test_internal_errors_are_logged_and_reported_by_number(app, ask, caplog):
     caplog.set_level(logging.ERROR)
     reply = ask(app, "GET", "/fails/unexpectedly")
     error = reply.json()["error"]
@@ -99,12 +99,12 @@ def test_a_mistake_of_ours_goes_to_the_log_and_its_number_to_the_caller(app, ask
     assert len(caplog.records) == 1
 
 
-def test_full_disk_is_said_in_words(app, ask):
+def test_full_disk_is_reported_as_such(app, ask):
     reply = ask(app, "GET", "/fails/full")
     assert (reply.status, reply.json()["error"]["code"]) == (507, "out_of_space")
 
 
-def test_openapi_is_clean(app, ask):
+def test_openapi_document_has_our_names_and_errors(app, ask):
     document = ask(app, "GET", "/api/openapi.json").json()
     operations = [o for path in document["paths"].values() for o in path.values()]
     names = [o["operationId"] for o in operations]
@@ -115,5 +115,5 @@ def test_openapi_is_clean(app, ask):
     assert document["info"] == {"title": "Footplate", "version": __version__}
 
 
-def test_no_page_loads_anything_from_elsewhere(app, ask):
+def test_no_page_loads_scripts_from_another_host(app, ask):
     assert [ask(app, "GET", path).status for path in ("/docs", "/redoc", "/api/docs")] == [404] * 3

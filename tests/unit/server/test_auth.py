@@ -10,7 +10,7 @@ P = "/api/v1"
 
 
 async def echo(scope, receive, send):
-    """Answers 200 with the body that it was sent, so that a test sees what came through."""
+    """Respond with 200 and the received body, so that a test sees what passed the guard."""
     body, more = b"", True
     while more:
         message = await receive()
@@ -106,7 +106,7 @@ def test_a_runs_token_submits_children_and_nothing_else(guard, ask, parent, stat
 
 @pytest.mark.parametrize(("run", "status"), [("mine", 200), ("child", 200), ("other", 403), (None, 403)])
 @pytest.mark.parametrize("noun", ["models", "datasets"])
-def test_a_runs_token_registers_what_is_its_own(guard, ask, noun, run, status):
+def test_a_runs_token_registers_its_own_objects_only(guard, ask, noun, run, status):
     body = json.dumps({"key": "k", "name": "n", "run": run}).encode()
     assert ask(guard, "POST", f"{P}/workspaces/w1/{noun}", token="run-token", body=body).status == status
 
@@ -116,6 +116,6 @@ def test_nonsense_is_not_a_child(guard, ask, body):
     assert ask(guard, "POST", f"{P}/workspaces/w1/runs", token="run-token", body=body).status == 403
 
 
-def test_a_spec_without_end_is_not_collected(guard, ask):
+def test_an_endless_spec_is_not_collected(guard, ask):
     reply = ask(guard, "POST", f"{P}/workspaces/w1/runs", token="run-token", body=b" " * (MAX_SPEC + 1))
     assert reply.status == 403

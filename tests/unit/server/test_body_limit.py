@@ -10,7 +10,7 @@ from footplate.server.body_limit import BodyLimit
 
 
 def ask(path: str, pieces: list[bytes], announced: int | None = None) -> list[dict[str, Any]]:
-    """What the limit lets through to the application (its own answer has a status)."""
+    """Return what the limit passes on to the application (its own response has a status)."""
     heard: list[dict[str, Any]] = []
     incoming = [{"type": "http.request", "body": p, "more_body": True} for p in pieces]
     headers = [] if announced is None else [(b"content-length", str(announced).encode())]

@@ -43,7 +43,7 @@ def test_a_request_that_fails_is_not_counted_for_ever(aask):
     assert gate.inside == 0
 
 
-def test_closed_gate_sends_callers_to_the_next_server(ask):
+def test_closed_gate_sends_clients_to_the_next_server(ask):
     gate = Gate()
     gate.open = False
     reply = ask(GateMiddleware(fine, gate), "GET", "/")

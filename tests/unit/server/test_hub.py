@@ -10,7 +10,7 @@ from footplate.server import hub as hubs
 from footplate.server.hub import Hub
 
 
-def test_sequence_grows_with_every_publication_of_the_topic_alone():
+def test_sequence_grows_with_publications_of_its_topic_only():
     hub = Hub()
     before = hub.sequence("a")
     hub.publish("a")
@@ -20,7 +20,7 @@ def test_sequence_grows_with_every_publication_of_the_topic_alone():
     assert hub.sequence("b") == untouched
 
 
-def test_what_was_published_since_the_look_ends_the_wait_at_once():
+def test_a_publication_since_the_last_look_ends_the_wait_at_once():
     async def scenario() -> int:
         hub = Hub()
         seen = hub.sequence("a")
@@ -30,7 +30,7 @@ def test_what_was_published_since_the_look_ends_the_wait_at_once():
     assert asyncio.run(scenario()) > 0
 
 
-def test_publication_from_another_thread_wakes_every_waiter_of_the_topic():
+def test_publication_from_another_thread_wakes_all_waiters():
     async def scenario() -> tuple[int, int]:
         hub = Hub()
         waits = [asyncio.ensure_future(hub.wait("a", hub.sequence("a"), 3600)) for _ in range(300)]
@@ -51,7 +51,7 @@ def test_publication_from_another_thread_wakes_every_waiter_of_the_topic():
     assert asyncio.run(scenario()) == (1, 0)
 
 
-def test_time_is_up():
+def test_wait_ends_at_the_timeout():
     async def scenario() -> tuple[bool, int]:
         hub = Hub()
         hub.publish("a")
@@ -61,7 +61,7 @@ def test_time_is_up():
     assert asyncio.run(scenario()) == (True, 0)
 
 
-def test_close_sends_everybody_home_who_waits_and_who_comes():
+def test_close_ends_present_and_future_waits():
     async def scenario() -> None:
         hub = Hub()
         wait = asyncio.ensure_future(hub.wait("a", 0, 3600))

@@ -18,7 +18,7 @@ os.write(2, b"crashed\\n")
 """
 
 
-def test_rotated_log_keeps_what_is_printed_too(tmp_path):
+def test_rotated_log_also_keeps_printed_text(tmp_path):
     log = tmp_path / "logs" / "server.log"
     log.parent.mkdir()
     with open(log, "ab") as stream:  # as the launcher does
@@ -30,7 +30,7 @@ def test_rotated_log_keeps_what_is_printed_too(tmp_path):
     assert stat.S_IMODE(os.stat(log).st_mode) == 0o600
 
 
-def test_in_a_terminal_everything_is_said_there_as_well(tmp_path):
+def test_in_a_terminal_everything_is_printed_there_too(tmp_path):
     done = subprocess.run([sys.executable, "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stdout == "printed\n"
     assert "line 0" in done.stderr

@@ -29,12 +29,12 @@ def test_idle_time_by_variable(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("settings", [["--host", "127.0.0.1"], ["--database", "postgresql://h/d"]])
-def test_what_somebody_set_up_is_there_to_stay(folder, settings):
+def test_a_server_started_by_hand_never_ends_by_itself(folder, settings):
     assert process.parse(["--home", folder, *settings]).idle == 0.0
 
 
 @pytest.mark.parametrize("settings", [["--port", "1"], ["--token-file", "x"]])
-def test_settings_of_tcp_need_an_address(folder, settings):
+def test_tcp_settings_need_an_address(folder, settings):
     with pytest.raises(InvalidInput, match="--host"):
         process.parse(["--home", folder, *settings])
 
@@ -47,16 +47,16 @@ def test_one_lock_one_server(folder):
     os.close(process.take_lock(folder))
 
 
-def test_second_server_says_so_and_ends(folder, capsys):
+def test_second_server_reports_the_first_and_ends(folder, capsys):
     lock = process.take_lock(folder)
     assert process.main(["--home", folder]) == 1
     assert "runs already" in capsys.readouterr().err
     os.close(lock)
 
 
-def test_socket_is_private_and_has_its_name_only_later(folder):
+def test_socket_is_private_and_named_last(folder):
     path = os.path.join(folder, "socket", "server.sock")
-    for _ in range(2):  # what an earlier server left is no obstacle
+    for _ in range(2):  # a file that an earlier server left is not an obstacle
         door = process._bind_unix(path)
         assert os.listdir(os.path.join(folder, "socket")) == ["server.sock.new"]
         assert stat.S_IMODE(os.stat(os.path.join(folder, "socket")).st_mode) == 0o700

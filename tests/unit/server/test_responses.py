@@ -40,7 +40,7 @@ def test_values_of_the_domain_at_any_depth():
     ("tagged", "wanted"),
     [(True, [{"float": "NaN"}, {"float": "Infinity"}, {"float": "-Infinity"}]), (False, [None] * 3)],
 )
-def test_numbers_that_json_does_not_have(tagged, wanted):
+def test_numbers_outside_json(tagged, wanted):
     value = {"points": [(0.5, math.nan), (1, math.inf), (2, -math.inf)], "thing": Thing("a", value=math.nan)}
     decoded = strictly(encode(value, tagged))
     assert [p[1] for p in decoded["points"]] == wanted
@@ -53,7 +53,7 @@ def test_names_that_are_not_utf8_travel_as_escapes():
     assert strictly(encode({"path": name})) == {"path": name}
 
 
-def test_what_has_no_json_form_is_named():
+def test_a_type_without_json_form_is_named():
     with pytest.raises(TypeError, match="PosixPath has no JSON form"):
         encode({"path": Path("/x")})
 

@@ -9,7 +9,7 @@ from footplate.errors import InvalidInput, NotAllowed
 from footplate.server.tokens import server_token
 
 
-def test_made_once_kept_private_and_never_logged(tmp_path, caplog):
+def test_token_is_created_once_private_and_never_logged(tmp_path, caplog):
     caplog.set_level("INFO")
     token = server_token(str(tmp_path), None)
     assert len(token) >= 32
@@ -20,7 +20,7 @@ def test_made_once_kept_private_and_never_logged(tmp_path, caplog):
     assert os.listdir(tmp_path) == ["token"]
 
 
-def test_file_comes_before_the_variable_and_the_variable_before_the_home(tmp_path, monkeypatch):
+def test_file_precedes_the_variable_which_precedes_the_home(tmp_path, monkeypatch):
     (tmp_path / "mine").write_text("from-file\n")
     os.chmod(tmp_path / "mine", 0o600)
     monkeypatch.setenv("FOOTPLATE_TOKEN", "from-variable")
@@ -30,7 +30,7 @@ def test_file_comes_before_the_variable_and_the_variable_before_the_home(tmp_pat
 
 
 @pytest.mark.parametrize("content", ["", "\n", "two words", "two\nlines", "ümlaut"])
-def test_what_is_no_token_is_refused(tmp_path, content):
+def test_an_invalid_token_is_refused(tmp_path, content):
     (tmp_path / "t").write_text(content)
     os.chmod(tmp_path / "t", 0o600)
     with pytest.raises(InvalidInput, match="does not hold a token"):

@@ -17,7 +17,7 @@ router = APIRouter(tags=["blobs"], route_class=Route)
 
 _STALLED_SECONDS = 120.0
 _UPLOADS = ThreadPoolExecutor(max_workers=64, thread_name_prefix="upload")
-"""Threads of their own: an upload holds one for as long as its sender takes, and nobody else is to wait for that."""
+"""A pool of its own: an upload holds a thread while its sender takes time, and other requests must not wait for it."""
 
 
 class Digests(Body):
@@ -26,12 +26,13 @@ class Digests(Body):
 
 @router.post("/blobs/missing", response_model=MissingBlobs)
 def find_missing_blobs(body: Digests, services: ServicesOf) -> Response:
+    """Return which of these digests the store lacks."""
     return answer(MissingBlobs(tuple(services.files.missing(body.digests)), services.files.has_lost_blobs()))
 
 
 @router.put("/blobs/{digest}", status_code=204, openapi_extra=BYTES_IN)
 async def put_blob(digest: str, request: Request, services: ServicesOf) -> None:
-    """Streamed: the storing thread asks for one piece after the other, so a large blob never sits in memory."""
+    """Store a blob. The storing thread requests one piece after another, so a large blob is never in memory whole."""
     loop, stream = asyncio.get_running_loop(), request.stream()
 
     def pieces() -> Iterator[bytes]:
@@ -44,10 +45,11 @@ async def put_blob(digest: str, request: Request, services: ServicesOf) -> None:
 async def _next_piece(stream: AsyncIterator[bytes]) -> bytes | None:
     try:
         return await asyncio.wait_for(anext(stream, None), _STALLED_SECONDS)
-    except asyncio.TimeoutError:  # its name in Python 3.10, where it is not the built-in one
+    except asyncio.TimeoutError:  # the name in Python 3.10, where it differs from the built-in TimeoutError
         raise Unavailable(f"nothing was sent for {_STALLED_SECONDS:g} s", "send the blob again") from None
 
 
 @router.get("/blobs/{digest}", response_class=StreamingResponse, responses=BYTES_OUT)
 def get_blob(digest: str, services: ServicesOf) -> Response:
+    """Return the content of a blob."""
     return StreamingResponse(services.files.read_blob(digest), media_type="application/octet-stream")

@@ -50,6 +50,7 @@ def _version(text: str) -> int | None:
 
 @router.post("/workspaces/{workspace}/datasets", response_model=DatasetView)
 def register_dataset(workspace: str, body: DatasetRegistration, services: ServicesOf) -> Response:
+    """Keep a dataset definition; with a name, register it. A repeated `key` returns the same dataset."""
     return answer(services.datasets.register(workspace, NewDataset(**dict(body))))
 
 
@@ -57,26 +58,31 @@ def register_dataset(workspace: str, body: DatasetRegistration, services: Servic
 def list_datasets(
     workspace: str, services: ServicesOf, name: str | None = None, tag: Repeated = (), latest: bool = False
 ) -> Response:
+    """List registered datasets, the newest first."""
     return answer_list(services.datasets.list(workspace, name, pairs(tag), latest))
 
 
 @router.get("/workspaces/{workspace}/datasets/{name}/{version}", response_model=DatasetView)
 def get_dataset(workspace: str, name: str, version: str, services: ServicesOf) -> Response:
+    """Return a version of a registered dataset."""
     return answer(services.datasets.get(workspace, name, _version(version)))
 
 
 @router.delete("/workspaces/{workspace}/datasets/{name}", response_model=UnregisteredDataset)
 def unregister_dataset(workspace: str, name: str, services: ServicesOf) -> Response:
+    """Remove the name of a dataset. Its versions keep their ids."""
     return answer(UnregisteredDataset(services.datasets.unregister(workspace, name)))
 
 
 @router.get("/workspaces/{workspace}/dataset-ids/{id}", response_model=DatasetView)
 def get_dataset_by_id(workspace: str, id: str, services: ServicesOf) -> Response:
+    """Return a dataset by its id."""
     return answer(services.datasets.by_id(workspace, id))
 
 
 @router.patch("/workspaces/{workspace}/dataset-ids/{id}", response_model=DatasetView)
 def change_dataset(workspace: str, id: str, body: DatasetChange, services: ServicesOf) -> Response:
+    """Change the description or the tags of a dataset."""
     return answer(services.datasets.change(workspace, id, **dict(body)))
 
 
@@ -84,20 +90,24 @@ def change_dataset(workspace: str, id: str, body: DatasetChange, services: Servi
 def list_files_of_dataset(
     workspace: str, id: str, services: ServicesOf, cursor: str = "", limit: int = LARGEST_PAGE
 ) -> Response:
+    """List the files that a dataset version pins, page by page."""
     page, following = services.datasets.files(workspace, id, cursor, limit)
     return answer_list([DatasetFile(*item) for item in page], following)
 
 
 @router.get("/workspaces/{workspace}/dataset-ids/{id}/lineage", response_model=Lineage)
 def get_lineage(workspace: str, id: str, services: ServicesOf) -> Response:
+    """Return the runs that wrote and read a dataset, and the models made from it."""
     return answer(services.datasets.lineage(workspace, id))
 
 
 @router.get("/runs/{run}/datasets", response_model=Page(DataUse))
 def list_datasets_of_run(run: str, services: ServicesOf) -> Response:
+    """List the datasets that a run read and wrote."""
     return answer_list(services.datasets.of_run(run))
 
 
 @router.post("/runs/{run}/datasets", status_code=204)
 def note_dataset_of_run(run: str, body: DatasetRead, services: ServicesOf) -> None:
+    """Record that a run reads a dataset that it was not submitted with."""
     services.datasets.note_read(run, body.dataset, body.name)

@@ -28,45 +28,54 @@ class Choice(Body):
 
 @router.put("/workspaces/{workspace}/datastores/{name}", response_model=DatastoreView)
 def put_datastore(workspace: str, name: str, body: DatastoreRegistration, services: ServicesOf) -> Response:
+    """Register a datastore, or replace it if `if_exists` is `replace`."""
     return answer(services.datastores.put(workspace, name, NewDatastore(**dict(body))))
 
 
 @router.get("/workspaces/{workspace}/datastores", response_model=Page(DatastoreView))
 def list_datastores(workspace: str, services: ServicesOf) -> Response:
+    """List the datastores of a workspace, without credentials."""
     return answer_list(services.datastores.list(workspace))
 
 
 @router.get("/workspaces/{workspace}/datastores/{name}", response_model=DatastoreView)
 def get_datastore(workspace: str, name: str, services: ServicesOf) -> Response:
+    """Return a datastore, without credentials."""
     return answer(services.datastores.get(workspace, name))
 
 
 @router.delete("/workspaces/{workspace}/datastores/{name}", status_code=204)
 def delete_datastore(workspace: str, name: str, services: ServicesOf) -> None:
+    """Unregister a datastore. Its content stays."""
     services.datastores.delete(workspace, name)
 
 
 @router.get("/workspaces/{workspace}/default-datastore", response_model=DatastoreView)
 def get_default_datastore(workspace: str, services: ServicesOf) -> Response:
+    """Return the default datastore of a workspace."""
     return answer(services.datastores.default(workspace))
 
 
 @router.put("/workspaces/{workspace}/default-datastore", response_model=DatastoreView)
 def set_default_datastore(workspace: str, body: Choice, services: ServicesOf) -> Response:
+    """Choose the default datastore of a workspace."""
     return answer(services.datastores.set_default(workspace, body.name))
 
 
-# POST, though it changes nothing: a run's own token may read its workspace, and this is not for it.
+# POST although it changes nothing: a run's token may send every GET of its workspace, but not this request.
 @router.post("/workspaces/{workspace}/datastores/{name}/access", response_model=StoreSpec)
 def open_datastore(workspace: str, name: str, services: ServicesOf) -> Response:
+    """Return the location and the credentials of a datastore."""
     return answer(services.datastores.access(workspace, name))
 
 
 @router.get("/runs/{run}/datastores/{name}", response_model=StoreSpec)
 def open_datastore_for_run(run: str, name: str, services: ServicesOf) -> Response:
+    """Return the location and the credentials of a datastore that the run names."""
     return answer(services.datastores.access_for_run(run, name))
 
 
 @router.get("/runs/{run}/data", response_model=RunData)
 def get_data_of_run(run: str, services: ServicesOf) -> Response:
+    """Return the datasets and the stores, with credentials, that the run names."""
     return answer(services.datastores.data_of_run(run))

@@ -23,11 +23,13 @@ class LabelsBody(Body):
 
 @router.post("/workspaces/{workspace}/environments", response_model=EnvironmentView)
 def register_environment(workspace: str, body: NewEnvironment, services: ServicesOf) -> Response:
+    """Register an environment. An unchanged definition keeps its version."""
     return answer(services.environments.register(workspace, body.name, body.definition))
 
 
 @router.get("/workspaces/{workspace}/environments", response_model=Page(EnvironmentView))
 def list_environments(workspace: str, services: ServicesOf) -> Response:
+    """List the newest version of each registered environment."""
     return answer_list(services.environments.list(workspace))
 
 
@@ -35,19 +37,23 @@ def list_environments(workspace: str, services: ServicesOf) -> Response:
 def get_environment(
     workspace: str, name: str, version: str, services: ServicesOf, label: str | None = None
 ) -> Response:
+    """Return a version of a registered environment, by number, `latest` or label."""
     return answer(services.environments.get(workspace, name, None if version == "latest" else version, label))
 
 
 @router.get("/curated-environments", response_model=Page(CuratedView))
 def list_curated_environments(services: ServicesOf) -> Response:
+    """List the curated environments."""
     return answer_list(services.environments.curated())
 
 
 @router.get("/curated-environments/{name}", response_model=CuratedView)
 def get_curated_environment(name: str, services: ServicesOf) -> Response:
+    """Return a curated environment."""
     return answer(services.environments.curated_one(name))
 
 
 @router.post("/workspaces/{workspace}/environments/{name}/{version}/labels", response_model=EnvironmentView)
 def label_environment(workspace: str, name: str, version: str, body: LabelsBody, services: ServicesOf) -> Response:
+    """Move labels to this version of an environment."""
     return answer(services.environments.label(workspace, name, version, body.labels))

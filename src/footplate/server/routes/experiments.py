@@ -18,6 +18,7 @@ class ExperimentChange(Body):
 
 @router.put("/workspaces/{workspace}/experiments/{name}", response_model=ExperimentView)
 def ensure_experiment(workspace: str, name: str, services: ServicesOf) -> Response:
+    """Return an experiment; create it if necessary."""
     return answer(services.workspaces.ensure_experiment(workspace, name))
 
 
@@ -25,14 +26,17 @@ def ensure_experiment(workspace: str, name: str, services: ServicesOf) -> Respon
 def list_experiments(
     workspace: str, services: ServicesOf, name: str | None = None, archived: bool | None = None
 ) -> Response:
+    """List the experiments of a workspace."""
     return answer_list(services.workspaces.list_experiments(workspace, name, archived))
 
 
 @router.patch("/experiments/{experiment}", response_model=ExperimentView)
 def change_experiment(experiment: str, body: ExperimentChange, services: ServicesOf) -> Response:
+    """Archive or reactivate an experiment, or change its tags."""
     return answer(services.workspaces.change_experiment(experiment, **dict(body)))
 
 
 @router.delete("/experiments/{experiment}", status_code=204)
 def delete_experiment(experiment: str, services: ServicesOf) -> None:
+    """Delete an experiment without runs."""
     services.workspaces.delete_experiment(experiment)

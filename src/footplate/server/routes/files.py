@@ -24,6 +24,7 @@ class NewFiles(Body):
 
 @router.get("/runs/{run}/files", response_model=Page(FileView))
 def list_files(run: str, services: ServicesOf, prefix: str = "") -> Response:
+    """List the artifacts and the logs of a run."""
     return answer_list(services.files.list(run, prefix))
 
 
@@ -35,6 +36,7 @@ def read_file(
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int | None, Query(ge=0)] = None,
 ) -> Response:
+    """Return a file of a run, or `limit` bytes of it from `offset`."""
     file = services.files.find(run, path)
     rest = max(0, file.size - offset)
     size = rest if limit is None else min(limit, rest)
@@ -47,6 +49,7 @@ def read_file(
 
 @router.post("/runs/{run}/files", response_model=AddedFiles)
 def add_files(run: str, body: NewFiles, services: ServicesOf) -> Response:
+    """Give names in the run to blobs that are in the store. A repeated `key` changes nothing."""
     stored, skipped = services.files.add(run, body.files, body.automatic, body.key, body.attempt)
     return answer(AddedFiles(tuple(stored), tuple(skipped)))
 
@@ -60,6 +63,7 @@ async def append_log(
     offset: Annotated[int, Query(ge=0)] = 0,
     replace: bool = False,
 ) -> Response:
+    """Append to a log the bytes that belong at `offset`; bytes that it has are skipped, a gap is a conflict."""
     data = await request.body()
     size = await asyncio.to_thread(services.files.append_log, run, path, offset, data, replace)
     return answer(AppendedBytes(size))

@@ -23,6 +23,7 @@ async def append_journal(
     offset: Annotated[int, Query(ge=0)] = 0,
     system: bool = False,
 ) -> Response:
+    """Append to the `slots` or the `text` of a journal; the rule for offsets is that of logs."""
     data = await request.body()
     size = await asyncio.to_thread(services.metrics.append, run, writer, stream, offset, data, system)
     return answer(AppendedBytes(size))
@@ -32,9 +33,11 @@ async def append_journal(
 def get_metrics(
     run: str, services: ServicesOf, name: str | None = None, system: bool = False, recursive: bool = False
 ) -> Response:
+    """Return the series of a run; with `recursive`, also those of the runs below it."""
     return answer(services.metrics.read(run, name, system, recursive), tag_non_finite=True)
 
 
 @router.get("/runs/{run}/metrics/summary", response_model=Page(MetricSummary))
 def get_metric_summary(run: str, services: ServicesOf) -> Response:
+    """List the series of a run with count, last, minimum and maximum."""
     return answer_list(services.metrics.summary(run), tag_non_finite=True)

@@ -48,6 +48,7 @@ def _version(text: str) -> int | None:
 
 @router.post("/workspaces/{workspace}/models", response_model=ModelView)
 def register_model(workspace: str, body: ModelRegistration, services: ServicesOf) -> Response:
+    """Register a new version of a model. A repeated `key` returns the same version."""
     return answer(services.models.register(workspace, NewModel(**dict(body))))
 
 
@@ -62,19 +63,23 @@ def list_models(
     framework: str | None = None,
     latest: bool = False,
 ) -> Response:
+    """List registered models, the newest first."""
     return answer_list(services.models.list(workspace, name, pairs(tag), pairs(property), run, framework, latest))
 
 
 @router.get("/workspaces/{workspace}/models/{name}/{version}", response_model=ModelView)
 def get_model(workspace: str, name: str, version: str, services: ServicesOf) -> Response:
+    """Return a version of a model."""
     return answer(services.models.get(workspace, name, _version(version)))
 
 
 @router.patch("/workspaces/{workspace}/models/{name}/{version}", response_model=ModelView)
 def change_model(workspace: str, name: str, version: int, body: ModelChange, services: ServicesOf) -> Response:
+    """Change the description, tags or properties of a model version."""
     return answer(services.models.change(workspace, name, version, **dict(body)))
 
 
 @router.delete("/workspaces/{workspace}/models/{name}/{version}", status_code=204)
 def delete_model(workspace: str, name: str, version: int, services: ServicesOf) -> None:
+    """Delete a version of a model."""
     services.models.delete(workspace, name, version)

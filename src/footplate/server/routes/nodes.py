@@ -49,6 +49,7 @@ class Beat(Body):
 
 @router.post("/runs/{run}/nodes/{node}/join", response_model=NodeOrders)
 def join_node(run: str, node: int, body: Join, services: ServicesOf) -> Response:
+    """Register a node agent of the current attempt, and return its orders."""
     return answer(services.nodes.join(run, node, body.attempt, body.host, body.address, body.info))
 
 
@@ -56,13 +57,20 @@ def join_node(run: str, node: int, body: Join, services: ServicesOf) -> Response
 async def get_orders(
     run: str, node: int, services: ServicesOf, hub: HubOf, wait: float = 0.0, until: str = "ready"
 ) -> Response:
-    """`until=ready`: wait for all nodes to be prepared, or for the end. `until=ended`: for the ranks of the others."""
+    """Return the orders of a node.
+
+    `until=ready`: wait until all nodes are prepared, or for the end. `until=ended`: wait for the ranks of the others.
+    """
     return await _answer_orders(run, node, services.nodes, hub, services.nodes.record, until, wait)
 
 
 @router.post("/runs/{run}/nodes/{node}/prepared", response_model=NodeOrders)
 async def report_prepared(run: str, node: int, body: Ready, services: ServicesOf, hub: HubOf) -> Response:
-    """With `wait`, the answer comes when the others are as far: in a gang that is quick, one request says it all."""
+    """Record that a node is prepared, and return its orders.
+
+    With `wait`, the response comes when the other nodes are prepared and the GPUs are assigned: in a quick gang, one
+    request is enough.
+    """
     await asyncio.to_thread(services.nodes.prepared, run, node, body.ports, body.attempt)
     return await _answer_orders(run, node, services.nodes, hub, services.nodes.equip, "ready", body.wait)
 
@@ -85,16 +93,19 @@ async def _answer_orders(
 
 @router.post("/runs/{run}/nodes/{node}/events", response_model=NodeEventReply)
 def report_node_event(run: str, node: int, body: NodeEvent, services: ServicesOf) -> Response:
+    """Record an event of a node; return whether its ranks must stop."""
     stop = services.nodes.report(run, node, body.event, body.message, body.cause, body.attempt)
     return answer(NodeEventReply(stop))
 
 
 @router.post("/runs/{run}/nodes/{node}/heartbeat", response_model=HeartbeatReply)
 def beat(run: str, node: int, services: ServicesOf, body: Beat | None = None) -> Response:
+    """Record that a node is alive; return whether its ranks must stop, and open requests for stack traces."""
     stop = services.nodes.heartbeat(run, node, (body or Beat()).attempt)
     return answer(HeartbeatReply(stop, tuple(services.stacks.open_questions(run, node))))
 
 
 @router.post("/runs/{run}/nodes/{node}/stacks", status_code=204)
 def show_stacks(run: str, node: int, body: NodeStacks, services: ServicesOf) -> None:
+    """Answer a request for stack traces."""
     services.stacks.answer(run, node, body.key, body.processes)

@@ -1,4 +1,4 @@
-"""What the endpoints share: access to the services, strict bodies, `K` and `K=V` filters, and the long poll."""
+"""Shared parts of the endpoints: access to the services, strict bodies, `K` and `K=V` filters, and the long poll."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_WAIT = 30.0
 
 
 class Body(BaseModel):
-    """A request body: a field that nobody knows is refused, by name."""
+    """A request body; an unknown field is an error that names it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -49,7 +49,7 @@ def _strictly(kind: type[T]) -> Callable[[Any], Any]:
 
 
 Repeated = Annotated[tuple[str, ...], Query()]
-"""A query parameter that may be given several times."""
+"""A query parameter that may be repeated."""
 
 StrictSpec = Annotated[RunSpec, BeforeValidator(_strictly(RunSpec))]
 StrictEnvironment = Annotated[EnvironmentSpec, BeforeValidator(_strictly(EnvironmentSpec))]
@@ -62,12 +62,12 @@ StrictCause = Annotated[Cause, BeforeValidator(_strictly(Cause))]
 
 
 def pairs(filters: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:
-    """`K` means "has the key", `K=V` means "has this value"."""
+    """Parse filters: `K` means "has the key", `K=V` means "has this value"."""
     return tuple(map(parse_label_filter, filters))
 
 
 class _AnyPath(PathConvertor):
-    """Starlette's own `path` ends at a line break, and a file's name may hold one."""
+    """A path parameter that may contain a line break, as file names may; Starlette's own ends there."""
 
     regex = "(?s:.*)"
 
@@ -88,7 +88,7 @@ FilePath = Annotated[str, Depends(_file_path)]
 
 
 async def poll(hub: Hub, topic: str, read: Callable[[], T], enough: Callable[[T], bool], wait: float) -> T:
-    """Read until it is enough or the time is up; between reads, sleep until somebody publishes the topic."""
+    """Read until `enough` or the time is up; between reads, wait until the topic is published."""
     deadline = time.monotonic() + min(max(wait, 0.0), MAX_WAIT)
     while True:
         seen = hub.sequence(topic)

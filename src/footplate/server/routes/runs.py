@@ -62,6 +62,7 @@ class WarningRequest(Body):
 
 @router.post("/workspaces/{workspace}/runs", response_model=RunView)
 def submit_run(workspace: str, body: NewRun, services: ServicesOf) -> Response:
+    """Submit a run. The same id and spec return the same run; another spec is a conflict."""
     return answer(services.runs.submit(workspace, body.id, body.spec, body.created_by))
 
 
@@ -85,6 +86,7 @@ def list_runs(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     cursor: str | None = None,
 ) -> Response:
+    """List runs without their specs, newest first, with the last values of the named metric."""
     query = RunQuery(
         workspace=workspace, experiment=experiment, prefix=prefix, type=type, status=status, tags=pairs(tag),
         properties=pairs(property), parent=parent, ancestor=ancestor, metric=metric, metric_min=metric_min,
@@ -98,7 +100,10 @@ def list_runs(
 async def get_run(
     run: str, services: ServicesOf, hub: HubOf, version: int = -1, wait: float = 0.0, until: str = "change"
 ) -> Response:
-    """`until=ended`: who only waits for the end is not told about every step on the way, which would slow it down."""
+    """Return a run, and wait for a change if requested.
+
+    `until=ended` waits for the end only: a client that needs no steps in between does not slow the run down.
+    """
 
     def enough(view: RunView) -> bool:
         return view.status in TERMINAL if until == "ended" else view.version > version
@@ -109,48 +114,57 @@ async def get_run(
 
 @router.patch("/runs/{run}", response_model=RunView)
 def change_run(run: str, body: RunChange, services: ServicesOf) -> Response:
+    """Change names, tags or properties of a run. A property cannot be changed once it is set."""
     return answer(services.runs.change(run, **dict(body)))
 
 
 @router.post("/runs/{run}/cancel", response_model=RunView)
 def cancel_run(run: str, services: ServicesOf, body: CancelRequest | None = None) -> Response:
+    """Cancel a run and its children."""
     body = body or CancelRequest()
     return answer(services.runs.cancel(run, body.by, body.reason))
 
 
 @router.post("/runs/{run}/restart", response_model=RunView)
 def restart_run(run: str, body: RestartRequest, services: ServicesOf) -> Response:
+    """Start the given attempt of a run that has failed or was canceled."""
     return answer(services.runs.restart(run, body.attempt, body.by, body.reason))
 
 
 @router.post("/runs/{run}/complete", response_model=RunView)
 def complete_run(run: str, services: ServicesOf) -> Response:
+    """End an interactive run as completed."""
     return answer(services.runs.complete(run))
 
 
 @router.post("/runs/{run}/fail", response_model=RunView)
 def fail_run(run: str, body: FailRequest, services: ServicesOf) -> Response:
+    """End an interactive run as failed."""
     return answer(services.runs.fail(run, body.cause))
 
 
 @router.post("/runs/{run}/snapshot", response_model=RunView)
 def set_snapshot(run: str, body: SnapshotRequest, services: ServicesOf) -> Response:
+    """Set the snapshot of a run, once."""
     return answer(services.runs.set_snapshot(run, body.snapshot))
 
 
 @router.post("/runs/{run}/warnings", response_model=RunView)
 def warn_run(run: str, body: WarningRequest, services: ServicesOf) -> Response:
+    """Add a warning to a run."""
     return answer(services.runs.warn(run, body.message))
 
 
 @router.post("/runs/{run}/stacks", response_model=RunStacks)
 async def ask_for_stacks(run: str, body: StacksRequest, services: ServicesOf, hub: HubOf) -> Response:
+    """Request the stack traces of a run, or collect the answers to the same `key`."""
     found = await poll(hub, topic(run), lambda: services.stacks.ask(run, body.key), lambda s: not s.missing, body.wait)
     return answer(found)
 
 
 @router.get("/runs/{run}/story", response_model=Page(StoryLine))
 def get_story(run: str, services: ServicesOf) -> Response:
+    """List the events of a run."""
     return answer_list(services.runs.story(run))
 
 
@@ -170,6 +184,8 @@ async def follow_run(
     offset: Annotated[int, Query(ge=0)] = 0,
     wait: float = 0.0,
 ) -> Response:
+    """Return a run and its log from `offset`; wait for news in either if requested."""
+
     def read() -> RunProgress:
         # The run first: the log that is read after the run has ended is complete.
         view = services.runs.view(run)

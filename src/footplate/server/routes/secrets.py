@@ -16,19 +16,23 @@ class SecretValue(Body):
 
 @router.put("/workspaces/{workspace}/secrets/{name}", status_code=204)
 def put_secret(workspace: str, name: str, body: SecretValue, services: ServicesOf) -> None:
+    """Store a secret, encrypted."""
     services.secrets.put(workspace, name, body.value)
 
 
 @router.get("/workspaces/{workspace}/secrets", response_model=Page(SecretName))
 def list_secrets(workspace: str, services: ServicesOf) -> Response:
+    """List the names of the secrets, never their values."""
     return answer_list(map(SecretName, services.secrets.list(workspace)))
 
 
 @router.get("/workspaces/{workspace}/secrets/{name}", response_model=Secret)
 def get_secret(workspace: str, name: str, services: ServicesOf) -> Response:
+    """Return the value of a secret."""
     return answer(Secret(name, services.secrets.get(workspace, name)))
 
 
 @router.delete("/workspaces/{workspace}/secrets/{name}", status_code=204)
 def delete_secret(workspace: str, name: str, services: ServicesOf) -> None:
+    """Delete a secret."""
     services.secrets.delete(workspace, name)

@@ -27,7 +27,10 @@ _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 def list_store_files(
     workspace: str, name: str, services: ServicesOf, prefix: str = "", children: bool = False
 ) -> Response:
-    """A line for every page of files, `[[path, size, etag, modified], …]`, and their number as the last line."""
+    """List files, or with `children` one folder.
+
+    The list has one line per page, `[[path, size, etag, modified], …]`, then the number of files; a folder is JSON.
+    """
     if children:
         found = services.store_files.children(workspace, name, prefix)
         return answer(FolderListing(tuple(sorted(found.folders)), tuple(entry[:4] for entry in sorted(found.files))))
@@ -47,7 +50,7 @@ def _lines(pages: Iterator[list[StoreEntry]]) -> Iterator[bytes]:
 def read_store_file(
     workspace: str, name: str, path: FilePath, request: Request, services: ServicesOf, stat: bool = False
 ) -> Response:
-    """The file, or the range of it that a `Range` header asks for."""
+    """Return a file, or the part that a `Range` header requests; with `stat`, its entry."""
     if stat:
         return answer(services.store_files.stat(workspace, name, path)[:4])
     file = services.store_files.read(workspace, name, path)
@@ -77,7 +80,7 @@ async def write_store_file(
     offset: Annotated[int, Query(ge=0)] = 0,
     size: Annotated[int, Query(ge=0)] = 0,
 ) -> Response:
-    """A whole file; or, with `upload`, a piece at `offset` of one of `size` bytes. Answers how much has come."""
+    """Write a file, or with `upload` the part at `offset` of a file of `size` bytes; return how many bytes it has."""
     data = await request.body()
     files = services.store_files
     if upload is None:
@@ -89,4 +92,5 @@ async def write_store_file(
 
 @router.delete(_FILES + "/{path:any}", status_code=204)
 def delete_store_file(workspace: str, name: str, path: FilePath, services: ServicesOf) -> None:
+    """Delete a file of a built-in datastore."""
     services.store_files.delete(workspace, name, path)

@@ -23,6 +23,7 @@ class NewWorkspace(Body):
 
 @router.post("/workspaces", response_model=WorkspaceView)
 def create_workspace(body: NewWorkspace, services: ServicesOf) -> Response:
+    """Create a workspace, or return it if `if_exists` is `return`."""
     return answer(services.workspaces.create(**dict(body)))
 
 
@@ -30,9 +31,11 @@ def create_workspace(body: NewWorkspace, services: ServicesOf) -> Response:
 def list_workspaces(
     services: ServicesOf, name: str | None = None, subscription_id: str | None = None, resource_group: str | None = None
 ) -> Response:
+    """List workspaces."""
     return answer_list(services.workspaces.find(name, subscription_id, resource_group))
 
 
 @router.get("/workspaces/{workspace}", response_model=WorkspaceView)
 def get_workspace(workspace: str, services: ServicesOf) -> Response:
+    """Return a workspace."""
     return answer(services.workspaces.get(workspace))
