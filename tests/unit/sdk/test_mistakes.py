@@ -115,7 +115,7 @@ def store() -> AbstractDatastore:
     return AbstractDatastore(ANYTHING, ANYTHING)
 
 
-def test_a_missing_model_path_raises_what_old_and_new_clients_of_azure_raise() -> None:
+def test_a_missing_model_path_raises_what_old_and_new_clients_raise() -> None:
     for kind in (WebserviceException, FileNotFoundError):
         with pytest.raises(kind, match="'out/model'"):
             Model.register(ANYTHING, "out/model", "m")
