@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from footplate.testing import images
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
 pytest_plugins = ["footplate.testing.fixtures"]
+
+# No test may depend on the speed of the machine.
+settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-machine")
 
 SETTLE_SECONDS = 15.0  # seconds that agents and ranks of ending runs may take to exit
 FOREIGN = ("FOOTPLATE_", "AZUREML_")
