@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -11,16 +12,46 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "footplate"
 GENERATED = {"cli.md", "http.md"}
 UNIT = ROOT / "tests" / "unit"
 _STUMBLE = re.compile(
     r"^(What|Who|Whom|Whose|Of|Those|That of)\b|\bis no \w+ (of|but)\b|\bfor who\b|\bbe it that\b"
 )  # openings and phrases that native speakers stumble over
+_TEST = re.compile(r"\btests/\w|\btest_\w")
 
 
 @cache
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def modules() -> Iterator[Path]:
+    return (path for path in SOURCE.rglob("*.py") if "migrations" not in path.parts)
+
+
+def test_every_module_has_unit_tests_or_names_its_suite() -> None:
+    """A module needs no test file if its package's docstring lists it and names the tests that cover the package."""
+    untested = [str(path.relative_to(SOURCE)) for path in modules() if not has_unit_tests(path) and not is_noted(path)]
+    assert not untested
+
+
+def has_unit_tests(path: Path) -> bool:
+    folder = UNIT / path.relative_to(SOURCE).parent
+    return path.stem == "__init__" or (folder / f"test_{path.stem.strip('_')}.py").exists()
+
+
+def is_noted(path: Path) -> bool:
+    """Return whether the docstring of the package, or of one above it, names the module and a test."""
+    packages = [folder / "__init__.py" for folder in path.parents if folder.is_relative_to(SOURCE)]
+    notes = [ast.get_docstring(parse(package)) or "" for package in packages]
+    return any(re.search(rf"\b{path.stem}\b", note) for note in notes) and any(_TEST.search(note) for note in notes)
+
+
+def test_package_docstrings_name_existing_tests() -> None:
+    for package in SOURCE.rglob("__init__.py"):
+        for name in re.findall(r"tests/[\w/*.-]*\w", ast.get_docstring(parse(package)) or ""):
+            assert list(ROOT.glob(name)), f"{package.relative_to(ROOT)} names {name}"
 
 
 def test_test_names_have_at_most_70_characters() -> None:
@@ -45,6 +76,11 @@ def test_docstrings_open_with_a_subject_or_a_verb() -> None:
     ]
     odd = [line for line in lines if _STUMBLE.search(line[0])]
     assert len(odd) < len(lines) / 100, odd
+
+
+def test_no_folder_holds_more_than_25_modules() -> None:
+    counts = Counter(path.parent for path in modules() if path.stem != "__init__")
+    assert not {str(folder.relative_to(SOURCE)): n for folder, n in counts.items() if n > 25}
 
 
 def test_architecture_page_has_at_most_1500_words() -> None:

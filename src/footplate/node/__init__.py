@@ -4,7 +4,7 @@ Crash-only: every step can be repeated, and an agent that is started again after
 agent on another machine than the server needs only the server's URL and the run's token.
 
     agent               the life of one node, start to end; read `Agent.work` first
-    options             the agent's command line
+    options, __main__   the agent's command line, and the file that starts it
     stopping            requests to stop the agent
     nursery             forks agents in milliseconds, for the local engine
     node_directory      the agent's directory, and the one from which jobs import Footplate

@@ -4,7 +4,7 @@
     on_demand   runs that name a VM size instead of a cluster
     cloud       compute classes that exist only on Azure
 
-`tests/e2e/test_sdk_compute.py` covers clusters on a server.
+`tests/e2e/test_clusters.py` covers clusters on a server.
 """
 
 from __future__ import annotations

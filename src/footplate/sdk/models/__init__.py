@@ -6,7 +6,7 @@
     resource_configuration  ResourceConfiguration
     web_services            Azure's serving classes, which raise an error
 
-`tests/e2e/test_sdk_models.py` covers them on a server.
+`tests/e2e/test_job_contract.py` and `tests/e2e/test_documents.py` cover them on a server.
 """
 
 from __future__ import annotations

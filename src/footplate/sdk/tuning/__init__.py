@@ -1,8 +1,10 @@
 """Sweeps, as `azureml.train.hyperdrive` names them.
 
-parameter_expressions   choice(…), loguniform(…): the search space
-sampling                how trials are drawn from it
-policy                  when a trial is stopped early
+parameter_expressions   choice(…), loguniform(…): the search space; covered by `test_config`
+sampling                how trials are drawn from it; covered by `test_config`
+policy                  when a trial is stopped early; covered by `test_config`
 config                  HyperDriveConfig, which brings them together and is submitted
-exceptions              what Azure's code catches
+run                     HyperDriveRun, a sweep that was submitted; covered by `tests/e2e/test_sweeps.py`
+sweep_file              sweeps in plain words, on a command line and in YAML
+exceptions              exceptions that Azure's code catches
 """

@@ -1,5 +1,8 @@
 """The endpoints, one module per noun: each one parses, makes one service call, and returns a model.
 
+The nouns are workspaces, experiments, runs, files, metrics, blobs, nodes, computes, models, secrets, datastores,
+store_files, datasets, environments and locks.
+
 `parsing` holds what they share. `tests/conformance/test_api_contract.py` checks their description in the OpenAPI
 document, and `tests/unit/services/test_get_requests.py` that GET changes nothing; e2e tests send the other requests.
 """
