@@ -34,7 +34,7 @@ class Requester(Protocol):
     def stream(self, path: str, query: Optional[Query] = None) -> Iterator[bytes]: ...
 
 
-class Noun:
+class ApiNoun:
     """Requests about one kind of thing.
 
     Every public method of a subclass sends exactly one kind of request. The template of its path stands in the method,

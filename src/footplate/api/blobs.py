@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import BinaryIO, Iterator, Sequence, Tuple, Union
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json
 from footplate.domain.replies import MissingBlobs
 
 
-class BlobsApi(Noun):
+class BlobsApi(ApiNoun):
     def missing(self, digests: Sequence[str]) -> Tuple[str, ...]:
         """Return the digests that the store lacks."""
         return self._ask(digests).missing

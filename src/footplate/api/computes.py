@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Mapping, Optional
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json
 from footplate.domain.records import ComputeView
 from footplate.domain.targets import LOCAL
 
 
-class ComputesApi(Noun):
+class ComputesApi(ApiNoun):
     def put(
         self,
         workspace: str,

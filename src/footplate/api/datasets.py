@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Iterator, Mapping, Optional, Sequence, Union
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.datasets import DatasetView, DataUse, Lineage
 from footplate.domain.replies import DatasetFile, UnregisteredDataset
 from footplate.domain.requests import NewDataset
 
 
-class DatasetsApi(Noun):
+class DatasetsApi(ApiNoun):
     def register(self, workspace: str, dataset: NewDataset) -> DatasetView:
         """Keep a definition; with a name it is registered. The same key again returns the same dataset."""
         made = self._post("/workspaces/{workspace}/datasets", to_json(dataset), workspace=workspace)

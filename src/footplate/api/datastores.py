@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import DatastoreView, RunData
 from footplate.domain.requests import NewDatastore
 
 
-class DatastoresApi(Noun):
+class DatastoresApi(ApiNoun):
     def put(self, workspace: str, name: str, datastore: NewDatastore) -> DatastoreView:
         body = to_json(datastore)
         made = self._put("/workspaces/{workspace}/datastores/{name}", body, workspace=workspace, name=name)

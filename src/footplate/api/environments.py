@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json
 from footplate.domain.records import CuratedView, EnvironmentView
 
 
-class EnvironmentsApi(Noun):
+class EnvironmentsApi(ApiNoun):
     def register(self, workspace: str, name: str, definition: Mapping[str, Any]) -> EnvironmentView:
         """Register a definition. An unchanged definition keeps its version."""
         body = {"name": name, "definition": definition}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Iterator, Mapping, Optional, Sequence
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json
 from footplate.domain.records import ExperimentView
 
 
-class ExperimentsApi(Noun):
+class ExperimentsApi(ApiNoun):
     def ensure(self, workspace: str, name: str) -> ExperimentView:
         """Return the experiment of this name; create it if necessary."""
         made = self._put("/workspaces/{workspace}/experiments/{name}", workspace=workspace, name=name)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Iterator, Optional, Sequence
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import FileView
 from footplate.domain.replies import AddedFiles, AppendedBytes
 
 
-class FilesApi(Noun):
+class FilesApi(ApiNoun):
     def list(self, run: str, prefix: str = "") -> Iterator[FileView]:
         return self._items(FileView, "/runs/{run}/files", {"prefix": prefix or None}, run=run)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import BuildView, BuiltView, CacheView, ClearedView, Lock
 from footplate.domain.specs import EnvironmentSpec
 
 
-class LocksApi(Noun):
+class LocksApi(ApiNoun):
     def resolve(self, environment: EnvironmentSpec, refresh: bool = False) -> Lock:
         """Resolve an environment. Equal content keeps its lock until `refresh`."""
         return from_json(Lock, self._post("/locks", {"environment": to_json(environment), "refresh": refresh}))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Optional
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json
 from footplate.domain.replies import AppendedBytes, MetricSeries, MetricSummary
 
 
-class MetricsApi(Noun):
+class MetricsApi(ApiNoun):
     def append(self, run: str, writer: str, stream: str, data: bytes, offset: int, system: bool = False) -> int:
         """Append to the `slots` or `text` of a journal; return the new size. Bytes that the server has are skipped.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Iterator, Mapping, Optional, Sequence, Union
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import ModelView
 from footplate.domain.requests import NewModel
 
 
-class ModelsApi(Noun):
+class ModelsApi(ApiNoun):
     def register(self, workspace: str, model: NewModel) -> ModelView:
         """Register a new version. The same key again returns the same version."""
         return from_json(ModelView, self._post("/workspaces/{workspace}/models", to_json(model), workspace=workspace))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional, Sequence
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
@@ -12,7 +12,7 @@ from footplate.domain.replies import HeartbeatReply, NodeEventReply
 from footplate.domain.stacks import ProcessStacks
 
 
-class NodesApi(Noun):
+class NodesApi(ApiNoun):
     def join(
         self, run: str, node: int, *, attempt: int, host: str, address: str, info: Mapping[str, Any]
     ) -> NodeOrders:

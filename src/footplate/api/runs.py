@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, Mapping, Optional, Sequence
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Cause, RunView, StoryLine
 from footplate.domain.replies import RunProgress
@@ -13,7 +13,7 @@ from footplate.domain.stacks import RunStacks
 from footplate.domain.tuning.sweeps import TrialView
 
 
-class RunsApi(Noun):
+class RunsApi(ApiNoun):
     def submit(self, workspace: str, run: str, spec: RunSpec, created_by: str = "") -> RunView:
         """Submit a run. The same id and spec again return the same run; another spec is a Conflict."""
         body = {"id": run, "spec": to_json(spec), "created_by": created_by}

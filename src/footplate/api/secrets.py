@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json
 from footplate.domain.replies import Secret, SecretName
 
 
-class SecretsApi(Noun):
+class SecretsApi(ApiNoun):
     def put(self, workspace: str, name: str, value: str) -> None:
         self._put("/workspaces/{workspace}/secrets/{name}", {"value": value}, workspace=workspace, name=name)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Optional
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json
 from footplate.domain.replies import ServerInfo, ServerStopping
 
 
-class ServerApi(Noun):
+class ServerApi(ApiNoun):
     def get(self, timeout: Optional[float] = None) -> ServerInfo:
         return from_json(ServerInfo, self._get("/server", timeout=timeout))
 

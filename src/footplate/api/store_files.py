@@ -7,7 +7,7 @@ from typing import Any, Iterator, List, NamedTuple, Optional, cast
 from urllib.parse import quote
 
 from footplate.api import PREFIX
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.data import StoreEntry
 from footplate.domain.store_names import check_name
 from footplate.errors import Unavailable
@@ -30,7 +30,7 @@ class StoredPart(NamedTuple):
     entry: Optional[StoreEntry]
 
 
-class StoreFilesApi(Noun):
+class StoreFilesApi(ApiNoun):
     @staticmethod
     def url(workspace: str, name: str) -> str:
         """Return the quoted path of the datastore's files, for clients that read ranges of them by HTTP."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Iterator, Mapping, Optional
 
-from footplate.api.base import Noun
+from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json
 from footplate.domain.records import WorkspaceView
 from footplate.domain.targets import LOCAL
 
 
-class WorkspacesApi(Noun):
+class WorkspacesApi(ApiNoun):
     def create(
         self,
         name: str,

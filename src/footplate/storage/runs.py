@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, and_, false, func, insert, or_, select, 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
 from footplate.domain.runs import run_status
-from footplate.domain.runs.controllers import Child, MetricSummary, child_key
+from footplate.domain.runs.controllers import Child, ChildMetric, child_key
 from footplate.domain.runs.events import ATTEMPT_STARTED, RunAdmitted
 from footplate.domain.runs.run_kinds import GROUP, kinds_with_nodes
 from footplate.domain.scaling import Stay
@@ -297,9 +297,9 @@ def _child(group: str, rows: Sequence[Row[Any]]) -> Child:
     )  # fmt: skip
 
 
-def _summary(row: Row[Any]) -> MetricSummary:
+def _summary(row: Row[Any]) -> ChildMetric:
     last = row.last if isinstance(row.last, (int, float)) else None
-    return MetricSummary(row.logged, last, row.min, row.max)
+    return ChildMetric(row.logged, last, row.min, row.max)
 
 
 def _view(row: Row[Any], labels: Found, spec: RunSpec | None) -> RunView:

@@ -49,7 +49,7 @@ class TrialResult:
     constraints: tuple[float, ...] = ()
 
 
-class Sampler(Protocol):
+class ParameterSampler(Protocol):
     def ask(self) -> dict[str, Any] | None:
         """Return the values of the next trial; None when there are no more."""
         ...
@@ -59,7 +59,7 @@ class Sampler(Protocol):
         ...
 
 
-def make_sampler(kind: str, context: SamplerContext) -> Sampler:
+def make_sampler(kind: str, context: SamplerContext) -> ParameterSampler:
     """Return the sampler of this name, or of this "module:Class"."""
     search_space.check_space(context.space)
     if ":" in kind:
@@ -75,7 +75,7 @@ Call = tuple[int, TrialResult] | None
 """One call of a sampler: None is an `ask`, anything else a `tell`."""
 
 
-def replay(sampler: Sampler, calls: Iterable[Call]) -> Sampler:
+def replay(sampler: ParameterSampler, calls: Iterable[Call]) -> ParameterSampler:
     """Bring a fresh sampler to the state that these calls left another one in."""
     for call in calls:
         if call is None:
@@ -85,7 +85,7 @@ def replay(sampler: Sampler, calls: Iterable[Call]) -> Sampler:
     return sampler
 
 
-def _load(path: str) -> Callable[[SamplerContext], Sampler]:
+def _load(path: str) -> Callable[[SamplerContext], ParameterSampler]:
     module, _, name = path.partition(":")
     try:
         return getattr(importlib.import_module(module), name)
@@ -213,11 +213,11 @@ _OPTUNA_SAMPLERS = {
 }
 
 
-def _optuna(kind: str) -> Callable[[SamplerContext], Sampler]:
+def _optuna(kind: str) -> Callable[[SamplerContext], ParameterSampler]:
     return lambda context: OptunaSampler(context, kind)
 
 
-SAMPLERS: dict[str, Callable[[SamplerContext], Sampler]] = {
+SAMPLERS: dict[str, Callable[[SamplerContext], ParameterSampler]] = {
     "random": RandomSampler,
     "grid": GridSampler,
     **{kind: _optuna(kind) for kind in _OPTUNA_SAMPLERS},

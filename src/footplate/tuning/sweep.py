@@ -22,12 +22,12 @@ from footplate.domain.runs.controllers import (
     CancelChild,
     Child,
     ChildEnded,
+    ChildMetric,
     ChildMetricReported,
     ChildRefused,
     ControllerEvent,
     Group,
     GroupDecision,
-    MetricSummary,
     SubmitChild,
 )
 from footplate.domain.specs import ControllerSpec, RunSpec
@@ -35,7 +35,7 @@ from footplate.domain.tuning import search_space
 from footplate.domain.tuning.early_stopping import MAXIMIZE, reason_to_stop
 from footplate.domain.tuning.sweeps import HYPERPARAMETERS, TEMPLATE, Objective, SweepSpec, check_sweep, sweep_of
 from footplate.errors import InvalidInput
-from footplate.tuning.samplers import Call, Sampler, SamplerContext, TrialResult, make_sampler, replay
+from footplate.tuning.samplers import Call, ParameterSampler, SamplerContext, TrialResult, make_sampler, replay
 
 _FIRST_TRIALS = 3
 """A sweep whose first trials all fail is given up: the others would fail the same way."""
@@ -70,7 +70,7 @@ class SweepController:
     """The controller `sweep`. Samplers are kept between decisions, and made again by replaying the calls."""
 
     def __init__(self) -> None:
-        self._samplers: dict[str, tuple[int, Sampler]] = {}
+        self._samplers: dict[str, tuple[int, ParameterSampler]] = {}
 
     def check(self, spec: ControllerSpec) -> None:
         sweep = sweep_of(spec)
@@ -101,7 +101,7 @@ class SweepController:
             return GroupDecision(state, end=_outcome(sweep))
         return GroupDecision(state, submit, cancel, wake_at=state["began"] + spec.max_seconds)
 
-    def _sampler(self, group: str, sweep: _Sweep) -> Sampler:
+    def _sampler(self, group: str, sweep: _Sweep) -> ParameterSampler:
         calls = sweep.state["calls"]
         known = self._samplers.get(group)
         if known is not None and known[0] == len(calls):
@@ -109,7 +109,7 @@ class SweepController:
         return replay(make_sampler(sweep.spec.sampler, _context(sweep.spec)), map(_call, calls))
 
     @staticmethod
-    def _tell_ended(sweep: _Sweep, sampler: Sampler) -> None:
+    def _tell_ended(sweep: _Sweep, sampler: ParameterSampler) -> None:
         """Tell the sampler how trials ended that it does not know of yet, each once."""
         told = {call[0] for call in sweep.state["calls"] if call is not None}
         for key, child in sweep.children.items():
@@ -122,7 +122,7 @@ class SweepController:
             sampler.tell(int(key), TrialResult(None if result is None else tuple(result)))
 
     @staticmethod
-    def _ask(sweep: _Sweep, sampler: Sampler) -> tuple[SubmitChild, ...]:
+    def _ask(sweep: _Sweep, sampler: ParameterSampler) -> tuple[SubmitChild, ...]:
         """Draw trials while there is room; submit again those that an earlier server drew and did not submit."""
         spec = sweep.spec
         room = (spec.max_concurrent or spec.max_trials) - len(sweep.running) - len(_unsubmitted(sweep))
@@ -162,7 +162,7 @@ def _call(call: Any) -> Call:
     return None if call is None else (int(call[0]), TrialResult(None if call[1] is None else tuple(call[1])))
 
 
-def _best(summary: MetricSummary | None, goal: str) -> float | None:
+def _best(summary: ChildMetric | None, goal: str) -> float | None:
     if summary is None:
         return None
     value = summary.max if goal == MAXIMIZE else summary.min

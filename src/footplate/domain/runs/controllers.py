@@ -32,7 +32,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class MetricSummary:
+class ChildMetric:
     """A summary of one of the metrics that the controller's spec names."""
 
     count: int
@@ -53,7 +53,7 @@ class Child:
     started: Optional[float] = None
     ended: Optional[float] = None
     outcome: Optional[Outcome] = None
-    metrics: Dict[str, MetricSummary] = field(default_factory=lambda: {})
+    metrics: Dict[str, ChildMetric] = field(default_factory=lambda: {})
 
     @property
     def has_ended(self) -> bool:

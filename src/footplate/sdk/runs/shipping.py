@@ -34,7 +34,7 @@ _LOCK = "lock"
 _log = logging.getLogger(__name__)
 
 
-class _Server:
+class _LogReceiver:
     """The requests that ship growing files (`shipping.offsets.GrowingFiles`); they raise FootplateError."""
 
     def __init__(self, session: Session) -> None:
@@ -55,7 +55,7 @@ class JournalDirectory:
     """
 
     def __init__(self, session: Session, run_id: str, folder: str, prefix: str = "", is_new: bool = False) -> None:
-        server = _Server(session)
+        server = _LogReceiver(session)
 
         def ask(run: str, writer: str, part: str) -> int:
             """Ask for the size by sending nothing."""
@@ -80,7 +80,7 @@ class LogDirectory:
     """A directory whose files are shipped as they grow, as logs of the run under `prefix`."""
 
     def __init__(self, session: Session, run_id: str, folder: str, prefix: str) -> None:
-        server = _Server(session)
+        server = _LogReceiver(session)
         self._shipper = LogShipper(server, run_id, lambda name: server.append_log(run_id, name, 0, b"", False))
         self.folder = folder
         self.prefix = prefix

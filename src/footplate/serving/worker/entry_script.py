@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
-from footplate.serving.worker.messages import JSON, Request, Response, Scorer, error_response
+from footplate.serving.worker.messages import JSON, Scorer, ScoreRequest, ScoreResponse, error_response
 from footplate.serving.worker.raw_http import RAW_HTTP, AMLRequest, AMLResponse
 
 
@@ -35,13 +35,13 @@ class EntryScript(Scorer):
         self._schema = _schema(self._run)
         self._takes_headers = "request_headers" in _parameters(self._run)
 
-    def answer(self, requests: Sequence[Request]) -> list[Response]:
+    def answer(self, requests: Sequence[ScoreRequest]) -> list[ScoreResponse]:
         return [self._answer(request) for request in requests]
 
     def describe(self) -> dict[str, Any]:
         return {"signature": None, "swagger": {"input": self._schema[0], "output": self._schema[1]}}
 
-    def _answer(self, request: Request) -> Response:
+    def _answer(self, request: ScoreRequest) -> ScoreResponse:
         try:
             arguments, options = self._arguments(request)
         except _BadBody as error:
@@ -52,7 +52,7 @@ class EntryScript(Scorer):
             traceback.print_exc()
             return error_response(f"{type(error).__name__}: {error}", 500)
 
-    def _arguments(self, request: Request) -> Any:
+    def _arguments(self, request: ScoreRequest) -> Any:
         options: dict[str, Any] = {"request_headers": request.headers} if self._takes_headers else {}
         if self._raw:
             return [AMLRequest(request)], options
@@ -72,7 +72,7 @@ class _BadBody(Exception):
     """A body that the script cannot be given."""
 
 
-def _text(request: Request) -> str:
+def _text(request: ScoreRequest) -> str:
     if request.method == "GET" and request.query:
         return json.dumps(dict(parse_qsl(request.query)))
     try:
@@ -81,11 +81,11 @@ def _text(request: Request) -> str:
         raise _BadBody("the request is not UTF-8 text; a script that wants bytes uses @rawhttp") from None
 
 
-def to_response(value: Any) -> Response:
+def to_response(value: Any) -> ScoreResponse:
     """Return what `run` returned as a response: JSON, encoded once, unless it is an AMLResponse."""
     if isinstance(value, AMLResponse):
         return value.to_response()
-    return Response(200, json.dumps(value, default=_plain).encode(), JSON)
+    return ScoreResponse(200, json.dumps(value, default=_plain).encode(), JSON)
 
 
 def _plain(value: Any) -> Any:

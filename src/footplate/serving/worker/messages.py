@@ -11,7 +11,7 @@ JSON = "application/json"
 
 
 @dataclass(frozen=True)
-class Request:
+class ScoreRequest:
     """One HTTP request. `path` is the part behind the service's own address, such as "score"."""
 
     body: bytes
@@ -22,7 +22,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Response:
+class ScoreResponse:
     """One HTTP response."""
 
     status: int
@@ -47,7 +47,7 @@ class Scorer:
     batches = False
     protocols: Sequence[str] = ("score",)
 
-    def answer(self, requests: Sequence[Request]) -> list[Response]:
+    def answer(self, requests: Sequence[ScoreRequest]) -> list[ScoreResponse]:
         """Return one response for each request, in the same order; never raise."""
         raise NotImplementedError
 
@@ -56,11 +56,11 @@ class Scorer:
         return {"signature": None, "swagger": None}
 
 
-def json_response(value: Any, status: int = 200) -> Response:
+def json_response(value: Any, status: int = 200) -> ScoreResponse:
     """Return a value as JSON."""
-    return Response(status, json.dumps(value, separators=(",", ":")).encode())
+    return ScoreResponse(status, json.dumps(value, separators=(",", ":")).encode())
 
 
-def error_response(message: str, status: int, key: str = "message") -> Response:
+def error_response(message: str, status: int, key: str = "message") -> ScoreResponse:
     """Return an error in the form that the protocol of the request has."""
     return json_response({key: message}, status)

@@ -11,7 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from footplate.serving.worker.messages import Refused, Request, Response, Scorer, error_response, json_response
+from footplate.serving.worker.messages import (
+    Refused,
+    Scorer,
+    ScoreRequest,
+    ScoreResponse,
+    error_response,
+    json_response,
+)
 from footplate.serving.worker.tensors import Arrays, TensorSpec, np, rows
 
 
@@ -41,7 +48,7 @@ class Call:
     """One evaluation that a request asks for, and how its result becomes a response."""
 
     arrays: Arrays
-    render: Callable[[Arrays], Response]
+    render: Callable[[Arrays], ScoreResponse]
     method: str = "predict"
 
     def key(self) -> tuple[Any, ...]:
@@ -57,7 +64,7 @@ Parsed = Any
 class ModelScorer(Scorer):
     """Answers requests to a loaded model. `protocols` maps the beginning of a path to what reads such requests."""
 
-    def __init__(self, model: LoadedModel, readers: dict[str, Callable[[LoadedModel, Request], Parsed]]) -> None:
+    def __init__(self, model: LoadedModel, readers: dict[str, Callable[[LoadedModel, ScoreRequest], Parsed]]) -> None:
         self._model = model
         self._readers = readers
         self.framework = model.framework
@@ -68,12 +75,12 @@ class ModelScorer(Scorer):
         inputs, outputs = ([spec.to_json() for spec in specs] for specs in (self._model.inputs, self._model.outputs))
         return {"signature": {"inputs": inputs, "outputs": outputs, "methods": list(self._model.methods)}}
 
-    def answer(self, requests: Sequence[Request]) -> list[Response]:
-        answers: list[Response | None] = [None] * len(requests)
+    def answer(self, requests: Sequence[ScoreRequest]) -> list[ScoreResponse]:
+        answers: list[ScoreResponse | None] = [None] * len(requests)
         groups: dict[tuple[Any, ...], list[tuple[int, Call]]] = {}
         for place, request in enumerate(requests):
             parsed = self._parse(request)
-            if isinstance(parsed, Response):
+            if isinstance(parsed, ScoreResponse):
                 answers[place] = parsed
             else:
                 alone = (place,) if not self.batches or not rows(parsed.arrays) else ()
@@ -83,7 +90,7 @@ class ModelScorer(Scorer):
                 answers[place] = response
         return [answer or error_response("the worker lost this request", 500) for answer in answers]
 
-    def _parse(self, request: Request) -> Parsed:
+    def _parse(self, request: ScoreRequest) -> Parsed:
         protocol = request.path.split("/", 1)[0]
         reader = self._readers.get(protocol)
         if reader is None:
@@ -94,26 +101,26 @@ class ModelScorer(Scorer):
         except Refused as error:
             return error_response(error.message, error.status, key)
 
-    def _evaluate(self, calls: list[Call]) -> list[Response]:
+    def _evaluate(self, calls: list[Call]) -> list[ScoreResponse]:
         try:
             return self._together(calls) if len(calls) > 1 else [self._one(calls[0])]
         except Exception:
             return [self._one(call) for call in calls]
 
-    def _together(self, calls: list[Call]) -> list[Response]:
+    def _together(self, calls: list[Call]) -> list[ScoreResponse]:
         lengths = [rows(call.arrays) for call in calls]
         joined = {name: np.concatenate([call.arrays[name] for call in calls]) for name in calls[0].arrays}
         results = self._model.run(joined, calls[0].method)
         if any(result.ndim == 0 or result.shape[0] != sum(lengths) for result in results.values()):
             raise ValueError("the outputs have another number of rows than the inputs")
-        responses: list[Response] = []
+        responses: list[ScoreResponse] = []
         start = 0
         for call, length in zip(calls, lengths):
             responses.append(call.render({name: result[start : start + length] for name, result in results.items()}))
             start += length
         return responses
 
-    def _one(self, call: Call) -> Response:
+    def _one(self, call: Call) -> ScoreResponse:
         try:
             return call.render(self._model.run(call.arrays, call.method))
         except Refused as error:

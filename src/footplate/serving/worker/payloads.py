@@ -17,7 +17,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from footplate.serving.worker.messages import JSON, Refused, Request, Response, json_response
+from footplate.serving.worker.messages import JSON, Refused, ScoreRequest, ScoreResponse, json_response
 from footplate.serving.worker.model_scorer import Call, LoadedModel, Parsed
 from footplate.serving.worker.tensors import (
     V2_TYPES,
@@ -47,7 +47,7 @@ def read_object(body: bytes) -> dict[str, Any]:
 # ── Azure's own form ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_score(model: LoadedModel, request: Request) -> Parsed:
+def read_score(model: LoadedModel, request: ScoreRequest) -> Parsed:
     """Read {"data": …, "method": …} or {"inputs": {…}}."""
     body = read_object(request.body)
     method = _method(model, body.get("method"))
@@ -153,7 +153,7 @@ def _onnx_results(results: Arrays, wanted: Sequence[str]) -> dict[str, Any]:
 _TF_PATH = re.compile(r"v1/models/(?P<name>[^/:]+)(?:/versions/\d+|/labels/[^/:]+)?(?P<rest>:\w+|/metadata)?")
 
 
-def read_tfserving(model: LoadedModel, request: Request) -> Parsed:
+def read_tfserving(model: LoadedModel, request: ScoreRequest) -> Parsed:
     """Read a request of TensorFlow Serving's REST API, or one to ONNX Runtime Server at the same address."""
     found = _TF_PATH.fullmatch(request.path)
     if found is None:
@@ -196,7 +196,7 @@ def _unpacked(value: Any) -> Any:
     return value
 
 
-def _predictions(results: Arrays) -> Response:
+def _predictions(results: Arrays) -> ScoreResponse:
     """Return one prediction for each row: the value itself where there is one output, an object otherwise."""
     if len(results) == 1:
         return json_response({"predictions": plain(next(iter(results.values())))})
@@ -205,7 +205,7 @@ def _predictions(results: Arrays) -> Response:
     return json_response({"predictions": [{name: column[n] for name, column in columns.items()} for n in range(count)]})
 
 
-def _columns_out(results: Arrays) -> Response:
+def _columns_out(results: Arrays) -> ScoreResponse:
     if len(results) == 1:
         return json_response({"outputs": plain(next(iter(results.values())))})
     return json_response({"outputs": {name: plain(array) for name, array in results.items()}})
@@ -242,20 +242,20 @@ _V2_PATH = re.compile(
 _BINARY = "inference-header-content-length"
 
 
-def read_v2(model: LoadedModel, request: Request) -> Parsed:
+def read_v2(model: LoadedModel, request: ScoreRequest) -> Parsed:
     """Read a request of the Open Inference Protocol, version 2."""
     path = request.path.rstrip("/")
     if path == "v2":
         return json_response({"name": "footplate", "version": "2", "extensions": ["binary_tensor_data"]})
     if path in ("v2/health/live", "v2/health/ready"):
-        return Response(200, b"", "text/plain")
+        return ScoreResponse(200, b"", "text/plain")
     found = _V2_PATH.fullmatch(path)
     if found is None:
         raise Refused(f"there is nothing at {request.path!r}", 404)
     if found["name"] != model.name:
         raise Refused(f"there is no model {found['name']!r} here, only {model.name!r}", 404)
     if found["verb"] == "ready":
-        return Response(200, b"", "text/plain")
+        return ScoreResponse(200, b"", "text/plain")
     if found["verb"] == "infer":
         return _read_infer(model, request)
     return json_response(_v2_metadata(model))
@@ -277,7 +277,7 @@ def _v2_metadata(model: LoadedModel) -> dict[str, Any]:
     }
 
 
-def _read_infer(model: LoadedModel, request: Request) -> Call:
+def _read_infer(model: LoadedModel, request: ScoreRequest) -> Call:
     header, binary = _split_binary(request)
     body = read_object(header)
     inputs: Any = body.get("inputs")
@@ -296,7 +296,7 @@ def _read_infer(model: LoadedModel, request: Request) -> Call:
     return Call(arrays, _v2_renderer(model, body.get("id"), outputs, by_default))
 
 
-def _split_binary(request: Request) -> tuple[bytes, memoryview]:
+def _split_binary(request: ScoreRequest) -> tuple[bytes, memoryview]:
     length = request.headers.get(_BINARY)
     if length is None:
         return request.body, memoryview(b"")
@@ -336,10 +336,10 @@ def _texts(raw: memoryview) -> Any:
 
 def _v2_renderer(
     model: LoadedModel, request_id: Any, wanted: list[dict[str, Any]], by_default: bool
-) -> Callable[[Arrays], Response]:
+) -> Callable[[Arrays], ScoreResponse]:
     choices = {str(item.get("name")): item.get("parameters") or {} for item in wanted}
 
-    def render(results: Arrays) -> Response:
+    def render(results: Arrays) -> ScoreResponse:
         outputs: list[dict[str, Any]] = []
         parts: list[bytes] = []
         for name, array in results.items():
@@ -361,12 +361,12 @@ def _v2_renderer(
     return render
 
 
-def _v2_response(answer: dict[str, Any], parts: list[bytes]) -> Response:
+def _v2_response(answer: dict[str, Any], parts: list[bytes]) -> ScoreResponse:
     head = json.dumps(answer, separators=(",", ":")).encode()
     if not parts:
-        return Response(200, head, JSON)
+        return ScoreResponse(200, head, JSON)
     headers = {"Inference-Header-Content-Length": str(len(head))}
-    return Response(200, b"".join([head, *parts]), "application/octet-stream", headers)
+    return ScoreResponse(200, b"".join([head, *parts]), "application/octet-stream", headers)
 
 
 def _raw(array: Any) -> bytes:
@@ -376,7 +376,7 @@ def _raw(array: Any) -> bytes:
     return b"".join(struct.pack("<I", len(text)) + text for text in texts)
 
 
-READERS: dict[str, Callable[[LoadedModel, Request], Parsed]] = {
+READERS: dict[str, Callable[[LoadedModel, ScoreRequest], Parsed]] = {
     "score": read_score,
     "v1": read_tfserving,
     "v2": read_v2,

@@ -10,7 +10,7 @@ import json
 from typing import Any, Callable, Dict, TypeVar
 from urllib.parse import parse_qsl
 
-from footplate.serving.worker.messages import JSON, Request, Response
+from footplate.serving.worker.messages import JSON, ScoreRequest, ScoreResponse
 
 RAW_HTTP = "__footplate_raw_http__"
 Run = TypeVar("Run", bound=Callable[..., Any])
@@ -41,7 +41,7 @@ class Headers(Dict[str, str]):
 class AMLRequest:
     """A request as `@rawhttp` hands it over."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: ScoreRequest) -> None:
         self.method = request.method
         self.headers = Headers(request.headers)
         self.content_type = self.headers.get("content-type")
@@ -135,12 +135,14 @@ class AMLResponse:
         """Set one header."""
         self.headers[name] = value
 
-    def to_response(self) -> Response:
+    def to_response(self) -> ScoreResponse:
         """Return it as the worker sends it: bytes as they are, `json_str` as JSON, anything else as text."""
         headers = dict(self.headers)
         chosen = next((headers.pop(name) for name in list(headers) if name.lower() == "content-type"), self.mimetype)
         if isinstance(self._message, (bytes, bytearray)):
-            return Response(self.status_code, bytes(self._message), chosen or "application/octet-stream", headers)
+            return ScoreResponse(self.status_code, bytes(self._message), chosen or "application/octet-stream", headers)
         if self._is_json:
-            return Response(self.status_code, json.dumps(self._message).encode(), chosen or JSON, headers)
-        return Response(self.status_code, str(self._message).encode(), chosen or "text/html; charset=utf-8", headers)
+            return ScoreResponse(self.status_code, json.dumps(self._message).encode(), chosen or JSON, headers)
+        return ScoreResponse(
+            self.status_code, str(self._message).encode(), chosen or "text/html; charset=utf-8", headers
+        )

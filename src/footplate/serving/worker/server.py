@@ -14,7 +14,7 @@ import threading
 from typing import Any, BinaryIO, cast
 
 from footplate.serving.protocol import BadFrame, pack, read_frame, split
-from footplate.serving.worker.messages import Request, Response, Scorer, error_response
+from footplate.serving.worker.messages import Scorer, ScoreRequest, ScoreResponse, error_response
 
 BACKLOG = 64
 
@@ -87,9 +87,11 @@ class WorkerServer:
         elif "drain" in meta:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    def _answer(self, items: list[dict[str, Any]], payload: memoryview) -> list[Response]:
+    def _answer(self, items: list[dict[str, Any]], payload: memoryview) -> list[ScoreResponse]:
         requests = [
-            Request(bytes(body), item.get("p", "score"), item.get("m", "POST"), item.get("q", ""), item.get("h") or {})
+            ScoreRequest(
+                bytes(body), item.get("p", "score"), item.get("m", "POST"), item.get("q", ""), item.get("h") or {}
+            )
             for item, body in zip(items, split(payload, items))
         ]
         try:

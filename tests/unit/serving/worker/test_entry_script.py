@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from footplate.serving.worker.entry_script import EntryScript
-from footplate.serving.worker.messages import Request, Response
+from footplate.serving.worker.messages import ScoreRequest, ScoreResponse
 
 
 @pytest.fixture
 def score(tmp_path: Path) -> Any:
     """Return a function that loads a script and answers one request with it."""
 
-    def answer(text: str, body: bytes = b"{}", **request: Any) -> Response:
+    def answer(text: str, body: bytes = b"{}", **request: Any) -> ScoreResponse:
         script = tmp_path / f"score_{abs(hash(text))}.py"
         script.write_text(text)
-        (found,) = EntryScript(str(script)).answer([Request(body, **request)])
+        (found,) = EntryScript(str(script)).answer([ScoreRequest(body, **request)])
         return found
 
     return answer

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from footplate.serving.worker.messages import Request, Response
+from footplate.serving.worker.messages import ScoreRequest, ScoreResponse
 from footplate.serving.worker.model_scorer import LoadedModel, ModelScorer
 from footplate.serving.worker.payloads import READERS
 from footplate.serving.worker.tensors import TensorSpec
@@ -40,13 +40,13 @@ class Adding(Doubling):
         return {"sum": arrays["a"] + arrays["b"], "difference": arrays["a"] - arrays["b"]}
 
 
-def ask(model: LoadedModel, body: Any, path: str = "score", **request: Any) -> Response:
+def ask(model: LoadedModel, body: Any, path: str = "score", **request: Any) -> ScoreResponse:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    (found,) = ModelScorer(model, READERS).answer([Request(data, path, **request)])
+    (found,) = ModelScorer(model, READERS).answer([ScoreRequest(data, path, **request)])
     return found
 
 
-def value(response: Response) -> Any:
+def value(response: ScoreResponse) -> Any:
     assert response.status == 200, response.body
     return json.loads(response.body)
 
@@ -110,8 +110,8 @@ def test_infinite_results_are_null_in_json() -> None:
 # ── Batches ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def request(*rows: list[float]) -> Request:
-    return Request(json.dumps({"data": list(rows)}).encode())
+def request(*rows: list[float]) -> ScoreRequest:
+    return ScoreRequest(json.dumps({"data": list(rows)}).encode())
 
 
 def test_requests_of_one_shape_are_evaluated_at_once() -> None:
@@ -122,7 +122,9 @@ def test_requests_of_one_shape_are_evaluated_at_once() -> None:
 
 
 def test_one_bad_request_does_not_fail_the_others() -> None:
-    found = ModelScorer(Doubling(), READERS).answer([request([1, 2]), request([-1, 2]), Request(b"x"), request([3, 4])])
+    found = ModelScorer(Doubling(), READERS).answer(
+        [request([1, 2]), request([-1, 2]), ScoreRequest(b"x"), request([3, 4])]
+    )
     assert [r.status for r in found] == [200, 500, 400, 200]
     assert json.loads(found[1].body) == {"message": "ValueError: negative"}
 
