@@ -199,6 +199,7 @@ def test_job_works_with_nothing_installed(experiment: Experiment, project: Path,
         import os
         import sys
         from azureml.core import Experiment, Run, Workspace
+        from azureml.core.run import _OfflineRun
         run = Run.get_context()
         assert run is Run.get_context() is Run.get_submitted_run() and not isinstance(run, _OfflineRun)
         workspace = run.experiment.workspace

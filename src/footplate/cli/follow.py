@@ -90,8 +90,10 @@ class _LogPrinter:
             self._live.show(run.status if self._show else phase_of(run))
 
     def _print_phase(self, run: RunView) -> None:
-        if phase_of(run) != self._phase:
-            self._phase = phase_of(run)
+        if phase_of(run) == self._phase:
+            return
+        self._phase = phase_of(run)
+        if not self.is_mid_line:  # the first output may arrive before the phase Running, and may end in mid-line
             say(f"── {self._phase}", run.status)
 
     def _switch_to_script_log(self, run: RunView) -> bool:
