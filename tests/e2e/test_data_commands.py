@@ -47,7 +47,8 @@ def test_show_describes_how_a_table_is_read(footplate: Any, project: Path) -> No
     shown = footplate("data", "show", "days").stdout
     rows = dict(line.split(None, 1) for line in shown.splitlines() if line[0] != " " and len(line.split()) > 1)
     assert rows["format"] == "delimited, separated by '\\t'" and rows["partitions"] == "day={d}/*"
-    assert (rows["columns"], rows["time"], rows["steps"]) == ("when (datetime), n (integer)", "when", "take")
+    assert rows["columns"] == "when (datetime), n (integer), d (integer)", "the partition column has a type, too"
+    assert (rows["time"], rows["steps"]) == ("when", "take")
 
 
 def test_a_run_shows_the_data_that_it_read_and_wrote(footplate: Any, pictures: Path) -> None:
