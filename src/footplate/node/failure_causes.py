@@ -28,7 +28,7 @@ _LOOK_ELSEWHERE = "it has lost another rank: see the logs of the others for one 
 _SIGNALS = {
     signal.SIGSEGV: "crashed with a segmentation fault (SIGSEGV)",
     signal.SIGBUS: "crashed with a bus error (SIGBUS): it reached memory that is not there, or a mapped file was cut",
-    signal.SIGABRT: "aborted itself (SIGABRT): a library met something that it could not go on with",
+    signal.SIGABRT: "aborted itself (SIGABRT): a library found a state that it could not continue from",
     signal.SIGFPE: "crashed with an arithmetic error (SIGFPE)",
     signal.SIGILL: "crashed with an illegal instruction (SIGILL): a library was built for another processor",
     signal.SIGXCPU: "used more processor time than its limit allows (SIGXCPU)",
@@ -65,16 +65,16 @@ def of_rank(
         hint = "see whether somebody ended the agent or the machine ran out of memory"
         return Cause(NODE_LOST, "was not started: the node agent died while it started the ranks", hint, **common)
     if code is None:
-        hint = "its last lines may tell more; the node agent was killed while it ran"
+        hint = "its last lines may show more; the node agent was killed while it ran"
         return Cause("unknown_exit", "ended while no agent watched it; its exit status is unknown", hint, **common)
     if code < 0:
         return _of_signal(-code, rank.peak, starved, common)
     if full and not note:
-        hint = "free some space on the disk of the home folder; what the script had to say may not be in its log"
+        hint = "free some space on the disk of the home folder; the log of the script may be incomplete"
         return Cause(
             "out_of_space", f"ended with exit code {code} while the disk was full", hint, exit_code=code, **common
         )
-    hint = "its last lines may tell why"
+    hint = "its last lines may show why"
     if rank.enclosed and code == 125 and not note:
         hint = "check docker.arguments, and that the container engine works: its words are in the last lines"
         return Cause("start_failed", "the container could not be started", hint, exit_code=code, **common)

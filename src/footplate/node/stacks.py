@@ -56,7 +56,7 @@ class Answers:
         try:
             self._link.retry(lambda: self._link.show_stacks(key, found))
         except (FootplateError, Abandoned) as error:
-            say(f"the stacks of {len(found)} processes could not be told: {error}")
+            say(f"the stacks of {len(found)} processes could not be read: {error}")
 
 
 def collect(pids: Iterable[int], node: int, spy: str | None) -> list[ProcessStacks]:

