@@ -16,7 +16,7 @@ from io import FileIO
 from pathlib import Path
 
 from footplate.data.stores.base import Children
-from footplate.data.stores.folder import FolderStore
+from footplate.data.stores.folder import ConfinedFolder
 from footplate.data.transfer.partial import boot_id
 from footplate.domain.data import StoreEntry
 from footplate.domain.store_names import check_name
@@ -97,8 +97,9 @@ class StoreFileService:
     def delete(self, workspace: str, name: str, path: str) -> None:
         self._open(workspace, name).delete(path)
 
-    def _open(self, workspace: str, name: str) -> FolderStore:
-        return FolderStore(self._store.datastores.folder(workspace, name))
+    def _open(self, workspace: str, name: str) -> ConfinedFolder:
+        """Open the folder confined: jobs and other users of the machine may put symlinks there."""
+        return ConfinedFolder(self._store.datastores.folder(workspace, name))
 
 
 def _key(path: str, upload: str, size: int) -> str:
@@ -112,7 +113,7 @@ def _done(aside: Path) -> Path:
     return aside.with_suffix(".done")
 
 
-def _taken(store: FolderStore, path: str, aside: Path) -> StoreEntry | None:
+def _taken(store: ConfinedFolder, path: str, aside: Path) -> StoreEntry | None:
     """Return the file that this upload has become, as long as nobody has changed it since."""
     with contextlib.suppress(FileNotFoundError, NotFound):
         etag, entry = _done(aside).read_text(), store.stat(path)

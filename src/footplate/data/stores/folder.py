@@ -7,11 +7,12 @@ import errno
 import os
 import stat
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from io import FileIO
 from pathlib import Path
 
 from footplate.data.stores.base import Children, Count, uncounted
+from footplate.data.stores.beneath import make_directories, open_beneath
 from footplate.disk import atomic_file, copy, place, space, write_all
 from footplate.domain.data import StoreEntry, StoreSpec
 from footplate.domain.store_names import check_name, clean_folder, join
@@ -57,8 +58,8 @@ class FolderStore:
 
     def _walk(self, folder: str, above: frozenset[tuple[int, int]]) -> Iterator[StoreEntry]:
         try:
-            info = os.stat(self._local(folder))
-        except FileNotFoundError:
+            info = self._stat(folder)
+        except (FileNotFoundError, NotADirectoryError):
             return
         this = (info.st_dev, info.st_ino)
         if this in above:  # a symlink to an ancestor
@@ -74,18 +75,33 @@ class FolderStore:
     def _scan(self, folder: str) -> Children:
         found = Children([], [])
         with _translated(folder or "."), contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            with os.scandir(self._local(folder)) as entries:
+            with self._opened_folder(folder) as place, os.scandir(place) as entries:
                 for entry in entries:
                     if not entry.name.startswith(ASIDE):
-                        _sort_in(found, folder, entry)
+                        self._sort_in(found, folder, entry)
         return found
+
+    def _sort_in(self, found: Children, folder: str, entry: os.DirEntry[str]) -> None:
+        try:
+            if entry.is_dir():
+                found.folders.append(entry.name)
+            elif entry.is_file():
+                found.files.append(_entry(join(folder, entry.name), entry.stat()))
+        except FileNotFoundError:  # removed during the scan
+            pass
+        except OSError as error:
+            if error.errno != errno.ELOOP:  # a symlink to itself is as dangling as one to nowhere
+                raise
 
     def stat(self, path: str) -> StoreEntry:
         with _translated(path):
-            info = os.stat(self._local(check_name(path)))
+            info = self._stat(check_name(path))
+        self._check_regular(path, info)
+        return _entry(path, info)
+
+    def _check_regular(self, path: str, info: os.stat_result) -> None:
         if not stat.S_ISREG(info.st_mode):
             raise NotFound(f"{path!r} is not a file in {self._root}", "list the folder instead")
-        return _entry(path, info)
 
     def read(self, path: str, start: int = 0, length: int | None = None, etag: str = "") -> bytes:
         with self._open(path, etag) as file:
@@ -102,39 +118,32 @@ class FolderStore:
     def open(self, path: str) -> tuple[StoreEntry, FileIO]:
         """Open the file for reading, and return its entry as of now."""
         with _translated(path):
-            file = FileIO(self._local(check_name(path)))
-        info = os.fstat(file.fileno())
-        if not stat.S_ISREG(info.st_mode):
-            file.close()
-            raise NotFound(f"{path!r} is not a file in {self._root}", "list the folder instead")
-        return _entry(path, info), file
+            file = self._open_file(check_name(path))
+        try:
+            info = os.fstat(file)
+            self._check_regular(path, info)
+        except BaseException:
+            os.close(file)
+            raise
+        return _entry(path, info), FileIO(file)
 
     @contextlib.contextmanager
     def _open(self, path: str, etag: str) -> Generator[int, None, None]:
-        with _translated(path):
-            file = os.open(self._local(check_name(path)), os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            if etag and _entry(path, os.fstat(file)).etag != etag:
+        entry, file = self.open(path)
+        with file:
+            if etag and entry.etag != etag:
                 raise Conflict(f"{path!r} in {self._root} has changed", "create a new version of the dataset")
             with _translated(path):
-                yield file
-        finally:
-            os.close(file)
+                yield file.fileno()
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def put(
         self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = uncounted, notes: str = ""
     ) -> StoreEntry:
-        target = self._local(check_name(path))
-        with _translated(path):
-            os.makedirs(os.path.dirname(target), exist_ok=True)
+        with _translated(path), space(self._root), self._made_folder_of(check_name(path)) as target:
             aside = os.path.join(os.path.dirname(target), f"{ASIDE}{uuid.uuid4().hex}")
-            with (
-                _conflict_if_exists(target),
-                space(os.path.dirname(target)),
-                atomic_file(target, durable=True, temporary=aside, overwrite=not if_absent) as out,
-            ):
+            with atomic_file(target, durable=True, temporary=aside, overwrite=not if_absent) as out:
                 _fill(out, source)
         entry = self.stat(path)
         count(entry.size)
@@ -142,22 +151,113 @@ class FolderStore:
 
     def take(self, path: str, aside: Path, *, if_absent: bool = False) -> StoreEntry:
         """Rename a complete file on the same disk to `path`."""
-        target = self._local(check_name(path))
-        with _translated(path):
+        with _translated(path), self._made_folder_of(check_name(path)) as target:
             with open(aside, "rb") as file:
                 os.fchmod(file.fileno(), 0o644)
                 os.fsync(file.fileno())
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            with _conflict_if_exists(target):
-                place(aside, target, overwrite=not if_absent)
+            place(aside, target, overwrite=not if_absent)
         return self.stat(path)
 
     def delete(self, path: str) -> None:
         with _translated(path), contextlib.suppress(FileNotFoundError):
-            os.unlink(self._local(check_name(path)))
+            self._unlink(check_name(path))
+
+    # ── paths ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _local(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root
+
+    def _stat(self, path: str) -> os.stat_result:
+        return os.stat(self._local(path))
+
+    def _open_file(self, path: str) -> int:
+        return os.open(self._local(path), os.O_RDONLY | os.O_CLOEXEC)
+
+    @contextlib.contextmanager
+    def _opened_folder(self, path: str) -> Generator[int | str, None, None]:
+        yield self._local(path)
+
+    @contextlib.contextmanager
+    def _made_folder_of(self, path: str) -> Generator[str, None, None]:
+        """Create the folder of a file, and yield the path to write the file to."""
+        target = self._local(path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        yield target
+
+    def _unlink(self, path: str) -> None:
+        os.unlink(self._local(path))
+
+
+class ConfinedFolder(FolderStore):
+    """A folder whose users may not reach beyond it: symlinks that lead outside are refused, and not listed.
+
+    For folders that others may write to. `report_outside` receives the names that a listing leaves out.
+    """
+
+    def __init__(self, spec: StoreSpec, report_outside: Callable[[str], None] = lambda _: None) -> None:
+        super().__init__(spec)
+        self._report_outside = report_outside
+
+    def _sort_in(self, found: Children, folder: str, entry: os.DirEntry[str]) -> None:
+        if not entry.is_symlink():
+            super()._sort_in(found, folder, entry)
+            return
+        path = join(folder, entry.name)
+        try:
+            info = self._stat(path)
+        except OSError as error:
+            if error.errno == errno.EXDEV:
+                self._report_outside(path)
+            elif error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                raise
+            return
+        if stat.S_ISDIR(info.st_mode):
+            found.folders.append(entry.name)
+        elif stat.S_ISREG(info.st_mode):
+            found.files.append(_entry(path, info))
+
+    @contextlib.contextmanager
+    def _opened(self, path: str, flags: int) -> Generator[int, None, None]:
+        file = self._open_beneath(path, flags)
+        try:
+            yield file
+        finally:
+            os.close(file)
+
+    def _open_beneath(self, path: str, flags: int) -> int:
+        root = os.open(self._root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            return open_beneath(root, path, flags)
+        finally:
+            os.close(root)
+
+    def _stat(self, path: str) -> os.stat_result:
+        with self._opened(path, os.O_PATH) as file:
+            return os.fstat(file)
+
+    def _open_file(self, path: str) -> int:
+        return self._open_beneath(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe must not block the server
+
+    @contextlib.contextmanager
+    def _opened_folder(self, path: str) -> Generator[int | str, None, None]:
+        with self._opened(path, os.O_RDONLY | os.O_DIRECTORY) as folder:
+            yield folder
+
+    @contextlib.contextmanager
+    def _made_folder_of(self, path: str) -> Generator[str, None, None]:
+        os.makedirs(self._root, exist_ok=True)
+        above, _, name = path.rpartition("/")
+        with self._opened("", os.O_PATH | os.O_DIRECTORY) as root:
+            folder = make_directories(root, above)
+        try:
+            yield f"/proc/self/fd/{folder}/{name}"
+        finally:
+            os.close(folder)
+
+    def _unlink(self, path: str) -> None:
+        above, _, name = path.rpartition("/")
+        with self._opened(above, os.O_PATH | os.O_DIRECTORY) as folder:
+            os.unlink(name, dir_fd=folder)
 
 
 class MountedShare(FolderStore):
@@ -175,19 +275,6 @@ class MountedShare(FolderStore):
                 "or copy it to a blob container, which needs no mount",
             )
         super().__init__(spec)
-
-
-def _sort_in(found: Children, folder: str, entry: os.DirEntry[str]) -> None:
-    try:
-        if entry.is_dir():
-            found.folders.append(entry.name)
-        elif entry.is_file():
-            found.files.append(_entry(join(folder, entry.name), entry.stat()))
-    except FileNotFoundError:  # removed during the scan
-        pass
-    except OSError as error:
-        if error.errno != errno.ELOOP:  # a symlink to itself is as dangling as one to nowhere
-            raise
 
 
 def _entry(path: str, info: os.stat_result) -> StoreEntry:
@@ -214,24 +301,20 @@ def _fill(out: int, source: bytes | Path) -> None:
 
 
 @contextlib.contextmanager
-def _conflict_if_exists(target: str) -> Generator[None, None, None]:
-    try:
-        yield
-    except FileExistsError:
-        raise Conflict(f"{target} already exists", "choose another name, or overwrite it") from None
-
-
-@contextlib.contextmanager
 def _translated(path: str) -> Generator[None, None, None]:
     try:
         yield
     except FileNotFoundError:
         raise NotFound(f"{path!r} does not exist", "list the folder: names are case-sensitive") from None
+    except FileExistsError:
+        raise Conflict(f"{path!r} already exists", "choose another name, or overwrite it") from None
     except PermissionError as error:
-        raise NotAllowed(
-            f"{error.filename or path} cannot be accessed: {error.strerror}", "check its permissions"
-        ) from None
+        raise NotAllowed(f"{path!r} cannot be accessed: {error.strerror}", "check its permissions") from None
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.EISDIR):
             raise Conflict(f"{path!r} cannot be both a file and a folder", "choose another name") from None
+        if error.errno == errno.EXDEV:
+            raise NotAllowed(f"{path!r} leads outside of its store", "copy the target of the symlink there") from None
+        if error.errno == errno.ELOOP:
+            raise NotFound(f"{path!r} is a symlink to itself", "remove it, or correct its target") from None
         raise
