@@ -53,7 +53,7 @@ def store(root: Path) -> ConfinedFolder:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("path", ["stolen", "out/secret", "a/up/secret", "a/../../outside/secret", "../outside/secret"])
 def test_paths_that_lead_outside_are_refused(directory: int, way: str, path: str) -> None:
-    with pytest.raises(OSError, match="cross-device|link") as caught:
+    with pytest.raises(OSError, match="cross-device") as caught:
         WAYS[way](directory, path, os.O_RDONLY)
     assert caught.value.errno == errno.EXDEV
 
