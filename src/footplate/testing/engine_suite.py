@@ -1,4 +1,4 @@
-"""What every engine promises (`engines/base.py`), as tests. A new engine subclasses `EngineSuite` and gives a fixture.
+"""The conformance suite of engines (`engines/base.py`). A new engine subclasses `EngineSuite` and gives a fixture.
 
 The agents of these tests are stand-ins: small programs that do what the test needs. A fixture `arena` of the subclass
 gives an `EngineArena`, which knows how to make an engine that starts such a program instead of the agent.
@@ -39,7 +39,7 @@ def observe(engine: Engine, handle: str) -> Observation:
 
 
 def ended(engine: Engine, handle: str) -> Observation:
-    """What the engine says once every agent has ended."""
+    """Wait until every agent has ended, and return the engine's observation."""
     return wait_until(lambda: (seen := observe(engine, handle)).state == "exited" and seen)
 
 

@@ -15,7 +15,7 @@ import importlib
 import math
 import random
 import warnings
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any, Protocol, cast
@@ -40,13 +40,9 @@ class SamplerContext:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """The end of one trial: one value per objective, or None if it logged no metric.
-
-    A constraint is kept when its number is not positive.
-    """
+    """The end of one trial: one value per objective, or None if it logged no metric."""
 
     values: tuple[float, ...] | None
-    constraints: tuple[float, ...] = ()
 
 
 class ParameterSampler(Protocol):
@@ -140,9 +136,6 @@ class OptunaSampler:
     def _make(self, kind: str, context: SamplerContext) -> Any:
         options: dict[str, Any] = {"seed": context.seed, **context.options}
         name = _OPTUNA_SAMPLERS[kind]
-        if name == "TPESampler" and "constraints" in options:
-            options.pop("constraints")
-            options["constraints_func"] = _constraints
         with _translating(kind), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "experimental" is not news to somebody who chose the sampler by name
             return getattr(self._optuna.samplers, name)(**options)
@@ -159,8 +152,6 @@ class OptunaSampler:
 
     def tell(self, number: int, result: TrialResult) -> None:
         trial = self._trials[number]
-        if result.constraints:
-            trial.set_user_attr("constraints", list(result.constraints))
         values = result.values
         if values is None or any(math.isnan(value) for value in values):
             self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
@@ -177,10 +168,6 @@ def _translating(kind: str) -> Generator[None, None, None]:
         raise InvalidInput(f"sampler {kind!r} needs another package: {error}", OPTUNA_HINT) from None
     except TypeError as error:
         raise InvalidInput(f"sampler {kind!r}: {error}", "see Optuna's documentation for its options") from None
-
-
-def _constraints(trial: Any) -> Sequence[float]:
-    return trial.user_attrs.get("constraints", ())
 
 
 def _suggest(trial: Any, name: str, kind: str, arguments: list[Any]) -> Any:

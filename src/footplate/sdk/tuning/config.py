@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from enum import Enum
 from typing import Any, List, Optional, Sequence, cast
 
@@ -69,6 +70,11 @@ class HyperDriveConfig:
         self.resume_child_runs = _listed(resume_child_runs)
         self.custom_run_id = custom_run_id
         self._check()
+        if self.resume_from or self.resume_child_runs:
+            warnings.warn(
+                "resume_from and resume_child_runs do not teach the sampler yet; resume_from counts for the best run",
+                stacklevel=2,
+            )
 
     @property
     def source_directory(self) -> Optional[str]:
