@@ -6,6 +6,7 @@ import difflib
 import importlib
 import os
 import sys
+import warnings
 from typing import NoReturn, cast
 
 import click
@@ -102,6 +103,7 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command; print errors as `error:` and `hint:` lines, without a traceback (unless FOOTPLATE_DEBUG=1)."""
+    warnings.showwarning = _show_warning
     try:
         outcome = cli.main(prog_name="footplate", standalone_mode=False)
         code = outcome if isinstance(outcome, int) else 0
@@ -151,6 +153,10 @@ def _usage_hint(error: click.UsageError, near: list[str]) -> str:
         return error.hint
     see = f"see: {error.ctx.command_path} --help" if error.ctx else "see: footplate --help"
     return f"did you mean {' or '.join(near)}? {see}" if near else see
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    click.echo(f"{paint('warning:', sys.stderr, fg='yellow', bold=True)} {message}", err=True)
 
 
 def _fail(message: str, hint: str) -> None:

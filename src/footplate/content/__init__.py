@@ -3,6 +3,7 @@
 - `blobs`: a directory of blobs, written durably.
 - `manifest`: a snapshot as one JSON document, and the checks on one that an attacker may have written.
 - `source_tree`: scan a source directory and store it as blobs and a manifest.
+- `walk`: the walk over a source directory, and what it leaves out.
 - `stat_cache`: digests of files that have not changed since the last scan.
 - `git_index`: files that git's index vouches for, so that a scan need not look at them.
 - `git`: repository, branch, commit and uncommitted changes of a source directory.
@@ -10,5 +11,5 @@
 - `restore`: a snapshot back as a directory or a zip file.
 - `listing`: the files that make up a dataset, as one file that is its own index.
 
-`tests/unit/content/test_source_tree.py` covers `stat_cache`.
+`tests/unit/content/test_source_tree.py` covers `stat_cache` and `walk`.
 """

@@ -32,6 +32,13 @@ _CLASSES = {
 }
 
 
+NOT_SOURCE = frozenset(
+    [b".git", b"__pycache__", b"node_modules", b".ipynb_checkpoints", b".mypy_cache", b".pytest_cache", b".ruff_cache",
+     b".hypothesis", b".tox", b".nox", b".eggs", b".hg", b".svn"]
+)  # fmt: skip
+"""Directories that are not source code. They are excluded unless `.amlignore` exists or a rule includes them."""
+
+
 class _Rule(NamedTuple):
     regex: bytes
     negated: bool
@@ -48,19 +55,23 @@ class _Group(NamedTuple):
 
 
 class IgnoreRules:
-    """The rules of an ignore file. Rules with the same effect have the same `key`."""
+    """The rules of an ignore file. Rules with the same effect have the same `key`.
 
-    def __init__(self, text: bytes, hides_git: bool) -> None:
+    With `only_source`, `.git` is excluded, as git itself does, and other directories of `NOT_SOURCE` are excluded
+    unless a rule includes them.
+    """
+
+    def __init__(self, text: bytes, only_source: bool) -> None:
         rules = [rule for rule in map(_parse, _lines(text)) if rule is not None]
-        self.key = (text, hides_git) if rules else (b"", hides_git)
-        self._hides_git = hides_git
+        self.key = (text if rules else b"", only_source)
+        self._only_source = only_source
         self._for_files = _group([rule for rule in rules if not rule.only_folders])
         self._for_folders = _group(rules)
 
     @classmethod
-    def from_text(cls, text: str, hides_git: bool = False) -> IgnoreRules:
-        """Parse the text of an ignore file. `hides_git`: exclude `.git` as well, as git itself does."""
-        return cls(text.encode("utf-8", "surrogateescape"), hides_git)
+    def from_text(cls, text: str, only_source: bool = False) -> IgnoreRules:
+        """Parse the text of an ignore file."""
+        return cls(text.encode("utf-8", "surrogateescape"), only_source)
 
     def ignores(self, path: str, is_dir: bool) -> bool:
         """Whether `path` (relative, with slashes) is excluded, directly or with a directory above it."""
@@ -70,25 +81,37 @@ class IgnoreRules:
 
     def excludes(self, path: str, is_dir: bool) -> bool:
         """Whether a path is excluded whose directories are known to be included."""
+        verdict = self._verdict(path, is_dir)
+        return self.is_not_source(path, is_dir) if verdict is None else verdict
+
+    def is_not_source(self, path: str, is_dir: bool) -> bool:
+        """Whether a path is excluded although no rule mentions it."""
+        name = os.fsencode(path[path.rfind("/") + 1 :])
+        if not self._only_source or name not in NOT_SOURCE:
+            return False
+        return name == b".git" or (is_dir and self._verdict(path, is_dir) is None)
+
+    def _verdict(self, path: str, is_dir: bool) -> Optional[bool]:
+        """Return whether the last rule that matches excludes the path; None when no rule matches."""
         raw = os.fsencode(path)
         name = raw[raw.rfind(b"/") + 1 :]
-        if self._hides_git and name == b".git":
-            return True
+        if self._only_source and name == b".git":
+            return None
         for group in self._for_folders if is_dir else self._for_files:
             if group.matches.fullmatch(name if group.by_name else raw):
                 return group.excludes
-        return False
+        return None
 
 
 def rules_for(folder: str) -> IgnoreRules:
-    """Read `.amlignore` at the top of the directory, else `.gitignore`; without either, exclude nothing."""
+    """Read `.amlignore` at the top of the directory, which alone decides; else `.gitignore`, if there is one."""
     for name in (AMLIGNORE, GITIGNORE):
         try:
             with open(os.path.join(folder, name), "rb") as file:
-                return IgnoreRules(file.read(), hides_git=name == GITIGNORE)
+                return IgnoreRules(file.read(), only_source=name == GITIGNORE)
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             continue
-    return IgnoreRules(b"", hides_git=False)
+    return IgnoreRules(b"", only_source=True)
 
 
 def _lines(text: bytes) -> List[bytes]:

@@ -55,12 +55,15 @@ def parse_manifest(manifest: bytes) -> List[ManifestEntry]:
 
 def check_links(links: Dict[str, str]) -> None:
     """Refuse links that lead out of the directory, directly or through each other."""
-    for path, target in links.items():
-        if not target or "\0" in target or _leaves(path, target, links):
-            raise InvalidInput(
-                f"the link {path!r} leads out of the folder, to {target!r}",
-                "copy its target into the folder, or add the link to .amlignore",
-            )
+    for path, target in outer_links(links).items():
+        raise InvalidInput(f"the link {path!r} leads out of the folder, to {target!r}", _HINT)
+
+
+def outer_links(links: Dict[str, str]) -> Dict[str, str]:
+    """Return the links that lead out of the directory, directly or through each other."""
+    return {
+        path: target for path, target in links.items() if not target or "\0" in target or _leaves(path, target, links)
+    }
 
 
 def _leaves(path: str, target: str, links: Dict[str, str]) -> bool:

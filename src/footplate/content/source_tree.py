@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import operator
 import os
-import stat
-from typing import Callable, Dict, Generator, Iterator, List, Optional, Protocol, Sequence, Set, Tuple
+from typing import Dict, Generator, Iterator, List, Optional, Protocol, Sequence, Set, Tuple
 
 from footplate.content.blobs import hash_file
 from footplate.content.git_index import GitIndex
@@ -19,12 +17,12 @@ from footplate.content.manifest import (
     LINK,
     PLAIN,
     ManifestEntry,
-    check_links,
     parse_manifest,
     to_manifest,
 )
 from footplate.content.restore import materialize, zip_to
-from footplate.content.stat_cache import NOBODY, Seen, Stamp, StatCache, WatchedFolder, What
+from footplate.content.stat_cache import NOBODY, Scanned, Seen, Stamp, StatCache, WatchedFolder
+from footplate.content.walk import Walk, links_of, stamp_of
 from footplate.errors import InvalidInput
 
 __all__ = [
@@ -41,11 +39,6 @@ __all__ = [
     "store",
     "zip_to",
 ]
-
-
-_stamp: Callable[[os.stat_result], Stamp] = operator.attrgetter(
-    "st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino"
-)
 
 
 class SnapshotStore(Protocol):
@@ -65,14 +58,24 @@ class SnapshotStore(Protocol):
 class SourceTree:
     """A scanned directory. Files that nothing vouches for have no digest until they are stored or hashed."""
 
-    def __init__(self, folder: str, rules: IgnoreRules, seen: Seen, cache: StatCache, watcher: GitIndex) -> None:
+    def __init__(
+        self,
+        folder: str,
+        rules: IgnoreRules,
+        seen: Seen,
+        notices: Sequence[str],
+        cache: StatCache,
+        watcher: GitIndex,
+    ) -> None:
         self.folder = folder
         self._watcher = watcher
         self._rules = rules.key
         self._seen = seen
         self._cache = cache
-        self._is_as_remembered = cache.rules == rules.key and cache.seen == seen
-        self._digest = cache.manifest if self._is_as_remembered else None
+        self._notices = tuple(notices)
+        is_same = cache.rules == rules.key and cache.seen == seen
+        self._is_as_remembered = is_same and cache.notices == self._notices
+        self._digest = cache.manifest if is_same else None
         self._known: Optional[Dict[str, str]] = None
         self._sizes: Dict[str, int] = {}
         self._changing: Set[str] = set()  # files that were written to while they were read
@@ -81,6 +84,11 @@ class SourceTree:
     def digest(self) -> str:
         """The snapshot's id. For an unchanged directory it is known; otherwise unknown files are read."""
         return self._digest or hashlib.sha256(self.manifest()).hexdigest()
+
+    @property
+    def news(self) -> List[str]:
+        """Notices about entries left out or copied that the last scan of this directory did not have."""
+        return [notice for notice in self._notices if notice not in self._cache.notices]
 
     @property
     def is_known(self) -> bool:
@@ -107,7 +115,7 @@ class SourceTree:
             )
             for path, stamp in self._files()
         ]
-        found += [ManifestEntry(path, LINK, PLAIN, 0, target) for path, target in _links(self._seen).items()]
+        found += [ManifestEntry(path, LINK, PLAIN, 0, target) for path, target in links_of(self._seen).items()]
         full = {folder[:-1].rpartition("/")[0] for folder in self._seen}
         found += [
             ManifestEntry(folder[:-1], FOLDER, EXECUTABLE, 0, "")
@@ -149,7 +157,8 @@ class SourceTree:
             return
         watch = self._watch()
         if not self._is_as_remembered or watch != NOBODY:
-            self._cache.save(self._rules, self._seen, self.known, self._changing, self.digest, watch)
+            saved = Scanned(self._rules, self.digest, self._notices)
+            self._cache.save(saved, self._seen, self.known, self._changing, watch)
 
     def _watch(self) -> WatchedFolder:
         """Return the files that the next scan need not look at; of those watched before, all that have not changed."""
@@ -173,7 +182,7 @@ class SourceTree:
         """Whether the file is still as the scan found it."""
         at = path.rfind("/") + 1
         try:
-            return _stamp(os.lstat(self.locate(path))) == self._seen[path[:at]][path[at:]]
+            return stamp_of(os.stat(self.locate(path))) == self._seen[path[:at]][path[at:]]
         except OSError:
             return False
 
@@ -187,107 +196,27 @@ class SourceTree:
 # ── Scan ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def scan(folder: str, rules: Optional[IgnoreRules] = None, cache: Optional[StatCache] = None) -> SourceTree:
-    """Scan `folder` without the files that `rules` exclude (by default its own ignore file). No file is read."""
+def scan(
+    folder: str,
+    rules: Optional[IgnoreRules] = None,
+    cache: Optional[StatCache] = None,
+    home: Optional[str] = None,
+) -> SourceTree:
+    """Scan `folder` without the files that `rules` exclude (by default its own ignore file). No file is read.
+
+    `home` is Footplate's own home, which is left out.
+    """
     top = os.path.abspath(folder)
     rules = rules_for(top) if rules is None else rules
     cache = StatCache(None) if cache is None else cache
     # Paths that the same rules included last time need not be matched again.
     knows = cache.rules == rules.key
     with GitIndex(top, cache.index if knows else None) as watcher:
-        walk = _Walk(top, rules, cache.seen if knows else {})
+        walk = Walk(top, rules, cache.seen if knows else {}, home)
         walk.enter("")
         walk.look_again(watcher.to_look_at(cache.others))
-    check_links(_links(walk.seen))
-    return SourceTree(top, rules, walk.seen, cache, watcher)
-
-
-class _Walk:
-    """A walk over everything below `top`. `let_in` are the paths that the same rules included last time."""
-
-    def __init__(self, top: str, rules: IgnoreRules, let_in: Seen) -> None:
-        self._top = top
-        self._rules = rules
-        self._let_in = let_in
-        self._still_there: Seen = {}
-        self.seen: Seen = {}
-
-    def enter(self, above: str) -> None:
-        """List a directory and those below it, and add new entries."""
-        todo = [above]
-        while todo:
-            above = todo.pop()
-            before = self._let_in.get(above, {})
-            names = set(_names(f"{self._top}/{above}", self._top))
-            still = before if before.keys() <= names else {name: before[name] for name in before if name in names}
-            self._still_there[above] = still
-            self.seen[above] = {}
-            todo += [f"{above}{name}/" for name in names.difference(still) if self._take(above, name)]
-
-    def look_again(self, unwatched: Optional[Dict[str, Set[str]]]) -> None:
-        """Look at known entries again: at the `unwatched` names of each directory, or at all of them."""
-        for above, still in list(self._still_there.items()):
-            names = still if unwatched is None else unwatched.get(above, set()).intersection(still)
-            found = self.seen[above]
-            if _are_as_before(f"{self._top}/{above}", list(names), still):
-                self.seen[above] = {**still, **found} if found else still
-                continue
-            found.update(still)
-            for name in names:
-                del found[name]
-                if self._take(above, name, was_let_in=True):
-                    self.enter(f"{above}{name}/")
-
-    def _take(self, above: str, name: str, was_let_in: bool = False) -> bool:
-        """Record the entry with this name if the rules include it; return whether it is a directory to enter."""
-        path = above + name
-        place = f"{self._top}/{path}"
-        try:
-            info = os.lstat(place)
-        except FileNotFoundError:  # removed during the scan
-            return False
-        if stat.S_ISDIR(info.st_mode):
-            return path + "/" in self._let_in or not self._rules.excludes(path, True)
-        if was_let_in or not self._rules.excludes(path, False):
-            self.seen[above][name] = _stamp(info) if stat.S_ISREG(info.st_mode) else _target(info, place, path)
-        return False
-
-
-def _are_as_before(folder: str, names: List[str], before: Dict[str, What]) -> bool:
-    """Whether all names stand for the same as before, without a Python step for each of them."""
-    try:
-        now = map(_stamp, map(os.lstat, [folder + name for name in names]))
-        return list(now) == [before[name] for name in names]
-    except FileNotFoundError:
-        return False
-
-
-def _links(seen: Seen) -> Dict[str, str]:
-    return {
-        folder + name: what for folder, names in seen.items() for name, what in names.items() if isinstance(what, str)
-    }
-
-
-def _target(info: os.stat_result, place: str, path: str) -> str:
-    """Return the target of a link; refuse sockets, devices and pipes."""
-    kind = stat.S_IFMT(info.st_mode)
-    if kind == stat.S_IFLNK:
-        return os.readlink(place)
-    word = {stat.S_IFSOCK: "a socket", stat.S_IFIFO: "a pipe"}.get(kind, "a device")
-    raise InvalidInput(f"{path!r} is {word}, which a snapshot cannot hold", "remove it, or add it to .amlignore")
-
-
-def _names(folder: str, top: str) -> List[str]:
-    try:
-        return os.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        if folder == f"{top}/":
-            raise InvalidInput(f"the folder {top!r} does not exist", "check the path of the source folder") from None
-        return []  # removed during the scan
-    except PermissionError:
-        raise InvalidInput(
-            f"the folder {folder!r} cannot be read", "make it readable, or add it to .amlignore"
-        ) from None
+    walk.copy_outer_links()
+    return SourceTree(top, rules, walk.seen, walk.notices, cache, watcher)
 
 
 # ── Store ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -26,7 +26,7 @@ What = Union[Stamp, str, None]
 Seen = Dict[str, Dict[str, What]]
 """For every directory ("" or "a/b/") its entries by name, without subdirectories, which have keys of their own."""
 
-_MAGIC = b"footplate stat cache 2, marshal %d\n" % marshal.version
+_MAGIC = b"footplate stat cache 3, marshal %d\n" % marshal.version
 _TICK_NS = 50_000_000  # more than a tick of any kernel's coarse clock
 _COARSE_NS = 2_000_000_000  # more than the resolution of file systems that store whole seconds
 _DIGEST_BYTES = 32
@@ -40,6 +40,14 @@ class WatchedFolder(NamedTuple):
 
 
 NOBODY = WatchedFolder(None, {})
+
+
+class Scanned(NamedTuple):
+    """The result of a scan: the key of its rules, the snapshot's id, and the notices to the user."""
+
+    rules: Any = None
+    manifest: Optional[str] = None
+    notices: Tuple[str, ...] = ()
 
 
 class _Memory(NamedTuple):
@@ -61,8 +69,7 @@ class StatCache:
         self._unread: Union[bytes, memoryview] = b""
         self._memory: Optional[_Memory] = None
         self.began_ns = time.time_ns() if began_ns is None else began_ns
-        self.rules: Any = None
-        self.manifest: Optional[str] = None
+        self._scanned = Scanned()
         self.index: Any = None
         if path is not None:
             self._load(path)
@@ -71,6 +78,18 @@ class StatCache:
     def for_folder(cls, cache_folder: str, folder: str, began_ns: Optional[int] = None) -> StatCache:
         name = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
         return cls(os.path.join(cache_folder, name), began_ns)
+
+    @property
+    def rules(self) -> Any:
+        return self._scanned.rules
+
+    @property
+    def manifest(self) -> Optional[str]:
+        return self._scanned.manifest
+
+    @property
+    def notices(self) -> Tuple[str, ...]:
+        return self._scanned.notices
 
     @property
     def seen(self) -> Seen:
@@ -88,11 +107,10 @@ class StatCache:
 
     def save(
         self,
-        rules: Any,
+        scanned: Scanned,
         seen: Seen,
         digests: Mapping[str, str],
         changing: Container[str],
-        manifest: str,
         watch: WatchedFolder = NOBODY,
     ) -> None:
         """Save a scan, without files that changed during it or shortly before."""
@@ -106,7 +124,7 @@ class StatCache:
             for folder, names in seen.items()
         }
         raw = b"".join(bytes.fromhex(digests[path]) for path in _files(trusted))
-        head = marshal.dumps((rules, manifest, watch.index))
+        head = marshal.dumps((tuple(scanned), watch.index))
         body = marshal.dumps((trusted, raw, _with_uncertain(watch.others, trusted)))
         data = len(head).to_bytes(4, "little") + head + body
         with contextlib.suppress(OSError):  # without a cache the next scan takes longer, nothing else
@@ -133,7 +151,8 @@ class StatCache:
         # Checked first: marshal may crash on bytes that it did not write.
         if content.startswith(_MAGIC) and content[len(_MAGIC) : start] == binascii.crc32(data).to_bytes(4, "little"):
             end = 4 + int.from_bytes(data[:4], "little")
-            self.rules, self.manifest, self.index = marshal.loads(data[4:end])
+            scanned, self.index = marshal.loads(data[4:end])
+            self._scanned = Scanned(*scanned)
             self._unread = data[end:]
 
     def _remembered(self) -> _Memory:

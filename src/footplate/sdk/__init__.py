@@ -16,6 +16,7 @@
     authentication, telemetry       parts of Azure's surface that have nothing to do here
     widgets, progress   output for notebooks and terminals
     labels, timestamps  tags and times in Azure's form
+    warn                warnings that point at the user's own line
 
 Standard library only, Python 3.8 syntax: jobs import it. `tests/e2e/test_sdk_*.py` cover what needs a server.
 """

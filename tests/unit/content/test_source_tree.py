@@ -12,6 +12,7 @@ from footplate.content.ignore import IgnoreRules
 from footplate.content.manifest import parse_manifest
 from footplate.content.source_tree import ManifestEntry, hash_unknown, materialize, scan, store
 from footplate.content.stat_cache import StatCache
+from footplate.content.walk import MOST_COPIED
 from footplate.errors import Broken, InvalidInput
 
 HOUR_NS = 3600 * 10**9
@@ -216,20 +217,51 @@ def test_the_error_names_a_file_that_vanished(source, tmp_path):
     assert refused.value.hint
 
 
-@pytest.mark.parametrize("target", ["/etc/hostname", "../outside", "pkg/../../x"])
-def test_the_error_names_a_link_that_leads_out(source, target):
-    (source / "bad").symlink_to(target)
-    with pytest.raises(InvalidInput, match=f"'bad' leads out of the folder, to '{target}'") as refused:
+def test_the_error_names_a_link_to_a_folder_outside(source, tmp_path):
+    (tmp_path / "outside").mkdir()
+    (source / "bad").symlink_to("../outside")
+    with pytest.raises(
+        InvalidInput, match=r"'bad' leads out of the folder, to '\.\./outside', which is a folder"
+    ) as no:
         scan(str(source))
-    assert ".amlignore" in str(refused.value.hint)
+    assert ".amlignore" in str(no.value.hint)
     assert scan(str(source), IgnoreRules.from_text("bad")).digest
 
 
-def test_the_error_names_sockets_and_pipes(source):
-    os.mkfifo(source / "pkg" / "pipe")
-    with pytest.raises(InvalidInput, match="'pkg/pipe' is a pipe"):
+def test_the_error_names_a_link_to_a_large_file_outside(source, tmp_path):
+    with open(tmp_path / "large", "wb") as file:
+        file.truncate(MOST_COPIED + 1)
+    (source / "bad").symlink_to(tmp_path / "large")
+    with pytest.raises(InvalidInput, match=r"'bad' leads out of the folder, .* a file of 64 MB"):
         scan(str(source))
-    (source / "pkg" / "pipe").unlink()
+
+
+@pytest.mark.parametrize("through", ["", "pkg/inner"])
+def test_a_file_outside_is_copied_in_place_of_its_link(source, blobs, tmp_path, through):
+    (tmp_path / "shared.py").write_text("x = 1")
+    (source / "link.py").symlink_to(tmp_path / "shared.py")
+    if through:
+        (source / through).symlink_to("../link.py")
+    tree = scan(str(source), cache=remembered(tmp_path, source))
+    assert tree.news[0] == (
+        f"the link link.py leads out of the folder: the snapshot holds a copy of {tmp_path / 'shared.py'}"
+    )
+    with blobs.open(store(tree, blobs)) as manifest:
+        materialize(manifest.read(), blobs.copy_to, str(tmp_path / "copy"))
+    copy = tmp_path / "copy" / (through or "link.py")
+    assert copy.read_text() == "x = 1"
+    assert not copy.is_symlink()
+
+    (tmp_path / "shared.py").write_text("x = 22")
+    again = scan(str(source), cache=remembered(tmp_path, source))
+    assert again.news == [], "reported once"
+    assert again.digest != tree.digest
+
+
+def test_sockets_pipes_and_dead_outer_links_are_left_out(source):
+    os.mkfifo(source / "pkg" / "pipe")
+    (source / "dead").symlink_to("/nowhere/at/all")
+    (source / "null").symlink_to("/dev/null")
     here = os.getcwd()
     listener = socket.socket(socket.AF_UNIX)
     try:
@@ -238,9 +270,48 @@ def test_the_error_names_sockets_and_pipes(source):
     finally:
         os.chdir(here)
         listener.close()
-    with pytest.raises(InvalidInput, match="'sock' is a socket"):
-        scan(str(source))
-    assert scan(str(source), IgnoreRules.from_text("sock")).digest
+    tree = scan(str(source))
+    assert tree.news == [
+        "left out of the snapshot: dead (a link to /nowhere/at/all, which does not exist), null (a link to a device), "
+        "pkg/pipe (a pipe), sock (a socket)"
+    ]
+    assert not {"dead", "null", "pkg/pipe", "sock"} & {entry.path for entry in tree.entries}
+
+
+@pytest.mark.parametrize("ignore", [None, ".gitignore", ".amlignore"])
+def test_python_environments_and_the_home_are_left_out(source, tmp_path, ignore):
+    for name, file in ((".venv", "pyvenv.cfg"), ("envs/conda", "conda-meta/history"), ("home", "footplate.db")):
+        (source / name / file).parent.mkdir(parents=True)
+        (source / name / file).touch()
+    (source / ".venv" / "python").symlink_to("/usr/bin/env")
+    for name in ("node_modules", "pkg/__pycache__", ".git"):
+        (source / name).mkdir()
+        (source / name / "x").touch()
+    if ignore:
+        (source / ignore).write_text("*.log\n!node_modules/\n")
+    tree = scan(str(source), cache=remembered(tmp_path, source), home=str(source / "home"))
+    kept = {entry.path for entry in tree.entries}
+    assert not {path for path in kept if path.startswith((".venv", "envs/conda", "home"))}
+    has = {path for path in ("node_modules/x", "pkg/__pycache__/x", ".git/x") if path in kept}
+    assert (
+        has
+        == {
+            None: set(),
+            ".gitignore": {"node_modules/x"},
+            ".amlignore": {"node_modules/x", "pkg/__pycache__/x", ".git/x"},
+        }[ignore]
+    )
+    named = {None: [".git", "__pycache__", "node_modules"], ".gitignore": [".git", "__pycache__"], ".amlignore": []}
+    always = [".venv (a Python environment)", "envs/conda (a Python environment)", "home (Footplate's home)"]
+    assert tree.news == ["left out of the snapshot: " + ", ".join(sorted([*named[ignore], *always]))]
+
+
+def test_a_folder_that_becomes_an_environment_is_left_out(source, blobs, tmp_path):
+    store(scan(str(source), cache=remembered(tmp_path, source)), blobs)
+    (source / "pkg" / "pyvenv.cfg").touch()
+    tree = scan(str(source), cache=remembered(tmp_path, source))
+    assert tree.news == ["left out of the snapshot: pkg (a Python environment)"]
+    assert not [entry.path for entry in tree.entries if entry.path.startswith("pkg")]
 
 
 def test_ignored_folders_are_not_entered(source):

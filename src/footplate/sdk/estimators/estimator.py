@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import warnings
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from footplate.domain.targets import LOCAL
@@ -22,6 +21,7 @@ from footplate.sdk.estimators.inputs import add_inputs, arguments, checked_input
 from footplate.sdk.exceptions import TrainingException
 from footplate.sdk.runs.run import ScriptRun
 from footplate.sdk.runs.submission import SUBMITTERS, submit_script
+from footplate.sdk.warn import warn_caller
 
 if TYPE_CHECKING:
     from footplate.sdk.runs.experiment import Experiment
@@ -246,12 +246,4 @@ def _one_of(**names: Optional[str]) -> Optional[str]:
 def _warn_deprecated(estimator: Estimator, script_params: Mapping[str, Any]) -> None:
     asked = equivalent(estimator, script_params)
     text = f"{type(estimator).__name__} is deprecated. The equivalent ScriptRunConfig:\n\n{asked}"
-    warnings.warn(text, DeprecationWarning, stacklevel=_first_outside())
-
-
-def _first_outside() -> int:
-    """Return the stack level of the code that created the estimator, above the constructors of subclasses."""
-    frame, level = inspect.currentframe(), 0
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("footplate.sdk.estimators."):
-        frame, level = frame.f_back, level + 1
-    return level
+    warn_caller(text, DeprecationWarning)

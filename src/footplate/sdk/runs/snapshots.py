@@ -14,6 +14,7 @@ from footplate.sdk import blob_transfer
 from footplate.sdk.exceptions import AuthenticationException, Kinds, SnapshotException
 from footplate.sdk.runs import files
 from footplate.sdk.session import Session, translating
+from footplate.sdk.warn import warn_caller
 
 DIFF = "system_logs/uncommitted.diff"
 _KINDS: Kinds = {"error": SnapshotException, "invalid": SnapshotException, "not_allowed": AuthenticationException}
@@ -64,5 +65,9 @@ def restore(session: Session, snapshot: str, path: Optional[str]) -> str:
 
 
 def _store(session: Session, folder: str) -> str:
-    cache = StatCache.for_folder(os.path.join(home_folder(), "cache", "stat"), folder)
-    return source_tree.store(source_tree.scan(folder, cache=cache), blob_transfer.store_of(session))
+    home = home_folder()
+    cache = StatCache.for_folder(os.path.join(home, "cache", "stat"), folder)
+    tree = source_tree.scan(folder, cache=cache, home=home)
+    for notice in tree.news:
+        warn_caller(notice)
+    return source_tree.store(tree, blob_transfer.store_of(session))
