@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,8 @@ def test_script_gets_variables_of_environment_and_run_configuration(project: Pat
     run = finish(Experiment(workspace, "contract").submit(config))
     assert run.get_status() == "Completed"
     assert run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"].split() == ["1", "run"]
+    with urllib.request.urlopen(run.get_details()["logFiles"]["user_logs/std_log.txt"]) as log:
+        assert log.read().split() == [b"1", b"run"]
 
 
 def test_command_runs_in_a_shell(project: Path, workspace: Workspace, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import urllib.request
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +77,8 @@ def test_training_loop_works_over_tcp(team: Workspace, project: Path, home: Path
         Path("outputs/y.txt").write_text("y")
     assert mine.get_metrics() == {"m": 1.5} and "outputs/y.txt" in mine.get_file_names()
     assert mine.get_details_with_logs()["logFiles"]["logs/user_log.txt"] == "said here\n"
+    with urllib.request.urlopen(mine.get_details()["logFiles"]["logs/user_log.txt"]) as reply:
+        assert reply.read() == b"said here\n"
     model = Model.register(team, "source/deep", "deep")
     assert sorted(p.name for p in Path(model.download("target")).iterdir())[:2] == ["0.txt", "1.txt"]
     again = json.loads(Path(team.write_config("elsewhere")).read_text())

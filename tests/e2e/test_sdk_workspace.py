@@ -19,6 +19,7 @@ from footplate import (
     Workspace,
     WorkspaceException,
 )
+from footplate.sdk.compute.instance import ComputeInstance
 
 
 def test_azure_config_file_creates_its_workspace_on_first_use(project: Path):
@@ -64,6 +65,10 @@ def test_workspaces_are_created_listed_and_written_to_files(
     scope = "/subscriptions/s/resourceGroups/two/providers/Microsoft.MachineLearningServices/workspaces/first"
     assert json.loads(Path(written).read_text()) == {"Id": None, "Scope": scope}
     assert Workspace.from_config(str(tmp_path / "sub")).id == other.id
+    (tmp_path / "new project").mkdir()
+    monkeypatch.chdir(tmp_path / "new project")
+    assert Workspace.setup().name == "new-project" == Workspace.from_config().name
+    assert Workspace.setup()._workspace_id == Workspace.from_config().id
 
 
 def test_first_blobs_of_a_home_go_directly_into_its_store(workspace: Workspace, home: Path):
@@ -113,6 +118,22 @@ def test_environments_get_versions_by_content(workspace: Workspace):
         Environment.get(workspace, "nowhere")
     with pytest.raises(UserErrorException, match="reserved"):
         Environment("AzureML-mine").register(workspace)
+
+
+def test_compute_instance_is_one_machine_that_stays_on(workspace: Workspace):
+    with pytest.raises(ComputeTargetException):
+        ComputeInstance(workspace=workspace, name="notebooks")
+    config = ComputeInstance.provisioning_configuration(vm_size="STANDARD_D3_V2", ssh_public_access=False)
+    instance = ComputeInstance.create(workspace, "notebooks", config)
+    assert isinstance(instance, ComputeInstance)
+    instance.wait_for_completion(show_output=True)
+    instance.stop(wait_for_completion=True, show_output=True)
+    assert instance.get_status().state == "Running" and instance.scale_settings.maximum_node_count == 1
+    assert isinstance(ComputeTarget(workspace, "notebooks"), ComputeInstance)
+    assert workspace.compute_targets["notebooks"].type == "ComputeInstance"
+    ComputeTarget.create(workspace, "cluster", AmlCompute.provisioning_configuration(max_nodes=2))
+    with pytest.raises(ComputeTargetException, match="'cluster' is a cluster"):
+        ComputeInstance(workspace, "cluster")
 
 
 def test_usual_idiom_finds_or_creates_a_cluster(workspace: Workspace, capsys: pytest.CaptureFixture[str]):

@@ -13,6 +13,7 @@ environments    registered and curated environments
 experiments     experiments of a workspace
 files           artifacts and logs of a run
 locks           resolved environments, builds, caches
+links           signed links to files of runs
 metrics         journals in, series and summaries out
 models          registered models
 nodes           requests of node agents

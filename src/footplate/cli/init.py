@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import click
 
 from footplate.cli.console import emit, say
 from footplate.cli.context import json_option, patiently
+from footplate.sdk.config.workspace_file import name_for
 from footplate.sdk.workspace import Workspace
 
 
@@ -42,7 +42,7 @@ def init(
         raise click.UsageError(f"two names were given, {positional!r} and {name!r}; use one")
     folder = Path(path).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = name or positional or workspace_name(folder.name)
+    wanted = name or positional or name_for(str(folder))
     with patiently():
         workspace = Workspace.create(
             wanted,
@@ -60,9 +60,3 @@ def init(
     say(f"workspace {workspace.name} is ready ({where})")
     say(f"wrote {written}")
     say("next: footplate run SCRIPT --wait, or in Python: Workspace.from_config()")
-
-
-def workspace_name(folder: str) -> str:
-    """Return the nearest name that Azure allows: 3 to 33 letters, digits, '_' and '-', not starting with a sign."""
-    cleaned = re.sub(r"[^\w-]+", "-", folder, flags=re.ASCII).strip("-_")[:33]
-    return cleaned if len(cleaned) >= 3 else f"{cleaned or 'my'}-workspace"

@@ -81,7 +81,8 @@ def _users_frames(frames: Optional[TracebackType], bootstrap: str) -> Optional[T
 
 def _words(value: object) -> str:
     try:
-        return _shortened(str(value), _MESSAGE_LIMIT)
+        # The SDK's exceptions print themselves in Azure's frame; a report needs only the sentences in it.
+        return _shortened(str(getattr(value, "message_with_hint", value)), _MESSAGE_LIMIT)
     except Exception:
         return f"<{type(value).__name__} that cannot be printed>"
 

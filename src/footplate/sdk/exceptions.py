@@ -15,13 +15,17 @@ AzureMLException                       .message .inner_exception .hint
 
 from __future__ import annotations
 
+import json
 from typing import Any, Mapping, Optional, Type
 
 from footplate.errors import FootplateError
 
 
 class AzureMLException(Exception):
-    """The base class. `str(error)` is the message followed by the hint."""
+    """The base class. `str(error)` has the frame of Azure's SDK, with the hint below the message."""
+
+    code: Optional[str] = None
+    """The error code in the frame, for classes that have one."""
 
     def __init__(
         self,
@@ -36,15 +40,24 @@ class AzureMLException(Exception):
         self.inner_exception = inner_exception
         self.hint = hint
 
-    def __str__(self) -> str:
+    @property
+    def message_with_hint(self) -> str:
+        """The message and the hint without Azure's frame, for logs and for the error of a run."""
         return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
+
+    def __str__(self) -> str:
+        details = {"code": self.code, "message": self.message} if self.code else {"message": self.message}
+        return (
+            f"{type(self).__name__}:\n\tMessage: {self.message_with_hint}\n\tInnerException {self.inner_exception!r}"
+            f"\n\tErrorResponse \n{json.dumps({'error': details}, indent=4)}"
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.message!r})"
 
 
 class UserErrorException(AzureMLException):
-    pass
+    code = "UserError"
 
 
 class AuthenticationException(UserErrorException):

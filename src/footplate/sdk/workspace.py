@@ -86,6 +86,16 @@ class Workspace(CloudWorkspace):
         return Workspace._of(session, found[0] if found else _create(session, wanted, if_exists="return"))
 
     @staticmethod
+    def setup() -> Workspace:
+        """Return the workspace of this directory; if it has none, create one named after the directory."""
+        try:
+            return Workspace.from_config()
+        except UserErrorException:
+            made = Workspace.create(config.workspace_file.name_for(os.getcwd()), exist_ok=True, show_output=False)
+            made.write_config()
+            return made
+
+    @staticmethod
     def get(
         name: str,
         auth: Any = None,
@@ -188,6 +198,7 @@ class Workspace(CloudWorkspace):
         return self._view.location
 
     # Private in Azure's class too, but existing scripts read them.
+    _workspace_id = id
     _workspace_name = name
     _subscription_id = subscription_id
     _resource_group = resource_group

@@ -1,8 +1,9 @@
 """Authorization over TCP. On the Unix socket the file mode decides, and this module is not involved.
 
-The server's own token may do everything. The token of a run reaches that run and its descendants, blobs, reads of the
-run's workspace, and the files of built-in datastores that its inputs and outputs name; it may start children of these
-runs and register models and datasets for them, and nothing else.
+The server's own token may do everything, and a link that is signed with it reads one file of a run. The token of a run
+reaches that run and its descendants, blobs, reads of the run's workspace, and the files of built-in datastores that its
+inputs and outputs name; it may start children of these runs and register models and datasets for them, and nothing
+else.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ import hmac
 import json
 import re
 from typing import Any, Protocol
+from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from footplate.api.links import is_signed
 from footplate.domain.records import RunView
 from footplate.errors import FootplateError, NotAllowed, NotFound
 from footplate.server.responses import answer_error
 
 _OWN = re.compile(r"/runs/([^/]+)(?:/.*)?", re.DOTALL)  # a file name may contain a line break
+_RUN_FILE = re.compile(r"/runs/[^/]+/files/.+", re.DOTALL)
 _BLOBS = re.compile(r"/blobs/[^/]+")
 _WORKSPACE = re.compile(r"/workspaces/([^/]+)(/.*)?", re.DOTALL)
 _STORE_FILES = re.compile(r"/datastores/([^/]+)/files(?:/|$)")
@@ -72,6 +76,8 @@ class Guard:
         await self._app(scope, receive, send)
 
     async def _admit(self, scope: Scope, receive: Receive) -> Receive:
+        if self._is_signed(scope):
+            return receive
         token = _bearer(scope)
         if hmac.compare_digest(token, self._token):
             return receive
@@ -80,6 +86,14 @@ class Guard:
         if kind != "run" or not run:
             raise NotAllowed("this token is not valid here, or has expired", "look at FOOTPLATE_TOKEN")
         return await self._admit_run(run, scope, receive)
+
+    def _is_signed(self, scope: Scope) -> bool:
+        """Tell whether this reads a file of a run by a signed link."""
+        path = str(scope["path"])
+        if scope["method"] != "GET" or not _RUN_FILE.fullmatch(path[len(self._prefix) :]):
+            return False
+        query = dict(parse_qsl(bytes(scope.get("query_string") or b"").decode("latin-1")))
+        return "signature" in query and is_signed(path, query, self._token.decode())
 
     async def _admit_run(self, run: str, scope: Scope, receive: Receive) -> Receive:
         method, path = str(scope["method"]), str(scope["path"])[len(self._prefix) :]

@@ -28,6 +28,7 @@ COMMON_OPTIONS = {
     "vm_priority": "dedicated or lowpriority",
     "resources": "custom resources of a node: name → amount",
     "description": "text for users",
+    "instance": "true for one machine that scripts call a ComputeInstance",
     "tags": "name → value",
 }
 """Options of a compute target that every engine accepts."""

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from footplate.cli import charts, console, tables
 from footplate.cli.context import parse_pairs, patiently
-from footplate.cli.init import workspace_name
 from footplate.cli.run import experiment_name
 from footplate.domain.replies import MetricSeries
 
@@ -133,17 +132,6 @@ def test_metrics_table(capsys: pytest.CaptureFixture[str]) -> None:
 def test_one_series_as_lines(capsys: pytest.CaptureFixture[str]) -> None:
     charts.show_series([MetricSeries("loss", "float", [[2.0, 7.0, 0.25], [1.0, None, 0.5]])])
     assert capsys.readouterr().out == "0\t0.5\n7\t0.25\n"
-
-
-@pytest.mark.parametrize(
-    ("folder", "name"),
-    [
-        ("My Project!", "My-Project"), ("a", "a-workspace"), ("", "my-workspace"), ("__x__y__", "x__y"),
-        ("ü" * 9, "my-workspace"), ("n" * 50, "n" * 33),
-    ],
-)  # fmt: skip
-def test_workspace_names_follow_azures_rule(folder: str, name: str) -> None:
-    assert workspace_name(folder) == name
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from azureml.core.authentication import (
 ALL = [
     lambda: InteractiveLoginAuthentication(force=False, tenant_id="t"),
     lambda: ServicePrincipalAuthentication("tenant", "principal", service_principal_password="hidden"),
+    lambda: ServicePrincipalAuthentication("tenant", "principal", "hidden"),
     AzureCliAuthentication,
-    MsiAuthentication,
+    lambda: MsiAuthentication({"client_id": "c"}),
 ]
 
 

@@ -246,3 +246,16 @@ def test_the_warning_shows_the_script_run_config_at_the_callers_line():
 def test_type_checkers_see_every_parameter_of_the_frameworks():
     own = set(inspect.signature(Estimator.__init__).parameters) - {"self", "source_directory", "options"}
     assert set(parameters.DistributedParameters.__annotations__) == own
+
+
+# ── signatures ──
+
+
+@pytest.mark.parametrize("kind", [Estimator, TensorFlow, PyTorch, Chainer, SKLearn])
+def test_the_signature_lists_every_parameter(kind: Any):
+    shown = inspect.signature(kind).parameters
+    assert "source_directory" in shown and {"entry_script", "inputs", "resume_from"} <= set(shown)
+    assert all(each.kind is not each.VAR_KEYWORD for each in shown.values())
+    assert ("worker_count" in shown) == (kind is TensorFlow)
+    assert ("framework_version" in shown) == (kind is not Estimator)
+    assert ("node_count" in shown) == (kind is not SKLearn)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from footplate import errors
@@ -30,7 +32,7 @@ def test_every_server_error_becomes_an_azure_exception(kind: type[FootplateError
     made = translate(error)
     assert isinstance(made, AzureMLException)
     assert (made.message, made.hint, made.inner_exception) == ("the words", "the hint", error)
-    assert str(made) == "the words\nhint: the hint"
+    assert made.message_with_hint == "the words\nhint: the hint"
 
 
 def test_the_class_follows_the_code():
@@ -58,4 +60,13 @@ def test_the_class_tree_is_azures():
 def test_exceptions_accept_azures_arguments():
     inner = ValueError("v")
     made = exceptions.ComputeTargetException("gone", inner_exception=inner)
-    assert made.message == "gone" and made.inner_exception is inner and str(made) == "gone"
+    assert made.message == "gone" and made.inner_exception is inner
+
+
+def test_the_text_has_azures_frame_with_the_hint():
+    made = UserErrorException("no such file: a\tb", hint="look again")
+    first, _, response = str(made).partition("\tErrorResponse \n")
+    assert first == "UserErrorException:\n\tMessage: no such file: a\tb\nhint: look again\n\tInnerException None\n"
+    assert json.loads(response) == {"error": {"code": "UserError", "message": "no such file: a\tb"}}
+    framed = str(exceptions.ComputeTargetException("gone", inner_exception=ValueError("v")))
+    assert "\tInnerException ValueError('v')\n" in framed and '"code"' not in framed

@@ -55,7 +55,7 @@ MISTAKES: dict[str, tuple[Callable[[str], Any], str, str]] = {
     ),
     "an environment for a target": (lambda s: submitted(s, compute_target=Environment("x")), "Environment", "cluster"),
     "arguments by name": (lambda s: submitted(s, arguments={"--lr": 1}), "{'--lr': 1}", "['--lr', 1]"),
-    "one word of arguments": (lambda s: submitted(s, arguments="--lr 1"), "'--lr 1'", "['--lr', '1']"),
+    "bytes as arguments": (lambda s: submitted(s, arguments=b"--lr 1"), "b'--lr 1'", "give a list"),
     "a number as arguments": (lambda s: submitted(s, arguments=1), "arguments is 1", "give a list"),
     "no nodes": (
         lambda s: submitted(s, distributed_job_config=MpiConfiguration(node_count=0)), "node_count is 0", "at least 1",

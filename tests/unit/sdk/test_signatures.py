@@ -27,6 +27,13 @@ from footplate import (
     TensorflowConfiguration,
     Workspace,
 )
+from footplate.sdk.authentication import (
+    AzureCliAuthentication,
+    InteractiveLoginAuthentication,
+    MsiAuthentication,
+    ServicePrincipalAuthentication,
+)
+from footplate.sdk.compute.instance import ComputeInstance
 from footplate.sdk.data.column_types import DataType
 from footplate.sdk.data.tabular_dataset import TabularDataset
 from footplate.sdk.data.tabular_factory import TabularDatasetFactory
@@ -168,6 +175,13 @@ SIGNATURES = {
     TabularDataset.to_csv_files: "self, separator=','",
     DataType.to_float: "decimal_mark='.'",
     DataType.to_datetime: "formats=None",
+    InteractiveLoginAuthentication.__init__: "self, force=False, tenant_id=None, cloud=None",
+    ServicePrincipalAuthentication.__init__: "self, tenant_id, service_principal_id, service_principal_password, "
+    "cloud='AzureCloud'",
+    AzureCliAuthentication.__init__: "self, cloud=None",
+    MsiAuthentication.__init__: "self, identity_config=None, cloud='AzureCloud'",
+    ComputeInstance.provisioning_configuration: "vm_size='', ssh_public_access=False, admin_user_ssh_public_key=None, "
+    "vnet_resourcegroup_name=None, vnet_name=None, subnet_name=None, tags=None, description=None",
     set_diagnostics_collection: "send_diagnostics=True, verbosity=None, reason='', path=None",
 }
 

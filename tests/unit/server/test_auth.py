@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from footplate.api.links import file_link
 from footplate.server.auth import MAX_SPEC, Guard
 
 P = "/api/v1"
@@ -119,3 +120,11 @@ def test_nonsense_is_not_a_child(guard, ask, body):
 def test_an_endless_spec_is_not_collected(guard, ask):
     reply = ask(guard, "POST", f"{P}/workspaces/w1/runs", token="run-token", body=b" " * (MAX_SPEC + 1))
     assert reply.status == 403
+
+
+def test_a_signed_link_reads_one_file_and_nothing_else(guard, ask):
+    query = file_link("", "mine", "logs/a b.txt", OWN).partition("?")[2]
+    assert ask(guard, "GET", f"{P}/runs/mine/files/logs/a b.txt", query=query).status == 200
+    for method, other in (("GET", "/runs/mine/files/logs/b.txt"), ("PUT", "/runs/mine/files/logs/a b.txt"),
+                          ("GET", "/runs/mine"), ("GET", "/server")):  # fmt: skip
+        assert ask(guard, method, P + other, query=query).status == 403

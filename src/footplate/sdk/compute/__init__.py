@@ -1,6 +1,7 @@
 """Compute targets.
 
     targets     ComputeTarget, AmlCompute: clusters of a workspace
+    instance    ComputeInstance: a cluster of one node
     on_demand   runs that name a VM size instead of a cluster
     cloud       compute classes that exist only on Azure
 
@@ -13,6 +14,7 @@ from footplate.lazy import lazy_submodules
 
 TYPE_CHECKING = False  # typing's own costs 8 ms
 if TYPE_CHECKING:
+    from footplate.sdk.compute import instance as instance
     from footplate.sdk.compute import targets as targets
 else:
     __getattr__ = lazy_submodules(__name__)

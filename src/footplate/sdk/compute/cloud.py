@@ -33,10 +33,6 @@ class BatchCompute(_CloudCompute):
     pass
 
 
-class ComputeInstance(_CloudCompute):
-    pass
-
-
 class DatabricksCompute(_CloudCompute):
     pass
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, 
 from footplate.domain import shapes
 from footplate.domain.records import ComputeView, RunView
 from footplate.domain.targets import LOCAL
+from footplate.sdk import compute
 from footplate.sdk.exceptions import ComputeTargetException, Kinds, UserErrorException
 from footplate.sdk.timestamps import utc_text
 
@@ -384,8 +385,9 @@ def _put(workspace: Workspace, name: str, argument: str, wanted: Any, if_exists:
 
 
 def _of_view(workspace: Workspace, view: ComputeView) -> ComputeTarget:
+    kind = compute.instance.ComputeInstance if view.options.get("instance") else AmlCompute
     # Calling the class would run ComputeTarget.__new__, which queries the server again.
-    made = cast("ComputeTarget", object.__new__(AmlCompute))
+    made = cast("ComputeTarget", object.__new__(kind))
     made.workspace = workspace
     made._view = view  # pyright: ignore[reportPrivateUsage]
     return made

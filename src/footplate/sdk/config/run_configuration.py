@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from footplate.domain.specs import Distribution
@@ -44,7 +45,7 @@ class RunConfiguration(Checked):
     def __init__(
         self,
         script: Optional[str] = None,
-        arguments: Optional[Sequence[Any]] = None,
+        arguments: Union[str, Sequence[Any], None] = None,
         framework: Optional[str] = None,
         communicator: Optional[str] = None,
         conda_dependencies: Optional[CondaDependencies] = None,
@@ -54,7 +55,7 @@ class RunConfiguration(Checked):
         command: Union[str, Sequence[Any], None] = None,
     ) -> None:
         self.script = script
-        self.arguments: List[Any] = list(arguments or ())
+        self.arguments: Union[str, List[Any]] = arguments if isinstance(arguments, str) else list(arguments or ())
         self.command = command
         self.target: Any = LOCAL
         self.framework = framework or "Python"
@@ -93,6 +94,9 @@ class RunConfiguration(Checked):
         self.auto_prepare_environment = True
         self._path, self._name = _path, _name
         self._seal()
+
+    def __str__(self) -> str:
+        return json.dumps(run_definition(self), indent=4, sort_keys=True, default=str)
 
     def save(
         self, path: Optional[str] = None, name: Optional[str] = None, separate_environment_yaml: bool = False

@@ -7,6 +7,7 @@ import logging
 import numbers
 import os
 import posixpath
+import shlex
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union, cast
 
 from footplate.domain.specs import GpuRequest, Program, RestartPolicy, RunSpec
@@ -39,7 +40,7 @@ class ScriptRunConfig:
         self,
         source_directory: Optional[str] = None,
         script: Optional[str] = None,
-        arguments: Optional[Sequence[Any]] = None,
+        arguments: Union[str, Sequence[Any], None] = None,
         run_config: Optional[RunConfiguration] = None,
         _telemetry_values: Optional[Dict[str, Any]] = None,
         compute_target: Any = None,
@@ -96,18 +97,25 @@ def _checked_environment(given: Any) -> Environment:
 
 
 def listed(arguments: Any) -> List[Any]:
-    """Return arguments given as a list; refuse a text that was not split, and parameters of an estimator."""
-    if isinstance(arguments, (str, bytes)):
-        raise UserErrorException(
-            f"arguments is the string {arguments!r}", hint=f"give a list: arguments={str(arguments).split()!r}"
-        )
+    """Return the arguments as a list; split a string as a shell does, and refuse parameters of an estimator."""
+    if isinstance(arguments, str):
+        return _split(arguments)
     if isinstance(arguments, Mapping):
         given = cast("Mapping[Any, Any]", arguments)
         flat = [word for pair in given.items() for word in pair]
         raise UserErrorException(f"arguments is {dict(given)!r}", hint=f"give a list: arguments={flat!r}")
-    if not isinstance(arguments, Iterable):
+    if not isinstance(arguments, Iterable) or isinstance(arguments, bytes):
         raise UserErrorException(f"arguments is {arguments!r}", hint="give a list: arguments=['--rate', 0.1]")
     return list(cast("Iterable[Any]", arguments))
+
+
+def _split(arguments: str) -> List[Any]:
+    try:
+        return list(shlex.split(arguments))
+    except ValueError as error:  # a quotation mark that is not closed
+        raise UserErrorException(
+            f"arguments is {arguments!r}: {error}", hint="give a list: arguments=['--rate', 0.1]"
+        ) from None
 
 
 def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[ConfiguredData] = None) -> RunSpec:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, Optional, Tuple, cast
 
@@ -68,6 +69,12 @@ def read(path: str) -> WorkspaceConfig:
     if server is not None and not isinstance(server, str):
         raise UserErrorException(f"{path}: 'server' is {server!r}", hint="give the server's address as a string")
     return WorkspaceConfig(*_scope_of(values, path), server=server)
+
+
+def name_for(folder: str) -> str:
+    """Return the name nearest to the folder's that Azure allows: 3 to 33 letters, digits, '_' and '-'."""
+    cleaned = re.sub(r"[^\w-]+", "-", os.path.basename(folder), flags=re.ASCII).strip("-_")[:33]
+    return cleaned if len(cleaned) >= 3 else f"{cleaned or 'my'}-workspace"
 
 
 def write(path: Optional[str], file_name: Optional[str], config: WorkspaceConfig) -> str:

@@ -114,6 +114,21 @@ class Estimator:
         self._distribute(node_count, process_count_per_node, distributed_backend, distributed_training, workers)
         _warn_deprecated(self, script_params or {})
 
+    _NOT_TAKEN: Tuple[str, ...] = ()  # parameters above that a subclass does not accept
+
+    @classmethod
+    def show_signature(cls) -> None:
+        """Make `help` and `inspect.signature` list every parameter of this class instead of `**parameters`."""
+        own = inspect.signature(cls.__init__).parameters
+        taken = {**inspect.signature(Estimator.__init__).parameters, **own}
+        cls.__signature__ = inspect.Signature(  # pyright: ignore[reportAttributeAccessIssue]  # Python's documented way
+            [
+                parameter
+                for name, parameter in taken.items()
+                if parameter.kind is not parameter.VAR_KEYWORD and name not in ("self", *cls._NOT_TAKEN)
+            ]
+        )
+
     def _own_options(self, options: Dict[str, Any]) -> Tuple[int, int]:
         """Check options that only some classes accept; return the numbers of workers and parameter servers."""
         if options:
@@ -191,6 +206,7 @@ def submit_estimator(
 
 
 SUBMITTERS[Estimator] = submit_estimator
+Estimator.show_signature()
 
 
 def _datastore_name(store: Any) -> Optional[str]:

@@ -117,3 +117,7 @@ class SKLearn(_FrameworkEstimator):
                 f"SKLearn does not accept {', '.join(wrong)}\nhint: it runs one process; use Estimator for more"
             )
         super().__init__(source_directory, framework_version=framework_version, **parameters)
+
+
+for _kind in (TensorFlow, PyTorch, Chainer, SKLearn):
+    _kind.show_signature()

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import traceback
+from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Union
 
+from footplate.api.links import file_link
+from footplate.content.blobs import BlobFolder
 from footplate.domain.datasets import DataInput
-from footplate.domain.records import Cause, RunView
+from footplate.domain.records import Cause, FileView, RunView
 from footplate.sdk.exceptions import ActivityFailedException
 from footplate.sdk.session import Session
 from footplate.sdk.timestamps import utc_text
@@ -24,8 +28,20 @@ def portal_url(session: Session, run_id: str) -> str:
 def details(session: Session, view: RunView) -> Dict[str, Any]:
     found = _base(view)
     found["outputDatasets"] = _written(session, view)
-    found["logFiles"] = {name: f"{portal_url(session, view.id)}/files/{name}" for name in log_names(session, view.id)}
+    found["logFiles"] = {file.path: _address(session, view.id, file) for file in _logs(session, view.id)}
     return found
+
+
+def _address(session: Session, run_id: str, file: FileView) -> str:
+    """Return an address that a browser or `urllib` can read: a file on one machine, a signed link in a team.
+
+    Inside a job there is only the token of the run, which cannot sign: its address needs that token.
+    """
+    if session.is_local:
+        logs = os.path.join(session.info.home, "runs", run_id, "logs", *file.path.split("/"))
+        path = BlobFolder(session.blob_folder).path(file.digest) if file.digest and session.blob_folder else logs
+        return Path(path).as_uri()
+    return file_link(session.endpoint, run_id, file.path, session.token or "")
 
 
 def details_with_logs(session: Session, view: RunView) -> Dict[str, Any]:
@@ -36,7 +52,11 @@ def details_with_logs(session: Session, view: RunView) -> Dict[str, Any]:
 
 
 def log_names(session: Session, run_id: str) -> List[str]:
-    return [file.path for file in session.api.files.list(run_id) if file.path.startswith(LOG_FOLDERS)]
+    return [file.path for file in _logs(session, run_id)]
+
+
+def _logs(session: Session, run_id: str) -> List[FileView]:
+    return [file for file in session.api.files.list(run_id) if file.path.startswith(LOG_FOLDERS)]
 
 
 def log_text(session: Session, run_id: str, name: str) -> str:
@@ -78,12 +98,13 @@ def failure_cause(error: Union[str, BaseException, None], code: Optional[str]) -
 def _cause_of(error: BaseException, code: Optional[str]) -> Cause:
     """Describe an exception of this process as the cause of a failure."""
     kind = type(error).__name__
+    words = str(getattr(error, "message_with_hint", error))
     lines = traceback.format_exception(type(error), error, error.__traceback__)
     return Cause(
         code or "UserError",
-        f"{kind}: {error}" if str(error) else kind,
+        f"{kind}: {words}" if words else kind,
         exception=kind,
-        exception_message=str(error),
+        exception_message=words,
         traceback="".join(lines),
     )
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from footplate.domain.specs import Distribution
@@ -116,3 +118,11 @@ def test_the_definition_is_camel_case_except_users_keys():
     assert made["environmentVariables"] == {"my_variable": "1"}
     assert made["environment"]["python"]["userManagedDependencies"] is False
     assert made["pyTorch"]["processCount"] is None and made["history"]["directoriesToWatch"] == ["logs"]
+
+
+def test_the_text_is_json():
+    run_config = RunConfiguration("train.py", ["--n", 3])
+    run_config.environment.docker.base_image_registry.password = "hidden"
+    data = json.loads(str(run_config))
+    assert (data["script"], data["arguments"], data["target"]) == ("train.py", ["--n", 3], "local")
+    assert "hidden" not in str(run_config)

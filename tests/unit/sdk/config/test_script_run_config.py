@@ -57,14 +57,16 @@ def test_a_command_replaces_the_script(source: str):
         to_run_spec(ScriptRunConfig(source), "e")
 
 
-def test_arguments_must_be_a_list(source: str):
-    with pytest.raises(UserErrorException, match="'--n 3'") as caught:
-        ScriptRunConfig(source, "train.py", "--n 3")
-    assert "arguments=['--n', '3']" in str(caught.value)
-    config = ScriptRunConfig(source, "train.py")
+def test_arguments_in_a_string_are_split_as_in_a_shell(source: str):
+    expected = ("--n", "3", "--name", "a b")
+    config = ScriptRunConfig(source, "train.py", "--n 3 --name 'a b'")
+    assert to_run_spec(config, "e").program == Program("train.py", expected)
     config.arguments = "--n 3"  # type: ignore[assignment]
-    with pytest.raises(UserErrorException, match="'--n 3'"):
-        to_run_spec(config, "e")
+    assert to_run_spec(config, "e").program == Program("train.py", ("--n", "3"))
+    run_config = RunConfiguration("train.py", "--n 3 --name 'a b'")
+    assert to_run_spec(ScriptRunConfig(source, run_config=run_config), "e").program == Program("train.py", expected)
+    with pytest.raises(UserErrorException, match="No closing quotation"):
+        ScriptRunConfig(source, "train.py", "--name 'a")
 
 
 def test_numbers_of_any_library_are_arguments(source: str):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from footplate.sdk.config import workspace_file
-from footplate.sdk.config.workspace_file import WorkspaceConfig
+from footplate.sdk.config.workspace_file import WorkspaceConfig, name_for
 from footplate.sdk.exceptions import UserErrorException
 
 KEYS = {"subscription_id": "s", "resource_group": "g", "workspace_name": "w"}
@@ -109,3 +109,14 @@ def test_the_file_is_written_to_the_azureml_directory(tmp_path: Path):
         tmp_path / "old" / "aml_config" / "config.json"
     )
     assert [p.name for p in (tmp_path / "old" / "aml_config").iterdir()] == ["config.json"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("My Project!", "My-Project"), ("a", "a-workspace"), ("", "my-workspace"), ("__x__y__", "x__y"),
+        ("ü" * 9, "my-workspace"), ("n" * 50, "n" * 33),
+    ],
+)  # fmt: skip
+def test_workspace_names_follow_azures_rule(folder: str, name: str) -> None:
+    assert name_for(folder) == name

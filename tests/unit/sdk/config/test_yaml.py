@@ -209,5 +209,5 @@ def test_without_pyyaml_only_yaml_fails_and_the_hint_names_the_package():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 1
-    assert "YamlError: YAML cannot be read or written in this interpreter" in done.stderr
+    assert "YamlError:\n\tMessage: YAML cannot be read or written in this interpreter" in done.stderr
     assert "hint: add pyyaml to the packages of the run's environment" in done.stderr

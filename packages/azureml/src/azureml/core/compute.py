@@ -4,7 +4,6 @@ from footplate.sdk.compute.cloud import (
     AdlaCompute,
     AksCompute,
     BatchCompute,
-    ComputeInstance,
     DatabricksCompute,
     DataFactoryCompute,
     DsvmCompute,
@@ -13,6 +12,7 @@ from footplate.sdk.compute.cloud import (
     RemoteCompute,
     SynapseCompute,
 )
+from footplate.sdk.compute.instance import ComputeInstance
 from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
 
 __all__ = [
