@@ -165,6 +165,7 @@ ALLOWED = {
     "src/footplate/server": "the routes, and the guard that stands before them",
     "src/footplate/sdk/compute/targets.py": "an Azure resource id, not a URL",
     "tests/conformance/test_api_contract.py": "this test",
+    "tests/unit/api": "tests of signed links",
     "tests/unit/server": "tests of the routes and of the guard",
     "tests/unit/client": "tests of the transport, against a server that knows no routes",
     "tests/e2e/test_sdk_team.py": "the address that a user opens, not a request",
