@@ -8,11 +8,15 @@ from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json
 from footplate.domain.replies import MissingBlobs
 
+MISSING_AT_ONCE = 5000
+"""The most digests that one request may ask about."""
+
 
 class BlobsApi(ApiNoun):
     def missing(self, digests: Sequence[str]) -> Tuple[str, ...]:
-        """Return the digests that the store lacks."""
-        return self._ask(digests).missing
+        """Return the digests that the store lacks; many are sent page by page."""
+        pages = (digests[start : start + MISSING_AT_ONCE] for start in range(0, len(digests), MISSING_AT_ONCE))
+        return tuple(digest for page in pages for digest in self._ask(page).missing)
 
     def vouches_for(self, manifest: str) -> bool:
         """Return whether the store has this manifest and has lost no file to damage since."""

@@ -40,7 +40,6 @@ Source = Union[str, "os.PathLike[str]", BinaryIO]
 _CHUNK = 1024 * 1024
 _IN_MEMORY = 8 * 1024 * 1024
 _PARALLEL = 8
-_ASKED_AT_ONCE = 5000
 
 
 class RemoteBlobs:
@@ -56,11 +55,7 @@ class RemoteBlobs:
         return self._session.api.blobs.vouches_for(manifest)
 
     def missing(self, digests: Iterable[str]) -> Set[str]:
-        asked = list(digests)
-        lacking: Set[str] = set()
-        for start in range(0, len(asked), _ASKED_AT_ONCE):
-            lacking.update(self._session.api.blobs.missing(asked[start : start + _ASKED_AT_ONCE]))
-        return lacking
+        return set(self._session.api.blobs.missing(list(digests)))
 
     def put_bytes(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()

@@ -169,6 +169,8 @@ def _explain(error: Exception, scope: Scope) -> FootplateError:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         log.error("%s %s: %s", scope.get("method"), scope.get("path"), error)
         return OutOfSpace("the server's disk is full; nothing was changed", "free some space, then send it again")
+    if isinstance(error, RecursionError):
+        return InvalidInput("the JSON of this request is nested too deeply", "send a flatter structure")
     incident = secrets.token_hex(4)
     log.error("incident %s: %s %s", incident, scope.get("method"), scope.get("path"), exc_info=error)
     return Broken(

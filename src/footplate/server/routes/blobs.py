@@ -3,10 +3,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import Field
 
+from footplate.api.blobs import MISSING_AT_ONCE
 from footplate.domain.replies import MissingBlobs
 from footplate.errors import Unavailable
 from footplate.server.openapi import BYTES_IN, BYTES_OUT, Route
@@ -21,7 +24,7 @@ _UPLOADS = ThreadPoolExecutor(max_workers=64, thread_name_prefix="upload")
 
 
 class Digests(Body):
-    digests: list[str]
+    digests: Annotated[list[str], Field(max_length=MISSING_AT_ONCE)]
 
 
 @router.post("/blobs/missing", response_model=MissingBlobs)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Any, TypeVar, cast
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Depends, Query, Request
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from footplate.api import PREFIX
@@ -18,17 +19,37 @@ from footplate.domain.records import Cause, FileView
 from footplate.domain.specs import EnvironmentSpec, RunSpec
 from footplate.domain.stacks import ProcessStacks
 from footplate.domain.tag_filters import parse_label_filter
+from footplate.errors import InvalidInput
 from footplate.server.hub import Hub
 from footplate.services import Services
 
 T = TypeVar("T")
 MAX_WAIT = 30.0
+DEEPEST = 100
 
 
 class Body(BaseModel):
     """A request body; an unknown field is an error that names it."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_depth(cls, data: Any) -> Any:
+        """Reject a body that is nested so deeply that a reader of the stored value would fail."""
+        level, depth = [data], 0
+        while level:
+            depth += 1
+            if depth > DEEPEST:
+                raise InvalidInput(f"the body is nested deeper than {DEEPEST} levels", "send a flatter structure")
+            level = [item for part in level for item in _parts(part)]
+        return data
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()
 
 
 # Coroutines: FastAPI would run plain functions in a thread.
@@ -48,16 +69,18 @@ def _strictly(kind: type[T]) -> Callable[[Any], Any]:
     return lambda data: data if data is None or isinstance(data, kind) else from_json(kind, data, strict=True)
 
 
+def _all_strictly(kind: type[T], items: Any) -> Any:
+    """Convert the items of a list; pydantic rejects anything else."""
+    return tuple(from_json(kind, item, strict=True) for item in items) if isinstance(items, list) else items  # pyright: ignore
+
+
 Repeated = Annotated[tuple[str, ...], Query()]
 """A query parameter that may be repeated."""
 
 StrictSpec = Annotated[RunSpec, BeforeValidator(_strictly(RunSpec))]
 StrictEnvironment = Annotated[EnvironmentSpec, BeforeValidator(_strictly(EnvironmentSpec))]
 StrictFile = Annotated[FileView, BeforeValidator(_strictly(FileView))]
-StrictStacks = Annotated[
-    tuple[ProcessStacks, ...],
-    BeforeValidator(lambda items: tuple(from_json(ProcessStacks, item, strict=True) for item in items)),
-]
+StrictStacks = Annotated[tuple[ProcessStacks, ...], BeforeValidator(lambda items: _all_strictly(ProcessStacks, items))]
 StrictCause = Annotated[Cause, BeforeValidator(_strictly(Cause))]
 
 
@@ -85,6 +108,13 @@ async def _file_path(request: Request, path: str) -> str:
 
 
 FilePath = Annotated[str, Depends(_file_path)]
+
+
+def started(items: Iterable[T]) -> Iterator[T]:
+    """Produce the first item now, while an error can still become the response instead of cutting one off."""
+    rest = iter(items)
+    first = list(itertools.islice(rest, 1))
+    return itertools.chain(first, rest)
 
 
 async def poll(hub: Hub, topic: str, read: Callable[[], T], enough: Callable[[T], bool], wait: float) -> T:

@@ -12,7 +12,7 @@ from footplate.domain.data import StoreEntry
 from footplate.domain.replies import EntryFields, FolderListing, StoredBytes
 from footplate.server.openapi import BYTES_IN, BYTES_OUT, Route
 from footplate.server.responses import answer, encode
-from footplate.server.routes.parsing import FilePath, ServicesOf
+from footplate.server.routes.parsing import FilePath, ServicesOf, started
 
 router = APIRouter(tags=["datastores"], route_class=Route)
 
@@ -34,7 +34,7 @@ def list_store_files(
     if children:
         found = services.store_files.children(workspace, name, prefix)
         return answer(FolderListing(tuple(sorted(found.folders)), tuple(entry[:4] for entry in sorted(found.files))))
-    pages = services.store_files.list(workspace, name, prefix)
+    pages = started(services.store_files.list(workspace, name, prefix))
     return StreamingResponse(_lines(pages), media_type="application/x-ndjson")
 
 
