@@ -91,7 +91,7 @@ def _contestants(folder: Path, source: Path) -> Iterator[dict[str, Callable[[str
             OURS: _footplate(workspace, source),
             RAY: _ray(address, source),
             MLFLOW: lambda stamp: _mlflow(source, stamp),
-            OURS_CLI: lambda stamp: _process([tool("footplate"), "run", "stamp.py", "--wait", "--", stamp], source),
+            OURS_CLI: lambda stamp: _process([tool("footplate"), "run", "--wait", "stamp.py", stamp], source),
             RAY_CLI: lambda stamp: _process(_ray_command(address, source, stamp), source),
             MLFLOW_CLI: lambda stamp: _process(_mlflow_command(source, stamp), source),
         }

@@ -1,6 +1,6 @@
 """Submit hello.py, watch it, and list its files.
 
-python submit.py          the same without Python: footplate run hello.py --wait -- --who world
+python submit.py          the same without Python: footplate run --wait hello.py --who world
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Submit train.py and read its metrics.
 
-python submit.py          the same without Python: footplate run train.py --wait && footplate runs metrics latest
+python submit.py          the same without Python: footplate run --wait train.py && footplate runs metrics latest
 """
 
 from pathlib import Path

@@ -74,6 +74,9 @@ def test_commands_and_options_exist(page: Path) -> None:
                 below = command.get_command(click.Context(command), "run")  # its name may be left out
             assert below is not None, f"{name(page)}: {line}"
             command, words = below, words[1:]
+        if command.context_settings.get("allow_interspersed_args") is False:
+            command.make_parser(click.Context(command, **command.context_settings)).parse_args(words)
+            continue
         known = {o for p in command.params for o in (*p.opts, *p.secondary_opts)} | {"--help", "-h"}
         used = [w for w in (words[: words.index("--")] if "--" in words else words) if w.startswith("-")]
         assert set(used) <= known or command.context_settings.get("allow_extra_args"), f"{name(page)}: {line}"

@@ -27,7 +27,7 @@ TRAIN = (
 
 def test_whole_loop_works(footplate: Any) -> None:
     footplate.write("train.py", *TRAIN)
-    done = footplate("run", "train.py", "--wait", "--tag", "data=may", "--name", "the first", "--", "0.9")
+    done = footplate("run", "--wait", "--tag", "data=may", "--name", "the first", "train.py", "0.9")
     assert done.stdout == "trained with ['0.9']\n"
     assert "── Running" in done.stderr
     assert "Completed after" in done.stderr
@@ -71,7 +71,7 @@ def test_whole_loop_works(footplate: Any) -> None:
 
 def test_models_are_registered_listed_downloaded_and_deleted(footplate: Any) -> None:
     footplate.write("train.py", *TRAIN)
-    footplate("run", "train.py", "--wait", "--no-stream")
+    footplate("run", "--wait", "--no-stream", "train.py")
     made = footplate("models", "register", "net", "outputs/model.txt", "--run", "latest", "--tag", "a=1")
     assert made.stdout == "net:1\n"
     footplate.write("other.txt", "other")
@@ -108,7 +108,7 @@ def test_models_are_registered_listed_downloaded_and_deleted(footplate: Any) -> 
 )
 def test_exit_code_is_the_outcome(footplate: Any, line: str, code: int, words: str) -> None:
     footplate.write("s.py", "import os, signal, sys", line)
-    done = footplate("run", "s.py", "--wait", code=code)
+    done = footplate("run", "--wait", "s.py", code=code)
     assert words in done.stderr
     shown = footplate("runs", "show", "latest").stdout
     assert ("because" in shown) == (code != 0)
@@ -116,7 +116,7 @@ def test_exit_code_is_the_outcome(footplate: Any, line: str, code: int, words: s
 
 def test_cancel_ends_the_run_with_exit_code_130(footplate: Any) -> None:
     footplate.write("long.py", "import time", "print('begun', flush=True)", "time.sleep(600)")
-    waiting = footplate.open("run", "long.py", "--wait")
+    waiting = footplate.open("run", "--wait", "long.py")
     assert waiting.stdout.readline() == "begun\n"
     done = footplate("runs", "cancel", "latest", "--reason", "enough seen")
     assert "latest" not in done.stderr
@@ -127,7 +127,7 @@ def test_cancel_ends_the_run_with_exit_code_130(footplate: Any) -> None:
 
 def test_ctrl_c_leaves_the_run_running(footplate: Any) -> None:
     footplate.write("long.py", "import time", "print('begun', flush=True)", "time.sleep(600)")
-    waiting = footplate.open("run", "long.py", "--wait")
+    waiting = footplate.open("run", "--wait", "long.py")
     assert waiting.stdout.readline() == "begun\n"
     waiting.send_signal(signal.SIGINT)
     assert waiting.wait(30) == 130
@@ -142,7 +142,7 @@ def test_ctrl_c_leaves_the_run_running(footplate: Any) -> None:
 
 def test_closed_pipe_is_not_an_error(footplate: Any) -> None:
     footplate.write("chatty.py", "for i in range(200000): print('line', i)")
-    footplate("run", "chatty.py", "--wait", "--no-stream")
+    footplate("run", "--wait", "--no-stream", "chatty.py")
     reading = footplate.open("runs", "logs", "latest")
     assert reading.stdout.readline() == "line 0\n"
     reading.stdout.close()
@@ -152,9 +152,9 @@ def test_closed_pipe_is_not_an_error(footplate: Any) -> None:
 
 def test_runs_are_found_by_a_prefix_of_their_id(footplate: Any) -> None:
     error = footplate("runs", "show", "latest", code=1).stderr
-    assert error == "error: workspace testing has no runs\nhint: submit one with: footplate run SCRIPT --wait\n"
+    assert error == "error: workspace testing has no runs\nhint: submit one with: footplate run --wait SCRIPT\n"
     footplate.write("a.py", "pass")
-    ids = [footplate("run", "a.py", "-e", name).stdout.strip() for name in ("same-one", "same-two", "other")]
+    ids = [footplate("run", "-e", name, "a.py").stdout.strip() for name in ("same-one", "same-two", "other")]
     assert footplate.json("runs", "show", "oth")["id"] == ids[2]
     assert footplate.json("runs", "show", ids[0])["id"] == ids[0]
     assert footplate.json("runs", "show", "latest")["id"] == ids[2]
@@ -171,7 +171,7 @@ def test_runs_are_found_by_a_prefix_of_their_id(footplate: Any) -> None:
 def test_runs_are_sorted_by_a_metric(footplate: Any) -> None:
     footplate.write("train.py", *TRAIN)
     for score in ("0.2", "0.8", "0.5"):
-        footplate("run", "train.py", "--wait", "--no-stream", "--", score)
+        footplate("run", "--wait", "--no-stream", "train.py", score)
     lines = footplate("runs", "list", "--sort", "score").stdout.splitlines()
     assert lines[0].split()[-1] == "SCORE"
     assert [line.split()[-1] for line in lines[1:]] == ["0.8", "0.5", "0.2"]
@@ -185,26 +185,44 @@ def test_runs_are_sorted_by_a_metric(footplate: Any) -> None:
 def test_run_options_reach_the_script(footplate: Any) -> None:
     footplate.write("show.py", "import os, sys", "print(os.environ['A'], os.environ['B'], sys.argv[1:])")
     footplate.write("variables", "# a comment", "", "A=from file", "B=from file")
-    done = footplate("run", "show.py", "--wait", "--env-file", "variables", "--env", "B=x=y", "--", "--lr", "-1")
+    done = footplate("run", "--wait", "--env-file", "variables", "--env", "B=x=y", "show.py", "--lr", "-1")
     assert done.stdout == "from file x=y ['--lr', '-1']\n"
-    assert "is not KEY=VALUE" in footplate("run", "show.py", "--env", "B", code=2).stderr
-    assert "choose one of them" in footplate("run", "show.py", "-r", "variables", "--python", "p", code=2).stderr
+    assert "is not KEY=VALUE" in footplate("run", "--env", "B", "show.py", code=2).stderr
+    assert "choose one of them" in footplate("run", "-r", "variables", "--python", "p", "show.py", code=2).stderr
+
+
+def test_modules_shell_scripts_commands_and_data_run(footplate: Any) -> None:
+    (footplate.folder / "pkg").mkdir()
+    footplate.write("pkg/show.py", "import sys", "print('module', sys.argv[1:])")
+    assert footplate("run", "--wait", "-m", "pkg.show", "--lr", "a  b").stdout == "module ['--lr', 'a  b']\n"
+    footplate.write("hello.sh", "echo shell $1")
+    assert footplate("run", "--wait", "hello.sh", "says hello").stdout == "shell says hello\n"
+    footplate.write("words.txt", "data")
+    footplate("datastore", "upload", "workspaceblobstore", "words.txt")
+    footplate(
+        "run", "--wait", "--input", "words=workspaceblobstore:words.txt", "--output", "kept=workspaceblobstore:made",
+        "--", "sh", "-c", 'cp "$words" "$kept/copy.txt" && echo $0', "$words",
+    )  # fmt: skip
+    assert "copy.txt" in footplate("datastore", "ls", "workspaceblobstore", "made").stdout
+    error = footplate("run", "trian.sh", code=2).stderr
+    assert "the script 'trian.sh' does not exist" in error
+    assert "hint: for a command: footplate run -- trian.sh" in error
 
 
 def test_script_below_uses_this_folder_and_one_elsewhere_its_own(footplate: Any, tmp_path: Path) -> None:
     (footplate.folder / "src").mkdir()
     footplate.write("src/main.py", "import os", "print(sorted(os.listdir('.')))")
     footplate.write("data.txt", "x")
-    assert "'data.txt'" in footplate("run", "src/main.py", "--wait").stdout
+    assert "'data.txt'" in footplate("run", "--wait", "src/main.py").stdout
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "alone.py").write_text("import os\nprint(sorted(os.listdir('.')))\n")
-    assert "'data.txt'" not in footplate("run", str(elsewhere / "alone.py"), "--wait").stdout
+    assert "'data.txt'" not in footplate("run", "--wait", str(elsewhere / "alone.py")).stdout
 
 
 def test_json_of_a_waited_run_is_alone_on_stdout(footplate: Any) -> None:
     footplate.write("s.py", "print('to stderr, please')")
-    done = footplate("run", "s.py", "--wait", "--json")
+    done = footplate("run", "--wait", "--json", "s.py")
     assert json.loads(done.stdout)["status"] == "Completed"
     assert "to stderr, please" in done.stderr
 
@@ -228,7 +246,7 @@ def test_workspace_comes_from_the_folder(bare: Any) -> None:
 def test_experiments_are_listed_and_archived(footplate: Any) -> None:
     footplate.write("a.py", "pass")
     for name in ("one", "two"):
-        footplate("run", "a.py", "-e", name, "--wait", "--no-stream")
+        footplate("run", "-e", name, "--wait", "--no-stream", "a.py")
     footplate("experiments", "archive", "one")
     assert [e["name"] for e in footplate.json("experiments", "list")] == ["two"]
     assert [e["name"] for e in footplate.json("experiments", "list", "--archived")] == ["one"]
@@ -243,9 +261,9 @@ def test_experiments_are_listed_and_archived(footplate: Any) -> None:
 def test_cluster_queue_gives_its_reasons(footplate: Any) -> None:
     footplate.write("wait.py", "import time", "print('begun', flush=True)", "time.sleep(600)")
     footplate("compute", "create", "single", "--max-nodes", "1")
-    first = footplate.open("run", "wait.py", "-t", "single", "--wait")
+    first = footplate.open("run", "-t", "single", "--wait", "wait.py")
     assert first.stdout.readline() == "begun\n"
-    second = footplate("run", "wait.py", "-t", "single").stdout.strip()
+    second = footplate("run", "-t", "single", "wait.py").stdout.strip()
     end = time.monotonic() + 20
     while "waiting" not in (shown := footplate("runs", "show", second).stdout):
         assert time.monotonic() < end
@@ -296,7 +314,7 @@ def test_team_server_requires_its_token(bare: Any, home: Path, tmp_path: Path) -
     known = {**elsewhere, "FOOTPLATE_TOKEN": token}
     bare("init", "--server", url, "--name", "vision", **known)
     bare.write("s.py", "print('from afar')")
-    assert bare("run", "s.py", "--wait", **known).stdout == "from afar\n"
+    assert bare("run", "--wait", "s.py", **known).stdout == "from afar\n"
     assert f"ok    server      {url}, version " in bare("doctor", **known).stdout
     assert "fail  server" in bare("doctor", code=1, **elsewhere, FOOTPLATE_TOKEN="another").stdout
     assert token not in (bare.folder / ".azureml" / "config.json").read_text()

@@ -26,7 +26,7 @@ _ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 def trained(footplate: Any) -> Any:
     """Provide a folder with a run that has ended, and a model from it."""
     footplate.write("train.py", *TRAIN)
-    footplate("run", "train.py", "--wait", "--no-stream", "--name", "a display name that no column has room for")
+    footplate("run", "--wait", "--no-stream", "--name", "a display name that no column has room for", "train.py")
     footplate("models", "register", "net", "outputs/model.txt", "--run", "latest")
     return footplate
 
@@ -98,16 +98,16 @@ def test_status_line_leaves_nothing_behind(footplate: Any) -> None:
         "print(' whole')",
         "print('end', end='')",
     )
-    waited = on_terminal(footplate, "run", "slow.py", "--wait", "--no-stream", columns=60, talk=True)
+    waited = on_terminal(footplate, "run", "--wait", "--no-stream", "slow.py", columns=60, talk=True)
     assert re.search("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] Running  [0-9.]+s", waited)
     *_, submitted, ended, nothing = seen_in_the_end(waited)
     assert submitted.startswith("submitted slow_")
     assert ended.startswith("── Completed after")
     assert nothing == ""
-    streamed = on_terminal(footplate, "run", "slow.py", "--wait", talk=True)
+    streamed = on_terminal(footplate, "run", "--wait", "slow.py", talk=True)
     assert seen_in_the_end(streamed)[-4:-2] == ["half whole", "end"], "the script's own lines are left alone"
-    assert "\x1b[2K" not in on_terminal(footplate, "run", "slow.py", "--wait", talk=True, TERM="dumb")
-    assert "\x1b" not in footplate("run", "slow.py", "--wait").stderr
+    assert "\x1b[2K" not in on_terminal(footplate, "run", "--wait", "slow.py", talk=True, TERM="dumb")
+    assert "\x1b" not in footplate("run", "--wait", "slow.py").stderr
 
 
 def test_json_of_every_command_is_json(trained: Any) -> None:
@@ -115,8 +115,8 @@ def test_json_of_every_command_is_json(trained: Any) -> None:
     trained("compute", "create", "pair", "--max-nodes", "2")
     for command in (
         "init other --path other",
-        "run train.py --wait",
-        "run train.py",
+        "run --wait --json train.py",
+        "run --json train.py",
         "runs list --sort score",
         "runs show latest",
         "runs metrics latest",
@@ -136,7 +136,8 @@ def test_json_of_every_command_is_json(trained: Any) -> None:
         "server status",
         "doctor",
     ):
-        printed = trained(*command.split(), "--json").stdout
+        words = command.split()
+        printed = trained(*words, *([] if "--json" in words else ["--json"])).stdout
         assert json.loads(printed, parse_constant=_refuse), command
     trained("runs", "logs", "-f", "latest")
 

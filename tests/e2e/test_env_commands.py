@@ -116,7 +116,7 @@ def test_rerun_uses_the_lock_after_the_index_has_changed(footplate: Any, wheels:
     (wheels / "tiny-2.0-py3-none-any.whl").unlink()
     footplate.write("requirements.txt", "tiny")
     footplate.write("train.py", "import sys, tiny; print(tiny.version, *sys.argv[1:])")
-    first = footplate("run", "train.py", "-r", "requirements.txt", "--wait", "--", "--lr", "1")
+    first = footplate("run", "-r", "requirements.txt", "--wait", "train.py", "--lr", "1")
     assert first.stdout.strip() == "1.0 --lr 1"
     before = footplate.json("runs", "list")[0]
     make_wheel(wheels, "tiny", "5.0")
@@ -138,7 +138,7 @@ def test_rerun_uses_the_lock_after_the_index_has_changed(footplate: Any, wheels:
 def test_rerun_of_an_unsuitable_run_is_rejected(footplate: Any) -> None:
     footplate.write("requirements.txt", "tiny==9")
     footplate.write("train.py", "")
-    footplate("run", "train.py", "-r", "requirements.txt", "--wait", code=1)
+    footplate("run", "-r", "requirements.txt", "--wait", "train.py", code=1)
     said = footplate("runs", "rerun", "latest", code=1).stderr
     assert "cannot be rerun: it ended before its environment was locked" in said
     assert "hint: submit its configuration" in said

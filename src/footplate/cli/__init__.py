@@ -3,6 +3,7 @@
     main            the root command, loading of subcommands, errors
     init, run, runs, sweep, experiments, models, data, datastore, env, compute, server, doctor, completion
                     the commands
+    run_config      the options of `run` that describe a run
     context         options that commands share; finding the workspace and the run
     follow          waiting for a run while its log grows
     console         printing: colours, times, sizes, JSON

@@ -147,7 +147,7 @@ def _newest(workspace: Workspace) -> str:
     for view in list_runs(workspace, 1):
         return view.id
     raise UserErrorException(
-        f"workspace {workspace.name} has no runs", hint="submit one with: footplate run SCRIPT --wait"
+        f"workspace {workspace.name} has no runs", hint="submit one with: footplate run --wait SCRIPT"
     )
 
 

@@ -59,4 +59,4 @@ def init(
         return
     say(f"workspace {workspace.name} is ready ({where})")
     say(f"wrote {written}")
-    say("next: footplate run SCRIPT --wait, or in Python: Workspace.from_config()")
+    say("next: footplate run --wait SCRIPT, or in Python: Workspace.from_config()")

@@ -92,9 +92,9 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 def cli() -> None:
     """Train on your own machines with the workflow of Azure ML SDK v1.
 
-
+    \b
       footplate init                  connect this folder to a workspace
-      footplate run train.py --wait   run a script and watch it
+      footplate run --wait train.py   run a script and watch it
       footplate runs list             list runs
 
     Data goes to stdout and messages to stderr; every command that prints data accepts --json.

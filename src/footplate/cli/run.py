@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from pathlib import Path
@@ -22,11 +23,10 @@ from footplate.cli.context import (
     workspace_option,
 )
 from footplate.cli.follow import CANCELED, exit_code, follow
+from footplate.cli.main import Unusable
+from footplate.cli.run_config import config_options, make_config
 from footplate.cli.status_line import working
 from footplate.domain.codec import to_json
-from footplate.domain.targets import LOCAL
-from footplate.sdk.config.script_run_config import ScriptRunConfig
-from footplate.sdk.environments.environment import Environment
 from footplate.sdk.runs.experiment import Experiment
 from footplate.sdk.session import Session
 
@@ -38,10 +38,24 @@ Exit code: 0 when the run was submitted. With --wait, the outcome of the run:
   130    Canceled, or Ctrl-C here (the run continues)
 """
 
+_IS_COMMAND = "footplate.is_command"
+_OURS = ("--wait", "--no-wait", "--stream", "--no-stream", "--json")
 
-@click.command(epilog=_EPILOG, context_settings={"ignore_unknown_options": False})
-@click.argument("script", type=click.Path(exists=True, dir_okay=False))
-@click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS...]")
+
+class RunCommand(click.Command):
+    """A command whose options end at the script. It notes whether `--` stands in front of the words."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        whole = list(args)
+        left = super().parse_args(ctx, args)
+        before = len(whole) - len(ctx.params.get("words") or ()) - 1
+        ctx.meta[_IS_COMMAND] = before >= 0 and whole[before] == "--"
+        return left
+
+
+@click.command(cls=RunCommand, epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
+@click.argument("words", nargs=-1, metavar="SCRIPT [ARGUMENTS]...", type=click.UNPROCESSED)
+@click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module, as in `python -m`.")
 @click.option(
     "-e",
     "--experiment",
@@ -49,49 +63,18 @@ Exit code: 0 when the run was submitted. With --wait, the outcome of the run:
     shell_complete=names_of("experiments"),
     help="The experiment.  [default: the script's name]",
 )
-@click.option(
-    "-t",
-    "--target",
-    default=LOCAL,
-    show_default=True,
-    metavar="NAME",
-    shell_complete=names_of("computes"),
-    help="The compute target.",
-)
-@click.option(
-    "--source-dir",
-    type=click.Path(exists=True, file_okay=False),
-    help="The folder to copy to the run.  [default: this folder, or the script's if it is elsewhere]",
-)
-@click.option(
-    "-r",
-    "--requirements",
-    type=click.Path(exists=True, dir_okay=False),
-    help="A requirements file with the packages to install.",
-)
-@click.option("--python", metavar="PATH", help="The interpreter to use as it is.  [default: the current one]")
-@click.option("--env", "variables", multiple=True, metavar="KEY=VALUE", help="An environment variable; repeatable.")
-@click.option(
-    "--env-file",
-    type=click.Path(exists=True, dir_okay=False),
-    help="A file of environment variables, one KEY=VALUE per line.",
-)
 @click.option("--name", metavar="TEXT", help="A display name for the run.")
 @tags_option
-@click.option("--timeout", type=float, metavar="SECONDS", help="Stop the run as failed after this time.")
-@click.option(
-    "--gpus", type=click.IntRange(0), metavar="N", help="GPUs for exclusive use.  [default: one, if it is free]"
-)
-@click.option(
-    "--attempts", type=click.IntRange(1), default=1, metavar="N", help="Attempts in total, if nodes are lost."
-)
 @wait_option
 @stream_option
+@config_options
 @workspace_option
 @json_option
+@click.pass_context
 def run(
-    script: str,
-    arguments: tuple[str, ...],
+    ctx: click.Context,
+    words: tuple[str, ...],
+    is_module: bool,
     experiment: str | None,
     tags: tuple[str, ...],
     name: str | None,
@@ -99,16 +82,25 @@ def run(
     stream: bool,
     workspace_name: str | None,
     as_json: bool,
-    **settings: Any,
+    **given: Any,
 ) -> int:
     """Run a script, here or on a compute target.
 
-    The run gets a copy of the source folder (without files that .amlignore or .gitignore exclude) and outlives this
-    command. Its id goes to stdout, or with --wait its log. Arguments after `--` go to the script.
+    \b
+      footplate run --wait train.py --lr 0.1      a script with its arguments
+      footplate run -m package.train --lr 0.1     a module
+      footplate run -- bash train.sh              any command
+
+    Options of Footplate come first: everything after SCRIPT belongs to the script. The run gets a copy of the source
+    folder (without files that .amlignore or .gitignore exclude) and outlives this command. Its id goes to stdout, or
+    with --wait its log.
     """
+    is_command = ctx.meta[_IS_COMMAND]
+    words = _checked(words, is_command, is_module)
     workspace = open_workspace(workspace_name)
-    config = _config(script, arguments, settings)
-    chosen = Experiment(workspace, experiment or experiment_name(script))
+    config = make_config(workspace, words, given, is_command, is_module)
+    subject = _subject(words) if is_command else words[0]
+    chosen = Experiment(workspace, experiment or experiment_name(subject, is_module))
     with working(f"uploading {config.source_directory}"):
         submitted = chosen.submit(config, tags=parse_pairs(tags, "--tag"))
     if name:
@@ -121,6 +113,33 @@ def run(
     click.echo(submitted.id)
     say(f"watch it with: footplate runs logs -f {submitted.id}")
     return 0
+
+
+def _checked(words: tuple[str, ...], is_command: bool, is_module: bool) -> tuple[str, ...]:
+    """Return the script and its arguments; refuse a script that does not exist."""
+    if not words:
+        raise Unusable("no script was given", "name one: footplate run train.py; see: footplate run --help")
+    if is_command or is_module:
+        return words
+    script, arguments = words[0], words[2:] if words[1:2] == ("--",) else words[1:]
+    if not os.path.isfile(script):
+        near = difflib.get_close_matches(os.path.basename(script), _files_beside(script), 1)
+        guess = f"did you mean {os.path.join(os.path.dirname(script), near[0])}? " if near else ""
+        raise Unusable(f"the script {script!r} does not exist", f"{guess}for a command: footplate run -- {script} …")
+    for word in arguments:
+        if word in _OURS:
+            say(f"note: {word} goes to the script; an option of footplate comes first: footplate run {word} {script}")
+    return (script, *arguments)
+
+
+def _subject(command: tuple[str, ...]) -> str:
+    """Return the word that a command is about: its first file, or its program."""
+    return next((word for word in command if os.path.isfile(word)), command[0])
+
+
+def _files_beside(script: str) -> list[str]:
+    folder = os.path.dirname(script) or "."
+    return os.listdir(folder) if os.path.isdir(folder) else []
 
 
 def wait_for(session: Session, run_id: str, stream: bool, as_json: bool) -> int:
@@ -137,51 +156,8 @@ def wait_for(session: Session, run_id: str, stream: bool, as_json: bool) -> int:
     return exit_code(ended)
 
 
-def _config(script: str, arguments: tuple[str, ...], settings: dict[str, Any]) -> ScriptRunConfig:
-    folder = settings["source_dir"] or _source_folder(script)
-    config = ScriptRunConfig(
-        source_directory=folder,
-        script=os.path.relpath(script, folder),
-        arguments=list(arguments),
-        compute_target=settings["target"],
-        environment=_environment(settings["requirements"], settings["python"]),
-        max_run_duration_seconds=settings["timeout"],
-    )
-    config.run_config.gpus = settings["gpus"]
-    config.run_config.max_attempts = settings["attempts"]
-    from_file = _read_variables(settings["env_file"]) if settings["env_file"] else {}
-    config.run_config.environment_variables = {**from_file, **parse_pairs(settings["variables"], "--env")}
-    return config
-
-
-def _source_folder(script: str) -> str:
-    """Return this folder if the script is below it: `footplate run src/train.py` copies everything. Else its own."""
-    here, path = Path.cwd(), Path(script).resolve()
-    return "." if here in path.parents else str(path.parent)
-
-
-def _environment(requirements: str | None, python: str | None) -> Environment | None:
-    if requirements and python:
-        raise click.UsageError(
-            "--requirements builds an environment and --python uses an existing one: choose one of them"
-        )
-    if requirements:
-        return Environment.from_pip_requirements(Path(requirements).stem, requirements)
-    if python:
-        made = Environment("interpreter")
-        made.python.user_managed_dependencies = True
-        made.python.interpreter_path = python
-        return made
-    return None
-
-
-def _read_variables(path: str) -> dict[str, str]:
-    """Read KEY=VALUE lines. Empty lines and lines starting with # are skipped; quotes are not special."""
-    lines = [line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines()]
-    return parse_pairs([line for line in lines if line and not line.startswith("#")], "--env-file")
-
-
-def experiment_name(script: str) -> str:
-    """Return the nearest valid experiment name to the script's name."""
-    cleaned = re.sub(r"[^\w-]+", "-", Path(script).stem, flags=re.ASCII).strip("-_")
+def experiment_name(script: str, is_module: bool = False) -> str:
+    """Return the nearest valid experiment name to the script's or the module's name."""
+    name = script.rpartition(".")[2] if is_module else Path(script).stem
+    cleaned = re.sub(r"[^\w-]+", "-", name, flags=re.ASCII).strip("-_")
     return cleaned[:255] or "scripts"

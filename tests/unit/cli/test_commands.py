@@ -100,7 +100,7 @@ def test_help_imports_no_command() -> None:
         (["runs", "list", "--limt", "3"], "error: No such option '--limt'", "hint: did you mean --limit"),
         (["runs", "list", "--limit", "0"], "error: Invalid value for '-n' / '--limit': 0", "see: footplate runs list"),
         (["runs", "show"], "error: Missing argument 'RUN'", "hint: see: footplate runs show --help"),
-        (["run", "nothing-here.py"], "'nothing-here.py' does not exist", "hint: see: footplate run --help"),
+        (["run", "nothing-here.py"], "'nothing-here.py' does not exist", "for a command: footplate run -- nothing"),
         (["completion", "tcsh"], "'tcsh' is not one of", "hint: see: footplate completion --help"),
     ],
 )

@@ -183,6 +183,10 @@ def _script(folder: str, script: str) -> str:
     """Return the script's path inside the source directory, with slashes."""
     inside = posixpath.normpath(os.path.relpath(os.path.join(folder, script), folder).replace(os.sep, "/"))
     outside, path = inside.startswith("../"), os.path.join(folder, inside)
+    if inside.endswith((".sh", ".bash")):
+        raise ExperimentExecutionException(
+            f"script {script!r} is a shell script, not Python", hint=f"use command='bash {inside}' instead of script"
+        )
     if not outside and os.path.isfile(path):
         return inside
     hint = "script is a path relative to source_directory"
