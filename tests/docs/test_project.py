@@ -127,7 +127,7 @@ def test_setup_with_a_python_without_venv_names_the_package(tmp_path: Path) -> N
     ("folder", "needed"),
     [
         (".", ["footplate/py.typed", "footplate/storage/migrations/env.py", "footplate/job/bootstrap.py"]),
-        ("packages/azureml", ["azureml/core/py.typed", "azureml/core/__init__.py", "azureml/exceptions.py"]),
+        ("packages/azureml", ["azureml/py.typed", "azureml/core/__init__.py", "azureml/exceptions.py"]),
     ],
 )
 def test_wheels_contain_required_files(folder: str, needed: list[str], tmp_path: Path) -> None:

@@ -36,6 +36,6 @@ def place(workspace: Workspace, spec: RunSpec, config: RunConfiguration) -> RunS
         )
         ComputeTarget.create(workspace, name, asked)
     else:
-        if isinstance(found, AmlCompute) and found.scale_settings.maximum_node_count < nodes:
+        if found.scale_settings.maximum_node_count < nodes:
             found.update(max_nodes=nodes)
     return replace(spec, target=name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, cast
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
 
 from footplate.domain import shapes
 from footplate.domain.records import ComputeView, RunView
@@ -57,19 +57,19 @@ class ComputeTarget(AbstractComputeTarget):
     It raises ComputeTargetException if there is none, which is the usual test before creating one.
     """
 
-    def __new__(cls, workspace: Workspace, name: str) -> ComputeTarget:
+    def __new__(cls, workspace: Workspace, name: str) -> AmlCompute:
         return _of_view(workspace, _fetch(workspace, name))
 
     workspace: Workspace
     _view: ComputeView
 
     @staticmethod
-    def create(workspace: Workspace, name: str, provisioning_configuration: EngineConfiguration) -> ComputeTarget:
+    def create(workspace: Workspace, name: str, provisioning_configuration: EngineConfiguration) -> AmlCompute:
         """Create the cluster, or update the sizes of one that exists, as Azure does."""
         return _put(workspace, name, "provisioning_configuration", provisioning_configuration, "replace")
 
     @staticmethod
-    def attach(workspace: Workspace, name: str, attach_configuration: EngineConfiguration) -> ComputeTarget:
+    def attach(workspace: Workspace, name: str, attach_configuration: EngineConfiguration) -> AmlCompute:
         """Add a cluster that exists already, such as a Slurm partition; a name that is taken is refused."""
         return _put(workspace, name, "attach_configuration", attach_configuration, "refuse")
 
@@ -363,7 +363,7 @@ def _fetch(workspace: Workspace, name: str) -> ComputeView:
     return workspace.session.api_for(_KINDS).computes.get(workspace.id, name)
 
 
-def _put(workspace: Workspace, name: str, argument: str, wanted: Any, if_exists: str) -> ComputeTarget:
+def _put(workspace: Workspace, name: str, argument: str, wanted: Any, if_exists: str) -> AmlCompute:
     if name.lower() in _RESERVED:
         raise UserErrorException(f"{name!r} is a reserved name", hint="choose another name for the compute target")
     if not isinstance(wanted, EngineConfiguration):
@@ -384,10 +384,10 @@ def _put(workspace: Workspace, name: str, argument: str, wanted: Any, if_exists:
     return _of_view(workspace, made)
 
 
-def _of_view(workspace: Workspace, view: ComputeView) -> ComputeTarget:
+def _of_view(workspace: Workspace, view: ComputeView) -> AmlCompute:
     kind = compute.instance.ComputeInstance if view.options.get("instance") else AmlCompute
     # Calling the class would run ComputeTarget.__new__, which queries the server again.
-    made = cast("ComputeTarget", object.__new__(kind))
+    made = object.__new__(kind)
     made.workspace = workspace
     made._view = view  # pyright: ignore[reportPrivateUsage]
     return made

