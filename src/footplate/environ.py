@@ -33,7 +33,7 @@ RANK_SCRIPT = "FOOTPLATE_RANK_SCRIPT"  # program that mpirun starts for each ran
 
 # ── Set by Footplate, for its own processes ──
 
-AGENT = "FOOTPLATE_AGENT"  # run/node in agents and everything they start for themselves; never in ranks
+AGENT = "FOOTPLATE_AGENT"  # run/node in agents and what they start for themselves, "server" in servers; never in ranks
 
 # ── Set by developers ──
 

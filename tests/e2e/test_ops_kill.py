@@ -15,6 +15,7 @@ import pytest
 from ops_tools import agent_pid, bytes_of, finish, kill_server, send_agent, server_pid, submit
 
 from footplate import Experiment, Model, Run, Workspace
+from footplate.node import process_tree
 from footplate.testing.waiting import wait_until
 
 LINES = 60
@@ -136,6 +137,32 @@ def test_kept_working_directory_stays(
     finish(submit(workspace, project, "print()"))  # by then the server has looked for leftovers
     time.sleep(2)  # and so has the watcher, once a second
     assert (home / "work" / first.id / "node_0" / "wd" / "made").exists()
+
+
+def test_a_run_that_restarted_the_server_ends_no_other_run(
+    home: Path, workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
+    script = """
+        import os, time
+        while not os.path.exists({!r}):
+            time.sleep(0.05)
+        print("released")
+    """
+    first = submit(workspace, project, script.format(str(tmp_path / "first")))
+    wait_until(lambda: first.get_status() == "Running")
+    agent, victim = agent_pid(home, first), server_pid(home)
+    kill_server(home)
+    wait_until(lambda: server_pid(home) != victim)  # nobody else is here to restart it
+    revived = process_tree.look(server_pid(home))
+    assert revived is not None and revived.parent != agent
+    second = submit(workspace, project, script.format(str(tmp_path / "second")))
+    wait_until(lambda: second.get_status() == "Running")
+    (tmp_path / "first").touch()
+    assert finish(first).get_status() == "Completed"
+    wait_until(lambda: not (home / "work" / first.id).exists())
+    (tmp_path / "second").touch()
+    assert finish(second).get_status() == "Completed", second.get_details()
+    assert bytes_of(second, "user_logs/std_log.txt", tmp_path) == b"released\n"
 
 
 @pytest.mark.parametrize("what", sorted(BREAKS))

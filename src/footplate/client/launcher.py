@@ -235,6 +235,7 @@ def _variables(home: str, record: Dict[str, Any]) -> Dict[str, str]:
         if record.get("pythonpath"):
             variables["PYTHONPATH"] = record["pythonpath"]
     variables[environ.HOME] = home
+    variables[environ.AGENT] = "server"  # never taken for a process of the run that had to start it
     return variables
 
 

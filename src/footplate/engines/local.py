@@ -23,7 +23,7 @@ from footplate.domain.shapes import Shape
 from footplate.domain.targets import LOCAL
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
 from footplate.engines.nursery import Nursery
-from footplate.errors import Broken, InvalidInput
+from footplate.errors import Broken, InvalidInput, Unavailable
 from footplate.node import host_info, process_tree
 from footplate.node.node_directory import LOCK_NUMBER, PACKAGE, NodeFolder
 
@@ -91,7 +91,10 @@ class LocalEngine:
         return json.dumps(handle, sort_keys=True, separators=(",", ":"))
 
     def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
-        return {handle: _observe(handle) for handle in handles}
+        try:
+            return {handle: _observe(handle) for handle in handles}
+        except OSError as error:
+            raise Unavailable(f"the agents cannot be checked: {error}", "see: footplate server logs") from None
 
     def cancel(self, handle: str, grace: float) -> None:
         known = _parse(handle)

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from footplate.engines import open_files
 from footplate.node.process_tree import MACHINERY
 
 _ANSWER_SECONDS = 30.0
@@ -65,6 +66,7 @@ class Nursery:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
+            open_files.restore_limit(process.pid)
         threading.Thread(target=process.wait, name="nursery", daemon=True).start()
         self._socket = ours
         return ours

@@ -85,7 +85,7 @@ class Agent:
         starter = self._revive_server if options.home else None
         transport = Transport(options.endpoint, options.token, starter, SHORT_PATIENCE)
         self._link = Link(transport, options.run, options.node, folder.exists, options.attempt)
-        self._ranks = RankGroup(folder, options.node, options.home, self._keep_mounts)
+        self._ranks = RankGroup(folder, options.node, self._keep_mounts)
         self._orders: NodeOrders
         self._log_bases: dict[str, int] = {}
         self._stack_requests = stacks.Answers(self._link, self._ranks.members, options.node)
@@ -180,7 +180,7 @@ class Agent:
     def _revive_server(self) -> str:
         if not self._folder.exists():
             raise Abandoned("the work directory is gone")
-        with host_info.standing_up():
+        with host_info.standing_up(), process_tree.adopting_nobody():
             return revive_server(self._options.home or "")
 
     def _prepare(self) -> Interpreter:

@@ -83,7 +83,14 @@ class NodeFolder:
             os.makedirs(self.wd, exist_ok=True)
 
     def exists(self) -> bool:
-        return os.path.isdir(self.path)
+        """Whether the directory is there. One that cannot be checked is: only positive evidence ends a run."""
+        try:
+            os.stat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            pass
+        return True
 
     # ── The lock ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -111,10 +118,11 @@ class NodeFolder:
     # ── Small files ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def read_exit(self) -> int | None:
+        """Return the exit code; None if the agent left none. Raise OSError if that cannot be known now."""
         try:
             with open(self._exit) as file:
                 return int(file.read())
-        except (OSError, ValueError):
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
 
     def write_exit(self, code: int) -> None:

@@ -1,11 +1,13 @@
 """Processes of this machine: their identity, those that belong to a run, and how to end them.
 
 A process is identified by its pid *and* its start time, so a reused pid is never mistaken for the old process. A
-process belongs to a node of a run if it descends from the agent (the agent is a subreaper, so daemons that called
-`setsid` come back to it), or if it was started with the run's marker (which finds the processes of a killed agent).
+process belongs to a node of a run if it was started with the node's marker. Descending from the agent is not enough: a
+job may have had to restart the server, and then the ranks of other runs descend from that agent too. Only a process
+that has dropped all markers belongs to the marked process above it, or to the agent that adopted it as an orphan.
 
-Footplate's own processes may descend from an agent as well: a server that had to be restarted, and the agents that it
-started. They carry `FOOTPLATE_AGENT`, or the caller names them, and they are spared with everything they started.
+Footplate's own processes (servers, nurseries, agents and their programs) carry `FOOTPLATE_AGENT` and are never ended.
+
+A process that cannot be checked is not dead: only the kernel's answer that it does not exist counts.
 """
 
 from __future__ import annotations
@@ -13,17 +15,18 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import NamedTuple
 
 from footplate import environ
 from footplate.backoff import Backoff
 
 MACHINERY = environ.AGENT
-"""Set in agents and in programs that they start for themselves; never in ranks."""
+"""Set in servers, nurseries, agents and programs that they start for themselves; never in ranks."""
 
-_MACHINERY = MACHINERY.encode() + b"="
+_MARKS = tuple(name.encode() + b"=" for name in (MACHINERY, environ.RUN_ID))
 _HAS_PROC = os.path.exists("/proc/self/stat")
 _PR_SET_CHILD_SUBREAPER = 36
 FORCE_SECONDS = 10.0
@@ -44,13 +47,13 @@ def marker(run: str, node: int, exits: str) -> dict[str, str]:
 
 
 def look(pid: int) -> Process | None:
-    """Return the process with this pid; None if there is none, or none that is visible."""
+    """Return the process with this pid; None if there is none. Raise OSError if that cannot be known now."""
     if not _HAS_PROC:
         return _look_with_psutil(pid)
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             text = file.read(4096)
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return None
     fields = text[text.rfind(b")") + 2 :].split()  # the name of the command may contain spaces and brackets
     if len(fields) < 20:
@@ -65,8 +68,10 @@ def _look_with_psutil(pid: int) -> Process | None:
         process = psutil.Process(pid)
         zombie = process.status() == psutil.STATUS_ZOMBIE
         return Process(pid, process.ppid(), repr(process.create_time()), zombie)
-    except psutil.Error:
+    except psutil.NoSuchProcess:
         return None
+    except psutil.Error as error:
+        raise OSError(f"process {pid} cannot be checked: {error}") from None
 
 
 def identity(pid: int) -> str | None:
@@ -102,39 +107,49 @@ def _pids() -> list[int]:
 
 
 def variables(pid: int) -> frozenset[bytes]:
-    """Return the environment that a process was started with, as NAME=value; empty if it cannot be read."""
+    """Return the environment that a process was started with, as NAME=value; empty if we may not read it."""
     try:
         with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
             return frozenset(file.read().split(b"\0"))
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
         return frozenset()
 
 
-def members(wanted: dict[str, str], root: int | None = None, spared: Iterable[int] = ()) -> list[int]:
-    """Return the living processes of a node: descendants of `root`, and processes with the marker `wanted` and theirs.
+def members(wanted: dict[str, str], known: Iterable[int] = (), agent: int | None = None) -> list[int]:
+    """Return the living processes of a node: those with the marker `wanted`, those `known`, and unmarked ones below.
 
-    This process itself, Footplate's own processes and everything below the pids `spared` are left out.
+    Unmarked children of the agent count as well. This process itself is left out.
     """
     table = everyone()
-    children: dict[int, list[int]] = {}
-    for process in table.values():
-        children.setdefault(process.parent, []).append(process.pid)
+    children = _children(table.values())
     marks = {os.fsencode(f"{name}={value}") for name, value in wanted.items()}
-    spared, found = set(spared), list[int]()
-    waiting = [(process.pid, False, False) for process in table.values() if process.parent not in table]
+    known, found = set(known), list[int]()
+    waiting = [(process.pid, False) for process in table.values() if process.parent not in table]
     while waiting:
-        pid, descends, sheltered = waiting.pop()
-        if pid == root:
-            waiting += [(child, True, False) for child in children.get(pid, ())]
-            continue
+        pid, descends = waiting.pop()
         environment = variables(pid)
-        sheltered = sheltered or pid in spared
-        machinery = any(value.startswith(_MACHINERY) for value in environment)
-        ours = not sheltered and not machinery and (descends or marks <= environment)
+        ours = pid in known or marks <= environment or (descends and not _is_marked(environment))
+        ours = ours and not _is_machinery(environment)
         if ours and pid != os.getpid() and not table[pid].zombie:
             found.append(pid)
-        waiting += [(child, ours, sheltered) for child in children.get(pid, ())]
+        waiting += [(child, ours or pid == agent) for child in children.get(pid, ())]
     return found
+
+
+def _children(processes: Iterable[Process]) -> dict[int, list[int]]:
+    children: dict[int, list[int]] = {}
+    for process in processes:
+        children.setdefault(process.parent, []).append(process.pid)
+    return children
+
+
+def _is_marked(environment: frozenset[bytes]) -> bool:
+    """Whether a process belongs to a node of some run, or to Footplate itself."""
+    return any(value.startswith(_MARKS) for value in environment)
+
+
+def _is_machinery(environment: frozenset[bytes]) -> bool:
+    return any(value.startswith(_MARKS[0]) for value in environment)
 
 
 def open_for_writing(pids: Iterable[int]) -> frozenset[tuple[int, int]]:
@@ -153,14 +168,14 @@ def open_for_writing(pids: Iterable[int]) -> frozenset[tuple[int, int]]:
 
 
 def below(root: int) -> list[int]:
-    """Return the living descendants of a process, whoever they are: cheap enough for every second."""
-    children: dict[int, list[int]] = {}
-    for process in everyone().values():
-        if not process.zombie:
-            children.setdefault(process.parent, []).append(process.pid)
-    found = list(children.get(root, ()))
-    for pid in found:
-        found += children.get(pid, ())
+    """Return the living descendants of a process, without Footplate's own: cheap enough for every second."""
+    children = _children(process for process in everyone().values() if not process.zombie)
+    found, waiting = list[int](), list(children.get(root, ()))
+    while waiting:
+        pid = waiting.pop()
+        if not _is_machinery(variables(pid)):
+            found.append(pid)
+            waiting += children.get(pid, ())
     return found
 
 
@@ -209,12 +224,35 @@ def _lives(pid: int) -> bool:
     return process is not None and not process.zombie
 
 
+_adoption = threading.RLock()
+_adopts = False
+
+
 def become_subreaper() -> bool:
     """Become the parent of orphaned descendants instead of init; return whether this system can do that."""
+    global _adopts
+    with _adoption:
+        _adopts = _set_subreaper(True)
+        return _adopts
+
+
+@contextlib.contextmanager
+def adopting_nobody() -> Generator[None, None, None]:
+    """Leave orphans to init meanwhile: a server that an agent has to start must not become the agent's child."""
+    with _adoption:
+        adopts = _adopts and _set_subreaper(False)
+        try:
+            yield
+        finally:
+            if adopts:
+                _set_subreaper(True)
+
+
+def _set_subreaper(on: bool) -> bool:
     import ctypes  # noqa: PLC0415  # takes milliseconds: called when the ranks are already starting
 
     try:
-        return ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+        return ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0) == 0
     except (OSError, AttributeError):
         return False
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from footplate.client.home import read_record
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.domain.runs.root_cause import blames_another
@@ -37,10 +36,9 @@ report the root cause.
 class RankGroup:
     """`on_start(pids)` receives the processes that MPI starts, from any thread."""
 
-    def __init__(self, folder: NodeFolder, node: int, home: str | None, on_start: Callable[[list[int]], None]) -> None:
+    def __init__(self, folder: NodeFolder, node: int, on_start: Callable[[list[int]], None]) -> None:
         self._folder = folder
         self._node = node
-        self._home = home
         self._on_start = on_start
         self._orders: NodeOrders
         self._ranks: list[ranks.Rank] = []
@@ -248,11 +246,8 @@ class RankGroup:
             process_tree.end(self.members, grace, self.reap)
 
     def members(self) -> list[int]:
-        """Return all processes of this node, without the server: a job or this agent may have had to restart it."""
-        server = read_record(self._home).get("pid") if self._home else None
-        found = process_tree.members(self._folder.marker(), os.getpid(), [server] if isinstance(server, int) else [])
-        # An mpirun whose agent died carries no marker of this node and descends from nobody.
-        return found + [pid for pid in self.living() if pid not in found]
+        """Return all processes of this node. An mpirun carries no marker, so that it cannot pass it to other nodes."""
+        return process_tree.members(self._folder.marker(), self.living(), os.getpid())
 
     def _remove_containers(self) -> None:
         if self._container_program is not None:

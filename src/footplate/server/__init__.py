@@ -5,6 +5,7 @@ process       one server per home: lock, listeners, idle time, end
 app           the application of one listener, its errors, and `GET /server`
 routes/       the endpoints, one module per noun
 auth          authorization over TCP
+connections   limits on connections, and deadlines for requests
 gate          counts requests, and rejects them while the server stops
 body_limit    limits the size of request bodies
 hub           notifications for long polls

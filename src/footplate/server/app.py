@@ -172,7 +172,14 @@ def _explain(error: Exception, scope: Scope) -> FootplateError:
     if isinstance(error, RecursionError):
         return InvalidInput("the JSON of this request is nested too deeply", "send a flatter structure")
     incident = secrets.token_hex(4)
-    log.error("incident %s: %s %s", incident, scope.get("method"), scope.get("path"), exc_info=error)
+    log.error(
+        "incident %s: %s %s",
+        incident,
+        scope.get("method"),
+        scope.get("path"),
+        exc_info=error,
+        extra={"incident": incident},
+    )
     return Broken(
         f"the server has an internal error (incident {incident})",
         f"the log has the details: footplate server logs, look for {incident}",

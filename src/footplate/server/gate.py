@@ -1,12 +1,17 @@
-"""The first middleware: it counts requests, and rejects them once the server has decided to stop."""
+"""The first middleware: it counts requests, and rejects them once the server has decided to stop.
+
+It also rejects long polls of people while too many are pending, so that there is always room for those of agents.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from footplate.errors import Unavailable
 from footplate.server.hub import stopping
 from footplate.server.responses import answer_error
 
@@ -14,8 +19,9 @@ from footplate.server.responses import answer_error
 class Gate:
     """State shared by all listeners of a server. It lives on the event loop and needs no lock."""
 
-    def __init__(self, on_stop: Callable[[], None] | None = None) -> None:
+    def __init__(self, on_stop: Callable[[], None] | None = None, most_waiting: float = math.inf) -> None:
         self.open = True
+        self.most_waiting = most_waiting
         self.inside = 0
         self.last = time.monotonic()
         self._on_stop = on_stop
@@ -41,9 +47,26 @@ class GateMiddleware:
         if not gate.open:
             await answer_error(stopping())(scope, receive, send)
             return
+        if gate.inside >= gate.most_waiting and _is_long_poll(scope) and not _is_of_agent(scope):
+            await answer_error(_too_many(gate.inside))(scope, receive, send)
+            return
         gate.inside += 1
         try:
             await self._app(scope, receive, send)
         finally:
             gate.inside -= 1
             gate.last = time.monotonic()
+
+
+def _is_long_poll(scope: Scope) -> bool:
+    return b"wait=" in scope.get("query_string", b"")
+
+
+def _is_of_agent(scope: Scope) -> bool:
+    return "/nodes/" in scope.get("path", "")
+
+
+def _too_many(pending: int) -> Unavailable:
+    return Unavailable(
+        f"the server has {pending} requests pending", "wait less often, or raise the server's limit of open files"
+    )

@@ -34,6 +34,7 @@ from footplate.client import home as homes
 from footplate.client.http import unix_endpoint
 from footplate.errors import Conflict, FootplateError, InvalidInput, Unavailable
 from footplate.server.app import About, Backend, create_app
+from footplate.server.connections import PENDING, ConnectionPool, ServerConfig, most_connections
 from footplate.server.gate import Gate
 from footplate.server.hub import Hub
 from footplate.server.logfile import configure_log
@@ -181,7 +182,9 @@ class _Serving:
         self._path = path
         self._door, self._url = door, url
         self._stop = asyncio.Event()
-        self._gate = Gate(self._stop.set)
+        limit = most_connections()
+        self._gate = Gate(self._stop.set, limit // 2)
+        self._pool = ConnectionPool(limit)
         self._about = About(database=_shown(options))
         self._listeners: list[Listener] = []
 
@@ -197,6 +200,7 @@ class _Serving:
                 if task.done():
                     task.result()
                 await asyncio.sleep(0.002)
+            listener.door.listen(PENDING)
         os.replace(_aside(self._path), self._path)
         inode = _inode(self._path)
         _write_record(self._options, self._path, self._url)
@@ -207,7 +211,7 @@ class _Serving:
 
     def _add(self, token: str | None, door: socket.socket) -> None:
         app = create_app(self._services, self._hub, token, gate=self._gate, about=self._about)
-        self._listeners.append(Listener(app, door))
+        self._listeners.append(Listener(app, door, self._pool))
 
     async def _end(self, inode: int | None, tasks: Sequence[asyncio.Future[None]]) -> None:
         _limit_the_end()
@@ -247,11 +251,11 @@ class _Serving:
 class Listener(uvicorn.Server):
     """One application on one socket. The process handles signals and start-up, not the listener."""
 
-    def __init__(self, app: Any, door: socket.socket) -> None:
+    def __init__(self, app: Any, door: socket.socket, pool: ConnectionPool) -> None:
         super().__init__(
-            uvicorn.Config(
+            ServerConfig(
                 app,
-                http="httptools",
+                pool,
                 ws="none",
                 lifespan="off",
                 log_config=None,

@@ -33,7 +33,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from footplate.engines import EngineRegistry
+from footplate.engines import EngineRegistry, open_files
 from footplate.engines.base import Engine
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
@@ -102,6 +102,7 @@ class Services:
 
     def start(self) -> None:
         """Resume the runs of an earlier server: perform the effects that the state of each active run requires."""
+        open_files.raise_limit()
         self.store.blobs.sweep()
         self.orchestrator.start()
 

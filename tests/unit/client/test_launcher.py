@@ -98,6 +98,7 @@ def test_the_servers_environment_has_no_variables_of_a_job(monkeypatch):
     variables = launcher._variables("/h", {"pythonpath": "/ours"})
     ours = {name: value for name, value in variables.items() if name.startswith(("FOOTPLATE", "AZUREML", "PYTHON"))}
     ours.pop("PYTHONUNBUFFERED", None)
+    assert ours.pop("FOOTPLATE_AGENT") == "server", "the run that started it does not end it"
     assert ours == {"FOOTPLATE_HOME": "/h", "FOOTPLATE_IDLE_SECONDS": "5", "PYTHONPATH": "/ours"}
 
 

@@ -95,14 +95,67 @@ def test_daemons_are_found_by_their_marker(start: Start, run: str) -> None:
     assert process_tree.members(marked(run, home="/other")) == []
 
 
-def test_descendants_are_found_without_a_marker(start: Start) -> None:
-    parent = start("import subprocess; p = subprocess.Popen(['sleep', '600']); print(p.pid, flush=True); p.wait()")
+CHILD = "import subprocess; p = subprocess.Popen({argv}, env={env}); print(p.pid, flush=True); p.wait()"
+
+
+def child_of(parent: subprocess.Popen[str]) -> int:
     assert parent.stdout is not None
-    child = int(parent.stdout.readline())
+    return int(parent.stdout.readline())
+
+
+def test_children_without_any_marker_belong_to_a_marked_parent(start: Start, run: str) -> None:
+    parent = start(CHILD.format(argv=["/bin/sleep", "600"], env={}), **marked(run))
+    child = child_of(parent)
+    assert set(process_tree.members(marked(run))) == {parent.pid, child}
+    unmarked = start(CHILD.format(argv=["/bin/sleep", "600"], env={}))
+    below = child_of(unmarked)
     try:
-        assert process_tree.members({"NO_SUCH": "x"}, root=parent.pid) == [child]
+        assert set(process_tree.members({"NO_SUCH": "x"}, known=[unmarked.pid])) == {unmarked.pid, below}
+        assert process_tree.members({"NO_SUCH": "x"}, agent=unmarked.pid) == [below]
+        assert process_tree.members({"NO_SUCH": "x"}) == []
     finally:
-        os.kill(child, signal.SIGKILL)
+        process_tree.send([below], signal.SIGKILL)
+
+
+@pytest.mark.parametrize("other", [{"FOOTPLATE_RUN_ID": "other"}, {"FOOTPLATE_AGENT": "server"}])
+def test_processes_of_others_are_not_ours_whoever_started_them(start: Start, run: str, other: dict[str, str]) -> None:
+    parent = start(CHILD.format(argv=["/bin/sleep", "600"], env=other), **marked(run))
+    child = child_of(parent)
+    try:
+        assert process_tree.members(marked(run)) == [parent.pid]
+        assert process_tree.members(marked(run), agent=parent.pid) == [parent.pid]
+    finally:
+        process_tree.send([child], signal.SIGKILL)
+
+
+def test_a_process_that_cannot_be_checked_is_not_dead() -> None:
+    """In a process of its own, whose limit of open files is used up."""
+    text = (
+        "import errno, os, resource\n"
+        "from footplate.node import process_tree as tree\n"
+        "known = tree.identity(os.getpid())\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n"
+        "for check in (lambda: tree.alive(os.getpid(), known), tree.everyone, lambda: tree.variables(os.getpid())):\n"
+        "    try: raise SystemExit(f'answered {check()}')\n"
+        "    except OSError as error: assert error.errno == errno.EMFILE, error\n"
+    )
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=30)
+
+
+def test_a_subreaper_can_leave_an_orphan_to_init() -> None:
+    text = (
+        "import os, subprocess\n"
+        "from footplate.node import process_tree as tree\n"
+        "assert tree.become_subreaper()\n"
+        "def orphan(): return int(subprocess.check_output(['sh', '-c', 'sleep 60 >&- & echo $!']))\n"
+        "ours = orphan()\n"
+        "with tree.adopting_nobody(): theirs = orphan()\n"
+        "again = orphan()\n"
+        "parents = [tree.look(pid).parent == os.getpid() for pid in (ours, theirs, again)]\n"
+        "tree.send([ours, theirs, again], 9)\n"
+        "assert parents == [True, False, True], parents\n"
+    )
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=30)
 
 
 def test_footplates_own_processes_are_spared(start: Start, run: str) -> None:
@@ -117,19 +170,9 @@ def test_footplates_own_processes_are_spared(start: Start, run: str) -> None:
     agent, below = (int(word) for word in parent.stdout.readline().split())
     try:
         assert process_tree.members(marked(run)) == [parent.pid]
-        assert agent not in process_tree.members(marked(run), root=parent.pid)
+        assert agent not in process_tree.below(parent.pid)
     finally:
         process_tree.send([below, agent], signal.SIGKILL)
-
-
-def test_nothing_below_a_spared_process_is_touched(start: Start, run: str) -> None:
-    parent = start(
-        "import subprocess; p = subprocess.Popen(['sleep', '600']); print(p.pid, flush=True); p.wait()", **marked(run)
-    )
-    assert parent.stdout is not None
-    child = int(parent.stdout.readline())
-    assert set(process_tree.members(marked(run))) == {parent.pid, child}
-    assert process_tree.members(marked(run), spared=[parent.pid]) == []
 
 
 def test_end_asks_first_and_returns_the_killed(start: Start, run: str) -> None:

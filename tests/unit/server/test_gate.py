@@ -56,3 +56,13 @@ def test_stop_is_passed_on():
     asked: list[int] = []
     Gate(lambda: asked.append(1)).stop()
     assert asked == [1]
+
+
+def test_too_many_long_polls_leave_room_for_agents(ask):
+    gate = Gate(most_waiting=3)
+    gate.inside = 3
+    app = GateMiddleware(fine, gate)
+    refused = ask(app, "GET", "/runs/r", query="wait=30")
+    assert (refused.status, "3 requests" in refused.json()["error"]["message"]) == (503, True)
+    assert ask(app, "GET", "/runs/r").status == 200
+    assert ask(app, "GET", "/runs/r/nodes/0/orders", query="wait=30").status == 200

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import logging
 import os
 import stat
 import subprocess
 import sys
+
+from footplate.server.logfile import BURST, QUIET_SECONDS, RepeatFilter
 
 # In a process of its own: it rearranges stdout, stderr and the root logger.
 SCRIPT = """
@@ -36,3 +39,20 @@ def test_in_a_terminal_everything_is_printed_there_too(tmp_path):
     assert "line 0" in done.stderr
     assert "line 399" in done.stderr
     assert "crashed" not in (tmp_path / "logs" / "server.log").read_text()
+
+
+def test_repeated_warnings_are_counted_instead_of_logged():
+    now = [0.0]
+    repeats = RepeatFilter(lambda: now[0])
+
+    def passes(level: int, **more: str) -> logging.LogRecord | None:
+        record = logging.LogRecord("n", level, "place.py", 7, "cannot accept %s", ("x",), None)
+        vars(record).update(more)
+        return record if repeats.filter(record) else None
+
+    assert sum(passes(logging.ERROR) is not None for _ in range(100)) == BURST
+    assert passes(logging.INFO) is not None, "only warnings and errors are limited"
+    assert passes(logging.ERROR, incident="ab12") is not None, "a client has its number"
+    now[0] = QUIET_SECONDS
+    record = passes(logging.ERROR)
+    assert record is not None and record.getMessage() == "cannot accept x (95 more of these in the last 60 s)"

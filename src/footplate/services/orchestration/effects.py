@@ -51,6 +51,7 @@ class Effects:
         self._home = home
         self._jobs = jobs
         self._tell = tell
+        self._failed_launches: set[str] = set()
 
     def perform(self, record: RunRecord, effect: Effect, handler: Handler, failure: str) -> None:
         """Run the handler; if it fails, fail the run with a cause of the code `failure`.
@@ -74,14 +75,23 @@ class Effects:
     def launch(self, record: RunRecord, _: Effect) -> None:
         """Have the engine start the agents; it leaves living agents alone.
 
-        A launch that only revives dead agents does not fail the run: the watcher reports them missing again.
+        A launch that only revives dead agents does not fail the run: the watcher has it repeated.
         """
         try:
             self._launch(record)
+            self._failed_launches.discard(record.id)
         except (FootplateError, OSError) as error:
             if record.handle is None:
                 raise
+            self._failed_launches.add(record.id)
             log.warning("run %s: cannot start its agents again: %s", record.id, error)
+
+    def repeat_launch(self, record: RunRecord) -> bool:
+        """Repeat the launch of a run's agents if the last one failed; return whether that was so."""
+        if record.id not in self._failed_launches:
+            return False
+        self.launch(record, events.LaunchNodes())
+        return True
 
     def _launch(self, record: RunRecord) -> None:
         engine = self.engine(record)

@@ -170,6 +170,8 @@ class AgentWatcher:
         if not gone:
             self._missing_since.pop(record.id, None)
             return
+        if self._effects.repeat_launch(record):
+            return  # the agents did not die again: they could not be started
         self._report_vanished(record, gone, seen)
         confirmed = self._is_confirmed(record.id)
         with contextlib.suppress(Conflict):

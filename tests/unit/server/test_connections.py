@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from uvicorn.server import ServerState
+
+from footplate.server import connections
+from footplate.server.connections import BACKLOG, ConnectionPool, most_connections
+
+
+class FakeConnection:
+    """A connection that records that it was closed."""
+
+    def __init__(self) -> None:
+        self.transport: Any = self
+        self.is_closed = False
+
+    def abort(self) -> None:
+        self.is_closed = True
+
+
+def add(pool: Any, peer: str) -> FakeConnection:
+    connection = FakeConnection()
+    pool.add(connection, peer)
+    return connection
+
+
+def test_the_oldest_idle_connection_of_the_greediest_peer_gives_way() -> None:
+    pool = ConnectionPool(4)
+    agent, *greedy = [add(pool, peer) for peer in ("agent", "flood", "flood", "flood")]
+    newest = add(pool, "person")
+    assert [c.is_closed for c in (agent, *greedy, newest)] == [False, True, False, False, False]
+    assert len(pool) == 4
+
+
+def test_a_connection_with_a_pending_response_is_never_closed() -> None:
+    pool: Any = ConnectionPool(2)
+    busy = [add(pool, "people"), add(pool, "people")]
+    for connection in busy:
+        pool.note_busy(connection)
+    refused = add(pool, "people")
+    assert refused.is_closed and not any(connection.is_closed for connection in busy)
+    pool.note_idle(busy[1])
+    assert not add(pool, "person").is_closed and busy[1].is_closed
+
+
+def test_a_closed_connection_is_forgotten() -> None:
+    pool: Any = ConnectionPool(2)
+    gone = add(pool, "a")
+    pool.remove(gone)
+    pool.note_idle(gone)
+    pool.remove(gone)
+    kept = [add(pool, "b"), add(pool, "c")]
+    assert len(pool) == 2 and not any(connection.is_closed for connection in kept)
+
+
+def test_files_and_children_keep_a_share_of_the_open_files() -> None:
+    assert 32 <= most_connections() <= connections.MOST_CONNECTIONS
+    assert BACKLOG < 100, "they are accepted before the limit is checked"
+
+
+async def _echo(scope: Any, receive: Any, send: Any) -> None:
+    await receive()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+async def _opened(sent: bytes, header_seconds: float, monkeypatch: Any) -> bytes:
+    """Send bytes to a listener; return everything that it answers until it closes the connection."""
+    monkeypatch.setattr(connections, "HEADER_SECONDS", header_seconds)
+    monkeypatch.setattr(connections, "BODY_SECONDS", header_seconds)
+    config = connections.ServerConfig(
+        _echo, ConnectionPool(9), lifespan="off", log_config=None, timeout_keep_alive=0.05
+    )
+    config.load()
+    state = ServerState()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: connections.HttpConnection(config, state, {}), "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    writer.write(sent)
+    answer = await asyncio.wait_for(reader.read(), 60)
+    writer.close()
+    server.close()
+    return answer
+
+
+def test_half_a_head_or_half_a_body_is_not_waited_for(monkeypatch: Any) -> None:
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    for sent in (b"", b"GET / HT", b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"):
+        assert asyncio.run(_opened(sent, 0.05, monkeypatch)) == b"", sent
+
+
+def test_a_whole_request_is_answered_however_long_it_takes(monkeypatch: Any) -> None:
+    answer = asyncio.run(_opened(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 60.0, monkeypatch))
+    assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"ok")
