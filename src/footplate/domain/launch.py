@@ -76,6 +76,7 @@ class NodeOrders:
     ranks: Tuple[RankPlan, ...] = ()
     max_seconds: Optional[float] = None
     collect: Tuple[str, ...] = ()
+    restore: bool = False  # begin with the files that the run keeps in the directories `collect`
     watch: Tuple[str, ...] = ()
     shipped: Dict[str, Any] = field(default_factory=lambda: {})
     inputs: Tuple[DataInput, ...] = ()

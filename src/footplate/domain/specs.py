@@ -139,6 +139,7 @@ class RunSpec:
     lock: Optional[str] = None  # digest of a lock to use unchanged; without one the environment is resolved
     max_seconds: Optional[float] = None
     max_attempts: Optional[int] = 1  # attempts in all, the first included; None: no limit
+    outputs_from: Optional[str] = None  # a run whose stored ./outputs this one begins with, as after a restart
     restart: RestartPolicy = RestartPolicy()
     priority: int = 0
     parent: Optional[str] = None

@@ -202,8 +202,8 @@ class Agent:
 
     def _write_working_directory(self) -> None:
         preparation.lay_out(self._orders, self._link, self._options.home, self._folder)
-        if self._options.attempt > 1:
-            self._report_progress("restoring the outputs of the last attempt")
+        if self._orders.restore:
+            self._report_progress("restoring earlier outputs")
             preparation.bring_back(self._orders, self._link, self._options.home, self._folder)
 
     def _wait_for_gang(self) -> None:

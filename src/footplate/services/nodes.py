@@ -72,6 +72,7 @@ class NodeService:
             ranks=tuple(r for r in ranks if r.node == node),
             max_seconds=record.spec.max_seconds,
             collect=record.spec.collect,
+            restore=record.attempt > 1 or record.spec.outputs_from is not None,
             watch=record.spec.watch,
             shipped=self._shipped(run),
             inputs=record.spec.inputs,

@@ -77,6 +77,8 @@ class RunService:
             raise InvalidInput(f"snapshot {spec.snapshot} is not in the store", "send its files first, then the run")
         if spec.parent is not None:
             _check_parent(self._store.runs.view(spec.parent), workspace, spec)
+        if spec.outputs_from is not None and self._store.runs.view(spec.outputs_from).workspace != workspace:
+            raise InvalidInput(f"run {spec.outputs_from!r} is in another workspace", "name a run of this one")
         self._datasets.check_run(workspace, spec)
         if kind_of(spec).has_nodes:
             _check_builder(spec.environment)

@@ -7,13 +7,21 @@ from typing import Any
 from footplate.domain.codec import to_json
 from footplate.domain.records import RunRecord, StoryLine
 from footplate.domain.runs import events, run_status
+from footplate.domain.runs.controllers import GroupDecision
 from footplate.domain.runs.events import Event
 from footplate.domain.runs.node_transitions import MAX_REVIVALS
 
 
 def line(record: RunRecord, event: Event, now: float) -> StoryLine:
-    data: dict[str, Any] = to_json(event)
+    data: dict[str, Any] = _decision(event.decision) if isinstance(event, events.GroupDecided) else to_json(event)
     return StoryLine(record.version, now, type(event).__name__, run_status.status(record), _text(record, event), data)
+
+
+def _decision(decision: GroupDecision) -> dict[str, Any]:
+    """Return the notes and orders of a decision. State and specs are left out: the record has the latest of them."""
+    orders = {"submit": decision.submit, "cancel": decision.cancel, "restart": decision.restart}
+    given = {verb: [order.key for order in ordered] for verb, ordered in orders.items() if ordered}
+    return {**given, **({"notes": to_json(decision.notes)} if decision.notes else {})}
 
 
 def _text(record: RunRecord, event: Event) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from footplate.domain.runs.controllers import Child
-from footplate.domain.runs.group_transitions import group_state
 from footplate.domain.specs import ControllerSpec
-from footplate.domain.tuning.early_stopping import MAXIMIZE
-from footplate.domain.tuning.sweeps import KIND, SweepSpec, TrialView, sweep_of
+from footplate.domain.tuning.sweeps import KIND, SweepSpec, TrialView, best_of, best_values, mark_best, sweep_of
 from footplate.errors import InvalidInput
 from footplate.storage import Storage
+from footplate.tuning.sweep_notes import SweepNotes, TrialNotes
 
 
 class SweepService:
@@ -19,16 +16,18 @@ class SweepService:
 
     def trials(self, run: str) -> list[TrialView]:
         """Return the trials of a sweep by number: three queries, however many there are."""
-        record = self._store.runs.record(run)
-        spec = _controller(run, record.spec.controller)
-        state = group_state(record).decision.state
+        spec = _controller(run, self._store.runs.record(run).spec.controller)
+        notes = SweepNotes().add_all(self._store.runs.notes(run))
         children = {child.key: child for child in self._store.runs.children_of(run, spec.metrics)}
         sweep = sweep_of(spec)
-        return [
-            _trial(number, parameters, children[str(number)], sweep, state)
-            for number, parameters in enumerate(state.get("trials", []))
-            if str(number) in children
-        ]
+        return mark_best(
+            [
+                _trial(number, trial, children[str(number)], sweep)
+                for number, trial in enumerate(notes.trials)
+                if str(number) in children
+            ],
+            sweep,
+        )
 
 
 def _controller(run: str, spec: ControllerSpec | None) -> ControllerSpec:
@@ -37,17 +36,13 @@ def _controller(run: str, spec: ControllerSpec | None) -> ControllerSpec:
     return spec
 
 
-def _trial(number: int, parameters: dict[str, Any], child: Child, sweep: SweepSpec, state: dict[str, Any]) -> TrialView:
-    found = [child.metrics.get(objective.metric) for objective in sweep.objectives]
-    values = [
-        None if summary is None else (summary.max if objective.goal == MAXIMIZE else summary.min)
-        for summary, objective in zip(found, sweep.objectives, strict=True)
-    ]
-    known = [value for value in values if value is not None]
+def _trial(number: int, trial: TrialNotes, child: Child, sweep: SweepSpec) -> TrialView:
+    values, violations = best_values(sweep, child.metrics)
+    primary = child.metrics.get(sweep.primary.metric)
     return TrialView(
-        number, child.id, parameters, child.status,
-        best=values[0], values=tuple(known) if len(known) == len(values) else (),
-        intervals=0 if found[0] is None else found[0].count,
-        stopped=state.get("stopped", {}).get(str(number)),
-        started=child.started, ended=child.ended,
+        number, child.id, trial.parameters, child.status,
+        best=best_of(primary, sweep.primary.goal), values=tuple(values or ()),
+        intervals=0 if primary is None else primary.count, stopped=trial.stopped,
+        is_feasible=violations is not None and all(violation <= 0 for violation in violations),
+        paused=trial.paused_at, source=trial.source, started=child.started, ended=child.ended,
     )  # fmt: skip

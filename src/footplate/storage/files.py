@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, and_, insert, literal, null, or_, select
 
 from footplate.domain.records import FileView
 from footplate.errors import Conflict, InvalidInput, NotFound
@@ -95,6 +95,15 @@ class RunFiles:
                 changed = {name: statement.excluded[name] for name in _REWRITTEN}
                 connection.execute(statement.on_conflict_do_update(index_elements=["run", "path"], set_=changed), rows)
         return stored, skipped
+
+
+def copy_outputs(connection: Connection, source: str, target: int, folders: Sequence[str]) -> None:
+    """Give a new run the files that another run keeps in these folders. Its first attempt may overwrite them."""
+    c, found = files.c, select(runs.c.key).where(runs.c.id == source).scalar_subquery()
+    kept = or_(*(and_(c.path >= f"{name}/", c.path <= f"{name}/" + "\udcff" * LONGEST_PATH) for name in folders))
+    names = ("run", "path", "size", "digest", "modified", "automatic", "request", "attempt")
+    values = (literal(target), c.path, c.size, c.digest, c.modified, c.automatic, null(), literal(0))
+    connection.execute(insert(files).from_select(names, select(*values).where(c.run == found, kept)))
 
 
 class _Paths:

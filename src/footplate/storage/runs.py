@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +14,13 @@ from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
 from footplate.domain.runs import run_status
 from footplate.domain.runs.controllers import Child, ChildMetric, child_key
-from footplate.domain.runs.events import ATTEMPT_STARTED, RunAdmitted
+from footplate.domain.runs.events import ATTEMPT_STARTED, GroupDecided, RunAdmitted
 from footplate.domain.runs.run_kinds import GROUP, kinds_with_nodes
 from footplate.domain.scaling import Stay
 from footplate.domain.specs import RunSpec, check_run_id
 from footplate.errors import Conflict, InvalidInput
 from footplate.storage.database import Database, new_key
+from footplate.storage.files import copy_outputs
 from footplate.storage.labels import RUN_LABELS, Found
 from footplate.storage.lineage import record_inputs
 from footplate.storage.run_keys import RunKeys, no_such_run
@@ -74,6 +75,8 @@ class Runs:
             connection.execute(insert(run_specs).values(run=key, spec=to_json(spec)))
             RUN_LABELS.change(connection, key, spec.tags, (), spec.properties, experiment=home.key)
             record_inputs(connection, key, spec.inputs)
+            if spec.outputs_from is not None and spec.collect:
+                copy_outputs(connection, spec.outputs_from, key, spec.collect)
             _add_lines(connection, key, lines)
             return _views(connection, [key], with_spec=True)[0]
 
@@ -173,8 +176,13 @@ class Runs:
         """Return all groups that have not ended, oldest first."""
         return self._records(runs.c.stage.in_(_ACTIVE), runs.c.kind == GROUP)
 
-    def children_of(self, group: str, metrics: Sequence[str] = ()) -> builtins.list[Child]:
-        """Return the children of a group as its controller sees them, oldest first, with summaries of metrics."""
+    def children_of(
+        self, group: str, metrics: Sequence[str] = (), only: Iterable[str] | None = None
+    ) -> builtins.list[Child]:
+        """Return the children of a group as its controller sees them, oldest first, with summaries of metrics.
+
+        `only` names the runs to return; None returns all children.
+        """
         c = runs.c
         columns = [c.id, c.status, c.attempt, c.created, c.started, c.ended, c.outcome]
         logged = [
@@ -188,6 +196,8 @@ class Runs:
             key = self._keys.of(group, connection).key
             workspace = select(c.workspace).where(c.key == key).scalar_subquery()
             query = select(*columns, *logged).where(c.workspace == workspace, c.parent == key).order_by(c.key)
+            if only is not None:
+                query = query.where(c.id.in_(sorted(only)))
             joined = and_(series.c.run == c.key, series.c.system == false(), series.c.name.in_(metrics))
             rows = connection.execute(query.select_from(runs.outerjoin(series, joined))).all()
         found: dict[str, builtins.list[Row[Any]]] = {}
@@ -234,6 +244,14 @@ class Runs:
         for _, of_run in itertools.groupby(in_order, key=lambda line: line.key):
             found += _stays_of(builtins.list(of_run))
         return found
+
+    def notes(self, id: str) -> builtins.list[Any]:
+        """Return the notes that the controller of a group has taken, in order."""
+        with self._database.read() as connection:
+            key = self._keys.of(id, connection).key
+            where = (story.c.run == key, story.c.event == GroupDecided.__name__)
+            rows = connection.execute(select(story.c.data).where(*where).order_by(story.c.seq)).scalars()
+            return [note for data in rows for note in data.get("notes", ())]
 
     def story(self, id: str) -> builtins.list[StoryLine]:
         with self._database.read() as connection:

@@ -1,7 +1,8 @@
-"""Sweeps: which values the next trial gets, and when a sweep ends.
+"""Sweeps on the server: which trials there are, and when they end. `domain/tuning` has the plain data.
 
-    sweep       the controller of a sweep: covered by `tests/e2e/test_sweeps.py`
-    samplers    ask/tell: random, grid, Optuna's, or a class of the user's own
-
-Search spaces and early termination (`domain/tuning`) are pure, because the SDK checks them before anything is sent.
+samplers      sources of parameter values, behind ask and tell
+sweep         the controller: submit, stop and pause trials
+sweep_notes   the past of a sweep, as the controller notes it; covered by `test_sweep`
+promotion     paused trials that go on from their checkpoints; covered by `test_sweep`
+sweep_end     the outcome, and signs that no trial can succeed; covered by `tests/e2e/test_sweeps.py`
 """

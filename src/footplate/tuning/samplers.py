@@ -15,7 +15,7 @@ import importlib
 import math
 import random
 import warnings
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any, Protocol, cast
@@ -23,6 +23,7 @@ from typing import Any, Protocol, cast
 from footplate.domain.tuning import search_space
 from footplate.domain.tuning.early_stopping import MAXIMIZE
 from footplate.domain.tuning.search_space import Space
+from footplate.domain.tuning.sweeps import PastTrial
 from footplate.errors import InvalidInput
 
 OPTUNA_HINT = "install it where the server runs: pip install 'footplate[tuning]'"
@@ -36,13 +37,19 @@ class SamplerContext:
     goals: tuple[str, ...]
     seed: int
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    constraints: int = 0  # how many `violations` each result has
+    past: Sequence[PastTrial] = ()  # trials of earlier sweeps, to learn from
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """The end of one trial: one value per objective, or None if it logged no metric."""
+    """The end of one trial: one value per objective, or None if it logged no metric.
+
+    `violations` says by how much each constraint is broken; 0 or less is within bounds.
+    """
 
     values: tuple[float, ...] | None
+    violations: tuple[float, ...] = ()
 
 
 class ParameterSampler(Protocol):
@@ -132,10 +139,14 @@ class OptunaSampler:
         directions = ["maximize" if goal == MAXIMIZE else "minimize" for goal in context.goals]
         self._study = optuna.create_study(directions=directions, sampler=self._make(kind, context))
         self._trials: list[Any] = []
+        for past in context.past:
+            self._learn(past)
 
     def _make(self, kind: str, context: SamplerContext) -> Any:
         options: dict[str, Any] = {"seed": context.seed, **context.options}
         name = _OPTUNA_SAMPLERS[kind]
+        if context.constraints and kind not in _CONSTRAINED:
+            raise InvalidInput(f"sampler {kind!r} knows no constraints", f"use {', '.join(_CONSTRAINED)} or random")
         with _translating(kind), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "experimental" is not news to somebody who chose the sampler by name
             return getattr(self._optuna.samplers, name)(**options)
@@ -153,10 +164,28 @@ class OptunaSampler:
     def tell(self, number: int, result: TrialResult) -> None:
         trial = self._trials[number]
         values = result.values
+        for index, violation in enumerate(result.violations):
+            trial.set_constraint(f"constraint {index}", violation)
         if values is None or any(math.isnan(value) for value in values):
             self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
         else:
             self._study.tell(trial, list(values))
+
+    def _learn(self, past: PastTrial) -> None:
+        """Add a trial of an earlier sweep; one that this space could not draw is left out."""
+        applied = {
+            name: found
+            for name, expression in self._space.items()
+            if (found := search_space.unconditional(name, expression, past.parameters)) is not None
+        }
+        internal = {name: _internal(*found, past.parameters.get(name)) for name, found in applied.items()}
+        if any(name not in past.parameters or internal[name] is _CANNOT_BE_DRAWN for name in applied):
+            return
+        fixed = self._optuna.trial.FixedTrial(internal)
+        for name, found in applied.items():
+            _suggest(fixed, name, *found)
+        make = self._optuna.trial.create_trial
+        self._study.add_trial(make(params=fixed.params, distributions=fixed.distributions, values=list(past.values)))
 
 
 @contextlib.contextmanager
@@ -173,7 +202,7 @@ def _translating(kind: str) -> Generator[None, None, None]:
 def _suggest(trial: Any, name: str, kind: str, arguments: list[Any]) -> Any:
     """Ask Optuna for a value of one expression; a normal one is the quantile of a uniform one."""
     if kind == "choice":
-        if all(option is None or isinstance(option, (bool, int, float, str)) for option in arguments):
+        if all(map(_is_plain, arguments)):
             return trial.suggest_categorical(name, arguments)
         return arguments[trial.suggest_int(name, 0, len(arguments) - 1)]
     if kind == "randint":
@@ -190,6 +219,36 @@ def _suggest(trial: Any, name: str, kind: str, arguments: list[Any]) -> Any:
     return search_space.quantize(value, arguments[2]) if kind.startswith("q") else value
 
 
+def _internal(kind: str, arguments: list[Any], value: Any) -> Any:
+    """Return the value that `_suggest` would have drawn for this one, or _CANNOT_BE_DRAWN."""
+    if kind == "choice":
+        if value not in arguments:
+            return _CANNOT_BE_DRAWN
+        return value if all(map(_is_plain, arguments)) else arguments.index(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return _CANNOT_BE_DRAWN
+    if kind == "randint":
+        return value if 0 <= value < arguments[0] else _CANNOT_BE_DRAWN
+    if "normal" in kind:
+        return _share(kind, arguments, value)
+    low, high = (math.exp(bound) if "log" in kind else float(bound) for bound in arguments[:2])
+    slack = arguments[2] / 2 if kind.startswith("q") else 0.0  # rounding may have left the bounds
+    return min(max(float(value), low), high) if low - slack <= value <= high + slack else _CANNOT_BE_DRAWN
+
+
+def _share(kind: str, arguments: list[Any], value: float) -> Any:
+    if "log" in kind and value <= 0:
+        return _CANNOT_BE_DRAWN
+    share = NormalDist(float(arguments[0]), float(arguments[1])).cdf(math.log(value) if "log" in kind else value)
+    return min(max(share, _TAIL), 1.0 - _TAIL)
+
+
+def _is_plain(option: Any) -> bool:
+    return option is None or isinstance(option, (bool, int, float, str))
+
+
+_CANNOT_BE_DRAWN = object()
+_CONSTRAINED = ("tpe", "gp", "nsga2")
 _TAIL = 1e-6
 _OPTUNA_SAMPLERS = {
     "tpe": "TPESampler",

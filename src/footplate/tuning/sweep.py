@@ -1,76 +1,94 @@
-"""The controller of a sweep: which trials are submitted, which are stopped early, and when the sweep ends.
+"""The controller of a sweep: which trials are submitted, which are stopped or paused, and when the sweep ends.
 
-The state holds the parameters of every trial and the calls of the sampler in order. A sampler is deterministic given
-its seed and those calls, so a server that was killed replays them and continues exactly where the last one stopped.
-
-    trials    parameters by number; a trial's number is its key, and its run is <sweep>_<number>
-    calls     null for an `ask`, [number, values] for a `tell`
-    history   values of the primary metric by trial, for the early termination policy
-    stopped   reasons by trial
-    began     time of the first decision
+The notes (`sweep_notes`) hold the parameters of every trial and the calls of the sampler in order. A sampler is
+deterministic given its seed and those calls, so a server that was killed replays them and continues exactly where the
+last one stopped. The state is small: when this attempt began, and whether the sampler has nothing more to draw.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from footplate.domain.records import Cause, Outcome
 from footplate.domain.runs.controllers import (
     CancelChild,
     Child,
-    ChildEnded,
-    ChildMetric,
     ChildMetricReported,
     ChildRefused,
     ControllerEvent,
     Group,
     GroupDecision,
+    RestartChild,
     SubmitChild,
+    child_id,
+    child_key,
 )
 from footplate.domain.specs import ControllerSpec, RunSpec
 from footplate.domain.tuning import search_space
-from footplate.domain.tuning.early_stopping import MAXIMIZE, reason_to_stop
-from footplate.domain.tuning.sweeps import HYPERPARAMETERS, TEMPLATE, Objective, SweepSpec, check_sweep, sweep_of
+from footplate.domain.tuning.early_stopping import History, pauses, reason_to_stop
+from footplate.domain.tuning.sweeps import HYPERPARAMETERS, TEMPLATE, SweepSpec, best_values, check_sweep, sweep_of
 from footplate.errors import InvalidInput
-from footplate.tuning.samplers import Call, ParameterSampler, SamplerContext, TrialResult, make_sampler, replay
-
-_FIRST_TRIALS = 3
-"""A sweep whose first trials all fail is given up: the others would fail the same way."""
-
-_ARGUMENT_ERRORS = ("error: unrecognized arguments", "error: argument ", "error: the following arguments are required")
+from footplate.tuning import promotion, sweep_end
+from footplate.tuning.samplers import ParameterSampler, SamplerContext, make_sampler, replay
+from footplate.tuning.sweep_notes import SweepNotes, result_of
 
 
 @dataclass
-class _Sweep:
+class Memory:
+    """One sweep between decisions. It follows from the notes and the children, and is made again when it is lost."""
+
+    notes: SweepNotes
+    sampler: ParameterSampler
+    history: History
+    waiting: set[int] = field(default_factory=set[int])  # trials that were drawn and are not children yet
+
+
+@dataclass
+class Sweep:
     """One sweep in the midst of a decision."""
 
+    id: str
     spec: SweepSpec
     template: RunSpec
-    state: dict[str, Any]
+    memory: Memory
     children: dict[str, Child]
+    added: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    cancel: list[CancelChild] = field(default_factory=list[CancelChild])
+    restart: list[RestartChild] = field(default_factory=list[RestartChild])
+    log: list[str] = field(default_factory=list[str])
 
     @property
-    def trials(self) -> list[dict[str, Any]]:
-        return self.state["trials"]
+    def trials(self) -> SweepNotes:
+        return self.memory.notes
 
     @property
     def running(self) -> list[Child]:
         return [child for child in self.children.values() if not child.has_ended]
 
-    def best(self, child: Child, objective: Objective) -> float | None:
-        """Return the best value over the whole series, as Azure does, and not the last."""
-        found = child.metrics.get(objective.metric)
-        return _best(found, objective.goal)
+    @property
+    def room(self) -> int:
+        """The number of trials that may start now."""
+        most = self.spec.max_concurrent or self.spec.max_trials
+        return most - len(self.running) - len(self.memory.waiting) - len(self.restart)
+
+    def note(self, line: str, **note: Any) -> None:
+        """Take a note, act on it from now on, and say it in the log."""
+        self.added.append(note)
+        self.memory.notes.add(note)
+        self.log.append(line)
+
+    def add_trial(self, line: str, **note: Any) -> None:
+        self.memory.waiting.add(len(self.trials.trials))
+        self.note(line, **note)
 
 
 class SweepController:
-    """The controller `sweep`. Samplers are kept between decisions, and made again by replaying the calls."""
+    """The controller `sweep`. Memories are kept between decisions."""
 
     def __init__(self) -> None:
-        self._samplers: dict[str, tuple[int, ParameterSampler]] = {}
+        self._memories: dict[str, Memory] = {}
 
     def check(self, spec: ControllerSpec) -> None:
         sweep = sweep_of(spec)
@@ -80,61 +98,131 @@ class SweepController:
         make_sampler(sweep.sampler, _context(sweep))  # refuses an unknown sampler and its options now
 
     def decide(self, group: Group, children: Sequence[Child], event: ControllerEvent, now: float) -> GroupDecision:
-        state: dict[str, Any] = {
-            "trials": [], "calls": [], "history": {}, "stopped": {}, "began": now, **group.state,
-        }  # fmt: skip
-        spec = sweep_of(group.controller)
-        sweep = _Sweep(spec, group.controller.children[TEMPLATE], state, {child.key: child for child in children})
+        state = dict(group.state)
+        if state.get("attempt") != group.attempt:
+            state.update(attempt=group.attempt, began=now)
         if group.outcome is not None:
-            self._samplers.pop(group.id, None)
+            self._memories.pop(group.id, None)
             return GroupDecision(state)
-        sampler = self._sampler(group.id, sweep)
-        self._tell_ended(sweep, sampler)
-        over = _reason_to_end(sweep, event, now)
-        if over is not None:
-            self._samplers.pop(group.id, None)
-            return GroupDecision(state, end=over)
-        cancel = _stop_early(sweep, group.id, event)
-        submit = self._ask(sweep, sampler)
-        self._samplers[group.id] = (len(state["calls"]), sampler)
-        if not submit and not sweep.running and not _unsubmitted(sweep):
-            return GroupDecision(state, end=_outcome(sweep))
-        return GroupDecision(state, submit, cancel, wake_at=state["began"] + spec.max_seconds)
+        sweep = self._sweep(group, children)
+        try:
+            decision = _decide(sweep, state, event, now)
+        except BaseException:
+            self._memories.pop(group.id, None)  # it may be ahead of the notes
+            raise
+        if decision.end is not None:
+            self._memories.pop(group.id, None)
+        return decision
 
-    def _sampler(self, group: str, sweep: _Sweep) -> ParameterSampler:
-        calls = sweep.state["calls"]
-        known = self._samplers.get(group)
-        if known is not None and known[0] == len(calls):
-            return known[1]
-        return replay(make_sampler(sweep.spec.sampler, _context(sweep.spec)), map(_call, calls))
+    def _sweep(self, group: Group, children: Sequence[Child]) -> Sweep:
+        spec = sweep_of(group.controller)
+        by_key = {child.key: child for child in children}
+        memory = self._memories.get(group.id)
+        if memory is None or memory.notes.length != len(group.notes):
+            notes = SweepNotes().add_all(group.notes)
+            sampler = replay(make_sampler(spec.sampler, _context(spec)), notes.calls)
+            memory = Memory(notes, sampler, _history(spec, notes, by_key), set(range(len(notes.trials))))
+            self._memories[group.id] = memory
+        memory.waiting = {number for number in memory.waiting if str(number) not in by_key}
+        return Sweep(group.id, spec, group.controller.children[TEMPLATE], memory, by_key)
 
-    @staticmethod
-    def _tell_ended(sweep: _Sweep, sampler: ParameterSampler) -> None:
-        """Tell the sampler how trials ended that it does not know of yet, each once."""
-        told = {call[0] for call in sweep.state["calls"] if call is not None}
-        for key, child in sweep.children.items():
-            if not child.has_ended or not key.isdigit() or int(key) in told:
-                continue
-            values = [sweep.best(child, objective) for objective in sweep.spec.objectives]
-            known = [value for value in values if value is not None]
-            result = known if len(known) == len(values) else None
-            sweep.state["calls"].append([int(key), result])
-            sampler.tell(int(key), TrialResult(None if result is None else tuple(result)))
 
-    @staticmethod
-    def _ask(sweep: _Sweep, sampler: ParameterSampler) -> tuple[SubmitChild, ...]:
-        """Draw trials while there is room; submit again those that an earlier server drew and did not submit."""
-        spec = sweep.spec
-        room = (spec.max_concurrent or spec.max_trials) - len(sweep.running) - len(_unsubmitted(sweep))
-        while room > 0 and len(sweep.trials) < spec.max_trials and not sweep.state.get("exhausted"):
-            drawn = sampler.ask()
-            if drawn is None:
-                sweep.state["exhausted"] = True
-                break
-            sweep.state["calls"].append(None)
-            sweep.trials.append(drawn)
-            room -= 1
-        return tuple(SubmitChild(key, trial_spec(sweep.template, drawn)) for key, drawn in _unsubmitted(sweep))
+def _history(spec: SweepSpec, notes: SweepNotes, children: dict[str, Child]) -> History:
+    """Return the values that all trials have logged; a copy begins with the values of the trial that it continues."""
+    history = History(spec.primary.goal)
+    for number, trial in enumerate(notes.trials):
+        if trial.source is not None:
+            history.branch(str(number), str(trial.source), trial.source_interval)
+        for value in children[str(number)].series if str(number) in children else ():
+            history.add(str(number), value)
+    return history
+
+
+def _decide(sweep: Sweep, state: dict[str, Any], event: ControllerEvent, now: float) -> GroupDecision:
+    _tell_ended(sweep)
+    over = _reason_to_end(sweep, state, event, now)
+    if over is not None:
+        return _ended(sweep, state, over)
+    if isinstance(event, ChildMetricReported):
+        _apply_policy(sweep, child_key(sweep.id, event.run), event.values)
+    promotion.resume_paused(sweep)
+    _ask(sweep, state)
+    submit = tuple(SubmitChild(str(n), _spec_of(sweep, n)) for n in sorted(sweep.memory.waiting))
+    if not submit and not sweep.restart and not sweep.running:
+        return _ended(sweep, state, sweep_end.outcome(sweep.children))
+    return GroupDecision(
+        state, submit, tuple(sweep.cancel), tuple(sweep.restart),
+        wake_at=state["began"] + sweep.spec.max_seconds, notes=tuple(sweep.added), log=tuple(sweep.log),
+    )  # fmt: skip
+
+
+def _ended(sweep: Sweep, state: dict[str, Any], outcome: Outcome) -> GroupDecision:
+    why = "" if outcome.cause is None else f": {outcome.cause.message}"
+    log = (*sweep.log, f"the sweep ends as {outcome.kind}{why}")
+    return GroupDecision(state, end=outcome, notes=tuple(sweep.added), log=log)
+
+
+def _reason_to_end(sweep: Sweep, state: dict[str, Any], event: ControllerEvent, now: float) -> Outcome | None:
+    if now >= state["began"] + sweep.spec.max_seconds:
+        return Outcome("completed", Cause("time_limit", f"the sweep reached its limit of {sweep.spec.max_seconds:g} s"))
+    if isinstance(event, ChildRefused):
+        cause = Cause("child_refused", f"trial {event.key} was refused: {event.cause.message}", event.cause.hint)
+        return Outcome("failed", cause)
+    trials = [trial.parameters for trial in sweep.trials.trials]
+    return sweep_end.hopeless(sweep.spec, trials, sweep.children, event)
+
+
+def _tell_ended(sweep: Sweep) -> None:
+    """Tell the sampler how trials ended that it does not know of yet, each once. A pause counts as an end."""
+    for key, child in sweep.children.items():
+        if not child.has_ended or not key.isdigit() or sweep.trials.trials[int(key)].is_told:
+            continue
+        values, violations = best_values(sweep.spec, child.metrics)
+        shown = "no metric" if values is None else ", ".join(f"{value:.6g}" for value in values)
+        note = {"tell": int(key), "values": values, "violations": violations}
+        sweep.note(f"trial {key} ended as {child.status}: {shown}", **note)
+        drawn = sweep.trials.trials[int(key)].drawn
+        if drawn is not None:
+            sweep.memory.sampler.tell(drawn, result_of(note))
+
+
+def _ask(sweep: Sweep, state: dict[str, Any]) -> None:
+    """Draw trials while there is room."""
+    spec, most = sweep.spec, promotion.most_draws(sweep.spec)
+    while sweep.room > 0 and len(sweep.trials.draws) < most and len(sweep.trials.trials) < spec.max_trials:
+        drawn = None if state.get("exhausted") else sweep.memory.sampler.ask()
+        if drawn is None:
+            state["exhausted"] = True
+            break
+        number = len(sweep.trials.trials)
+        sweep.add_trial(f"trial {number} starts: {search_space.to_text(drawn)}", ask=drawn)
+
+
+def _apply_policy(sweep: Sweep, key: str, values: Sequence[float]) -> None:
+    """Apply the policy to the trial that has just logged the metric; several values may have come at once."""
+    policy, history = sweep.spec.policy, sweep.memory.history
+    child = sweep.children.get(key)
+    if child is None or policy.kind == "none":
+        return
+    trial = sweep.trials.trials[int(key)]
+    for value in values[history.length(key) - trial.source_interval :]:
+        history.add(key, value)
+        if child.has_ended or trial.stopped or trial.paused_at:
+            continue
+        reason = reason_to_stop(policy, key, history)
+        if reason is not None:
+            sweep.note(f"trial {key} is stopped: {reason}", stop=int(key), why=reason)
+            sweep.cancel.append(CancelChild(key, f"stopped early by the {policy.kind} policy: {reason}"))
+        elif pauses(policy, key, history):
+            interval = history.length(key)
+            sweep.note(f"trial {key} pauses at interval {interval}", pause=int(key), interval=interval)
+            sweep.cancel.append(CancelChild(key, f"paused by the {policy.kind} policy at interval {interval}"))
+
+
+def _spec_of(sweep: Sweep, number: int) -> RunSpec:
+    trial = sweep.trials.trials[number]
+    spec = trial_spec(sweep.template, trial.parameters)
+    return spec if trial.source is None else replace(spec, outputs_from=child_id(sweep.id, str(trial.source)))
 
 
 def trial_spec(template: RunSpec, values: dict[str, Any]) -> RunSpec:
@@ -155,102 +243,4 @@ def _quoted(text: str) -> str:
 
 def _context(spec: SweepSpec) -> SamplerContext:
     goals = tuple(objective.goal for objective in spec.objectives)
-    return SamplerContext(spec.space, goals, spec.seed, spec.sampler_options)
-
-
-def _call(call: Any) -> Call:
-    return None if call is None else (int(call[0]), TrialResult(None if call[1] is None else tuple(call[1])))
-
-
-def _best(summary: ChildMetric | None, goal: str) -> float | None:
-    if summary is None:
-        return None
-    value = summary.max if goal == MAXIMIZE else summary.min
-    return None if value is None or math.isnan(value) else value
-
-
-def _unsubmitted(sweep: _Sweep) -> list[tuple[str, dict[str, Any]]]:
-    return [(str(n), drawn) for n, drawn in enumerate(sweep.trials) if str(n) not in sweep.children]
-
-
-# ── Early termination ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _stop_early(sweep: _Sweep, group: str, event: ControllerEvent) -> tuple[CancelChild, ...]:
-    """Apply the policy to the trial that has just logged the metric."""
-    if not isinstance(event, ChildMetricReported) or sweep.spec.policy.kind == "none":
-        return ()
-    key = event.run[len(group) + 1 :]
-    history: dict[str, list[float]] = sweep.state["history"]
-    known = len(history.get(key, ()))
-    history[key] = list(event.values)
-    child = sweep.children.get(key)
-    if child is None or child.has_ended or key in sweep.state["stopped"]:
-        return ()
-    for interval in range(known + 1, len(event.values) + 1):  # several values may have come at once
-        seen = {**history, key: history[key][:interval]}
-        reason = reason_to_stop(sweep.spec.policy, sweep.spec.primary.goal, key, seen)
-        if reason is not None:
-            sweep.state["stopped"][key] = reason
-            return (CancelChild(key, f"stopped early by the {sweep.spec.policy.kind} policy: {reason}"),)
-    return ()
-
-
-# ── The end ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _reason_to_end(sweep: _Sweep, event: ControllerEvent, now: float) -> Outcome | None:
-    if now >= sweep.state["began"] + sweep.spec.max_seconds:
-        return Outcome("completed", Cause("time_limit", f"the sweep reached its limit of {sweep.spec.max_seconds:g} s"))
-    if isinstance(event, ChildRefused):
-        cause = Cause("child_refused", f"trial {event.key} was refused: {event.cause.message}", event.cause.hint)
-        return Outcome("failed", cause)
-    return _hopeless(sweep, event)
-
-
-def _hopeless(sweep: _Sweep, event: ControllerEvent) -> Outcome | None:
-    """Return why the first trials show that no trial can succeed; None if they do not."""
-    ended = [child for child in sweep.children.values() if child.has_ended]
-    if any(sweep.best(child, sweep.spec.primary) is not None for child in ended):
-        return None
-    for child in ended:
-        cause = child.outcome.cause if child.outcome is not None else None
-        words = " ".join([cause.message, *(cause.last_lines or ())]) if cause is not None else ""
-        if any(known in words for known in _ARGUMENT_ERRORS):
-            message = f"the script does not take the parameters of the sweep: {_argument_error(words)}"
-            names = ", ".join(search_space.to_arguments(sweep.trials[int(child.key)])[::2])
-            return Outcome("failed", Cause("bad_parameters", message, f"add arguments {names} to the script"))
-        if child.status == "Completed":
-            return Outcome("failed", _no_metric(sweep, child, event))
-    failed = [child for child in ended if child.status == "Failed"]
-    if len(failed) >= min(_FIRST_TRIALS, sweep.spec.max_trials):
-        return Outcome("failed", _all_failed(failed))
-    return None
-
-
-def _argument_error(words: str) -> str:
-    return words[words.index("error: ") + len("error: ") :].strip()[:300]
-
-
-def _no_metric(sweep: _Sweep, child: Child, event: ControllerEvent) -> Cause:
-    logged = event.logged if isinstance(event, ChildEnded) and event.run == child.id else ()
-    listed = f"it logged {', '.join(logged)}" if logged else "it logged no metric"
-    return Cause(
-        "no_primary_metric",
-        f"trial {child.key} completed without logging {sweep.spec.primary.metric!r}: {listed}",
-        f"log it in the script: run.log({sweep.spec.primary.metric!r}, value), or name another metric",
-    )
-
-
-def _all_failed(failed: list[Child]) -> Cause:
-    first = failed[0]
-    why = first.outcome.cause.message if first.outcome is not None and first.outcome.cause is not None else ""
-    message = f"the first {len(failed)} trials failed: {why}"
-    return Cause("trials_failed", message, f"see: footplate runs show {first.id}")
-
-
-def _outcome(sweep: _Sweep) -> Outcome:
-    failed = [child for child in sweep.children.values() if child.status == "Failed"]
-    if failed and len(failed) == len(sweep.children):
-        return Outcome("failed", _all_failed(failed))
-    return Outcome("completed")
+    return SamplerContext(spec.space, goals, spec.seed, spec.sampler_options, len(spec.constraints), spec.past)

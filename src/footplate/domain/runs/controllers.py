@@ -5,6 +5,9 @@ the decision with the run before it performs any of it, and performs a stored de
 is idempotent: a child has a key, and is submitted once under it. An event is a hint and may repeat or be lost in a
 crash; the children and the state are always complete, so a controller decides by those.
 
+A controller that has to remember much keeps `notes`: each decision may add some, the run's story stores them, and every
+later decision sees all of them. The cost of a decision then does not grow with the past, as a large state would.
+
 A controller is one class in a package of its own and one row in `services.controllers`.
 """
 
@@ -29,6 +32,7 @@ class Group:
     attempt: int = 1
     closed: bool = False
     outcome: Optional[Outcome] = None
+    notes: Sequence[Any] = ()
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,10 @@ class ChildMetric:
 
 @dataclass(frozen=True)
 class Child:
-    """A child of a group. A child that a client added has its run id as key."""
+    """A child of a group. A child that a client added has its run id as key.
+
+    `series` holds the values of the spec's first metric, if the spec has an interval.
+    """
 
     key: str
     id: str
@@ -54,6 +61,7 @@ class Child:
     ended: Optional[float] = None
     outcome: Optional[Outcome] = None
     metrics: Dict[str, ChildMetric] = field(default_factory=lambda: {})
+    series: Tuple[float, ...] = ()
 
     @property
     def has_ended(self) -> bool:
@@ -136,7 +144,10 @@ class RestartChild:
 
 @dataclass(frozen=True)
 class GroupDecision:
-    """The new state and the orders. With `end`, children that still run are canceled, and the group ends after them."""
+    """The new state and the orders. With `end`, children that still run are canceled, and the group ends after them.
+
+    `notes` are added to those of the group. `log` holds lines for people: they go to the story and to the group's log.
+    """
 
     state: Dict[str, Any] = field(default_factory=lambda: {})
     submit: Tuple[SubmitChild, ...] = ()
@@ -144,6 +155,8 @@ class GroupDecision:
     restart: Tuple[RestartChild, ...] = ()
     end: Optional[Outcome] = None
     wake_at: Optional[float] = None
+    notes: Tuple[Any, ...] = ()
+    log: Tuple[str, ...] = ()
 
     @property
     def has_orders(self) -> bool:

@@ -319,6 +319,8 @@ ATTEMPT_STARTED = "AttemptStarted"
 
 
 def _describe_decision(decision: GroupDecision) -> str:
+    if decision.log:
+        return "; ".join(decision.log)
     orders = {
         "submit": [order.key for order in decision.submit],
         "cancel": [order.key for order in decision.cancel],

@@ -54,10 +54,10 @@ def begin_attempt(record: RunRecord, now: float) -> Decision:
 
 
 def decided(record: RunRecord, event: GroupDecided, now: float) -> Decision:
-    state, decision = group_state(record), event.decision
+    state, decision = group_state(record), replace(event.decision, notes=(), log=())  # the story keeps those
     if record.outcome is not None:  # it ends: only the controller's memory may still change
         decision = replace(state.decision, state=decision.state)
-    if state.decision == decision:
+    if state.decision == decision and not event.decision.notes:
         return record, ()
     if record.outcome is not None:
         return replace(record, group=to_json(replace(state, decision=decision))), ()

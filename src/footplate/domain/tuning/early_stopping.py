@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Mapping, Optional, Sequence
 
 from footplate.errors import InvalidInput
 
 MAXIMIZE, MINIMIZE = "maximize", "minimize"
-History = Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True)
 class Policy:
-    """One policy and its parameters. `kind`: none, bandit, median, truncation, asha or hyperband."""
+    """One policy and its parameters. `kind`: none, bandit, median, truncation, asha, hyperband or pbt."""
 
     kind: str = "none"
     evaluation_interval: int = 1
@@ -28,8 +27,11 @@ class Policy:
     slack_amount: Optional[float] = None
     truncation_percentage: Optional[int] = None
     min_intervals: int = 1  # asha, hyperband: intervals before the first rung
-    max_intervals: Optional[int] = None  # hyperband: intervals of a trial that is never stopped
+    max_intervals: Optional[int] = None  # asha, hyperband, pbt: intervals of a trial that is never stopped
     reduction_factor: int = 3  # asha, hyperband: one trial in so many goes on after a rung
+    promote: bool = False  # asha, hyperband: pause at a rung, and go on from the checkpoint when among the best
+    population: Optional[int] = None  # pbt: trials that learn from each other; None: as many as run at once
+    quantile: float = 0.25  # pbt: the share of trials that is replaced by copies of the best
 
 
 NO_POLICY = Policy()
@@ -49,11 +51,22 @@ def check_policy(policy: Policy) -> None:
         raise InvalidInput(f"truncation_percentage is {policy.truncation_percentage!r}", "give 1 to 99")
     if policy.kind in ("asha", "hyperband") and policy.reduction_factor < 2:
         raise InvalidInput(f"reduction_factor is {policy.reduction_factor}", "give at least 2")
+    if policy.promote and policy.kind not in ("asha", "hyperband"):
+        raise InvalidInput(f"policy {policy.kind} does not promote trials", "use asha or hyperband, or leave it out")
+    if policy.kind == "pbt":
+        _check_population(policy)
     if policy.kind == "hyperband" and (policy.max_intervals or 0) <= policy.min_intervals:
         raise InvalidInput(
             f"max_intervals is {policy.max_intervals!r}",
             f"give more than min_intervals, which is {policy.min_intervals}",
         )
+
+
+def _check_population(policy: Policy) -> None:
+    if not 0 < policy.quantile <= 0.5:
+        raise InvalidInput(f"quantile is {policy.quantile!r}", "give more than 0, and at most 0.5")
+    if policy.population is not None and policy.population < 2:
+        raise InvalidInput(f"population is {policy.population!r}", "give at least 2")
 
 
 def _check_slack(policy: Policy) -> None:
@@ -67,36 +80,83 @@ def _check_slack(policy: Policy) -> None:
         raise InvalidInput(f"the slack is {given[0]!r}", "give 0 or more")
 
 
-def reason_to_stop(policy: Policy, goal: str, trial: str, history: History) -> Optional[str]:
-    """Return why this trial, which has just logged the metric, is to stop; None if it goes on.
+@dataclass
+class _Course:
+    """The values of one trial so far. `sign` has turned minimizing into maximizing, and NaN is the worst value."""
 
-    `history` holds the values of all trials in the order in which each logged them, this one included.
+    values: List[float] = field(default_factory=lambda: [])
+    averages: List[float] = field(default_factory=lambda: [])
+    best: float = -math.inf
+    total: float = 0.0
+    known: int = 0
+
+
+class History:
+    """The values of the primary metric by trial, in the order in which each trial logged them.
+
+    Best values and averages are kept as values arrive, so that a policy does not go through all of them each time.
     """
-    interval = len(history[trial])
-    sign = 1.0 if goal == MAXIMIZE else -1.0
+
+    def __init__(self, goal: str, courses: Optional[Mapping[str, Sequence[float]]] = None) -> None:
+        self.sign = 1.0 if goal == MAXIMIZE else -1.0
+        self.leader = -math.inf
+        self._courses: Dict[str, _Course] = {}
+        for trial, values in (courses or {}).items():
+            for value in values:
+                self.add(trial, value)
+
+    def add(self, trial: str, value: float) -> None:
+        """Add the next value of a trial."""
+        course = self._courses.setdefault(trial, _Course())
+        signed = -math.inf if math.isnan(value) else self.sign * value
+        course.values.append(signed)
+        if not math.isinf(signed):
+            course.total, course.known = course.total + signed, course.known + 1
+        course.averages.append(course.total / course.known if course.known else -math.inf)
+        course.best = max(course.best, signed)
+        self.leader = max(self.leader, signed)
+
+    def length(self, trial: str) -> int:
+        """Return the number of values that a trial has logged."""
+        return len(self._courses[trial].values) if trial in self._courses else 0
+
+    def branch(self, trial: str, source: str, interval: int) -> None:
+        """Begin the course of a trial with that of the one whose checkpoint it continues."""
+        for value in self._courses[source].values[:interval]:
+            self.add(trial, self.sign * value)
+
+    def best(self, trial: str) -> float:
+        return self._courses[trial].best
+
+    def at(self, interval: int) -> Dict[str, float]:
+        """Return the value of each trial that has reached the interval."""
+        return {name: c.values[interval - 1] for name, c in self._courses.items() if len(c.values) >= interval}
+
+    def averages(self, interval: int, without: str) -> List[float]:
+        """Return the averages up to the interval of the other trials that have reached it."""
+        found = self._courses.items()
+        return [c.averages[interval - 1] for name, c in found if name != without and len(c.averages) >= interval]
+
+
+def reason_to_stop(policy: Policy, trial: str, history: History) -> Optional[str]:
+    """Return why this trial, whose last value has just been added, is to stop; None if it goes on."""
+    interval = history.length(trial)
     if policy.kind in ("asha", "hyperband"):
-        return _RULES[policy.kind](policy, sign, trial, interval, history)
+        return None if policy.promote else _RULES[policy.kind](policy, trial, interval, history)
     if interval % policy.evaluation_interval or interval < max(policy.delay_evaluation, 1):
         return None
-    return _RULES[policy.kind](policy, sign, trial, interval, history)
+    return _RULES[policy.kind](policy, trial, interval, history)
 
 
-def best(values: Sequence[float], goal: str) -> Optional[float]:
-    """Return the best of a series, leaving out NaN; None if nothing is left."""
-    known = [value for value in values if not math.isnan(value)]
-    return (max(known) if goal == MAXIMIZE else min(known)) if known else None
+# ── The rules ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-# ── The rules: `sign` turns minimizing into maximizing ────────────────────────────────────────────────────────────────
-
-
-def _never(policy: Policy, sign: float, trial: str, interval: int, history: History) -> Optional[str]:
+def _never(policy: Policy, trial: str, interval: int, history: History) -> Optional[str]:
     return None
 
 
-def _bandit(policy: Policy, sign: float, trial: str, interval: int, history: History) -> Optional[str]:
-    own = _best(history[trial], sign)
-    leader = max((_best(values, sign) for values in history.values()), default=own)
+def _bandit(policy: Policy, trial: str, interval: int, history: History) -> Optional[str]:
+    own, leader, sign = history.best(trial), history.leader, history.sign
     if policy.slack_amount is not None:
         is_behind = leader - own > policy.slack_amount
         slack = f"slack amount {policy.slack_amount:g}"
@@ -110,21 +170,17 @@ def _bandit(policy: Policy, sign: float, trial: str, interval: int, history: His
     return f"its best is {_plain(sign * own)}, and the best trial has {_plain(sign * leader)} ({slack})"
 
 
-def _median(policy: Policy, sign: float, trial: str, interval: int, history: History) -> Optional[str]:
-    averages = [
-        statistics.fmean(sign * value for value in values[:interval])
-        for name, values in history.items()
-        if name != trial and len(values) >= interval
-    ]
-    own = _best(history[trial], sign)
+def _median(policy: Policy, trial: str, interval: int, history: History) -> Optional[str]:
+    averages = history.averages(interval, without=trial)
+    own = history.best(trial)
     if not averages or own >= statistics.median(averages):
         return None
-    median = _plain(sign * statistics.median(averages))
-    return f"its best is {_plain(sign * own)}, worse than {median}, the median of the others' averages"
+    median = _plain(history.sign * statistics.median(averages))
+    return f"its best is {_plain(history.sign * own)}, worse than {median}, the median of the others' averages"
 
 
-def _truncation(policy: Policy, sign: float, trial: str, interval: int, history: History) -> Optional[str]:
-    reached = _at(interval, sign, history)
+def _truncation(policy: Policy, trial: str, interval: int, history: History) -> Optional[str]:
+    reached = history.at(interval)
     stopped = math.floor(len(reached) * (policy.truncation_percentage or 0) / 100)
     worse = sum(1 for name, value in reached.items() if name != trial and value < reached[trial])
     if worse >= stopped:
@@ -132,12 +188,12 @@ def _truncation(policy: Policy, sign: float, trial: str, interval: int, history:
     return f"it is among the worst {policy.truncation_percentage} % of {len(reached)} trials at interval {interval}"
 
 
-def _asha(policy: Policy, sign: float, trial: str, interval: int, history: History, bracket: int = 0) -> Optional[str]:
-    rung = interval / policy.min_intervals
-    level = round(math.log(rung, policy.reduction_factor)) if rung >= 1 else -1
-    if level < bracket or policy.min_intervals * policy.reduction_factor**level != interval:
+def _halving(policy: Policy, trial: str, interval: int, history: History) -> Optional[str]:
+    """Stop all but the best share of the trials that have reached a rung, within a bracket."""
+    if not is_rung(policy, trial, interval):
         return None
-    reached = _at(interval, sign, history)
+    bracket = bracket_of(policy, trial)
+    reached = {name: value for name, value in history.at(interval).items() if bracket_of(policy, name) == bracket}
     kept = max(1, math.ceil(len(reached) / policy.reduction_factor))
     better = sum(1 for name, value in reached.items() if name != trial and value > reached[trial])
     if better < kept:
@@ -145,33 +201,43 @@ def _asha(policy: Policy, sign: float, trial: str, interval: int, history: Histo
     return f"it is not among the best {kept} of {len(reached)} trials at interval {interval}"
 
 
-def _hyperband(policy: Policy, sign: float, trial: str, interval: int, history: History) -> Optional[str]:
-    """Stop as ASHA does, with trials spread over brackets that begin to stop at different rungs."""
-    assert policy.max_intervals is not None
-    levels = int(math.log(policy.max_intervals / policy.min_intervals, policy.reduction_factor)) + 1
-    bracket = bracket_of(trial, levels)
-    peers = {name: values for name, values in history.items() if bracket_of(name, levels) == bracket}
-    return _asha(policy, sign, trial, interval, peers, bracket)
+def is_rung(policy: Policy, trial: str, interval: int) -> bool:
+    """Whether trials of this one's bracket are compared at this interval."""
+    rung = interval / policy.min_intervals
+    level = round(math.log(rung, policy.reduction_factor)) if rung >= 1 else -1
+    return level >= bracket_of(policy, trial) and policy.min_intervals * policy.reduction_factor**level == interval
 
 
-def bracket_of(trial: str, brackets: int) -> int:
-    """Return the bracket of a trial, which its number at the end of its id decides."""
+def bracket_of(policy: Policy, trial: str) -> int:
+    """Return the bracket of a trial, which its number at the end of its id decides; ASHA has one bracket."""
+    if policy.kind != "hyperband" or policy.max_intervals is None:
+        return 0
+    brackets = int(math.log(policy.max_intervals / policy.min_intervals, policy.reduction_factor) + 1e-9) + 1
     number = trial.rsplit("_", 1)[-1]
     return int(number) % brackets if number.isdigit() else 0
 
 
-def _best(values: Sequence[float], sign: float) -> float:
-    return max((sign * value for value in values if not math.isnan(value)), default=-math.inf)
+# ── Pauses: trials that may go on later, from their checkpoints ───────────────────────────────────────────────────────
 
 
-def _at(interval: int, sign: float, history: History) -> Dict[str, float]:
-    """Return the value of each trial that has reached the interval; NaN counts as worst."""
-    found: Dict[str, float] = {}
-    for name, values in history.items():
-        if len(values) >= interval:
-            value = sign * values[interval - 1]
-            found[name] = -math.inf if math.isnan(value) else value
-    return found
+def pauses(policy: Policy, trial: str, history: History) -> bool:
+    """Whether this trial, whose last value has just been added, pauses to be compared with others."""
+    interval = history.length(trial)
+    if interval >= (policy.max_intervals or math.inf):
+        return False
+    if policy.kind == "pbt":
+        return interval % policy.evaluation_interval == 0 and interval >= max(policy.delay_evaluation, 1)
+    if not policy.promote or not is_rung(policy, trial, interval):
+        return False
+    return trial not in promoted(policy, trial, interval, history)
+
+
+def promoted(policy: Policy, trial: str, interval: int, history: History) -> List[str]:
+    """Return the trials of this one's bracket that go on after a rung, the best first."""
+    bracket = bracket_of(policy, trial)
+    reached = {name: value for name, value in history.at(interval).items() if bracket_of(policy, name) == bracket}
+    ranked = sorted(reached, key=lambda name: -reached[name])
+    return ranked[: len(ranked) // policy.reduction_factor]
 
 
 def _plain(value: float) -> str:
@@ -184,7 +250,8 @@ _RULES: Dict[str, _Rule] = {
     "bandit": _bandit,
     "median": _median,
     "truncation": _truncation,
-    "asha": _asha,
-    "hyperband": _hyperband,
+    "asha": _halving,
+    "hyperband": _halving,
+    "pbt": _never,
 }
 POLICIES: List[str] = list(_RULES)

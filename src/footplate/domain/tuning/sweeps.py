@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Dict, Optional, Tuple
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from footplate.domain.codec import from_json, to_json
+from footplate.domain.runs.controllers import ChildMetric
 from footplate.domain.specs import ControllerSpec, RunSpec
 from footplate.domain.tuning import search_space
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE, NO_POLICY, Policy, check_policy
@@ -33,6 +35,29 @@ class Objective:
 
 
 @dataclass(frozen=True)
+class Constraint:
+    """A metric whose last value must stay within a bound; a trial that breaks it is never the best."""
+
+    metric: str
+    at_most: Optional[float] = None
+    at_least: Optional[float] = None
+
+    def violation(self, value: float) -> float:
+        """Return by how much a value is out of bounds; 0 or less if it is not."""
+        if self.at_most is not None:
+            return value - self.at_most
+        return (self.at_least or 0.0) - value
+
+
+@dataclass(frozen=True)
+class PastTrial:
+    """A trial of an earlier sweep that teaches the sampler: its parameters, and its best values."""
+
+    parameters: Dict[str, Any]
+    values: Tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class SweepSpec:
     """Everything that decides which trials a sweep has; how each of them runs is the template beside it."""
 
@@ -45,8 +70,10 @@ class SweepSpec:
     sampler_options: Dict[str, Any] = field(default_factory=lambda: {})
     seed: int = 0
     policy: Policy = NO_POLICY
+    constraints: Tuple[Constraint, ...] = ()
     resume_from: Tuple[str, ...] = ()  # earlier sweeps whose trials teach the sampler
     resume_trials: Tuple[str, ...] = ()  # single trials that do
+    past: Tuple[PastTrial, ...] = ()  # the trials of both, which the client has read
 
     @property
     def primary(self) -> Objective:
@@ -65,8 +92,54 @@ class TrialView:
     values: Tuple[float, ...] = ()  # the best of each objective
     intervals: int = 0
     stopped: Optional[str] = None
+    is_feasible: bool = True  # no constraint is broken
+    is_best: bool = False  # of all feasible trials, or on the Pareto front of several objectives
+    paused: int = 0  # the interval at which the policy has paused it
+    source: Optional[int] = None  # the trial whose outputs it began with
     started: Optional[float] = None
     ended: Optional[float] = None
+
+
+def best_of(summary: Optional[ChildMetric], goal: str) -> Optional[float]:
+    """Return the best value over a whole series, as Azure does, and not the last; None without a number."""
+    if summary is None:
+        return None
+    value = summary.max if goal == MAXIMIZE else summary.min
+    return None if value is None or not math.isfinite(value) else value
+
+
+def best_values(
+    spec: SweepSpec, metrics: Mapping[str, ChildMetric]
+) -> Tuple[Optional[List[float]], Optional[List[float]]]:
+    """Return the best value of each objective, and by how much each constraint is broken; None if one is missing."""
+    values = [best_of(metrics.get(objective.metric), objective.goal) for objective in spec.objectives]
+    last = [metrics[each.metric].last if each.metric in metrics else None for each in spec.constraints]
+    violations = [each.violation(value) for each, value in zip(spec.constraints, last) if value is not None]
+    known = [value for value in values if value is not None]
+    is_complete = len(violations) == len(spec.constraints) and all(map(math.isfinite, violations))
+    return (known if len(known) == len(values) else None), (violations if is_complete else None)
+
+
+def mark_best(trials: List[TrialView], spec: SweepSpec) -> List[TrialView]:
+    """Return the trials with `is_best` set: on the best feasible one, or on those of the Pareto front."""
+    signs = [1.0 if objective.goal == MAXIMIZE else -1.0 for objective in spec.objectives]
+    points = {
+        trial.number: tuple(sign * value for sign, value in zip(signs, trial.values))
+        for trial in trials
+        if trial.values and trial.is_feasible
+    }
+    front = set(_front(points))
+    return [replace(trial, is_best=True) if trial.number in front else trial for trial in trials]
+
+
+def _front(points: Mapping[int, Tuple[float, ...]]) -> List[int]:
+    """Return the points that no other one dominates; of equal ones the first. All values are to be maximized."""
+    found: List[int] = []
+    for number in sorted(points, key=lambda number: (tuple(-value for value in points[number]), number)):
+        point = points[number]
+        if not any(all(a >= b for a, b in zip(points[other], point)) for other in found):
+            found.append(number)
+    return found
 
 
 def sweep_of(spec: ControllerSpec) -> SweepSpec:
@@ -80,7 +153,7 @@ def controller_of(sweep: SweepSpec, trial: RunSpec) -> ControllerSpec:
         KIND,
         options=to_json(sweep),
         children={TEMPLATE: trial},
-        metrics=tuple(objective.metric for objective in sweep.objectives),
+        metrics=tuple(dict.fromkeys(each.metric for each in (*sweep.objectives, *sweep.constraints))),
         interval=0 if sweep.policy.kind == "none" else 1,
     )
 
@@ -100,8 +173,19 @@ def check_sweep(spec: SweepSpec) -> None:
             raise InvalidInput(f"{name} is {value!r}", f"give 1 to {MAX_TRIALS:,}")
     if not spec.max_seconds > 0:
         raise InvalidInput(f"max_seconds is {spec.max_seconds:g}", "give a positive number of seconds")
+    for constraint in spec.constraints:
+        _check_constraint(constraint)
     check_policy(spec.policy)
     _check_policy_applies(spec)
+
+
+def _check_constraint(constraint: Constraint) -> None:
+    bounds = [bound for bound in (constraint.at_most, constraint.at_least) if bound is not None]
+    if not constraint.metric or len(bounds) != 1 or not math.isfinite(bounds[0]):
+        raise InvalidInput(
+            f"the constraint on {constraint.metric!r} has the bounds {bounds!r}",
+            "name a metric, and give exactly one of at_most and at_least",
+        )
 
 
 def _check_policy_applies(spec: SweepSpec) -> None:

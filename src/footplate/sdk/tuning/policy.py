@@ -91,17 +91,61 @@ class NoTerminationPolicy(EarlyTerminationPolicy):
 
 
 class AshaPolicy(EarlyTerminationPolicy):
-    """Asynchronous successive halving: one trial in `reduction_factor` goes on after each rung. Not in Azure."""
+    """Asynchronous successive halving: one trial in `reduction_factor` goes on after each rung. Not in Azure.
 
-    def __init__(self, min_intervals: int = 1, reduction_factor: int = 3) -> None:
-        super().__init__("Asha", Policy("asha", min_intervals=min_intervals, reduction_factor=reduction_factor))
+    `promote`: a trial pauses at a rung, and goes on from its checkpoint in `./outputs` once it is among the best.
+    """
+
+    _own_fields = ("min_intervals", "max_intervals", "reduction_factor", "promote")
+
+    def __init__(
+        self,
+        min_intervals: int = 1,
+        reduction_factor: int = 3,
+        promote: bool = False,
+        max_intervals: Optional[int] = None,
+    ) -> None:
+        rule = Policy(
+            "asha", min_intervals=min_intervals, max_intervals=max_intervals, reduction_factor=reduction_factor,
+            promote=promote,
+        )  # fmt: skip
+        super().__init__("Asha", rule)
 
 
 class HyperbandPolicy(EarlyTerminationPolicy):
     """ASHA in several brackets, which begin to stop trials at different rungs. Not in Azure."""
 
-    def __init__(self, max_intervals: int, min_intervals: int = 1, reduction_factor: int = 3) -> None:
+    _own_fields = ("min_intervals", "max_intervals", "reduction_factor", "promote")
+
+    def __init__(
+        self, max_intervals: int, min_intervals: int = 1, reduction_factor: int = 3, promote: bool = False
+    ) -> None:
         rule = Policy(
-            "hyperband", min_intervals=min_intervals, max_intervals=max_intervals, reduction_factor=reduction_factor
-        )
+            "hyperband", min_intervals=min_intervals, max_intervals=max_intervals, reduction_factor=reduction_factor,
+            promote=promote,
+        )  # fmt: skip
         super().__init__("Hyperband", rule)
+
+
+class PopulationBasedTraining(EarlyTerminationPolicy):
+    """Every `evaluation_interval`, replaces the worst trials by copies of the best with changed parameters.
+
+    A copy begins with the `./outputs` of the trial that it continues, where the script finds its checkpoint. The
+    sampler draws the `population`, and each copy counts as a trial. Not in Azure.
+    """
+
+    _own_fields = ("population", "quantile", "max_intervals")
+
+    def __init__(
+        self,
+        evaluation_interval: int = 1,
+        population: Optional[int] = None,
+        quantile: float = 0.25,
+        delay_evaluation: int = 0,
+        max_intervals: Optional[int] = None,
+    ) -> None:
+        rule = Policy(
+            "pbt", evaluation_interval, delay_evaluation, population=population, quantile=quantile,
+            max_intervals=max_intervals,
+        )  # fmt: skip
+        super().__init__("PopulationBasedTraining", rule)

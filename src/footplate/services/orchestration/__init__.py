@@ -8,5 +8,6 @@ queues         gathers the queues from the store
 watcher        the thread that asks engines about agents; covered by `tests/e2e/test_ops_kill.py`
 alarms         the thread that wakes runs at recorded times
 groups         consults controllers and carries out their decisions about children
+group_memory   children and notes of active groups; covered by `test_groups`
 controllers    table of controllers; covered by `test_groups`
 """

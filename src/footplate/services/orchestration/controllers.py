@@ -13,6 +13,11 @@ CONTROLLERS: dict[str, str] = {
     "sweep": "footplate.tuning.sweep:SweepController",
 }
 
+LOGS = {"sweep": "azureml-logs/hyperdrive.txt"}
+"""The log of a group, by the kind of its controller: the file that receives the lines of its decisions."""
+
+OTHER_LOG = "azureml-logs/group.txt"
+
 
 @functools.cache
 def load(kind: str) -> Controller:

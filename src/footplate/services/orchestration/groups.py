@@ -12,10 +12,11 @@ import logging
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
+from footplate.domain.codec import to_json
 from footplate.domain.records import Cause, RunRecord, RunView, Stage
 from footplate.domain.runs import controllers as seam
 from footplate.domain.runs import events
@@ -25,6 +26,7 @@ from footplate.domain.specs import ControllerSpec, RunSpec
 from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
 from footplate.services.orchestration import controllers
 from footplate.services.orchestration.effects import Tell
+from footplate.services.orchestration.group_memory import GroupMemory, KnownGroup
 from footplate.storage import Storage
 
 log = logging.getLogger(__name__)
@@ -60,6 +62,7 @@ class Groups:
         self._steps: defaultdict[str, deque[Step]] = defaultdict(deque)
         self._busy: set[str] = set()
         self._active: set[str] = set()
+        self._memory = GroupMemory(store)
         self._metric_counts: dict[str, tuple[str, ControllerSpec, int]] = {}  # by child: group, spec, intervals passed
 
     def connect(self, submit: Submit, cancel: Cancel) -> None:
@@ -68,8 +71,12 @@ class Groups:
 
     def note(self, record: RunRecord) -> None:
         """Take notice of a run that changed."""
+        if record.spec.parent is not None:
+            self._memory.changed(record.spec.parent, record.id)
         if kind_of(record.spec).ended_by == "controller":
             (self._active.discard if record.stage is Stage.ENDED else self._active.add)(record.id)
+            if record.stage is Stage.ENDED:
+                self._memory.forget(record.id)
 
     # ── Effects: each only queues a step ──────────────────────────────────────────────────────────────────────────────
 
@@ -77,7 +84,7 @@ class Groups:
         self._queue(record.id, lambda: self._consult(record.id, effect.event))
 
     def order_children(self, record: RunRecord, _: events.OrderChildren) -> None:
-        self._queue(record.id, lambda: self._order_children(record.id))
+        self._queue(record.id, lambda: self._order_children(record.id), first=True)
 
     def end_children(self, record: RunRecord, _: events.EndChildren) -> None:
         self._queue(record.id, lambda: self._end_children(record.id))
@@ -96,9 +103,10 @@ class Groups:
 
     # ── One step at a time ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _queue(self, group: str, step: Step) -> None:
+    def _queue(self, group: str, step: Step, first: bool = False) -> None:
+        """Queue a step. Orders come `first`: a later decision would replace those of a decision not yet carried out."""
         with self._guard:
-            self._steps[group].append(step)
+            (self._steps[group].appendleft if first else self._steps[group].append)(step)
             if group in self._busy:
                 return
             self._busy.add(group)
@@ -117,6 +125,7 @@ class Groups:
     def _take(self, group: str, step: Step) -> None:
         try:
             step()
+            return
         except (Unavailable, OutOfSpace) as error:
             log.warning("group %s has to wait: %s", group, error.message)
             self._doubt(group)
@@ -127,6 +136,7 @@ class Groups:
             message = f"the controller failed: {type(error).__name__}: {error}"
             with contextlib.suppress(FootplateError):
                 self._tell(group, events.RunFailed(Cause("internal", message, "see: footplate server logs")))
+        self._memory.forget(group)  # the step may have been half done: read everything again
 
     # ── The steps ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -135,26 +145,36 @@ class Groups:
         spec = record.spec.controller
         if record.stage is Stage.ENDED or spec is None:
             return
-        state = group_state(record)
-        group = seam.Group(run, spec, state.decision.state, record.attempt, state.closed, record.outcome)
-        children = self._children(record, spec)
+        state, known = group_state(record), self._known(run, spec)
+        memory = state.decision.state
+        group = seam.Group(run, spec, memory, record.attempt, state.closed, record.outcome, known.notes)
+        children = list(known.children.values())
         decision = controllers.load(spec.kind).decide(group, children, event, time.time())
         self._tell(run, events.GroupDecided(decision))
+        known.notes.extend(to_json(decision.notes))
+        self._log(run, spec.kind, decision.log)
         if record.outcome is not None:
             self._end_children(run)
 
-    def _children(self, record: RunRecord, spec: ControllerSpec) -> list[seam.Child]:
-        children = self._store.runs.children_of(record.id, spec.metrics)
+    def _known(self, run: str, spec: ControllerSpec) -> KnownGroup:
+        """Return the group as it is now, and begin to watch the metric of children that are new."""
+        known, read = self._memory.up_to_date(run, spec)
         if spec.metrics and spec.interval:
-            for child in children:
+            for child in read:
                 if not child.has_ended and child.id not in self._metric_counts:
-                    known = child.metrics.get(spec.metrics[0])
-                    passed = 0 if known is None else known.count // spec.interval
-                    self._metric_counts[child.id] = (record.id, spec, passed)
-        return children
+                    self._metric_counts[child.id] = (run, spec, len(child.series) // spec.interval)
+        return known
+
+    def _log(self, run: str, kind: str, lines: Sequence[str]) -> None:
+        if lines:
+            name = controllers.LOGS.get(kind, controllers.OTHER_LOG)
+            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            text = "".join(f"{now} {line}\n" for line in lines)
+            self._store.logs.append(run, name, self._store.logs.size(run, name), text.encode())
 
     def _child_ended(self, group: str, run: str) -> None:
         summary = self._store.metrics.summary(run)  # also brings the summaries of the database up to date
+        self._memory.changed(group, run)
         self._consult(group, seam.ChildEnded(run, tuple(row["name"] for row in summary if not row["system"])))
 
     def _check_metric(self, run: str) -> None:
@@ -162,52 +182,59 @@ class Groups:
         if watched is None:
             return
         group, spec, passed = watched
-        for series in self._store.metrics.read(run, spec.metrics[0]):
-            values = tuple(float(value) for _, _, value in series["points"] if _is_number(value))
-            if len(values) // spec.interval > passed:
-                self._metric_counts[run] = (group, spec, len(values) // spec.interval)
-                self._consult(group, seam.ChildMetricReported(run, values))
+        values = self._memory.series(run, spec.metrics[0])
+        if len(values) // spec.interval > passed:
+            self._metric_counts[run] = (group, spec, len(values) // spec.interval)
+            self._memory.changed(group, run)
+            self._consult(group, seam.ChildMetricReported(run, values))
 
     def _order_children(self, run: str) -> None:
         record = self._store.runs.record(run)
-        if record.stage is Stage.ENDED or record.outcome is not None:
+        spec = record.spec.controller
+        if record.stage is Stage.ENDED or record.outcome is not None or spec is None:
             return
-        assert self._submit is not None
         assert self._cancel is not None
         decision = group_state(record).decision
-        ids = {child.key: child.id for child in self._store.runs.children_of(run)}
+        children = self._known(run, spec).children
         for order in decision.cancel:
-            self._cancel(ids[order.key], "its group", order.reason)
+            self._cancel(_id_of(run, order.key, children), "its group", order.reason)
         for order in decision.restart:
             with contextlib.suppress(Conflict):  # somebody restarted it meanwhile
-                self._tell(ids[order.key], events.RunRestarted(order.attempt, "its group"))
-        by = self._store.runs.view(run).created_by if decision.submit else ""
-        for order in decision.submit:
+                self._tell(_id_of(run, order.key, children), events.RunRestarted(order.attempt, "its group"))
+        if decision.submit and self._submit_children(record, decision.submit):
+            self._known(run, spec)
+
+    def _submit_children(self, record: RunRecord, orders: Sequence[seam.SubmitChild]) -> bool:
+        """Submit children; at the first that the server refuses, consult the controller and return False."""
+        assert self._submit is not None
+        run, by = record.id, self._store.runs.view(record.id).created_by
+        for order in orders:
             try:
-                spec = replace(order.spec, parent=run)
-                self._submit(record.workspace, seam.child_id(run, order.key), spec, by)
+                self._submit(record.workspace, seam.child_id(run, order.key), replace(order.spec, parent=run), by)
             except (Unavailable, OutOfSpace):
                 raise
             except FootplateError as error:
                 cause = Cause("child_refused", error.message, error.hint)
                 self._consult(run, seam.ChildRefused(order.key, cause))
-                return
-        if decision.submit and record.spec.controller is not None:
-            self._children(record, record.spec.controller)  # also begins to watch the metrics of new children
+                return False
+        return True
 
     def _end_children(self, run: str) -> None:
         record = self._store.runs.record(run)
-        if record.stage is Stage.ENDED or record.outcome is None:
+        spec = record.spec.controller
+        if record.stage is Stage.ENDED or record.outcome is None or spec is None:
             return
         assert self._cancel is not None
         reasons = {order.key: order.reason for order in group_state(record).decision.cancel}
-        for child in self._store.runs.children_of(run):
+        for child in list(self._known(run, spec).children.values()):
             if not child.has_ended:
                 reason = reasons.get(child.key, f"its group {run} ends as {record.outcome.kind}")
                 self._cancel(child.id, "its group", reason)
-        if all(child.has_ended for child in self._store.runs.children_of(run)):
+        if all(child.has_ended for child in self._known(run, spec).children.values()):
             self._tell(run, events.ChildrenFinished())
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _id_of(group: str, key: str, children: Mapping[str, seam.Child]) -> str:
+    """Return the run of a child; a child that a client added has its run id as key."""
+    run = seam.child_id(group, key)
+    return run if run in children else key

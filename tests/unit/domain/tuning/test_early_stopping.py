@@ -6,13 +6,13 @@ import math
 
 import pytest
 
-from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE, Policy, best, check_policy, reason_to_stop
+from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE, History, Policy, check_policy, reason_to_stop
 from footplate.errors import InvalidInput
 
 
 def stops(policy: Policy, goal: str, own: list[float], *others: list[float]) -> bool:
     history = {"t_0": own, **{f"t_{n}": values for n, values in enumerate(others, 1)}}
-    return reason_to_stop(policy, goal, "t_0", history) is not None
+    return reason_to_stop(policy, "t_0", History(goal, history)) is not None
 
 
 def test_nothing_stops_without_a_policy() -> None:
@@ -72,19 +72,18 @@ def test_hyperband_compares_within_a_bracket() -> None:
     policy = Policy("hyperband", min_intervals=1, max_intervals=9, reduction_factor=3)  # three brackets
     assert not stops(policy, MAXIMIZE, [0.1], [0.9], [0.9]), "t_1 and t_2 are in other brackets"
     assert stops(policy, MAXIMIZE, [0.1], [0.0], [0.0], [0.9])
-    history = {"t_1": [0.1], "t_4": [0.9]}
-    assert reason_to_stop(policy, MAXIMIZE, "t_1", history) is None, "bracket 1 begins to stop at interval 3"
+    history = History(MAXIMIZE, {"t_1": [0.1], "t_4": [0.9]})
+    assert reason_to_stop(policy, "t_1", history) is None, "bracket 1 begins to stop at interval 3"
 
 
 def test_nan_counts_as_worst() -> None:
     assert stops(Policy("truncation", truncation_percentage=50), MINIMIZE, [math.nan], [5.0])
     assert stops(Policy("bandit", slack_amount=1.0), MAXIMIZE, [math.nan], [5.0])
-    assert best([math.nan, 1.0, 2.0], MINIMIZE) == 1.0
-    assert best([math.nan], MINIMIZE) is None
+    assert stops(Policy("median"), MINIMIZE, [5.0], [math.nan], [1.0], [1.0])
 
 
 def test_the_reason_names_both_values() -> None:
-    found = reason_to_stop(Policy("bandit", slack_factor=0.1), MINIMIZE, "a", {"a": [3.0], "b": [1.5]})
+    found = reason_to_stop(Policy("bandit", slack_factor=0.1), "a", History(MINIMIZE, {"a": [3.0], "b": [1.5]}))
     assert found == "its best is 3, and the best trial has 1.5 (slack factor 0.1)"
 
 

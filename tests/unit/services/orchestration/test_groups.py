@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -176,3 +177,35 @@ def test_a_controller_that_raises_fails_its_group(house: House) -> None:
     assert outcome is not None
     assert outcome.cause is not None
     assert outcome.cause.message.startswith("the controller failed")
+
+
+class CancelsWhatLogs(Recorder):
+    """Submits a and b, and cancels each child in the decision about its first value, and in that one alone."""
+
+    is_open = threading.Event()
+
+    def decide(self, group: Group, children: Sequence[Child], event: ControllerEvent, now: float) -> GroupDecision:
+        if not children:
+            return GroupDecision(submit=(SubmitChild("a", JOB), SubmitChild("b", JOB)))
+        if isinstance(event, ChildMetricReported):
+            assert self.is_open.wait(20)
+            order = CancelChild(event.run[2:], "it logged")
+            return GroupDecision({"last": event.run}, cancel=(order,), notes=(event.run,))
+        return GroupDecision(group.state)
+
+
+def test_orders_are_carried_out_before_the_next_decision(
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two children log at the same time: the decision about the second must not replace the orders for the first."""
+    monkeypatch.setitem(controllers.CONTROLLERS, "test_cancels", f"{Recorder.__module__}:CancelsWhatLogs")
+    start(house, ControllerSpec("test_cancels", metrics=("loss",), interval=1))
+    house.until_launched("g_b")
+    slots, text = journal(tmp_path / "journal", lambda opened: log_all(opened, [1.0]))
+    for run in ("g_a", "g_b"):
+        house.services.metrics.append(run, "w", "text", 0, text, False)
+        house.services.metrics.append(run, "w", "slots", 0, slots, False)
+    CancelsWhatLogs.is_open.set()  # by now, both children wait for a decision
+    house.bulletin.until(lambda: house.store.runs.notes("g") == ["g_a", "g_b"])
+    house.until_status("g_a", "CancelRequested")
+    house.until_status("g_b", "CancelRequested")

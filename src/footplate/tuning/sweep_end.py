@@ -1,0 +1,67 @@
+"""The end of a sweep: its outcome, and the signs in its first trials that no trial can succeed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from footplate.domain.records import Cause, Outcome
+from footplate.domain.runs.controllers import Child, ChildEnded, ControllerEvent
+from footplate.domain.tuning import search_space
+from footplate.domain.tuning.sweeps import SweepSpec, best_of
+
+_FIRST_TRIALS = 3
+"""A sweep whose first trials all fail is given up: the others would fail the same way."""
+
+_ARGUMENT_ERRORS = ("error: unrecognized arguments", "error: argument ", "error: the following arguments are required")
+
+
+def hopeless(
+    spec: SweepSpec, trials: Sequence[Mapping[str, Any]], children: Mapping[str, Child], event: ControllerEvent
+) -> Outcome | None:
+    """Return why the first trials show that no trial can succeed; None if they do not."""
+    ended = [child for child in children.values() if child.has_ended]
+    if any(best_of(child.metrics.get(spec.primary.metric), spec.primary.goal) is not None for child in ended):
+        return None
+    for child in ended:
+        cause = child.outcome.cause if child.outcome is not None else None
+        words = " ".join([cause.message, *(cause.last_lines or ())]) if cause is not None else ""
+        if any(known in words for known in _ARGUMENT_ERRORS):
+            message = f"the script does not take the parameters of the sweep: {_argument_error(words)}"
+            names = ", ".join(search_space.to_arguments(trials[int(child.key)])[::2])
+            return Outcome("failed", Cause("bad_parameters", message, f"add arguments {names} to the script"))
+        if child.status == "Completed":
+            return Outcome("failed", _no_metric(spec, child, event))
+    failed = [child for child in ended if child.status == "Failed"]
+    if len(failed) >= min(_FIRST_TRIALS, spec.max_trials):
+        return Outcome("failed", _all_failed(failed))
+    return None
+
+
+def _argument_error(words: str) -> str:
+    return words[words.index("error: ") + len("error: ") :].strip()[:300]
+
+
+def _no_metric(spec: SweepSpec, child: Child, event: ControllerEvent) -> Cause:
+    logged = event.logged if isinstance(event, ChildEnded) and event.run == child.id else ()
+    listed = f"it logged {', '.join(logged)}" if logged else "it logged no metric"
+    return Cause(
+        "no_primary_metric",
+        f"trial {child.key} completed without logging {spec.primary.metric!r}: {listed}",
+        f"log it in the script: run.log({spec.primary.metric!r}, value), or name another metric",
+    )
+
+
+def _all_failed(failed: list[Child]) -> Cause:
+    first = failed[0]
+    why = first.outcome.cause.message if first.outcome is not None and first.outcome.cause is not None else ""
+    message = f"the first {len(failed)} trials failed: {why}"
+    return Cause("trials_failed", message, f"see: footplate runs show {first.id}")
+
+
+def outcome(children: Mapping[str, Child]) -> Outcome:
+    """Return the outcome of a sweep that has no more trials to run."""
+    failed = [child for child in children.values() if child.status == "Failed"]
+    if failed and len(failed) == len(children):
+        return Outcome("failed", _all_failed(failed))
+    return Outcome("completed")
