@@ -90,6 +90,9 @@ for distributed in (MpiConfiguration(node_count=2), PyTorchConfiguration(communi
     made = ScriptRunConfig(source_directory=script_folder, script='tf_mnist.py', compute_target=compute_target,
                            environment=env, distributed_job_config=distributed)
     assert made.run_config.node_count == 2
+for shown, cell in ((ws, 'docs-ws'), (run, run.id), (run.experiment, 'tf-mnist'), (model, 'TensorFlow 2.0'),
+                    (compute_target, '0 of at most 4'), (env, 'my-own')):
+    assert f'<td>{cell}</td>' in shown._repr_html_(), shown._repr_html_()
 print('THE END')
 """
 

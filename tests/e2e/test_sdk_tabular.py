@@ -70,6 +70,13 @@ def test_delimited_files(titanic: TabularDataset) -> None:
     assert titanic.skip(3).to_pandas_dataframe()["PassengerId"].tolist() == [4]
 
 
+def test_a_notebook_shows_the_first_rows(titanic: TabularDataset, store: Any) -> None:
+    shown = titanic._repr_html_()
+    assert "<td>TabularDataset</td>" in shown and "<td>Heikkinen, Miss. Laina</td>" in shown
+    missing = Dataset.Tabular.from_delimited_files((store, "nowhere.csv"), validate=False)
+    assert "nowhere.csv" in missing._repr_html_()
+
+
 def test_selecting_rows_and_columns(titanic: TabularDataset) -> None:
     old = titanic.filter((titanic["Age"] > 30) | titanic["Name"].contains("James"))
     assert old.keep_columns(["Name", "Age"]).to_pandas_dataframe().shape == (2, 2)

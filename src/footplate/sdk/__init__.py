@@ -14,7 +14,7 @@
     exceptions          Azure's exceptions
     unsupported         the parts of Azure's surface that Footplate does not have, and the errors they raise
     authentication, telemetry       parts of Azure's surface that have nothing to do here
-    widgets, progress   output for notebooks and terminals
+    notebooks, widgets, progress    output for notebooks and terminals
     labels, timestamps  tags and times in Azure's form
     warn                warnings that point at the user's own line
 

@@ -16,9 +16,10 @@ AzureMLException                       .message .inner_exception .hint
 from __future__ import annotations
 
 import json
-from typing import Any, Mapping, Optional, Type
+from typing import Any, List, Mapping, Optional, Type
 
 from footplate.errors import FootplateError
+from footplate.sdk import notebooks
 
 
 class AzureMLException(Exception):
@@ -54,6 +55,10 @@ class AzureMLException(Exception):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.message!r})"
+
+    def _render_traceback_(self) -> List[str]:
+        """Return what IPython prints: the user's own lines, message and hint. Frames of libraries would bury them."""
+        return notebooks.short_traceback(self, self.message_with_hint)
 
 
 class UserErrorException(AzureMLException):

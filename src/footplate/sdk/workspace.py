@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Set
 
 from footplate import environ
 from footplate.domain.targets import LOCAL
-from footplate.sdk import compute, config, data, environments, models, runs
+from footplate.sdk import compute, config, data, environments, models, notebooks, runs
 from footplate.sdk.cloud_workspace import CloudWorkspace
 from footplate.sdk.exceptions import Kinds, UserErrorException, WorkspaceException
 from footplate.sdk.keyvault import Keyvault
@@ -293,6 +293,10 @@ class Workspace(CloudWorkspace):
             f"Workspace.create(name={self.name!r}, subscription_id={self.subscription_id!r}, "
             f"resource_group={self.resource_group!r})"
         )
+
+    def _repr_html_(self) -> str:
+        return notebooks.row({"Name": self.name, "Resource group": self.resource_group, "Location": self.location,
+                              "Server": self.session.endpoint})  # fmt: skip
 
 
 def open_workspace(session: Session, workspace_id: str) -> Workspace:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
 from footplate.domain import shapes
 from footplate.domain.records import ComputeView, RunView
 from footplate.domain.targets import LOCAL
-from footplate.sdk import compute
+from footplate.sdk import compute, notebooks
 from footplate.sdk.exceptions import ComputeTargetException, Kinds, UserErrorException
 from footplate.sdk.timestamps import utc_text
 
@@ -135,6 +135,11 @@ class ComputeTarget(AbstractComputeTarget):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(workspace={self.workspace!r}, name={self.name!r}, type={self.type!r})"
+
+    def _repr_html_(self) -> str:
+        view = self._view
+        return notebooks.row({"Name": self.name, "Type": self.type, "State": self.provisioning_state,
+                              "Nodes": f"{view.current_nodes} of at most {view.max_nodes}"})  # fmt: skip
 
 
 class AmlCompute(ComputeTarget):

@@ -16,7 +16,7 @@ from footplate.content.blobs import BlobFolder
 from footplate.content.listing import Listing
 from footplate.domain.datasets import DatasetView, datastores_of
 from footplate.domain.requests import NewDataset
-from footplate.sdk import blob_transfer
+from footplate.sdk import blob_transfer, notebooks
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.changes import DatasetChanges
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
@@ -251,3 +251,7 @@ class AbstractDataset:
         known = {"id": self.id, "name": self.name, "version": self.version, "sources": self._definition["sources"]}
         shown = ", ".join(f"{key}={value!r}" for key, value in known.items() if value is not None)
         return f"{type(self).__name__}({shown})"
+
+    def _repr_html_(self) -> str:
+        columns = {"Type": type(self).__name__, "Name": self.name, "Version": self.version}
+        return notebooks.row({**columns, "Sources": len(self._definition["sources"])})

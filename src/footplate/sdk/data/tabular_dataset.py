@@ -13,6 +13,7 @@ from typing import Any, ContextManager, Dict, List, NoReturn, Optional, Sequence
 from footplate.domain.tables import tabular
 from footplate.domain.tables.expressions import apply, literal
 from footplate.domain.tables.frames import Frame, read_frame
+from footplate.sdk import notebooks
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.base import AbstractDataset
 from footplate.sdk.data.dataframe import libraries, to_pandas
@@ -20,6 +21,7 @@ from footplate.sdk.data.expressions import Expression
 from footplate.sdk.data.file_dataset import FileDataset
 from footplate.sdk.data.store_access import store_spec
 from footplate.sdk.exceptions import (
+    AzureMLException,
     DatasetExecutionError,
     DatasetTimestampMissingError,
     Kinds,
@@ -31,6 +33,7 @@ from footplate.sdk.session import translating
 _REFUSALS = ("invalid", "not_found", "not_allowed", "conflict", "unavailable")
 _EXECUTION: Kinds = dict.fromkeys(_REFUSALS, DatasetExecutionError)
 _INVALID: Kinds = {"invalid": UserErrorException}
+_PREVIEW_ROWS = 10
 _PARTITION_LENGTHS = (
     ("ss", timedelta(seconds=1)),
     ("mm", timedelta(minutes=1)),
@@ -71,6 +74,14 @@ class TabularDataset(AbstractDataset):
                 hint=f"the columns are {', '.join(map(repr, made.columns))}",
             )
         return made if timestamp is None else made.set_index(timestamp, drop=False).rename_axis(None)
+
+    def _repr_html_(self) -> str:
+        """Return the description and the first rows; if they cannot be read, the reason takes their place."""
+        try:
+            frame, _ = self.take(_PREVIEW_ROWS)._read(strict=False)
+        except (AzureMLException, OSError) as error:
+            return super()._repr_html_() + notebooks.row({"Rows": error})
+        return super()._repr_html_() + to_pandas(frame, "null").to_html()
 
     def _read(self, strict: bool) -> Tuple[Frame, List[str]]:
         with self._temporary_directory() as aside:

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
 from footplate.domain.records import EnvironmentView
+from footplate.sdk import notebooks
 from footplate.sdk.config.checked_attributes import Checked
 from footplate.sdk.environments import build, curated, files, image_details
 from footplate.sdk.environments.build import ImageBuildDetails
@@ -61,6 +62,12 @@ class Environment(Checked):
 
     def __repr__(self) -> str:
         return json.dumps(definition(self), indent=4, sort_keys=True)
+
+    def _repr_html_(self) -> str:
+        packages = [*self.python.conda_dependencies.conda_packages, *self.python.conda_dependencies.pip_packages]
+        columns = {"Name": self.name, "Version": self.version, "Image": self.docker.base_image}
+        own = "the interpreter of the machine" if self.python.user_managed_dependencies else ", ".join(packages)
+        return notebooks.row({**columns, "Packages": own})
 
     # ── from files, images and conda ──
 

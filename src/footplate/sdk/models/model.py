@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, 
 
 from footplate.domain.records import ModelView
 from footplate.domain.tag_filters import label_filter
-from footplate.sdk import blob_transfer
+from footplate.sdk import blob_transfer, notebooks
 from footplate.sdk.data.dataset import Dataset
 from footplate.sdk.exceptions import (
     Kinds,
@@ -331,6 +331,11 @@ class Model:
             f"Model(workspace={self.workspace!r}, name={self.name}, id={self.id}, version={self.version}, "
             f"tags={self.tags}, properties={self.properties})"
         )
+
+    def _repr_html_(self) -> str:
+        framework = " ".join(filter(None, (self.model_framework, self.model_framework_version)))
+        return notebooks.row({"Name": self.name, "Version": self.version, "Framework": framework,
+                              "Run": self.run_id, "Registered": self.created_time})  # fmt: skip
 
 
 def register_from_run(

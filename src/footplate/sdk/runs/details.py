@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import traceback
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 from footplate.api.links import file_link
 from footplate.content.blobs import BlobFolder
@@ -107,13 +106,6 @@ def _cause_of(error: BaseException, code: Optional[str]) -> Cause:
         exception_message=words,
         traceback="".join(lines),
     )
-
-
-def html_table(columns: Mapping[str, str]) -> str:
-    """Return an HTML table with one row, for notebooks."""
-    head = "".join(f"<th>{name}</th>" for name in columns)
-    row = "".join(f"<td>{html.escape(cell)}</td>" for cell in columns.values())
-    return f'<table style="width:100%"><tr>{head}</tr><tr>{row}</tr></table>'
 
 
 def _base(view: RunView) -> Dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union, overload
 
-from footplate.sdk import runs
+from footplate.sdk import notebooks, runs
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.labels import texts
 from footplate.sdk.runs.filters import Filter, filters
@@ -186,7 +186,7 @@ class Experiment:
         return f"Experiment(Name: {self.name},\nWorkspace: {self.workspace.name})"
 
     def _repr_html_(self) -> str:
-        return runs.details.html_table({"Name": self.name, "Workspace": self.workspace.name})
+        return notebooks.row({"Name": self.name, "Workspace": self.workspace.name})
 
 
 def run_of_view(workspace: Workspace, view: RunView) -> Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
 
 from footplate.domain.runs.run_kinds import kind_of
-from footplate.sdk import runs
+from footplate.sdk import notebooks, runs
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.labels import texts
 from footplate.sdk.runs.status import TERMINAL
@@ -135,7 +135,7 @@ class RunHandle:
     def _repr_html_(self) -> str:
         view = self._view
         columns = {"Experiment": view.experiment, "Id": view.id, "Type": view.type or "", "Status": view.status}
-        return runs.details.html_table({**columns, "Details": f"footplate runs show {view.id}"})
+        return notebooks.row({**columns, "Details": f"footplate runs show {view.id}"})
 
     # ── tags and properties ───────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,0 +1,47 @@
+"""Output for notebooks: objects as HTML tables, and errors without the frames of libraries."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_LIBRARIES = (_OURS + os.sep, f"{os.sep}site-packages{os.sep}", f"{os.sep}azureml{os.sep}")
+
+
+def row(columns: Mapping[str, Any]) -> str:
+    """Return an HTML table with one row."""
+    return table(list(columns), [list(columns.values())])
+
+
+def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    from html import escape  # noqa: PLC0415  # jobs import this module and never render anything
+
+    head = "".join(f"<th>{escape(str(name))}</th>" for name in names)
+    lines = ("".join(f"<td>{escape('' if cell is None else str(cell))}</td>" for cell in cells) for cells in rows)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<table style="width:100%"><tr>{head}</tr>{body}</table>'
+
+
+def short_traceback(error: BaseException, message: str) -> List[str]:
+    """Return the lines IPython prints for an error of the user: the user's own lines, then message and hint."""
+    lines = [f"{type(error).__name__}: {message}"]
+    own = [frame for frame in _frames(error) if not any(part in frame[0] for part in _LIBRARIES)]
+    for file, number, source in own:
+        lines.insert(-1, f"{_shown(file)}, line {number}\n    {source}")
+    return lines
+
+
+def _frames(error: BaseException) -> Iterator[Tuple[str, int, str]]:
+    import linecache  # noqa: PLC0415  # as above
+
+    at: Optional[Any] = error.__traceback__
+    while at is not None:
+        file = at.tb_frame.f_code.co_filename
+        yield file, at.tb_lineno, linecache.getline(file, at.tb_lineno, at.tb_frame.f_globals).strip()
+        at = at.tb_next
+
+
+def _shown(file: str) -> str:
+    """Return a name for a file: IPython keeps the source of a cell in a temporary file with a number as its name."""
+    return "this cell" if "ipykernel_" in file or file.startswith("<ipython-input") else file

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from footplate.sdk import notebooks
+from footplate.sdk.environments.environment import Environment
+from footplate.sdk.exceptions import UserErrorException
+
+
+def test_tables_escape_their_cells() -> None:
+    made = notebooks.table(["a<b"], [["<script>"], [None], [3]])
+    assert "<th>a&lt;b</th>" in made
+    assert "<tr><td>&lt;script&gt;</td></tr><tr><td></td></tr><tr><td>3</td></tr>" in made
+
+
+def test_an_environment_lists_its_packages() -> None:
+    environment = Environment("<torch>")
+    environment.python.conda_dependencies.add_pip_package("torch==2.13.0")
+    made = environment._repr_html_()
+    assert "<td>&lt;torch&gt;</td>" in made
+    assert "torch==2.13.0" in made
+
+
+def test_errors_show_the_users_lines_and_the_hint(tmp_path: Path) -> None:
+    script = tmp_path / "cell.py"
+    script.write_text(
+        "from footplate.sdk.config.script_run_config import ScriptRunConfig\n\nScriptRunConfig('.', resume_from=3)\n"
+    )
+    with pytest.raises(UserErrorException) as caught:
+        runpy.run_path(str(script))
+    caught.value.__traceback__ = caught.tb.tb_next  # the frame of this test is not the user's
+    *frames, message = caught.value._render_traceback_()
+    assert f"{script}, line 3\n    ScriptRunConfig('.', resume_from=3)" in frames
+    assert not any("script_run_config.py" in frame for frame in frames)
+    assert message == "UserErrorException: resume_from is 3\nhint: give a DataPath, or datastore.path(…)"
