@@ -14,7 +14,15 @@ from footplate.environments import pythons, recipes, uv_errors
 from footplate.environments.base import ResolverSettings, Say, make_lock
 from footplate.environments.existing import OLDEST
 from footplate.environments.pythons import Python, Version
-from footplate.environments.requirements import AZUREML_PACKAGES, clean, is_option, name_of, without_azureml
+from footplate.environments.requirements import (
+    AZUREML_PACKAGES,
+    clean,
+    is_option,
+    local_content,
+    name_of,
+    uv_arguments,
+    without_azureml,
+)
 from footplate.environments.uv import run_uv
 from footplate.errors import InvalidInput
 
@@ -105,6 +113,8 @@ def _content(builder: str, python: str, wanted: Sequence[str], pins: Pins, warni
     options = [line for line in wanted if is_option(line)]
     platform = sysconfig.get_platform()
     content: dict[str, Any] = {"python": python, "platform": platform, "requirements": pins.text, "options": options}
+    if local := local_content(wanted):
+        content["local"] = local
     if pins.recipes:
         content["recipes"] = list(pins.recipes)
     return make_lock(builder, content, (*warnings, *pins.warnings))
@@ -172,6 +182,7 @@ def _compile(wanted: Sequence[str], target: Target, left_out: Sequence[str] = AZ
         names.write("\n".join(left_out) + "\n")
         names.flush()
         arguments = ["pip", "compile", "-", *_COMPILE, "--excludes", names.name, *target.arguments]
+        arguments += [*uv_arguments(wanted), *(["--refresh"] if local_content(wanted) else [])]
         text = "\n".join(wanted) + "\n"
         code, pins, messages = run_uv(arguments, target.say, settings.root, text, logins=settings.logins)
     if code != 0:

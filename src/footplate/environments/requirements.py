@@ -3,10 +3,14 @@ replaces."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 from collections.abc import Iterable, Sequence
 
+from footplate.content.blobs import hash_file
 from footplate.environments.base import Say
+from footplate.errors import InvalidInput
 
 _NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:$|[\[<>=!~;@\s(,])")
 _EGG = re.compile(r"[#&]egg=([A-Za-z0-9._-]+)")
@@ -15,6 +19,20 @@ _ARCHIVE = re.compile(r"([A-Za-z0-9_.-]+?)-\d[^-/]*\.(?:tar\.gz|tar\.bz2|tgz|zip
 _LOCAL = re.compile(r"(\.{0,2}/|~|file:|-e\s|--editable|-r\s|--requirement|-c\s|--constraint)|.*@\s*(file:|\.{0,2}/)")
 _FILE = re.compile(r"(?!\S*://)[^@\s]+\.(whl|tar\.gz|zip)\s*(;|$)")
 _PANDAS = re.compile(r"[^\[;]*\[[^\]]*\bpandas\b[^\]]*\][^;]*(?P<marker>;.*)?", re.IGNORECASE)
+_EDITABLE = re.compile(r"(-e\s*|--editable[\s=]\s*)")
+_PLACE = re.compile(r"(-c\s*|--constraint[\s=]\s*|[A-Za-z0-9][\w.-]*\s*(\[[^\]]*\])?\s*@\s*)")
+_RELATIVE = re.compile(
+    r"(?:[\w.-]+\s*(?:\[[^\]]*\])?\s*@\s*)?"
+    r"(?:file:(?!/)|~|\.{1,2}(?:$|[/\[\s;])|(?!/)[^\s:@\[;+]+/|[^\s:/]+\.(?:whl|tar\.gz|zip)(?:$|[\s;]))"
+)
+_PRODUCT = re.compile(r"\..*|__pycache__|build|dist|.*\.egg-info")
+_SHORT_OPTIONS = ("-i", "-f", "-c")
+_OPTIONS = frozenset(
+    [
+        "--index-url", "--extra-index-url", "--find-links", "--no-index", "--constraint", "--no-binary",
+        "--only-binary", "--pre", "--trusted-host", "--require-hashes", "-i", "-f", "-c",
+    ]
+)  # fmt: skip
 _COMMENT = re.compile(r"(^|\s)#(?!egg=|sha256=|subdirectory=).*")
 
 AZUREML_PACKAGES = tuple(
@@ -30,10 +48,61 @@ AZUREML_PACKAGES = tuple(
 
 
 def clean(texts: Iterable[str]) -> list[str]:
-    """Return one requirement or option per line, without comments; a line that ends with a backslash continues."""
+    """Return one requirement or option per line, without comments; a line that ends with a backslash continues.
+
+    An editable install becomes a plain one: a run must not depend on what a folder contains later. A line that cannot
+    be honoured is an error.
+    """
     lines = [line for text in texts for line in text.replace("\\\n", " ").splitlines()]
-    cleaned = (_COMMENT.sub("", line).strip() for line in lines)
-    return [line for line in cleaned if line]
+    cleaned = (_EDITABLE.sub("", _COMMENT.sub("", line).strip()) for line in lines)
+    return [_honoured(line) for line in cleaned if line]
+
+
+def _honoured(line: str) -> str:
+    if is_option(line):
+        name = re.split(r"[\s=]", line, maxsplit=1)[0]
+        if name[:2] not in _SHORT_OPTIONS and name not in _OPTIONS:
+            raise InvalidInput(
+                f"the pip option {line!r} is not supported here", f"use some of {', '.join(sorted(_OPTIONS))}"
+            )
+    elif _RELATIVE.match(line):
+        raise InvalidInput(f"{line!r} is a relative path", "give the absolute path, or write it in a requirements file")
+    return line
+
+
+def uv_arguments(options: Iterable[str]) -> list[str]:
+    """Return arguments of uv for the options of pip that uv ignores in a requirements file."""
+    found = list[str]()
+    for line in options:
+        name, _, value = line.replace("=", " ", 1).partition(" ")
+        if name == "--pre":
+            found += ["--prerelease", "allow"]
+        elif name == "--trusted-host":
+            found += ["--allow-insecure-host", value.strip()]
+    return found
+
+
+def local_content(lines: Iterable[str]) -> dict[str, str]:
+    """Return the digest of each file or folder of this machine that a line installs or names: lines do not change when
+    content does."""
+    paths = (re.split(r"[\[;#\s]", _PLACE.sub("", line), maxsplit=1)[0] for line in lines)
+    found = (path.removeprefix("file://") for path in paths)
+    return {path: _digest(path) for path in found if path.startswith("/") and os.path.exists(path)}
+
+
+def _digest(path: str) -> str:
+    if os.path.isfile(path):
+        return hash_file(path)[0]
+    total = hashlib.sha256()
+    for folder, names, files in os.walk(path):
+        names[:] = sorted(name for name in names if not _PRODUCT.fullmatch(name))
+        for name in sorted(files):
+            file = os.path.join(folder, name)
+            if os.path.isfile(file) and not name.endswith(".pyc"):
+                total.update(
+                    f"{os.path.relpath(file, path)}\0{hash_file(file)[0]}\n".encode("utf-8", "surrogateescape")
+                )
+    return total.hexdigest()
 
 
 def without_azureml(lines: Iterable[str], say: Say) -> list[str]:
@@ -83,7 +152,7 @@ def normalize(name: str) -> str:
 
 
 def is_option(line: str) -> bool:
-    return line.startswith("-")
+    return line.startswith("-") and not _EDITABLE.match(line)
 
 
 def names_local_files(lines: Sequence[str]) -> bool:

@@ -14,6 +14,7 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import built_environments, bytecode, pins, pythons, uv, uv_errors
 from footplate.environments.base import BuildContext, Interpreter, ResolverSettings, Say
 from footplate.environments.recipes import wheels
+from footplate.environments.requirements import uv_arguments
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 
 _CONSTRAINTS = ("UV_CONSTRAINT", "UV_BUILD_CONSTRAINT")
@@ -65,6 +66,9 @@ def _install_pins(content: dict[str, Any], folder: Path, context: BuildContext) 
     lines = "\n".join([*content["options"], pins, ""])
     # Not `sync`, which would remove packages that come from elsewhere (conda). Everything needed is pinned.
     arguments = ["pip", "install", "--no-deps", "--python", str(folder / "bin" / "python"), "--no-compile-bytecode"]
+    arguments += uv_arguments(line for line in content["options"] if not line.startswith("--pre"))
+    if content.get("local"):  # uv keeps the wheel of a folder until its pyproject.toml changes
+        arguments.append("--refresh")
     if content.get("wheels_for"):  # a container whose C library is older than ours
         arguments += ["--python-platform", str(content["wheels_for"])]
     if all_hashed(pins):

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from footplate.environments import requirements
 from footplate.environments.requirements import clean, name_of, names_local_files, without_azureml
+from footplate.errors import InvalidInput
 
 
 @pytest.mark.parametrize(
@@ -76,3 +80,48 @@ def test_lines_that_name_local_files(line: str) -> None:
 )
 def test_lines_that_name_no_local_files(line: str) -> None:
     assert not names_local_files([line])
+
+
+@pytest.mark.parametrize(
+    ("line", "plain"),
+    [
+        ("-e /folder/package", "/folder/package"),
+        ("--editable=/folder/package", "/folder/package"),
+        ("-e git+https://example.com/x.git#egg=x", "git+https://example.com/x.git#egg=x"),
+    ],
+)
+def test_editable_installs_become_plain_ones(line: str, plain: str) -> None:
+    assert requirements.clean([line]) == [plain]
+    assert not requirements.is_option(line)
+
+
+@pytest.mark.parametrize(
+    "line", ["--no-deps", "-U", "--use-feature=x", "--prefer-binary", "-r more.txt", "--config-settings a=b"]
+)
+def test_options_that_would_be_ignored_are_refused(line: str) -> None:
+    with pytest.raises(InvalidInput, match="is not supported here"):
+        requirements.clean([line])
+
+
+@pytest.mark.parametrize("line", ["./x", "-e ./x", ".", "~/x", "a/b", "x-1.0-py3-none-any.whl", "x @ ./y", "file:x"])
+def test_relative_paths_are_refused(line: str) -> None:
+    with pytest.raises(InvalidInput, match="relative path"):
+        requirements.clean([line])
+
+
+def test_options_that_uv_ignores_in_files_become_its_arguments() -> None:
+    lines = ["--pre", "--trusted-host example.com", "-i https://example.com/simple", "numpy"]
+    assert requirements.uv_arguments(lines) == ["--prerelease", "allow", "--allow-insecure-host", "example.com"]
+
+
+def test_content_of_local_packages_identifies_them(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "code.py").write_text("1")
+    lines = [f"{tmp_path}/package[extra]", "numpy", "x @ https://example.com/x.zip"]
+    before = requirements.local_content(lines)
+    assert list(before) == [f"{tmp_path}/package"]
+    (tmp_path / "package" / "__pycache__").mkdir()
+    (tmp_path / "package" / "__pycache__" / "code.pyc").write_text("1")
+    assert requirements.local_content(lines) == before
+    (tmp_path / "package" / "code.py").write_text("2")
+    assert requirements.local_content(lines) != before

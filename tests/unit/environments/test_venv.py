@@ -252,3 +252,33 @@ def test_environments_build_with_every_python_of_this_machine(
         argv = [*builder.build(lock, tmp_path / "e", quiet).argv, "-c", "import sys, tiny; print(sys.version)"]
         out = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
         assert out.startswith(python.minor + ".")
+
+
+BACKEND = """
+import os, zipfile
+
+def build_wheel(directory, config_settings=None, metadata_directory=None):
+    name = "mine-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(directory, name), "w") as wheel:
+        wheel.write("mine.py")
+        wheel.writestr("mine-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: mine\\nVersion: 1.0\\n")
+        wheel.writestr("mine-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("mine-1.0.dist-info/RECORD", "")
+    return name
+"""
+
+
+def test_editable_packages_are_installed_as_they_are_now(wheels: Path, tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "backend.py").write_text(BACKEND)
+    (package / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    )
+    for value in ("1", "2"):
+        (package / "mine.py").write_text(f"value = {value}\n")
+        made = VenvBuilder().build(lock_of(spec(f"-e {package}")), tmp_path / "e", quiet)
+        code = "import mine; print(mine.value, mine.__file__)"
+        told = subprocess.run([*made.argv, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        assert told[0] == value
+        assert not told[1].startswith(str(package)), "a later change of the folder does not change the run"

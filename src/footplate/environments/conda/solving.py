@@ -31,7 +31,7 @@ from footplate.environments.conda.authentication import config
 from footplate.environments.conda.rattler_errors import GatewayError, InvalidMatchSpecError, SolverError
 from footplate.environments.existing import OLDEST
 from footplate.environments.pins import INSTALLERS, Pins, Target, pin_on_top
-from footplate.environments.requirements import clean, is_option, name_of, without_azureml
+from footplate.environments.requirements import clean, is_option, local_content, name_of, without_azureml
 from footplate.environments.uv import uv_platform
 from footplate.environments.uv_errors import clashing
 from footplate.errors import InvalidInput, Unavailable
@@ -68,6 +68,8 @@ def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str 
         "requirements": pins.text,
         "options": options,
     }
+    if local := local_content(request.pip):
+        content["local"] = local
     if pins.recipes:
         content["recipes"] = list(pins.recipes)
     if libc is not None:

@@ -27,7 +27,7 @@ from footplate.environments.containers import conda_prefix, container_engine, im
 from footplate.environments.containers.container_engine import ContainerEngine, Image
 from footplate.environments.existing import OLDEST
 from footplate.environments.pins import Target, pin_with_installers
-from footplate.environments.requirements import clean, is_option, without_azureml
+from footplate.environments.requirements import clean, is_option, local_content, without_azureml
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.environments.uv import uv_platform
 from footplate.errors import InvalidInput
@@ -144,6 +144,11 @@ def _packages(spec: EnvironmentSpec, reason: str | None, say: Say) -> tuple[list
         lines += [*found.requirements, *(str(line) for line in wanted.get("pip") or ())]
         warnings = conda.explained(found.warnings(), reason or "")
     kept = without_azureml(clean(lines), say)
+    if local := [*local_content(kept)]:
+        raise InvalidInput(
+            f"{local[0]} is on this machine and cannot be installed in an image",
+            "build a wheel and serve it from an index, or install it in the Dockerfile",
+        )
     return kept, warnings
 
 

@@ -6,7 +6,8 @@
     curated             curated environments of the workspace
     definition          an environment as plain data, and back
     spec                an environment as a request to a builder
-    files               requirements files, directories, wheels, exports of conda
+    files               directories, wheels, exports of conda
+    requirement_files   requirements files, and the files that they name
     build, image_details  building without a run, and its result
 
 tests/unit/sdk/test_environment_surface.py covers sections, curated, definition and spec through Azure's import paths;

@@ -8,6 +8,7 @@ import sys
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, cast
 
 from footplate.sdk.config import yaml
+from footplate.sdk.environments.requirement_files import absolute_lines
 from footplate.sdk.exceptions import UserErrorException
 
 DEFAULT_NAME = "project_environment"
@@ -53,7 +54,7 @@ class CondaDependencies:
         self._options: List[str] = []
         if conda_dependencies_file_path is not None:
             path = os.fspath(conda_dependencies_file_path)
-            self._set(yaml.load_file(path), path)
+            self._set(yaml.load_file(path), path, os.path.dirname(os.path.abspath(path)))
         elif _underlying_structure is not None:
             self._set(_underlying_structure, "the conda specification")
 
@@ -216,8 +217,11 @@ class CondaDependencies:
     def __repr__(self) -> str:
         return f"CondaDependencies({self.as_dict()!r})"
 
-    def _set(self, data: Any, where: str) -> None:
-        """Take over the data of a conda file, except `prefix`, a directory of the machine that wrote it."""
+    def _set(self, data: Any, where: str, folder: Optional[str] = None) -> None:
+        """Take over the data of a conda file, except `prefix`, a directory of the machine that wrote it.
+
+        Relative paths of pip lines start at `folder`, as in conda.
+        """
         known = _top_level(data, where)
         self.name = str(known.get("name") or DEFAULT_NAME)
         self._channels = _texts(known.get("channels"), "channels", where)
@@ -233,7 +237,7 @@ class CondaDependencies:
                     f"{where} has {dependency!r} among its dependencies",
                     hint="each is a string such as numpy=1.26, or one mapping `pip:` with a list",
                 )
-        self.set_pip_requirements(pip)
+        self.set_pip_requirements(pip if folder is None else absolute_lines(pip, folder, where))
 
 
 _REPEATED = ("--extra-index-url", "-f", "--find-links", "--trusted-host")

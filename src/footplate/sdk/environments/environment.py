@@ -15,6 +15,7 @@ from footplate.sdk.environments.conda_dependencies import DEFAULT_NAME as DEFAUL
 from footplate.sdk.environments.conda_dependencies import CondaDependencies, default_python_version, package_name
 from footplate.sdk.environments.definition import definition, fill
 from footplate.sdk.environments.image_details import DockerImageDetails
+from footplate.sdk.environments.requirement_files import requirement_lines
 from footplate.sdk.environments.sections import (
     ContainerRegistry,
     DatabricksSection,
@@ -82,7 +83,7 @@ class Environment(Checked):
     def from_pip_requirements(name: str, file_path: str, pip_version: Optional[str] = None) -> Environment:
         """Create an environment from a requirements file; files named by `-r` lines are read as well."""
         made = Environment(name)
-        made.python.conda_dependencies.set_pip_requirements(files.requirement_lines(file_path))
+        made.python.conda_dependencies.set_pip_requirements(requirement_lines(file_path))
         if pip_version is not None:
             made.python.conda_dependencies.add_conda_package(f"pip={pip_version}")
         return made

@@ -1,4 +1,4 @@
-"""Environments on disk: requirements files, directories of `save_to_directory`, wheels, exports of conda."""
+"""Environments on disk: directories of `save_to_directory`, wheels, exports of conda."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, cast
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, cast
 
 from footplate.disk import atomic_write
 from footplate.sdk.config import yaml
@@ -26,36 +26,6 @@ DOCKERFILE = "BaseDockerfile"
 _WHEEL = re.compile(r"[A-Za-z0-9_.]+-[^-]+(-\d[^-]*)?(-[^-]+){3}\.whl")
 _CONDA_SECONDS = 300
 _log = logging.getLogger(__name__)
-
-
-# ── Requirement files ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def requirement_lines(path: str) -> List[str]:
-    """Return the lines of a requirements file and of those that it names with `-r`, without comments."""
-    return _requirement_lines(path, ())
-
-
-def _requirement_lines(path: str, above: Any) -> List[str]:
-    if os.path.realpath(path) in above:
-        raise UserErrorException(f"requirements file {path!r} includes itself", hint="remove that -r line")
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        hint = f"give the path of a text file in UTF-8; relative paths start at {os.getcwd()}"
-        raise UserErrorException(f"requirements file {path!r} cannot be read: {reason}", error, hint=hint) from error
-    lines: List[str] = []
-    for raw in text.replace("\\\n", " ").splitlines():
-        line = re.sub(r"(^|\s)#.*", "", raw).strip()
-        named = re.match(r"(?:-r|--requirement)[ =]\s*(.+)", line)
-        if named:
-            below = os.path.join(os.path.dirname(path), named.group(1).strip())
-            lines += _requirement_lines(below, (*above, os.path.realpath(path)))
-        elif line:
-            lines.append(line)
-    return lines
 
 
 # ── Folders ───────────────────────────────────────────────────────────────────────────────────────────────────────────

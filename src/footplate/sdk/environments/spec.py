@@ -52,8 +52,9 @@ def to_spec(
     lines = (*dependencies.pip_options, *pip)
     chosen = _python(dependencies)
     if not _conda_packages(dependencies):
+        wanted = (*lines, *_pip_itself(dependencies))
         return EnvironmentSpec(
-            name, version, "venv", python=chosen, requirements=lines, variables=variables, options=options
+            name, version, "venv", python=chosen, requirements=wanted, variables=variables, options=options
         )
     options["conda"] = {
         "channels": list(dependencies.conda_channels),
@@ -75,6 +76,17 @@ def _is_ours(requirement: str) -> bool:
 
 def _conda_packages(dependencies: CondaDependencies) -> List[str]:
     return [p for p in dependencies.conda_packages if package_name(p) not in ("python", "pip")]
+
+
+def _pip_itself(dependencies: CondaDependencies) -> List[str]:
+    """Return the version of pip that a conda file asks for, as a requirement; `pip` without a version is always there.
+
+    conda's `pip=23.1` stands for every 23.1.x.
+    """
+    asked = [p.split("::")[-1].strip() for p in dependencies.conda_packages if package_name(p) == "pip"]
+    exact = [re.fullmatch(r"pip\s*(==?)\s*(\d+(?:\.\d+)*)(?:\.\*)?(?:=.*)?", line) for line in asked]
+    ranges = [line for line, found in zip(asked, exact) if found is None and line != "pip"]
+    return [*(f"pip=={found[2]}{'.*' if found[1] == '=' else ''}" for found in exact if found), *ranges]
 
 
 # ── Python ────────────────────────────────────────────────────────────────────────────────────────────────────────────

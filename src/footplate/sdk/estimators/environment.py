@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
 
 from footplate.sdk.environments.conda_dependencies import DEFAULT_PIP_PACKAGES, CondaDependencies, package_name
 from footplate.sdk.environments.environment import Environment
-from footplate.sdk.environments.files import requirement_lines
+from footplate.sdk.environments.requirement_files import requirement_lines
 from footplate.sdk.environments.sections import DockerSection, registry_from
 from footplate.sdk.exceptions import TrainingException, UserErrorException
 
