@@ -1,4 +1,4 @@
-"""Write the generated documentation: docs/reference/cli.md, docs/reference/http.md and a column of ARCHITECTURE.md.
+"""Write the generated documentation: the commands, the HTTP API and its rights, and a column of ARCHITECTURE.md.
 
 `--check` writes nothing and fails if a page is out of date.
 """
@@ -17,6 +17,7 @@ from importlinter.api import read_configuration
 from footplate.cli.main import cli
 from footplate.server.app import PREFIX, Backend, create_app
 from footplate.server.hub import Hub
+from footplate.server.rights import Right
 
 ROOT = Path(__file__).parent.parent
 WIDTH = 100
@@ -89,7 +90,8 @@ def _operation(method: str, path: str, operation: Schema) -> str:
     if "requestBody" in operation:
         lines.append(f"- body: {_content(operation['requestBody'])}\n")
     status, response = next((s, r) for s, r in operation["responses"].items() if s != "default")
-    lines.append(f"- returns {status}: {_content(response)}\n\n")
+    lines.append(f"- returns {status}: {_content(response)}\n")
+    lines.append(f"- right: [{operation['x-right']}](rights.md)\n\n")
     return "".join(lines)
 
 
@@ -148,6 +150,26 @@ def _type(schema: Schema) -> str:
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
         return f"map of {_type(schema['additionalProperties'])}"
     return kind
+
+
+# ── Rights ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+RIGHTS_HEAD = """# Rights
+
+`make docs` generates this page from the table of rights in `server/rights.py`. Every route requires
+one right; [HTTP API](http.md) names it. The owner of a server has all rights: with the server's
+token, and on the server's own machine by being the user who owns the home folder. A run has a token
+of its own, which works until the run has ended and its nodes have delivered everything.
+[A server for the team](../guides/team-server.md#inside-a-job) explains what this protects.
+
+| right | permits to | a run has it on |
+|---|---|---|
+"""
+
+
+def rights_page(_: str) -> str:
+    rows = [f"| `{right.name}` | {right.meaning} | {right.reach.value} |\n" for right in Right]
+    return RIGHTS_HEAD + "".join(rows)
 
 
 # ── The "may import" column of the map ────────────────────────────────────────────────────────────────────────────────
@@ -213,6 +235,7 @@ def _exists(name: str) -> bool:
 PAGES: dict[str, Callable[[str], str]] = {
     "docs/reference/cli.md": cli_page,
     "docs/reference/http.md": http_page,
+    "docs/reference/rights.md": rights_page,
     "ARCHITECTURE.md": architecture_page,
 }
 

@@ -55,10 +55,10 @@ class TeamServer:
         """Return the variables of a job whose agent is on another machine, including its own token."""
         store = Storage.open(self.home, self.database)
         try:
-            token, expires = TokenService(store.tokens).for_run(run, 600.0)
+            token = TokenService(store).token_of(run, 1)
             view = store.runs.view(run)
             workspace = store.workspaces.get(view.workspace)
-            azure = azure_variables.job_variables(view, workspace, self.url, token, expires, 0)
+            azure = azure_variables.job_variables(view, workspace, self.url, token, time.time() + 600.0, 0)
         finally:
             store.close()
         return {**azure, "FOOTPLATE_ENDPOINT": self.url, "FOOTPLATE_TOKEN": token, "FOOTPLATE_RUN_ID": run}

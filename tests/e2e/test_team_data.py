@@ -16,6 +16,7 @@ import pytest
 
 from azureml.core import Dataset, Environment, Experiment, ScriptRunConfig, Workspace
 from azureml.data import OutputFileDatasetConfig
+from footplate.api import ApiClient
 from footplate.api.store_files import StoreFilesApi
 from footplate.client.transport import Transport
 from footplate.data.stores.base import SMALL
@@ -26,8 +27,7 @@ from footplate.domain.datasets import through_server
 from footplate.errors import NotAllowed, Unavailable
 from footplate.node.shipping.server_link import Link
 from footplate.services.tokens import TokenService
-from footplate.storage.database import Database
-from footplate.storage.tokens import Tokens
+from footplate.storage import Storage
 from footplate.testing.cutting_proxy import CuttingProxy
 from footplate.testing.servers import RcloneS3, TeamServer, can_hide
 
@@ -139,9 +139,9 @@ def test_a_remote_node_reads_and_writes_through_the_server(team: Workspace, serv
     store.upload_files(["x.txt"], target_path="in", show_progress=False)
     given = submit(team, "", [store.path("in").as_mount()])
     given.wait_for_completion()
-    database = Database(server.home / "footplate.db")
-    token, _ = TokenService(Tokens(database)).for_run(given.id, 3600)
-    database.close()
+    kept = Storage.open(server.home)
+    token = TokenService(kept).token_of(given.id, 1)
+    kept.close()
     link = Link(Transport(server.address, token), given.id, 0, lambda: True)
     spec = link.data(team.id).stores["workspaceblobstore"]
     assert spec.kind == "server" and spec.credentials == {"token": token}
@@ -149,9 +149,10 @@ def test_a_remote_node_reads_and_writes_through_the_server(team: Workspace, serv
     assert opened.read("in/x.txt") == b"x" and [entry.path for entry in find(opened, "in")] == ["in/x.txt"]
     opened.put("out/y", b"y")
     assert opened.stat("out/y").size == 1
-    other = open_store(through_server(server.address, token, team.id, "workspacefilestore"))
+    elsewhere = ApiClient(Transport(server.address, server.TOKEN)).workspaces.create("elsewhere", "s", "g")
+    other = open_store(through_server(server.address, token, elsewhere.id, "workspaceblobstore"))
     for act in (lambda: other.stat("x"), lambda: list(other.list()), lambda: other.put("x", b"x")):
-        with pytest.raises(NotAllowed, match="was not submitted with data of datastore"):
+        with pytest.raises(NotAllowed, match="datastores that it names, and those of its workspace"):
             act()
 
 

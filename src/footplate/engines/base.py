@@ -27,9 +27,9 @@ class NodeResources:
 class AgentJob:
     """The agents of one attempt of a run: `node_count` of them, started together.
 
-    `endpoint` and `token` are how the agents reach the server. An engine with `shares_home` gets the server's socket
-    and its home directory, and no token; any other engine gets a URL that is reachable from other machines, a token
-    that is valid for this run only, and no home.
+    `endpoint` and `token` are how the agents reach the server; the token is valid for this run only. An engine with
+    `shares_home` gets the server's socket and its home directory; any other engine gets a URL that is reachable from
+    other machines, and no home.
     """
 
     run: str

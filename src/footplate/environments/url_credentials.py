@@ -53,7 +53,11 @@ class Logins:
 
     def of(self, lock: Lock) -> Logins:
         """Return only the logins that this lock needs."""
-        texts = _texts(lock.content) if self.known else []
+        return self.named_in(lock.content)
+
+    def named_in(self, value: Any) -> Logins:
+        """Return only the logins whose addresses appear in some text of this data."""
+        texts = _texts(value) if self.known else []
         return Logins({bare: whole for bare, whole in self.known.items() if any(bare in text for text in texts)})
 
     def user_of(self, bare: str) -> tuple[str, str] | None:

@@ -19,7 +19,7 @@ from footplate.domain import gpus
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
-from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
+from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound, OutOfSpace, Unavailable
 from footplate.lazy import Deferred
 from footplate.node import containers, host_info, preparation, process_tree, rank_environment, rendezvous, stacks
 from footplate.node.gpu_leases import Leases
@@ -111,7 +111,7 @@ class Agent:
             say(f"giving up: {self._stop.reason}, and the server cannot be reached")
             self._ranks.end_leftovers(GRACE_SECONDS)
             return NOT_JOINED
-        except (NotFound, Conflict) as error:
+        except (NotFound, Conflict, NotAllowed) as error:
             self._ranks.end_leftovers(GRACE_SECONDS)
             raise Abandoned(error.message) from None
         cause = self._deliver_outputs(self._run_ranks())
@@ -377,7 +377,7 @@ class Agent:
         self._reporting().finish()
         try:
             self._link.retry(lambda: self._link.tell("done"))
-        except (NotFound, Conflict) as error:
+        except (NotFound, Conflict, NotAllowed) as error:
             say(f"the run had already ended: {error.message}")
         if not keep:
             self._folder.remove()
@@ -387,5 +387,5 @@ class Agent:
         try:
             while self._folder.shared and self._orders.nodes > 1 and not self._orders.others_ended:
                 self._orders = self._link.retry(lambda: self._link.orders(_GANG_WAIT_SECONDS, "ended"))
-        except (NotFound, Conflict) as error:
+        except (NotFound, Conflict, NotAllowed) as error:
             say(f"the run had already ended: {error.message}")

@@ -32,7 +32,7 @@ from footplate.domain.datasets import DataInput, DataOutput, DatasetView, RunDat
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.domain.requests import NewDataset
-from footplate.errors import Conflict, FootplateError, NotFound
+from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder, see_installed_packages
 from footplate.node.preparation import Failed
@@ -233,7 +233,7 @@ class NodeData:
             self._send_rest(orders.ended_well)  # other nodes may have written into a directory of this one
             if orders.ended_well:
                 self._register_all()
-        except (NotFound, Conflict) as error:
+        except (NotFound, Conflict, NotAllowed) as error:
             say(f"the run had already ended: {error.message}")
         except Failed as failed:  # the outcome has been reported already
             words = failed.cause.message

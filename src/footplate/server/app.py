@@ -1,7 +1,8 @@
 """The HTTP application: the endpoints of `routes/` under /api/v1, one form of error, and two endpoints of its own.
 
-One application serves one listener. Without a token it belongs on the Unix socket, whose file mode grants access; with
-a token every request must carry it, or the token of a run. So requests of the two listeners cannot be confused.
+One application serves one listener. Without a token it belongs on the Unix socket, where the process of the client
+tells who it is; with a token every request must carry it. The token of a run works on both. So requests of the two
+listeners cannot be confused.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import os
 import secrets
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol, cast
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -31,6 +31,7 @@ from footplate.server.gate import Gate, GateMiddleware
 from footplate.server.hub import Hub
 from footplate.server.openapi import Route, describe, operation_id
 from footplate.server.responses import answer, answer_error
+from footplate.server.rights import Right, requires
 from footplate.server.routes import routers
 
 log = logging.getLogger(__name__)
@@ -38,9 +39,6 @@ log = logging.getLogger(__name__)
 
 class Backend(Directory, Protocol):
     """The services as the application itself uses them; the endpoints use more."""
-
-    @property
-    def home(self) -> Path: ...
 
     def active_runs(self) -> int: ...
 
@@ -77,8 +75,7 @@ def create_app(
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_error)
     # The middleware added last is the first that a request meets.
-    if token is not None:
-        app.add_middleware(Guard, token=token, prefix=PREFIX, directory=services)
+    app.add_middleware(Guard, token=token, directory=services)
     app.add_middleware(BodyLimit, prefix=PREFIX)
     app.add_middleware(FaultMiddleware)
     app.add_middleware(GateMiddleware, gate=app.state.gate)
@@ -92,6 +89,7 @@ _own = APIRouter(tags=["server"], route_class=Route)
 
 
 @_own.get("/server", response_model=ServerInfo)
+@requires(Right.READ_SERVER)
 def get_server(request: Request) -> Response:
     """Return a description of the server."""
     state = request.app.state
@@ -110,6 +108,7 @@ def get_server(request: Request) -> Response:
 
 
 @_own.post("/server/stop", response_model=ServerStopping, status_code=202)
+@requires(Right.MANAGE_SERVER)
 async def stop_server(request: Request) -> Response:
     """Stop the server. Active runs continue; the next server resumes them."""
     cast(Gate, request.app.state.gate).stop()

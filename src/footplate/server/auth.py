@@ -1,37 +1,49 @@
-"""Authorization over TCP. On the Unix socket the file mode decides, and this module is not involved.
+"""Principals: every request comes from the owner of the server, or from a run.
 
-The server's own token may do everything, and a link that is signed with it reads one file of a run. The token of a run
-reaches that run and its descendants, blobs, reads of the run's workspace, and the files of built-in datastores that its
-inputs and outputs name; it may start children of these runs and register models and datasets for them, and nothing
-else.
+Over TCP the owner sends the server's token. On the Unix socket the owner is every process of the user, except those of
+runs (`peers`). A run sends its own token on either. A link that the owner signed reads one file of a run. Routes name the right that they require (`rights`), and `authorize`
+checks whether the principal has it on the object of the request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-import json
-import re
-from typing import Any, Protocol
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 from urllib.parse import parse_qsl
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from fastapi import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from footplate.api.links import is_signed
 from footplate.domain.records import RunView
 from footplate.errors import FootplateError, NotAllowed, NotFound
+from footplate.server.peers import STATE, Peer
 from footplate.server.responses import answer_error
+from footplate.server.rights import Reach, Right
+from footplate.services.run_limits import are_related
+from footplate.services.tokens import TokenHolder
 
-_OWN = re.compile(r"/runs/([^/]+)(?:/.*)?", re.DOTALL)  # a file name may contain a line break
-_RUN_FILE = re.compile(r"/runs/[^/]+/files/.+", re.DOTALL)
-_BLOBS = re.compile(r"/blobs/[^/]+")
-_WORKSPACE = re.compile(r"/workspaces/([^/]+)(/.*)?", re.DOTALL)
-_STORE_FILES = re.compile(r"/datastores/([^/]+)/files(?:/|$)")
-MAX_SPEC = 16 << 20
+
+@dataclass(frozen=True)
+class Principal:
+    """The sender of a request: a run, the owner, or somebody who follows a signed link."""
+
+    run: str | None = None
+    workspace: str | None = None
+    only: Right | None = None  # the only right; a signature names the object
+
+
+OWNER = Principal()
+READER = Principal(only=Right.READ_RUNS)
 
 
 class _Tokens(Protocol):
-    def scope_of(self, token: str) -> str | None: ...
+    def recall(self, token: str) -> TokenHolder | None: ...
+
+    def holder_of(self, token: str) -> TokenHolder | None: ...
 
 
 class _Runs(Protocol):
@@ -43,7 +55,10 @@ class _Datastores(Protocol):
 
 
 class Directory(Protocol):
-    """The facts that authorization needs: the owner of a token, the parents of a run, and the data of a run."""
+    """The facts that authorization needs: the holder of a token, the parents of a run, and the data of a run."""
+
+    @property
+    def home(self) -> Path: ...
 
     @property
     def tokens(self) -> _Tokens: ...
@@ -55,139 +70,114 @@ class Directory(Protocol):
     def datastores(self) -> _Datastores: ...
 
 
-class Guard:
-    """Checks every request of a TCP listener."""
+# ── Who sends a request ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def __init__(self, app: ASGIApp, token: str, prefix: str, directory: Directory) -> None:
+
+class Guard:
+    """Finds the principal of every request of one listener. Without a `token`, the listener is a Unix socket."""
+
+    def __init__(self, app: ASGIApp, token: str | None, directory: Directory) -> None:
         self._app = app
-        self._token = token.encode()
-        self._prefix = prefix
+        self._token = None if token is None else token.encode()
         self._directory = directory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        try:
-            receive = await self._admit(scope, receive)
-        except FootplateError as error:
-            await answer_error(error)(scope, receive, send)
-            return
+        if scope["type"] == "http":
+            try:
+                scope["principal"] = await self._identify(scope)
+            except FootplateError as error:
+                await answer_error(error)(scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
-    async def _admit(self, scope: Scope, receive: Receive) -> Receive:
-        if self._is_signed(scope):
-            return receive
+    async def _identify(self, scope: Scope) -> Principal:
         token = _bearer(scope)
-        if hmac.compare_digest(token, self._token):
-            return receive
-        owner = await asyncio.to_thread(self._directory.tokens.scope_of, token.decode("ascii", "replace"))
-        kind, _, run = (owner or "").partition(":")
-        if kind != "run" or not run:
-            raise NotAllowed("this token is not valid here, or has expired", "look at FOOTPLATE_TOKEN")
-        return await self._admit_run(run, scope, receive)
+        if self._is_signed(scope):
+            return READER
+        if self._token is not None and hmac.compare_digest(token, self._token):
+            return OWNER
+        holder = await self._holder(token.decode("ascii", "replace")) if token else None
+        if holder is not None:
+            return Principal(holder.run, holder.workspace)
+        if self._token is not None:
+            raise NotAllowed(
+                "this token is not valid here, or has expired" if token else "this server requires a token",
+                "set FOOTPLATE_TOKEN to the server's token; the token of a run is valid until the run has ended",
+            )
+        self._check_peer(scope, bool(token))
+        return OWNER
 
     def _is_signed(self, scope: Scope) -> bool:
-        """Tell whether this reads a file of a run by a signed link."""
-        path = str(scope["path"])
-        if scope["method"] != "GET" or not _RUN_FILE.fullmatch(path[len(self._prefix) :]):
+        """Whether this is a link to one file of a run that the owner signed."""
+        text = bytes(scope["query_string"])
+        if self._token is None or b"signature=" not in text or scope["method"] != "GET":
             return False
-        query = dict(parse_qsl(bytes(scope.get("query_string") or b"").decode("latin-1")))
-        return "signature" in query and is_signed(path, query, self._token.decode())
+        return is_signed(str(scope["path"]), dict(parse_qsl(text.decode("latin-1"))), self._token.decode())
 
-    async def _admit_run(self, run: str, scope: Scope, receive: Receive) -> Receive:
-        method, path = str(scope["method"]), str(scope["path"])[len(self._prefix) :]
-        if not str(scope["path"]).startswith(self._prefix):
-            raise _beyond(run, scope)
-        own, workspace = _OWN.fullmatch(path), _WORKSPACE.fullmatch(path)
-        if _BLOBS.fullmatch(path) or (own and await asyncio.to_thread(self._is_within, own[1], run)):
-            return receive
-        if not workspace or workspace[1] != (await asyncio.to_thread(self._directory.runs.view, run)).workspace:
-            raise _beyond(run, scope)
-        if files := _STORE_FILES.match(workspace[2] or ""):
-            await asyncio.to_thread(self._directory.datastores.access_for_run, run, files[1])
-            return receive
-        if method in ("GET", "HEAD"):
-            return receive
-        if method != "POST" or workspace[2] not in _NAMES_ITS_RUN:
-            raise _beyond(run, scope)
-        body = await _read(receive)
-        if not await asyncio.to_thread(self._is_within, _NAMES_ITS_RUN[workspace[2]](body), run):
-            raise _beyond(run, scope)
-        return _again(body, receive)
+    async def _holder(self, token: str) -> TokenHolder | None:
+        known = self._directory.tokens.recall(token)
+        return known or await asyncio.to_thread(self._directory.tokens.holder_of, token)
 
-    def _is_within(self, candidate: str | None, run: str) -> bool:
-        """Tell whether `candidate` is the run or one of its descendants."""
-        seen: set[str] = set()
-        while candidate is not None and candidate not in seen:
-            if candidate == run:
-                return True
-            seen.add(candidate)
-            try:
-                candidate = self._directory.runs.view(candidate).parent
-            except NotFound:
-                return False
-        return False
+    def _check_peer(self, scope: Scope, sent_token: bool) -> None:
+        peer: Peer | None = scope["state"].get(STATE)
+        refusal = "its process is unknown" if peer is None else peer.refusal(str(self._directory.home))
+        if refusal is not None:
+            end = "its token is not valid, or has expired with its run" if sent_token else "it sent no token"
+            raise NotAllowed(
+                f"this request does not come from the owner of the server: {refusal}, and {end}",
+                "processes of a run need its FOOTPLATE_ENDPOINT and FOOTPLATE_TOKEN: pass both on",
+            )
 
 
 def _bearer(scope: Scope) -> bytes:
     for name, value in scope["headers"]:
         if name == b"authorization":
             kind, _, token = bytes(value).partition(b" ")
-            if kind.lower() == b"bearer" and token.strip():
+            if kind.lower() == b"bearer":
                 return token.strip()
-    raise NotAllowed("this server requires a token", "set FOOTPLATE_TOKEN to the server's token")
+    return b""
 
 
-def _beyond(run: str, scope: Scope) -> NotAllowed:
-    return NotAllowed(
-        f"the token of run {run} does not reach {scope['method']} {scope['path']}",
-        "a run's token reaches that run, its children, models and datasets, blobs and reads of its workspace",
-    )
+# ── What it may do ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _parent(body: bytes) -> str | None:
-    return _text_at(body, "spec", "parent")
+async def authorize(request: Request, right: Right) -> None:
+    """Raise NotAllowed unless the principal of this request has the right on the objects in its path."""
+    principal: Principal = request.scope["principal"]
+    if principal.run is None:
+        if principal.only not in (None, right):
+            raise NotAllowed("a signed link reads one file of a run", "set FOOTPLATE_TOKEN for everything else")
+        return
+    objects = request.path_params
+    if not await _reaches(principal, right.reach, objects, request.app.state.services):
+        raise NotAllowed(
+            f"the token of run {principal.run} does not reach {request.method} {request.url.path}: it needs the right "
+            f"to {right.meaning}",
+            f"a run has this right on {right.reach.value}",
+        )
 
 
-def _own_run(body: bytes) -> str | None:
-    return _text_at(body, "run")
+async def _reaches(principal: Principal, reach: Reach, objects: dict[str, str], directory: Directory) -> bool:
+    run, other = principal.run or "", str(objects.get("run", ""))
+    if reach is Reach.ANYTHING:
+        return True
+    if reach in (Reach.WORKSPACE, Reach.STORES):
+        if objects.get("workspace") != principal.workspace:
+            return False
+        if reach is Reach.STORES:
+            await asyncio.to_thread(directory.datastores.access_for_run, run, objects["name"])
+        return True
+    if reach is Reach.NOTHING or not other:
+        return False
+    if other == run or reach is Reach.ITSELF:
+        return other == run
+    if reach is Reach.WORKSPACE_RUNS:
+        return await asyncio.to_thread(_workspace_of, other, directory) == principal.workspace
+    return await asyncio.to_thread(are_related, run, other, directory.runs.view)
 
 
-def _text_at(body: bytes, *keys: str) -> str | None:
+def _workspace_of(run: str, directory: Directory) -> str | None:
     try:
-        value: Any = json.loads(body)
-        for key in keys:
-            value = value[key]
-    except (ValueError, KeyError, TypeError):
+        return directory.runs.view(run).workspace
+    except NotFound:
         return None
-    return value if isinstance(value, str) else None
-
-
-_NAMES_ITS_RUN = {"/runs": _parent, "/models": _own_run, "/datasets": _own_run}
-"""Objects that a run may create in its workspace, and the field that names the run: children, models, datasets."""
-
-
-async def _read(receive: Receive) -> bytes:
-    body = bytearray()
-    while True:
-        message = await receive()
-        body += message.get("body", b"")
-        if len(body) > MAX_SPEC:
-            raise NotAllowed(f"a run's description of more than {MAX_SPEC} bytes", "put large things into its files")
-        if message["type"] != "http.request" or not message.get("more_body", False):
-            return bytes(body)
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that first repeats the body that was already read, then continues."""
-    given = False
-
-    async def replay() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource
-import socket
-import struct
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from footplate.server.peers import STATE, Peer, peer_of
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +31,6 @@ BACKLOG = 64
 
 PENDING = 4096
 """Connections that the kernel keeps for a server that is busy."""
-
-_CREDENTIALS = struct.Struct("3i")  # pid, user and group of the process at the other end of a Unix socket
 
 
 def most_connections() -> int:
@@ -94,7 +92,9 @@ class HttpConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
         self._expect_more(HEADER_SECONDS)
-        self._pool.add(self, _peer(transport))
+        peer = peer_of(transport)
+        self.app_state = {**self.app_state, STATE: peer}
+        self._pool.add(self, _name(peer, transport))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._expect_nothing()
@@ -146,12 +146,8 @@ class ServerConfig(uvicorn.Config):
         self.pool = pool
 
 
-def _peer(transport: asyncio.Transport) -> str:
+def _name(peer: Peer | None, transport: asyncio.Transport) -> str:
     """Return the owner of a connection: the address of a machine, or a process of this one."""
-    connection = transport.get_extra_info("socket")
-    if connection.family != socket.AF_UNIX:
+    if peer is None:
         return str((transport.get_extra_info("peername") or ("?",))[0])
-    if not hasattr(socket, "SO_PEERCRED"):
-        return "this machine"
-    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return f"process {_CREDENTIALS.unpack(data)[0]}"
+    return f"process {peer.pid}"

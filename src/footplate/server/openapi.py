@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic import create_model
+
+from footplate.server.auth import authorize
+from footplate.server.rights import right_of
 
 _ERROR: dict[str, Any] = {
     "type": "object",
@@ -47,12 +50,22 @@ class Route(APIRoute):
     """An endpoint that renders its response itself. Its `response_model` serves the document only.
 
     FastAPI would build a validator and a serializer for each model, which takes megabytes and much of the server's
-    start.
+    start. A request reaches the endpoint only if its principal has the right that the endpoint requires.
     """
 
     def __init__(self, path: str, endpoint: Any, *, response_model: Any = None, **rest: Any) -> None:
+        self.right = right_of(endpoint)
         super().__init__(path, endpoint, response_model=None, **rest)
         self._described = response_model
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle, right = super().get_route_handler(), self.right
+
+        async def authorized(request: Request) -> Response:
+            await authorize(request, right)
+            return await handle(request)
+
+        return authorized
 
     def described(self, prefix: str) -> APIRoute:
         model = self._described
@@ -62,7 +75,7 @@ class Route(APIRoute):
             response_model=_page(model) if isinstance(model, Page) else model,
             response_class=self.response_class,
             responses=self.responses,
-            openapi_extra=self.openapi_extra,
+            openapi_extra={**(self.openapi_extra or {}), "x-right": self.right.name},
             methods=self.methods,
             status_code=self.status_code,
             tags=self.tags,

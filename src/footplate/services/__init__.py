@@ -23,7 +23,8 @@ Data, models, environments
 Server
     workspaces     workspaces and experiments; covered by `tests/e2e/test_sdk_workspace.py`
     secrets        secrets of a workspace; covered by `tests/e2e/test_sdk_secrets.py`
-    tokens         access tokens; covered by `tests/unit/server`
+    tokens         tokens of runs
+    run_limits     what a run may submit
     settings       `settings.ini`
 """
 
@@ -47,6 +48,7 @@ from footplate.services.nodes import NodeService
 from footplate.services.orchestration.agent_jobs import AgentJobs, Listeners
 from footplate.services.orchestration.orchestrator import Orchestrator
 from footplate.services.orchestration.queues import QueueReader
+from footplate.services.run_limits import RunLimits
 from footplate.services.runs import RunService
 from footplate.services.secrets import SecretService
 from footplate.services.settings import read_engines, read_store
@@ -78,7 +80,7 @@ class Services:
     ) -> None:
         self.store = store
         self.home = home
-        self.tokens = TokenService(store.tokens)
+        self.tokens = TokenService(store)
         load_engine = load_engine or EngineRegistry(read_engines(home)).load
         self.environments = EnvironmentService(store)
         self.locks = LockService(store, home, hub.publish)
@@ -90,7 +92,8 @@ class Services:
         self.datastores = DatastoreService(store)
         self.store_files = StoreFileService(store)
         self.datasets = DatasetService(store)
-        self.runs = RunService(store, self.orchestrator, self.computes, self.datasets, hub.publish)
+        self.limits = RunLimits(store, self.datastores)
+        self.runs = RunService(store, self.orchestrator, self.computes, self.datasets, self.limits, hub.publish)
         self.orchestrator.groups.connect(self.runs.submit, self.runs.cancel)
         self.files = FileService(store, hub.publish)
         self.metrics = MetricService(store, hub.publish, self.orchestrator.groups.metrics_arrived)

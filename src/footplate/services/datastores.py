@@ -58,14 +58,23 @@ class DatastoreService:
         return self._store.datastores.access(workspace, name)
 
     def access_for_run(self, run: str, name: str) -> StoreSpec:
-        """As `access`, for a run: only stores that its inputs and outputs name."""
+        """As `access`, for a run: only stores that its inputs and outputs name, and stores without credentials."""
         record = self._store.runs.record(run)
-        if name not in _named_by(record.spec, self._datasets_of(record.spec)):
+        spec = self.access(record.workspace, name)
+        if spec.credentials and name not in self.named_by(record.spec):
             raise NotAllowed(
-                f"run {run} was not submitted with data of datastore {name!r}",
+                f"run {run} was not submitted with data of datastore {name!r}, and may not use its credentials",
                 "hand the dataset to the run: arguments=['--data', dataset.as_named_input('data').as_mount()]",
             )
-        return self.access(record.workspace, name)
+        return spec
+
+    def check_open(self, run: str, name: str) -> None:
+        """Raise NotAllowed if a run may not open a datastore."""
+        self.access_for_run(run, name)
+
+    def named_by(self, spec: RunSpec) -> list[str]:
+        """Return the datastores of a run's inputs and outputs."""
+        return list(_named_by(spec, self._datasets_of(spec)))
 
     def data_of_run(self, run: str) -> RunData:
         """Return the data of a run for its nodes, in one response."""

@@ -26,7 +26,7 @@ class ModelService:
                 "use letters, digits, '-', '.' and '_', starting with a letter or digit, at most 255 in all",
             )
         self._store.workspaces.get(workspace)
-        experiment = self._store.runs.view(new.run).experiment if new.run else None
+        experiment = self._experiment_of(workspace, new.run) if new.run else None
         root, files = self._files_of_run(new.run, new.run_path) if new.run and new.run_path else (new.root, new.files)
         if not root or not files:
             raise InvalidInput(f"model {new.name!r} has no files", "give a file or a folder with at least one file")
@@ -42,6 +42,12 @@ class ModelService:
             options=new.options,
         )  # fmt: skip
         return self._store.models.add(new.key, view, new.datasets)
+
+    def _experiment_of(self, workspace: str, run: str) -> str:
+        view = self._store.runs.view(run)
+        if view.workspace != workspace:
+            raise InvalidInput(f"run {run!r} is in another workspace", "register its models in its own workspace")
+        return view.experiment
 
     def _files_of_run(self, run: str, path: str) -> tuple[str, tuple[FileView, ...]]:
         """Return the artifact of that name, or all artifacts below it as a folder."""

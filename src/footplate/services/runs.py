@@ -20,6 +20,7 @@ from footplate.services.datasets import DatasetService
 from footplate.services.orchestration import controllers
 from footplate.services.orchestration.orchestrator import Orchestrator
 from footplate.services.orchestration.scheduler import with_waiting
+from footplate.services.run_limits import RunLimits
 from footplate.storage import RunQuery, Storage
 
 
@@ -30,24 +31,31 @@ class RunService:
         orchestrator: Orchestrator,
         computes: ComputeService,
         datasets: DatasetService,
+        limits: RunLimits,
         publish: Callable[[str], None],
     ) -> None:
         self._store = store
         self._orchestrator = orchestrator
         self._computes = computes
         self._datasets = datasets
+        self._limits = limits
         self._publish = publish
 
     # ── Submit ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def submit(self, workspace: str, run: str, spec: RunSpec, created_by: str) -> RunView:
-        """Check everything that can be checked now, then insert once. The same request again returns the same run."""
+    def submit(self, workspace: str, run: str, spec: RunSpec, created_by: str, submitter: str | None = None) -> RunView:
+        """Check everything that can be checked now, then insert once. The same request again returns the same run.
+
+        `submitter` is the run that submits it, if any.
+        """
         check_run_id(run)
         spec, found = extract_run_logins(spec)
         known = self._known(run, workspace, spec)
         if known is not None:
             return known
         self._check(workspace, spec)
+        if submitter is not None:
+            self._limits.check_submission(submitter, spec, found)
         self._store.logins.put(found.known)
         warnings, now = self._warnings(workspace, spec), time.time()
         record = RunRecord(run, workspace, spec, Stage.ACCEPTED, created=now, warnings=warnings)

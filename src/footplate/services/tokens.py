@@ -1,39 +1,76 @@
-"""Tokens: authorize requests over TCP. Only hashes are stored."""
+"""Tokens of runs. A token names its run and attempt, and a signature with the key of the home proves it.
+
+Nothing is stored: a token is valid as long as its run is. After the end it works for the short while in which agents
+repeat unanswered reports, or longer if a node was lost and may still deliver what it has.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import secrets
+import hmac
 import time
-from typing import Protocol
+from dataclasses import dataclass
+
+from footplate.domain.records import NodeState, RunRecord, Stage
+from footplate.errors import NotFound
+from footplate.storage import Storage
+
+REPEAT_SECONDS = 60.0
+"""How long the token of a run works whose nodes have delivered everything."""
+
+DELIVERY_SECONDS = 3600.0
+"""How long the token of a run works that ended without a report of each node."""
+
+_RECALL_SECONDS = 5.0
+_MOST_RECALLED = 4096
 
 
-class TokenTable(Protocol):
-    def put(self, hash: str, scope: str, expires: float) -> None: ...
+@dataclass(frozen=True)
+class TokenHolder:
+    """The run that a token belongs to."""
 
-    def find(self, hash: str) -> str | None:
-        """Return the scope of a token that has not expired."""
-        ...
-
-
-def digest(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
+    run: str
+    workspace: str
 
 
 class TokenService:
-    def __init__(self, table: TokenTable) -> None:
-        self._table = table
+    def __init__(self, store: Storage) -> None:
+        self._store = store
+        self._recent: dict[str, tuple[float, TokenHolder]] = {}  # token → valid until, on the monotonic clock
 
-    def scope_of(self, token: str) -> str | None:
-        """Return `run:<id>` for a run's own token, None for one that is unknown or has expired."""
-        return self._table.find(digest(token))
+    def token_of(self, run: str, attempt: int) -> str:
+        """Return the token of an attempt of a run: the same on each call."""
+        return f"{run}.{attempt}.{self._store.secrets.derive(f'token:{run}:{attempt}')}"
 
-    def for_run(self, run: str, lifetime: float) -> tuple[str, float]:
-        """Return a new token that reaches this run and no other, and its expiry."""
-        token, expires = secrets.token_urlsafe(32), time.time() + lifetime
-        self.admit(token, run, expires)
-        return token, expires
+    def recall(self, token: str) -> TokenHolder | None:
+        """Return the holder of a token that was verified a moment ago, without any work."""
+        until, holder = self._recent.get(token, (0.0, None))
+        return holder if time.monotonic() < until else None
 
-    def admit(self, token: str, run: str, expires: float) -> None:
-        """Make `token` valid for this run until `expires`; idempotent."""
-        self._table.put(digest(token), f"run:{run}", expires)
+    def holder_of(self, token: str) -> TokenHolder | None:
+        """Return the run that a token belongs to; None if it is not valid, or not any more."""
+        holder = self._verify(token)
+        if holder is not None:
+            if len(self._recent) >= _MOST_RECALLED:
+                self._recent.clear()
+            self._recent[token] = (time.monotonic() + _RECALL_SECONDS, holder)
+        return holder
+
+    def _verify(self, token: str) -> TokenHolder | None:
+        run, attempt = [*token.rsplit(".", 2), "", ""][:2]
+        if not (token.isascii() and attempt.isdigit() and len(attempt) < 10):
+            return None
+        if not hmac.compare_digest(token.encode(), self.token_of(run, int(attempt)).encode()):
+            return None
+        try:
+            record = self._store.runs.record(run)
+        except NotFound:
+            return None
+        return TokenHolder(run, record.workspace) if is_valid(record, time.time()) else None
+
+
+def is_valid(record: RunRecord, now: float) -> bool:
+    """Whether the tokens of this run work."""
+    if record.stage is not Stage.ENDED:
+        return True
+    is_delivered = all(node.state is NodeState.DONE for node in record.nodes)
+    return now < (record.ended or 0.0) + (REPEAT_SECONDS if is_delivered else DELIVERY_SECONDS)

@@ -8,7 +8,7 @@ SQL, a row or the path of a file. Every error that leaves it is ours (`database_
 - `files`, `logs`: files of runs, and logs as they grow.
 - `series/`: metric journals and their summaries.
 - `models`, `datasets`, `datastores`, `lineage`, `registry`, `versions`: everything that is registered.
-- `secrets`, `encryption`, `url_credentials`, `tokens`: secrets and access.
+- `secrets`, `encryption`, `url_credentials`: secrets and access.
 - `paths`: names from outside that become names on disk.
 
 The conformance suites (`testing/storage_*`, run by `tests/conformance/test_storage.py` on every database) cover all of

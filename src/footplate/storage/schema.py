@@ -354,12 +354,3 @@ model_datasets = Table(
     Column("dataset", key(), ForeignKey("datasets.key"), primary_key=True, autoincrement=False),
     Index("models_of_dataset", "dataset", "model"),
 )
-
-tokens = Table(
-    "tokens",
-    metadata,
-    Column("hash", SafeText, primary_key=True),
-    Column("scope", SafeText, nullable=False),
-    Column("expires", Double, nullable=False),
-    Index("tokens_by_expiry", "expires"),
-)

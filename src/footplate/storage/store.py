@@ -20,7 +20,6 @@ from footplate.storage.run_keys import RunKeys
 from footplate.storage.runs import Runs
 from footplate.storage.secrets import Secrets
 from footplate.storage.series.metrics import Metrics
-from footplate.storage.tokens import Tokens
 from footplate.storage.url_credentials import LoginFile
 from footplate.storage.workspaces import Experiments, Workspaces
 
@@ -47,7 +46,6 @@ class Storage:
         self.datastores = Datastores(home, database, seal)
         self.datasets = DatasetTable(database)
         self.lineage = LineageTable(database, keys)
-        self.tokens = Tokens(database)
         self.blobs = BlobFolder(str(home / "blobs"))
 
     @classmethod

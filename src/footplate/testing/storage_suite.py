@@ -189,16 +189,13 @@ class RegistryTests(StorageFixtures):
         with pytest.raises(NotFound, match="version '3'"):
             store.environments.set_labels(WORKSPACE, "env", "3", ["tested"])
 
-    def test_locks_and_tokens(self, store: Storage) -> None:
+    def test_locks(self, store: Storage) -> None:
         lock = Lock("ab" * 32, "venv", {"requirements": [ODD]}, ("old",))
         store.locks.put(lock)
         store.locks.put(lock)
         assert store.locks.get(lock.digest) == lock
         with pytest.raises(NotFound):
             store.locks.get("no")
-        store.tokens.put("h-1", "run:r-1", 9e9)
-        store.tokens.put("h-2", "admin", 1.0)
-        assert (store.tokens.find("h-1"), store.tokens.find("h-2"), store.tokens.find("h-3")) == ("run:r-1", None, None)
 
 
 class LifeTests(StorageFixtures):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from footplate.errors import NotFound
+from footplate.errors import NotAllowed, NotFound
+from footplate.server.peers import STATE, Peer
+from footplate.services.tokens import TokenHolder
 
 
 @dataclass
@@ -33,11 +36,12 @@ def send(app: Any, method: str, path: str, *, token: str | None = None, body: by
 async def asend(
     app: Any, method: str, path: str, *, token: str | None = None, body: bytes = b"", query: str = ""
 ) -> Reply:
+    state = {STATE: Peer(os.getpid(), os.geteuid())}
     headers = [(b"authorization", f"Bearer {token}".encode())] if token is not None else []
     scope = {
         "type": "http", "http_version": "1.1", "method": method, "path": path, "raw_path": path.encode(),
         "query_string": query.encode(), "root_path": "", "scheme": "http", "headers": headers,
-        "client": None, "server": None, "state": {}, "asgi": {"version": "3.0"},
+        "client": None, "server": None, "state": state, "asgi": {"version": "3.0"},
     }  # fmt: skip
     half = len(body) // 2
     incoming = [
@@ -74,8 +78,20 @@ class FakeRuns:
 class FakeTokens:
     known: dict[str, str] = field(default_factory=dict)
 
-    def scope_of(self, token: str) -> str | None:
-        return self.known.get(token)
+    def recall(self, token: str) -> TokenHolder | None:
+        return None
+
+    def holder_of(self, token: str) -> TokenHolder | None:
+        run = self.known.get(token)
+        return None if run is None else TokenHolder(run, "w1")
+
+
+class FakeDatastores:
+    """A datastore that every run may open, and one that none may."""
+
+    def access_for_run(self, run: str, name: str) -> None:
+        if name == "private":
+            raise NotAllowed(f"run {run} may not open {name}", "name it")
 
 
 @dataclass
@@ -84,6 +100,7 @@ class FakeServices:
     active: int = 0
     runs: FakeRuns = field(default_factory=FakeRuns)
     tokens: FakeTokens = field(default_factory=FakeTokens)
+    datastores: FakeDatastores = field(default_factory=FakeDatastores)
 
     def active_runs(self) -> int:
         return self.active
@@ -92,9 +109,16 @@ class FakeServices:
 @pytest.fixture
 def services(tmp_path: Path) -> FakeServices:
     runs = FakeRuns(
-        {"mine": ("w1", None), "child": ("w1", "mine"), "grandchild": ("w1", "child"), "other": ("w1", None)}
+        {
+            "mine": ("w1", "above"),
+            "child": ("w1", "mine"),
+            "grandchild": ("w1", "child"),
+            "other": ("w1", "above"),
+            "above": ("w1", None),
+            "far": ("w2", None),
+        }
     )
-    return FakeServices(tmp_path, runs=runs, tokens=FakeTokens({"run-token": "run:mine", "odd": "person:x"}))
+    return FakeServices(tmp_path, runs=runs, tokens=FakeTokens({"run-token": "mine"}))
 
 
 @pytest.fixture

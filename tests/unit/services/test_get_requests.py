@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sqlite3
 from pathlib import Path
@@ -19,6 +20,7 @@ from footplate.domain.specs import EnvironmentSpec, GpuRequest
 from footplate.job.journal import Journal
 from footplate.server.app import create_app
 from footplate.server.hub import Hub
+from footplate.server.peers import STATE, Peer
 
 from .conftest import House
 
@@ -66,7 +68,6 @@ NAMED = {"datastores": "workspaceblobstore", "datasets": "set", "models": "net",
 WITHOUT_SUBJECT = (
     "/locks/{digest}/build",  # no build was started
     "/runs/{run}/trials",  # the run is not a sweep
-    "/runs/{run}/datastores/{name}",  # the run names no datastore
     "/workspaces/{workspace}/dataset-ids/{id}/files",  # the dataset pins no files
 )
 
@@ -97,7 +98,7 @@ async def get(app: Any, path: str) -> int:
     scope = {
         "type": "http", "http_version": "1.1", "method": "GET", "path": path, "raw_path": path.encode(),
         "query_string": b"", "root_path": "", "scheme": "http", "headers": [], "client": None, "server": None,
-        "state": {}, "asgi": {"version": "3.0"},
+        "state": {STATE: Peer(os.getpid(), os.geteuid())}, "asgi": {"version": "3.0"},
     }  # fmt: skip
     statuses: list[int] = []
 

@@ -14,6 +14,7 @@ from footplate.domain.replies import MissingBlobs
 from footplate.errors import Unavailable
 from footplate.server.openapi import BYTES_IN, BYTES_OUT, Route
 from footplate.server.responses import answer
+from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import Body, ServicesOf
 
 router = APIRouter(tags=["blobs"], route_class=Route)
@@ -28,12 +29,14 @@ class Digests(Body):
 
 
 @router.post("/blobs/missing", response_model=MissingBlobs)
+@requires(Right.USE_BLOBS)
 def find_missing_blobs(body: Digests, services: ServicesOf) -> Response:
     """Return which of these digests the store lacks."""
     return answer(MissingBlobs(tuple(services.files.missing(body.digests)), services.files.has_lost_blobs()))
 
 
 @router.put("/blobs/{digest}", status_code=204, openapi_extra=BYTES_IN)
+@requires(Right.USE_BLOBS)
 async def put_blob(digest: str, request: Request, services: ServicesOf) -> None:
     """Store a blob. The storing thread requests one piece after another, so a large blob is never in memory whole."""
     loop, stream = asyncio.get_running_loop(), request.stream()
@@ -53,6 +56,7 @@ async def _next_piece(stream: AsyncIterator[bytes]) -> bytes | None:
 
 
 @router.get("/blobs/{digest}", response_class=StreamingResponse, responses=BYTES_OUT)
+@requires(Right.USE_BLOBS)
 def get_blob(digest: str, services: ServicesOf) -> Response:
     """Return the content of a blob."""
     return StreamingResponse(services.files.read_blob(digest), media_type="application/octet-stream")

@@ -8,6 +8,7 @@ from footplate.domain.records import ComputeView
 from footplate.domain.targets import LOCAL
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
+from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import Body, ServicesOf
 
 router = APIRouter(tags=["computes"], route_class=Route)
@@ -30,30 +31,35 @@ class ComputeChange(Body):
 
 
 @router.put("/workspaces/{workspace}/computes/{name}", response_model=ComputeView)
+@requires(Right.CHANGE_WORKSPACE)
 def put_compute(workspace: str, name: str, body: NewCompute, services: ServicesOf) -> Response:
     """Create a compute target, or replace it if `if_exists` is `replace`."""
     return answer(services.computes.put(workspace, name, **dict(body)))
 
 
 @router.get("/workspaces/{workspace}/computes", response_model=Page(ComputeView))
+@requires(Right.READ_WORKSPACE)
 def list_computes(workspace: str, services: ServicesOf) -> Response:
     """List the compute targets of a workspace."""
     return answer_list(services.computes.list(workspace))
 
 
 @router.get("/workspaces/{workspace}/computes/{name}", response_model=ComputeView)
+@requires(Right.READ_WORKSPACE)
 def get_compute(workspace: str, name: str, services: ServicesOf) -> Response:
     """Return a compute target with its nodes."""
     return answer(services.computes.get(workspace, name))
 
 
 @router.patch("/workspaces/{workspace}/computes/{name}", response_model=ComputeView)
+@requires(Right.CHANGE_WORKSPACE)
 def change_compute(workspace: str, name: str, body: ComputeChange, services: ServicesOf) -> Response:
     """Change the settings of a compute target that are given."""
     return answer(services.computes.change(workspace, name, **dict(body)))
 
 
 @router.delete("/workspaces/{workspace}/computes/{name}", status_code=204)
+@requires(Right.CHANGE_WORKSPACE)
 def delete_compute(workspace: str, name: str, services: ServicesOf) -> None:
     """Delete a compute target that no active run uses."""
     services.computes.delete(workspace, name)

@@ -10,7 +10,8 @@ from footplate.domain.requests import NewDataset
 from footplate.errors import InvalidInput
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
-from footplate.server.routes.parsing import Body, Repeated, ServicesOf, pairs
+from footplate.server.rights import Right, requires
+from footplate.server.routes.parsing import Body, PrincipalOf, Repeated, ServicesOf, pairs
 from footplate.services.datasets import LARGEST_PAGE
 
 router = APIRouter(tags=["datasets"], route_class=Route)
@@ -49,12 +50,18 @@ def _version(text: str) -> int | None:
 
 
 @router.post("/workspaces/{workspace}/datasets", response_model=DatasetView)
-def register_dataset(workspace: str, body: DatasetRegistration, services: ServicesOf) -> Response:
+@requires(Right.REGISTER)
+def register_dataset(
+    workspace: str, body: DatasetRegistration, services: ServicesOf, principal: PrincipalOf
+) -> Response:
     """Keep a dataset definition; with a name, register it. A repeated `key` returns the same dataset."""
+    if principal.run is not None and body.run is not None:
+        services.limits.check_claim(principal.run, body.run)
     return answer(services.datasets.register(workspace, NewDataset(**dict(body))))
 
 
 @router.get("/workspaces/{workspace}/datasets", response_model=Page(DatasetView))
+@requires(Right.READ_WORKSPACE)
 def list_datasets(
     workspace: str, services: ServicesOf, name: str | None = None, tag: Repeated = (), latest: bool = False
 ) -> Response:
@@ -63,30 +70,35 @@ def list_datasets(
 
 
 @router.get("/workspaces/{workspace}/datasets/{name}/{version}", response_model=DatasetView)
+@requires(Right.READ_WORKSPACE)
 def get_dataset(workspace: str, name: str, version: str, services: ServicesOf) -> Response:
     """Return a version of a registered dataset."""
     return answer(services.datasets.get(workspace, name, _version(version)))
 
 
 @router.delete("/workspaces/{workspace}/datasets/{name}", response_model=UnregisteredDataset)
+@requires(Right.CHANGE_WORKSPACE)
 def unregister_dataset(workspace: str, name: str, services: ServicesOf) -> Response:
     """Remove the name of a dataset. Its versions keep their ids."""
     return answer(UnregisteredDataset(services.datasets.unregister(workspace, name)))
 
 
 @router.get("/workspaces/{workspace}/dataset-ids/{id}", response_model=DatasetView)
+@requires(Right.READ_WORKSPACE)
 def get_dataset_by_id(workspace: str, id: str, services: ServicesOf) -> Response:
     """Return a dataset by its id."""
     return answer(services.datasets.by_id(workspace, id))
 
 
 @router.patch("/workspaces/{workspace}/dataset-ids/{id}", response_model=DatasetView)
+@requires(Right.REGISTER)
 def change_dataset(workspace: str, id: str, body: DatasetChange, services: ServicesOf) -> Response:
     """Change the description or the tags of a dataset."""
     return answer(services.datasets.change(workspace, id, **dict(body)))
 
 
 @router.get("/workspaces/{workspace}/dataset-ids/{id}/files", response_model=Page(DatasetFile))
+@requires(Right.READ_WORKSPACE)
 def list_files_of_dataset(
     workspace: str, id: str, services: ServicesOf, cursor: str = "", limit: int = LARGEST_PAGE
 ) -> Response:
@@ -96,18 +108,21 @@ def list_files_of_dataset(
 
 
 @router.get("/workspaces/{workspace}/dataset-ids/{id}/lineage", response_model=Lineage)
+@requires(Right.READ_WORKSPACE)
 def get_lineage(workspace: str, id: str, services: ServicesOf) -> Response:
     """Return the runs that wrote and read a dataset, and the models made from it."""
     return answer(services.datasets.lineage(workspace, id))
 
 
 @router.get("/runs/{run}/datasets", response_model=Page(DataUse))
+@requires(Right.READ_RUNS)
 def list_datasets_of_run(run: str, services: ServicesOf) -> Response:
     """List the datasets that a run read and wrote."""
     return answer_list(services.datasets.of_run(run))
 
 
 @router.post("/runs/{run}/datasets", status_code=204)
+@requires(Right.CHANGE_RUNS)
 def note_dataset_of_run(run: str, body: DatasetRead, services: ServicesOf) -> None:
     """Record that a run reads a dataset that it was not submitted with."""
     services.datasets.note_read(run, body.dataset, body.name)

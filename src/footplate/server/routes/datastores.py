@@ -9,6 +9,7 @@ from footplate.domain.datasets import DatastoreView, RunData
 from footplate.domain.requests import NewDatastore
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
+from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import Body, ServicesOf
 
 router = APIRouter(tags=["datastores"], route_class=Route)
@@ -27,55 +28,63 @@ class Choice(Body):
 
 
 @router.put("/workspaces/{workspace}/datastores/{name}", response_model=DatastoreView)
+@requires(Right.CHANGE_WORKSPACE)
 def put_datastore(workspace: str, name: str, body: DatastoreRegistration, services: ServicesOf) -> Response:
     """Register a datastore, or replace it if `if_exists` is `replace`."""
     return answer(services.datastores.put(workspace, name, NewDatastore(**dict(body))))
 
 
 @router.get("/workspaces/{workspace}/datastores", response_model=Page(DatastoreView))
+@requires(Right.READ_WORKSPACE)
 def list_datastores(workspace: str, services: ServicesOf) -> Response:
     """List the datastores of a workspace, without credentials."""
     return answer_list(services.datastores.list(workspace))
 
 
 @router.get("/workspaces/{workspace}/datastores/{name}", response_model=DatastoreView)
+@requires(Right.READ_WORKSPACE)
 def get_datastore(workspace: str, name: str, services: ServicesOf) -> Response:
     """Return a datastore, without credentials."""
     return answer(services.datastores.get(workspace, name))
 
 
 @router.delete("/workspaces/{workspace}/datastores/{name}", status_code=204)
+@requires(Right.CHANGE_WORKSPACE)
 def delete_datastore(workspace: str, name: str, services: ServicesOf) -> None:
     """Unregister a datastore. Its content stays."""
     services.datastores.delete(workspace, name)
 
 
 @router.get("/workspaces/{workspace}/default-datastore", response_model=DatastoreView)
+@requires(Right.READ_WORKSPACE)
 def get_default_datastore(workspace: str, services: ServicesOf) -> Response:
     """Return the default datastore of a workspace."""
     return answer(services.datastores.default(workspace))
 
 
 @router.put("/workspaces/{workspace}/default-datastore", response_model=DatastoreView)
+@requires(Right.CHANGE_WORKSPACE)
 def set_default_datastore(workspace: str, body: Choice, services: ServicesOf) -> Response:
     """Choose the default datastore of a workspace."""
     return answer(services.datastores.set_default(workspace, body.name))
 
 
-# POST although it changes nothing: a run's token may send every GET of its workspace, but not this request.
 @router.post("/workspaces/{workspace}/datastores/{name}/access", response_model=StoreSpec)
+@requires(Right.READ_ALL_CREDENTIALS)
 def open_datastore(workspace: str, name: str, services: ServicesOf) -> Response:
     """Return the location and the credentials of a datastore."""
     return answer(services.datastores.access(workspace, name))
 
 
 @router.get("/runs/{run}/datastores/{name}", response_model=StoreSpec)
+@requires(Right.READ_CREDENTIALS)
 def open_datastore_for_run(run: str, name: str, services: ServicesOf) -> Response:
     """Return the location and the credentials of a datastore that the run names."""
     return answer(services.datastores.access_for_run(run, name))
 
 
 @router.get("/runs/{run}/data", response_model=RunData)
+@requires(Right.READ_CREDENTIALS)
 def get_data_of_run(run: str, services: ServicesOf) -> Response:
     """Return the datasets and the stores, with credentials, that the run names."""
     return answer(services.datastores.data_of_run(run))

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Response
 from footplate.domain.records import CuratedView, EnvironmentView
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
+from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import Body, ServicesOf
 
 router = APIRouter(tags=["environments"], route_class=Route)
@@ -22,18 +23,21 @@ class LabelsBody(Body):
 
 
 @router.post("/workspaces/{workspace}/environments", response_model=EnvironmentView)
+@requires(Right.CHANGE_WORKSPACE)
 def register_environment(workspace: str, body: NewEnvironment, services: ServicesOf) -> Response:
     """Register an environment. An unchanged definition keeps its version."""
     return answer(services.environments.register(workspace, body.name, body.definition))
 
 
 @router.get("/workspaces/{workspace}/environments", response_model=Page(EnvironmentView))
+@requires(Right.READ_WORKSPACE)
 def list_environments(workspace: str, services: ServicesOf) -> Response:
     """List the newest version of each registered environment."""
     return answer_list(services.environments.list(workspace))
 
 
 @router.get("/workspaces/{workspace}/environments/{name}/{version}", response_model=EnvironmentView)
+@requires(Right.READ_WORKSPACE)
 def get_environment(
     workspace: str, name: str, version: str, services: ServicesOf, label: str | None = None
 ) -> Response:
@@ -42,18 +46,21 @@ def get_environment(
 
 
 @router.get("/curated-environments", response_model=Page(CuratedView))
+@requires(Right.READ_SERVER)
 def list_curated_environments(services: ServicesOf) -> Response:
     """List the curated environments."""
     return answer_list(services.environments.curated())
 
 
 @router.get("/curated-environments/{name}", response_model=CuratedView)
+@requires(Right.READ_SERVER)
 def get_curated_environment(name: str, services: ServicesOf) -> Response:
     """Return a curated environment."""
     return answer(services.environments.curated_one(name))
 
 
 @router.post("/workspaces/{workspace}/environments/{name}/{version}/labels", response_model=EnvironmentView)
+@requires(Right.CHANGE_WORKSPACE)
 def label_environment(workspace: str, name: str, version: str, body: LabelsBody, services: ServicesOf) -> Response:
     """Move labels to this version of an environment."""
     return answer(services.environments.label(workspace, name, version, body.labels))

@@ -10,6 +10,7 @@ from footplate.domain.records import FileView
 from footplate.domain.replies import AddedFiles, AppendedBytes
 from footplate.server.openapi import BYTES_IN, BYTES_OUT, Page, Route
 from footplate.server.responses import answer, answer_list
+from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import Body, FilePath, ServicesOf, StrictFile
 
 router = APIRouter(tags=["files"], route_class=Route)
@@ -23,12 +24,14 @@ class NewFiles(Body):
 
 
 @router.get("/runs/{run}/files", response_model=Page(FileView))
+@requires(Right.READ_RUNS)
 def list_files(run: str, services: ServicesOf, prefix: str = "") -> Response:
     """List the artifacts and the logs of a run."""
     return answer_list(services.files.list(run, prefix))
 
 
 @router.get("/runs/{run}/files/{path:any}", response_class=StreamingResponse, responses=BYTES_OUT)
+@requires(Right.READ_RUNS)
 def read_file(
     run: str,
     path: FilePath,
@@ -48,6 +51,7 @@ def read_file(
 
 
 @router.post("/runs/{run}/files", response_model=AddedFiles)
+@requires(Right.CHANGE_RUNS)
 def add_files(run: str, body: NewFiles, services: ServicesOf) -> Response:
     """Give names in the run to blobs that are in the store. A repeated `key` changes nothing."""
     stored, skipped = services.files.add(run, body.files, body.automatic, body.key, body.attempt)
@@ -55,6 +59,7 @@ def add_files(run: str, body: NewFiles, services: ServicesOf) -> Response:
 
 
 @router.put("/runs/{run}/logs/{path:any}", response_model=AppendedBytes, openapi_extra=BYTES_IN)
+@requires(Right.CHANGE_RUNS)
 async def append_log(
     run: str,
     path: FilePath,

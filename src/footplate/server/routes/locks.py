@@ -5,6 +5,7 @@ from fastapi import APIRouter, Response
 from footplate.domain.records import BuildView, BuiltView, CacheView, ClearedView, Lock
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
+from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictEnvironment, poll
 
 router = APIRouter(tags=["locks"], route_class=Route)
@@ -22,30 +23,35 @@ class Clearing(Body):
 
 
 @router.post("/locks", response_model=Lock)
+@requires(Right.RESOLVE_ENVIRONMENTS)
 def resolve_lock(body: Resolution, services: ServicesOf) -> Response:
     """Resolve an environment. Equal content has the same lock until `refresh`."""
     return answer(services.locks.resolve(body.environment, body.refresh))
 
 
 @router.get("/locks/{digest}", response_model=Lock)
+@requires(Right.RESOLVE_ENVIRONMENTS)
 def get_lock(digest: str, services: ServicesOf) -> Response:
     """Return a lock."""
     return answer(services.locks.get(digest))
 
 
 @router.get("/runs/{run}/lock", response_model=Lock)
+@requires(Right.READ_RUNS)
 def get_lock_of_run(run: str, services: ServicesOf) -> Response:
     """Return the lock of a run."""
     return answer(services.locks.of_run(run))
 
 
 @router.post("/locks/{digest}/build", response_model=BuildView, status_code=202)
+@requires(Right.RESOLVE_ENVIRONMENTS)
 def build_lock(digest: str, services: ServicesOf) -> Response:
     """Start to build a lock on the server, unless it is built."""
     return answer(services.locks.build(digest), 202)
 
 
 @router.get("/locks/{digest}/build", response_model=BuildView)
+@requires(Right.RESOLVE_ENVIRONMENTS)
 async def follow_build(digest: str, services: ServicesOf, hub: HubOf, offset: int = 0, wait: float = 0.0) -> Response:
     """Return the state of a build and its log from `offset`; wait for news if requested."""
 
@@ -56,18 +62,21 @@ async def follow_build(digest: str, services: ServicesOf, hub: HubOf, offset: in
 
 
 @router.get("/built-environments", response_model=Page(BuiltView))
+@requires(Right.RESOLVE_ENVIRONMENTS)
 def list_built(services: ServicesOf) -> Response:
     """List the environments that are built on the server."""
     return answer_list(services.locks.built())
 
 
 @router.get("/environment-caches", response_model=Page(CacheView))
+@requires(Right.RESOLVE_ENVIRONMENTS)
 def list_caches(services: ServicesOf) -> Response:
     """List the caches of environments on the server."""
     return answer_list(services.locks.caches())
 
 
 @router.post("/built-environments/clear", response_model=ClearedView)
+@requires(Right.MANAGE_SERVER)
 def clear_built(body: Clearing, services: ServicesOf) -> Response:
     """Remove built environments that were not used for a while, and whole caches if named."""
     return answer(services.locks.clear(body.unused_seconds, body.dry_run, body.caches))

@@ -8,12 +8,14 @@ from fastapi import APIRouter, Query, Request, Response
 from footplate.domain.replies import AppendedBytes, MetricSeries, MetricSummary
 from footplate.server.openapi import BYTES_IN, Page, Route
 from footplate.server.responses import answer, answer_list
+from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import ServicesOf
 
 router = APIRouter(tags=["metrics"], route_class=Route)
 
 
 @router.put("/runs/{run}/journals/{writer}/{stream}", response_model=AppendedBytes, openapi_extra=BYTES_IN)
+@requires(Right.CHANGE_RUNS)
 async def append_journal(
     run: str,
     writer: str,
@@ -30,6 +32,7 @@ async def append_journal(
 
 
 @router.get("/runs/{run}/metrics", response_model=dict[str, list[MetricSeries]])
+@requires(Right.READ_RUNS)
 def get_metrics(
     run: str, services: ServicesOf, name: str | None = None, system: bool = False, recursive: bool = False
 ) -> Response:
@@ -38,6 +41,7 @@ def get_metrics(
 
 
 @router.get("/runs/{run}/metrics/summary", response_model=Page(MetricSummary))
+@requires(Right.READ_RUNS)
 def get_metric_summary(run: str, services: ServicesOf) -> Response:
     """List the series of a run with count, last, minimum and maximum."""
     return answer_list(services.metrics.summary(run), tag_non_finite=True)

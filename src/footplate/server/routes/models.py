@@ -9,6 +9,7 @@ from footplate.domain.requests import NewModel
 from footplate.errors import InvalidInput
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
+from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import Body, Repeated, ServicesOf, StrictFile, pairs
 
 router = APIRouter(tags=["models"], route_class=Route)
@@ -47,12 +48,14 @@ def _version(text: str) -> int | None:
 
 
 @router.post("/workspaces/{workspace}/models", response_model=ModelView)
+@requires(Right.REGISTER)
 def register_model(workspace: str, body: ModelRegistration, services: ServicesOf) -> Response:
     """Register a new version of a model. A repeated `key` returns the same version."""
     return answer(services.models.register(workspace, NewModel(**dict(body))))
 
 
 @router.get("/workspaces/{workspace}/models", response_model=Page(ModelView))
+@requires(Right.READ_WORKSPACE)
 def list_models(
     workspace: str,
     services: ServicesOf,
@@ -68,18 +71,21 @@ def list_models(
 
 
 @router.get("/workspaces/{workspace}/models/{name}/{version}", response_model=ModelView)
+@requires(Right.READ_WORKSPACE)
 def get_model(workspace: str, name: str, version: str, services: ServicesOf) -> Response:
     """Return a version of a model."""
     return answer(services.models.get(workspace, name, _version(version)))
 
 
 @router.patch("/workspaces/{workspace}/models/{name}/{version}", response_model=ModelView)
+@requires(Right.REGISTER)
 def change_model(workspace: str, name: str, version: int, body: ModelChange, services: ServicesOf) -> Response:
     """Change the description, tags or properties of a model version."""
     return answer(services.models.change(workspace, name, version, **dict(body)))
 
 
 @router.delete("/workspaces/{workspace}/models/{name}/{version}", status_code=204)
+@requires(Right.CHANGE_WORKSPACE)
 def delete_model(workspace: str, name: str, version: int, services: ServicesOf) -> None:
     """Delete a version of a model."""
     services.models.delete(workspace, name, version)

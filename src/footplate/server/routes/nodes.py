@@ -12,6 +12,7 @@ from footplate.domain.replies import HeartbeatReply, NodeEventReply
 from footplate.server.hub import Hub
 from footplate.server.openapi import Route
 from footplate.server.responses import answer
+from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictCause, StrictStacks, poll
 from footplate.services.nodes import NodeService
 
@@ -48,12 +49,14 @@ class Beat(Body):
 
 
 @router.post("/runs/{run}/nodes/{node}/join", response_model=NodeOrders)
+@requires(Right.SERVE_AS_NODE)
 def join_node(run: str, node: int, body: Join, services: ServicesOf) -> Response:
     """Register a node agent of the current attempt, and return its orders."""
     return answer(services.nodes.join(run, node, body.attempt, body.host, body.address, body.info))
 
 
 @router.get("/runs/{run}/nodes/{node}/orders", response_model=NodeOrders)
+@requires(Right.SERVE_AS_NODE)
 async def get_orders(
     run: str, node: int, services: ServicesOf, hub: HubOf, wait: float = 0.0, until: str = "ready"
 ) -> Response:
@@ -65,6 +68,7 @@ async def get_orders(
 
 
 @router.post("/runs/{run}/nodes/{node}/prepared", response_model=NodeOrders)
+@requires(Right.SERVE_AS_NODE)
 async def report_prepared(run: str, node: int, body: Ready, services: ServicesOf, hub: HubOf) -> Response:
     """Record that a node is prepared, and return its orders.
 
@@ -92,6 +96,7 @@ async def _answer_orders(
 
 
 @router.post("/runs/{run}/nodes/{node}/events", response_model=NodeEventReply)
+@requires(Right.SERVE_AS_NODE)
 def report_node_event(run: str, node: int, body: NodeEvent, services: ServicesOf) -> Response:
     """Record an event of a node; return whether its ranks must stop."""
     stop = services.nodes.report(run, node, body.event, body.message, body.cause, body.attempt)
@@ -99,6 +104,7 @@ def report_node_event(run: str, node: int, body: NodeEvent, services: ServicesOf
 
 
 @router.post("/runs/{run}/nodes/{node}/heartbeat", response_model=HeartbeatReply)
+@requires(Right.SERVE_AS_NODE)
 def beat(run: str, node: int, services: ServicesOf, body: Beat | None = None) -> Response:
     """Record that a node is alive; return whether its ranks must stop, and open requests for stack traces."""
     stop = services.nodes.heartbeat(run, node, (body or Beat()).attempt)
@@ -106,6 +112,7 @@ def beat(run: str, node: int, services: ServicesOf, body: Beat | None = None) ->
 
 
 @router.post("/runs/{run}/nodes/{node}/stacks", status_code=204)
+@requires(Right.SERVE_AS_NODE)
 def show_stacks(run: str, node: int, body: NodeStacks, services: ServicesOf) -> None:
     """Answer a request for stack traces."""
     services.stacks.answer(run, node, body.key, body.processes)

@@ -20,6 +20,7 @@ from footplate.domain.specs import EnvironmentSpec, RunSpec
 from footplate.domain.stacks import ProcessStacks
 from footplate.domain.tag_filters import parse_label_filter
 from footplate.errors import InvalidInput
+from footplate.server.auth import Principal
 from footplate.server.hub import Hub
 from footplate.services import Services
 
@@ -61,7 +62,12 @@ async def _hub(request: Request) -> Hub:
     return request.app.state.hub
 
 
+async def _principal(request: Request) -> Principal:
+    return request.scope["principal"]
+
+
 ServicesOf = Annotated[Services, Depends(_services)]
+PrincipalOf = Annotated[Principal, Depends(_principal)]
 HubOf = Annotated[Hub, Depends(_hub)]
 
 

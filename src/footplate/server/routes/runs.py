@@ -11,7 +11,18 @@ from footplate.domain.stacks import RunStacks
 from footplate.domain.tuning.sweeps import TrialView
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
-from footplate.server.routes.parsing import Body, HubOf, Repeated, ServicesOf, StrictCause, StrictSpec, pairs, poll
+from footplate.server.rights import Right, requires
+from footplate.server.routes.parsing import (
+    Body,
+    HubOf,
+    PrincipalOf,
+    Repeated,
+    ServicesOf,
+    StrictCause,
+    StrictSpec,
+    pairs,
+    poll,
+)
 from footplate.services.stacks import topic
 from footplate.storage import RunQuery
 
@@ -61,12 +72,14 @@ class WarningRequest(Body):
 
 
 @router.post("/workspaces/{workspace}/runs", response_model=RunView)
-def submit_run(workspace: str, body: NewRun, services: ServicesOf) -> Response:
+@requires(Right.SUBMIT_RUNS)
+def submit_run(workspace: str, body: NewRun, services: ServicesOf, principal: PrincipalOf) -> Response:
     """Submit a run. The same id and spec return the same run; another spec is a conflict."""
-    return answer(services.runs.submit(workspace, body.id, body.spec, body.created_by))
+    return answer(services.runs.submit(workspace, body.id, body.spec, body.created_by, principal.run))
 
 
 @router.get("/workspaces/{workspace}/runs", response_model=Page(RunView))
+@requires(Right.READ_WORKSPACE)
 def list_runs(
     workspace: str,
     services: ServicesOf,
@@ -97,6 +110,7 @@ def list_runs(
 
 
 @router.get("/runs/{run}", response_model=RunView)
+@requires(Right.READ_RUNS)
 async def get_run(
     run: str, services: ServicesOf, hub: HubOf, version: int = -1, wait: float = 0.0, until: str = "change"
 ) -> Response:
@@ -113,12 +127,14 @@ async def get_run(
 
 
 @router.patch("/runs/{run}", response_model=RunView)
+@requires(Right.CHANGE_RUNS)
 def change_run(run: str, body: RunChange, services: ServicesOf) -> Response:
     """Change names, tags or properties of a run. A property cannot be changed once it is set."""
     return answer(services.runs.change(run, **dict(body)))
 
 
 @router.post("/runs/{run}/cancel", response_model=RunView)
+@requires(Right.CHANGE_RUNS)
 def cancel_run(run: str, services: ServicesOf, body: CancelRequest | None = None) -> Response:
     """Cancel a run and its children."""
     body = body or CancelRequest()
@@ -126,36 +142,42 @@ def cancel_run(run: str, services: ServicesOf, body: CancelRequest | None = None
 
 
 @router.post("/runs/{run}/restart", response_model=RunView)
+@requires(Right.CHANGE_RUNS)
 def restart_run(run: str, body: RestartRequest, services: ServicesOf) -> Response:
     """Start the given attempt of a run that has failed or was canceled."""
     return answer(services.runs.restart(run, body.attempt, body.by, body.reason))
 
 
 @router.post("/runs/{run}/complete", response_model=RunView)
+@requires(Right.CHANGE_RUNS)
 def complete_run(run: str, services: ServicesOf) -> Response:
     """End an interactive run as completed."""
     return answer(services.runs.complete(run))
 
 
 @router.post("/runs/{run}/fail", response_model=RunView)
+@requires(Right.CHANGE_RUNS)
 def fail_run(run: str, body: FailRequest, services: ServicesOf) -> Response:
     """End an interactive run as failed."""
     return answer(services.runs.fail(run, body.cause))
 
 
 @router.post("/runs/{run}/snapshot", response_model=RunView)
+@requires(Right.CHANGE_RUNS)
 def set_snapshot(run: str, body: SnapshotRequest, services: ServicesOf) -> Response:
     """Set the snapshot of a run, once."""
     return answer(services.runs.set_snapshot(run, body.snapshot))
 
 
 @router.post("/runs/{run}/warnings", response_model=RunView)
+@requires(Right.CHANGE_RUNS)
 def warn_run(run: str, body: WarningRequest, services: ServicesOf) -> Response:
     """Add a warning to a run."""
     return answer(services.runs.warn(run, body.message))
 
 
 @router.post("/runs/{run}/stacks", response_model=RunStacks)
+@requires(Right.CHANGE_RUNS)
 async def ask_for_stacks(run: str, body: StacksRequest, services: ServicesOf, hub: HubOf) -> Response:
     """Request the stack traces of a run, or collect the answers to the same `key`."""
     found = await poll(hub, topic(run), lambda: services.stacks.ask(run, body.key), lambda s: not s.missing, body.wait)
@@ -163,18 +185,21 @@ async def ask_for_stacks(run: str, body: StacksRequest, services: ServicesOf, hu
 
 
 @router.get("/runs/{run}/story", response_model=Page(StoryLine))
+@requires(Right.READ_RUNS)
 def get_story(run: str, services: ServicesOf) -> Response:
     """List the events of a run."""
     return answer_list(services.runs.story(run))
 
 
 @router.get("/runs/{run}/trials", response_model=Page(TrialView))
+@requires(Right.READ_RUNS)
 def list_trials(run: str, services: ServicesOf) -> Response:
     """List the trials of a sweep by number."""
     return answer_list(services.sweeps.trials(run))
 
 
 @router.get("/runs/{run}/follow", response_model=RunProgress)
+@requires(Right.READ_RUNS)
 async def follow_run(
     run: str,
     services: ServicesOf,

@@ -12,6 +12,7 @@ from footplate.domain.data import StoreEntry
 from footplate.domain.replies import EntryFields, FolderListing, StoredBytes
 from footplate.server.openapi import BYTES_IN, BYTES_OUT, Route
 from footplate.server.responses import answer, encode
+from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import FilePath, ServicesOf, started
 
 router = APIRouter(tags=["datastores"], route_class=Route)
@@ -24,6 +25,7 @@ _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 
 
 @router.get(_FILES, response_model=FolderListing, responses=_PAGES)
+@requires(Right.USE_STORE_FILES)
 def list_store_files(
     workspace: str, name: str, services: ServicesOf, prefix: str = "", children: bool = False
 ) -> Response:
@@ -47,6 +49,7 @@ def _lines(pages: Iterator[list[StoreEntry]]) -> Iterator[bytes]:
 
 
 @router.get(_FILES + "/{path:any}", response_model=EntryFields, responses=BYTES_OUT)
+@requires(Right.USE_STORE_FILES)
 def read_store_file(
     workspace: str, name: str, path: FilePath, request: Request, services: ServicesOf, stat: bool = False
 ) -> Response:
@@ -69,6 +72,7 @@ def read_store_file(
 
 
 @router.put(_FILES + "/{path:any}", response_model=StoredBytes, openapi_extra=BYTES_IN)
+@requires(Right.USE_STORE_FILES)
 async def write_store_file(
     workspace: str,
     name: str,
@@ -91,6 +95,7 @@ async def write_store_file(
 
 
 @router.delete(_FILES + "/{path:any}", status_code=204)
+@requires(Right.USE_STORE_FILES)
 def delete_store_file(workspace: str, name: str, path: FilePath, services: ServicesOf) -> None:
     """Delete a file of a built-in datastore."""
     services.store_files.delete(workspace, name, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +15,9 @@ from footplate.services.capacity import Capacity, capacity_of
 from footplate.services.tokens import TokenService
 from footplate.storage import Storage
 
-TOKEN_LIFETIME = 31 * 24 * 3600.0
+AZURE_LIFETIME = 31 * 24 * 3600.0
+"""The lifetime of a token that Azure's clients are shown; it really ends with the run."""
+
 GRACE_SECONDS = 120.0
 """Seconds that a node may take to end its ranks and ship before the engine ends it by force. Agents enforce their own,
 much shorter grace on the ranks; this one is for an agent that hangs."""
@@ -61,16 +62,14 @@ class AgentJobs:
         return self._load_engine(self._capacity(record).engine)
 
     def build(self, record: RunRecord) -> AgentJob:
-        """Return the job for the engine of the run's target, and make the run's token valid."""
+        """Return the job for the engine of the run's target."""
         capacity, access = self._capacity(record), self.access(record)
-        if access.home is None:
-            self._tokens.admit(access.token, record.id, access.expires)
         return AgentJob(
             run=record.id,
             attempt=record.attempt,
             node_count=len(record.nodes),
             endpoint=access.endpoint,
-            token=access.token if access.home is None else None,
+            token=access.token,
             home=access.home,
             resources=_resources(record, capacity),
             time_limit=record.spec.max_seconds,
@@ -79,18 +78,17 @@ class AgentJobs:
         )
 
     def access(self, record: RunRecord) -> ServerAccess:
-        """Return how the agents of this run reach the server. A valid token is derived: each call returns the same."""
-        engine, expires = self.engine(record), time.time() + TOKEN_LIFETIME
+        """Return how the agents and ranks of this run reach the server."""
+        engine, expires = self.engine(record), time.time() + AZURE_LIFETIME
+        token = self._tokens.token_of(record.id, record.attempt)
         if engine.shares_home:
-            # The socket's file mode is the authority there; Azure's clients still want to see a token.
-            return ServerAccess(self._listeners.socket, secrets.token_urlsafe(16), expires, str(self._home))
+            return ServerAccess(self._listeners.socket, token, expires, str(self._home))
         if self._listeners.url is None:
             raise InvalidInput(
                 f"the engine {engine.name!r} starts agents on other machines, and this server listens only on its "
                 "socket",
                 "start it with: footplate server --host ADDRESS --port PORT",
             )
-        token = self._store.secrets.derive(f"token:{record.id}:{record.attempt}")
         return ServerAccess(self._listeners.url, token, expires)
 
     def _capacity(self, record: RunRecord) -> Capacity:

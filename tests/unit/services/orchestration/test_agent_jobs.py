@@ -9,6 +9,7 @@ from footplate.domain.specs import GpuRequest
 from footplate.engines.base import NodeResources, Observation
 from footplate.errors import InvalidInput
 from footplate.services.orchestration.agent_jobs import AgentJobs, Listeners
+from footplate.services.tokens import TokenHolder
 
 from ..conftest import FakeEngine, House, open_house
 
@@ -24,7 +25,8 @@ def test_agents_that_share_the_home_get_the_socket(house: House) -> None:
     house.submit("r1", max_seconds=60.0)
     house.until_launched("r1")
     (job,) = house.engine.jobs
-    assert (job.endpoint, job.home, job.token) == ("unix:///nowhere.sock", str(house.home), None)
+    assert (job.endpoint, job.home) == ("unix:///nowhere.sock", str(house.home))
+    assert house.services.tokens.holder_of(job.token or "") == TokenHolder("r1", house.workspace)
     assert (job.time_limit, job.grace) == (60.0, 120.0)
 
 
@@ -35,7 +37,7 @@ def test_agents_elsewhere_get_a_url_and_the_token_of_the_run(house: House) -> No
     record = house.store.runs.record("r1")
     job = jobs(house).build(record)
     assert (job.endpoint, job.home) == (URL, None)
-    assert house.services.tokens.scope_of(job.token or "") == "run:r1"
+    assert house.services.tokens.holder_of(job.token or "") == TokenHolder("r1", house.workspace)
     assert jobs(house).access(record).token == job.token
     assert jobs(house).access(replace(record, attempt=2)).token != job.token
 

@@ -1,0 +1,94 @@
+"""The process at the other end of a Unix socket.
+
+The socket's file mode admits only the user who owns the home, and the kernel names the process. A process that belongs
+to a run is not the owner, whatever variables it was started with: it, or a process above it, carries the run's marker
+(`node/process_tree`). It must send the token of its run.
+
+A hostile process of the same user can read the home folder directly; this protects against mistakes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import struct
+
+from footplate import environ
+
+STATE = "peer"
+"""The key of the peer in the state of a request."""
+
+_CREDENTIALS = struct.Struct("3i")
+_OPTION = getattr(socket, "SO_PEERCRED", None)  # Linux only; elsewhere the file mode alone decides
+_DEEPEST = 64
+
+
+class Peer:
+    """A client process on this machine. It is examined once, when a request needs it."""
+
+    def __init__(self, pid: int, uid: int) -> None:
+        self.pid, self._uid = pid, uid
+        self._refusal: tuple[str | None] | None = None
+
+    def refusal(self, home: str) -> str | None:
+        """Return why this process is not the owner of `home`; None if it is."""
+        if self._refusal is None:
+            self._refusal = (self._examine(home),)
+        return self._refusal[0]
+
+    def _examine(self, home: str) -> str | None:
+        if self._uid not in (0, os.geteuid()):
+            return f"the user with the id {self._uid} does not own this server"
+        pid, variables = self.pid, _variables(self.pid)
+        if variables is None:
+            return f"process {pid} cannot be examined"
+        for _ in range(_DEEPEST):
+            run = _run_of(variables, home)
+            if run is not None:
+                return f"process {self.pid} belongs to run {run}"
+            pid = _parent(pid)
+            if pid <= 1:
+                break
+            variables = _variables(pid) or {}
+        return None
+
+
+def peer_of(transport: asyncio.Transport) -> Peer | None:
+    """Return the process at the other end of a connection; None over TCP."""
+    connection = transport.get_extra_info("socket")
+    if connection.family != socket.AF_UNIX:
+        return None
+    if _OPTION is None:
+        return Peer(os.getpid(), os.geteuid())
+    pid, uid, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, _OPTION, _CREDENTIALS.size))
+    return Peer(pid, uid)
+
+
+def _run_of(variables: dict[str, str], home: str) -> str | None:
+    """Return the run of this home that a process with these variables belongs to."""
+    if variables.get(environ.EXITS, "").startswith(os.path.join(home, "work", "")):
+        return variables.get(environ.RUN_ID, "?")
+    if environ.AGENT in variables and variables.get(environ.HOME, home) == home:
+        return variables[environ.AGENT].partition("/")[0]
+    return None
+
+
+def _variables(pid: int) -> dict[str, str] | None:
+    """Return Footplate's variables of a process; None if it is gone or hidden from us."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+            entries = file.read().split(b"\0")
+    except OSError:
+        return None if _OPTION is not None else {}
+    ours = (os.fsdecode(entry).partition("=") for entry in entries if entry.startswith(environ.PREFIX.encode()))
+    return {name: value for name, _, value in ours}
+
+
+def _parent(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            text = file.read(4096)
+    except OSError:
+        return 0
+    return int(text[text.rfind(b")") + 2 :].split()[1])  # the name of the command may contain spaces and brackets

@@ -1,0 +1,115 @@
+"""Scripts with the rights of their run, on this machine: what they may do, and what they may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ops_tools import finish, write_source
+
+from footplate import Datastore, Experiment, Model, ScriptRunConfig, Workspace
+
+ALLOWED = """
+    import os
+    from azureml.core import Dataset, Experiment, Model, Run, Workspace
+
+    run = Run.get_context()
+    workspace = run.experiment.workspace
+    assert Workspace.get(workspace.name).id == workspace.id
+    assert list(Workspace.list(workspace.subscription_id)) == [workspace.name], "only its own workspace"
+    assert run.get_secret("key") == "of the workspace"
+    assert workspace.get_default_keyvault().list_secrets()
+
+    os.makedirs("made", exist_ok=True)
+    open("made/a.txt", "w").write("a")
+    store = workspace.get_default_datastore()
+    store.upload("made", "made", show_progress=False)
+    Dataset.File.from_files((store, "made/**")).register(workspace, "made")
+    assert Dataset.get_by_name(workspace, "made").download("copy")
+
+    earlier = workspace.get_run("before")
+    assert earlier.get_metrics() == {"m": 1.0}, "runs of the workspace can be read"
+    with run.child_run("inside") as child:
+        child.log("inner", 2)
+    run.upload_file("made/a.txt", "made/a.txt")
+    run.register_model("of-the-run", "made/a.txt").add_tags({"tagged": "yes"})
+    Model.register(workspace, "made", "by-itself")
+    Experiment(workspace, "another")
+    run.parent.tag("from", "below")
+    run.parent.log("from_below", 3)
+"""
+
+FORBIDDEN = """
+    import os, subprocess, sys
+    from azureml.core import Datastore, Environment, Run, ScriptRunConfig
+    from footplate.api import ApiClient
+    from footplate.client.transport import Transport
+
+    run = Run.get_context()
+    workspace = run.experiment.workspace
+
+    def refused(act, words):
+        try:
+            act()
+        except Exception as error:
+            assert words in str(error), error
+        else:
+            sys.exit("not refused: " + words)
+
+    other = sys.argv[1]
+    api = workspace.session.api
+    refused(lambda: api.secrets.get(other, "key"), "it needs the right to read secrets")
+    refused(lambda: workspace.get_default_keyvault().set_secret("key", "changed"), "set and delete secrets")
+    refused(lambda: api.runs.cancel("before"), "itself, its ancestors and its descendants")
+    refused(lambda: api.datastores.access(workspace.id, "private"), "credentials of any datastore")
+    refused(lambda: api.datastores.access_for_run(run.id, "private"), "may not use its credentials")
+    refused(lambda: api.server.stop(), "stop the server")
+    private = Datastore.get(workspace, "private")
+    config = ScriptRunConfig(".", "none.py", arguments=[private.path("x").as_download()])
+    refused(lambda: run.submit_child(config), "may not use its credentials")
+    refused(lambda: run.experiment.submit(config), "may not use its credentials")
+
+    endpoint = os.environ["FOOTPLATE_ENDPOINT"]
+    bare = ApiClient(Transport(endpoint, patience=0))
+    refused(lambda: bare.server.get(), "belongs to run " + run.id)
+    argv = [sys.executable, "-c", sys.argv[2], endpoint, *os.environ["PYTHONPATH"].split(":")]
+    done = subprocess.run(argv, env={}, capture_output=True)
+    assert b"belongs to run" in done.stderr, done.stderr
+"""
+
+BARE = """
+import sys
+sys.path[:0] = sys.argv[2:]
+from footplate.api import ApiClient
+from footplate.client.transport import Transport
+ApiClient(Transport(sys.argv[1], patience=0)).server.get()
+"""
+
+
+def other_workspace(workspace: Workspace) -> str:
+    """Create another workspace with a secret; return its id."""
+    other = Workspace.create("other", subscription_id="local", resource_group="tests")
+    other.get_default_keyvault().set_secret("key", "of the other")
+    return other.id
+
+
+def prepare(workspace: Workspace) -> None:
+    workspace.get_default_keyvault().set_secret("key", "of the workspace")
+    Datastore.register_s3_bucket(
+        workspace, "private", "bucket", access_key_id="k", secret_access_key="s", skip_validation=True
+    )
+    with Experiment(workspace, "ops").start_logging(run_id="before", snapshot_directory=None) as before:
+        before.log("m", 1.0)
+
+
+def test_scripts_have_the_rights_of_their_run(workspace: Workspace, project: Path) -> None:
+    prepare(workspace)
+    arguments = [other_workspace(workspace), BARE]
+    parent = Experiment(workspace, "ops").start_logging(snapshot_directory=None)
+    for name, script in (("allowed", ALLOWED), ("forbidden", FORBIDDEN)):
+        config = ScriptRunConfig(str(write_source(project, script)), "train.py", arguments=arguments)
+        run = finish(parent.submit_child(config))
+        assert run.get_status() == "Completed", f"{name}: {run.get_details_with_logs()}"
+    parent.complete()
+    assert parent.get_tags() == {"from": "below"}
+    assert workspace.get_default_keyvault().get_secret("key") == "of the workspace"
+    assert [model.name for model in Model.list(workspace)] == ["by-itself", "of-the-run"]
