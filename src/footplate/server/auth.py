@@ -1,8 +1,8 @@
-"""Principals: every request comes from the owner of the server, or from a run.
+"""Principals: every request comes from the owner of the server, from a run, or from a link that the owner signed.
 
 Over TCP the owner sends the server's token. On the Unix socket the owner is every process of the user, except those of
-runs (`peers`). A run sends its own token on either. A link that the owner signed reads one file of a run. Routes name the right that they require (`rights`), and `authorize`
-checks whether the principal has it on the object of the request.
+runs (`peers`). A run sends its own token on either. A signed link reads one file of a run. Routes name the right that
+they require (`rights`), and `authorize` checks whether the principal has it on the object of the request.
 """
 
 from __future__ import annotations
