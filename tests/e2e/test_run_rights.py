@@ -64,7 +64,7 @@ FORBIDDEN = """
     refused(lambda: api.datastores.access_for_run(run.id, "private"), "may not use its credentials")
     refused(lambda: api.server.stop(), "stop the server")
     private = Datastore.get(workspace, "private")
-    config = ScriptRunConfig(".", "none.py", arguments=[private.path("x").as_download()])
+    config = ScriptRunConfig(".", "train.py", arguments=[private.path("x").as_download()])
     refused(lambda: run.submit_child(config), "may not use its credentials")
     refused(lambda: run.experiment.submit(config), "may not use its credentials")
 
