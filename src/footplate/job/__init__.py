@@ -2,9 +2,11 @@
 
 - `bootstrap`: start the user's script and record how it ended.
 - `exit_report`: the part of `bootstrap` that only a failing script needs.
+- `notebook_runner`: run a notebook in place of a script.
 - `journal`: write metrics.
 - `journal_format`: the format of journals, and how to read and decode them.
 - `offline`: the run object of a script that was started by hand.
 
-`tests/unit/job/test_bootstrap.py` covers `exit_report`; `test_interpreters.py` runs all of it on every Python found.
+`tests/unit/job/test_bootstrap.py` covers `exit_report`, and `tests/e2e/test_notebooks.py` covers `notebook_runner`;
+`test_interpreters.py` runs the rest on every Python found.
 """

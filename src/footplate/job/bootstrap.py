@@ -68,6 +68,8 @@ def _dump_stacks_on_signal() -> None:
 
 
 def _run(script: str) -> None:
+    if script.endswith(".ipynb"):
+        script = os.path.join(os.path.dirname(__file__), "notebook_runner.py")
     path = os.path.abspath(script) if sys.version_info >= (3, 9) else script
     module = type(sys)("__main__")
     module.__dict__.update(

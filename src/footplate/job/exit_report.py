@@ -74,7 +74,8 @@ def _hide_frames(error: BaseException, bootstrap: str) -> None:
 
 
 def _users_frames(frames: Optional[TracebackType], bootstrap: str) -> Optional[TracebackType]:
-    while frames is not None and frames.tb_frame.f_code.co_filename == bootstrap:
+    ours = os.path.dirname(bootstrap)
+    while frames is not None and os.path.dirname(frames.tb_frame.f_code.co_filename) == ours:
         frames = frames.tb_next
     return frames
 

@@ -14,11 +14,13 @@
     exceptions          Azure's exceptions
     unsupported         the parts of Azure's surface that Footplate does not have, and the errors they raise
     authentication, telemetry       parts of Azure's surface that have nothing to do here
+    tensorboard, tensorboard_export     TensorBoard on the logs and on the metrics of runs
     notebooks, widgets, progress    output for notebooks and terminals
     labels, timestamps  tags and times in Azure's form
     warn                warnings that point at the user's own line
 
-Standard library only, Python 3.8 syntax: jobs import it. `tests/e2e/test_sdk_*.py` cover what needs a server.
+Standard library only, Python 3.8 syntax: jobs import it. `tests/e2e/test_sdk_*.py` and
+`test_tensorboard.py` cover what needs a server.
 """
 
 from __future__ import annotations

@@ -5,22 +5,12 @@ from __future__ import annotations
 from typing import NoReturn
 
 _SERVE = "download the model with model.download() and serve it with another tool"
-_TENSORBOARD = (
-    "does not start TensorBoard",
-    "download the files with run.download_files('logs', 'tensorboard'), then run: tensorboard --logdir tensorboard",
-)
 PARTS = {
-    "azureml.contrib.notebook": (
-        "does not run notebooks",
-        "convert it with: jupyter nbconvert --to script NOTEBOOK.ipynb, and submit the script with ScriptRunConfig",
-    ),
-    "azureml.contrib.tensorboard": _TENSORBOARD,
     "azureml.core.image": ("has no web service images", _SERVE),
     "azureml.pipeline": (
         "has no pipelines",
         "submit one run after another; run.submit_child(config) groups them under one run",
     ),
-    "azureml.tensorboard": _TENSORBOARD,
     "azureml.train.automl": (
         "has no automated model selection",
         "submit your own training script with ScriptRunConfig",

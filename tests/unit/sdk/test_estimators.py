@@ -120,7 +120,6 @@ def test_every_distribution(kind: Any, given: dict[str, Any], expected: Distribu
         (Estimator, {"compute_target": "local", "node_count": 2, "distributed_backend": "mpi"}, "is one machine"),
         (Estimator, {"compute_target": None}, "neither compute_target nor vm_size"),
         (Estimator, {"entry_script": None}, "entry_script was not given"),
-        (Estimator, {"entry_script": "nb.ipynb"}, "notebook 'nb.ipynb'"),
         (TensorFlow, {"framework_version": "1.11"}, "framework_version is '1.11'"),
         (SKLearn, {"framework_version": "1.0"}, "framework_version is '1.0'"),
         (Estimator, {"conda_dependencies_file": "a.yml", "conda_packages": ["x"]}, "together with conda_packages"),

@@ -8,9 +8,10 @@ import numbers
 import os
 import posixpath
 import shlex
+from dataclasses import replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union, cast
 
-from footplate.domain.specs import GpuRequest, Program, RestartPolicy, RunSpec
+from footplate.domain.specs import EnvironmentSpec, GpuRequest, Program, RestartPolicy, RunSpec
 from footplate.domain.targets import LOCAL
 from footplate.sdk.config.checked_attributes import nearest
 from footplate.sdk.config.run_configuration import (
@@ -25,10 +26,15 @@ from footplate.sdk.config.run_configuration import (
 )
 from footplate.sdk.config.run_data import ConfiguredData
 from footplate.sdk.data.references import DataPath, DataReference
+from footplate.sdk.environments.conda_dependencies import package_name
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.spec import to_spec
 from footplate.sdk.exceptions import ExperimentExecutionException, UserErrorException
 from footplate.sdk.runs.run import SCRIPT_RUN
+
+NOTEBOOK = ".ipynb"
+NOTEBOOK_PACKAGES = ("nbclient", "ipykernel")
+"""Packages that execute a notebook; they are added to environments that Footplate builds."""
 
 _log = logging.getLogger(__name__)
 
@@ -136,7 +142,9 @@ def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[Configu
         type=SCRIPT_RUN,
         program=program,
         target=target_name(run_config.target),
-        environment=to_spec(run_config.environment, run_config.docker, mpi=processes.kind == "mpi"),
+        environment=_with_notebook_packages(
+            to_spec(run_config.environment, run_config.docker, mpi=processes.kind == "mpi"), program.script
+        ),
         environment_variables={str(k): str(v) for k, v in run_config.environment_variables.items()},
         distribution=processes,
         max_seconds=_seconds(run_config.max_run_duration_seconds),
@@ -152,6 +160,18 @@ def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[Configu
         inputs=tuple(data.inputs.values()),
         outputs=tuple(data.outputs.values()),
     )
+
+
+def _with_notebook_packages(spec: EnvironmentSpec, script: Optional[str]) -> EnvironmentSpec:
+    """Add the packages that execute a notebook, unless the environment is an existing interpreter."""
+    if not (script or "").endswith(NOTEBOOK) or spec.builder == "existing":
+        return spec
+    conda = spec.options.get("conda")
+    present = {package_name(line) for line in (conda["pip"] + conda["dependencies"] if conda else spec.requirements)}
+    wanted = [name for name in NOTEBOOK_PACKAGES if name not in present]
+    if conda is None:
+        return replace(spec, requirements=(*spec.requirements, *wanted))
+    return replace(spec, options=dict(spec.options, conda=dict(conda, pip=[*conda["pip"], *wanted])))
 
 
 def _program(config: ScriptRunConfig, data: ConfiguredData) -> Tuple[Program, List[str]]:

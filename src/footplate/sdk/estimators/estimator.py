@@ -219,11 +219,6 @@ def _checked_script(script: Optional[str]) -> str:
         raise TrainingException(f"entry_script is {script!r}", hint="pass a string: entry_script='train.py'")
     if not script:
         raise TrainingException("entry_script was not given", hint="entry_script='train.py'")
-    if script.endswith(".ipynb"):
-        raise TrainingException(
-            f"entry_script is the notebook {script!r}, which Footplate cannot run",
-            hint=f"convert it with: jupyter nbconvert --to script {script}, and use the script",
-        )
     return script
 
 

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.unsupported import absent
+from footplate.sdk.config.notebook_run_config import NotebookRunConfig
 
-absent(__name__)
+__all__ = ["NotebookRunConfig"]
