@@ -9,12 +9,13 @@ executed notebook is saved after each cell. Parameters are assigned in a cell of
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import re
 import sys
 import tempfile
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Dict, Generator, List, NoReturn, Optional, Sequence, Tuple
 
 from footplate import environ
 
@@ -42,14 +43,12 @@ def main(notebook: str, arguments: Sequence[str]) -> None:
 
 def _libraries(notebook: str) -> Tuple[Any, Any]:
     try:
-        import nbclient  # noqa: PLC0415  # in the run's environment, not in ours
-        import nbformat  # noqa: PLC0415  # as above
+        return importlib.import_module("nbformat"), importlib.import_module("nbclient")
     except ImportError as error:
         raise SystemExit(
             f"{notebook} cannot run: {error}\nhint: add nbclient and ipykernel to the environment of the run "
             f"(pip install nbclient ipykernel, for {sys.executable})"
         ) from None
-    return nbformat, nbclient
 
 
 def _options(arguments: List[str]) -> Dict[str, str]:
@@ -96,7 +95,7 @@ def add_parameters(document: Any, parameters: Dict[str, Any], new_cell: Any) -> 
 
 
 @contextmanager
-def _socket_folder() -> Iterator[str]:
+def _socket_folder() -> Generator[str, None, None]:
     """Provide a private folder for the kernel's sockets; the path of a Unix socket has at most 107 bytes."""
     parent = None if len(tempfile.gettempdir()) < _SOCKET_PATH else "/tmp"
     with tempfile.TemporaryDirectory(prefix="nb", dir=parent) as folder:
@@ -114,10 +113,12 @@ class _Execution:
         }
 
     def execute(self, nbclient: Any) -> None:
-        class Client(nbclient.NotebookClient):  # a class of the library in the run's environment
+        base: Any = nbclient.NotebookClient
+
+        class Client(base):
             def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
                 _print_output(msg)
-                return super().process_message(msg, cell, cell_index)
+                return base.process_message(self, msg, cell, cell_index)
 
         with _socket_folder() as folder:
             client = Client(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, List, Mapping, Optional
+from typing import Any, List, Mapping, Optional, cast
 
 from footplate.sdk.config.run_configuration import RunConfiguration
 from footplate.sdk.config.script_run_config import NOTEBOOK, ScriptRunConfig
@@ -45,5 +45,5 @@ def _assignments(parameters: Mapping[str, Any]) -> List[Any]:
         if not str(name).isidentifier():
             raise UserErrorException(f"parameter {name!r} is not the name of a variable", hint="use letters and digits")
         plain = isinstance(value, (str, int, float, bool, list, tuple, dict, set, bytes, type(None)))
-        words += [f"--{name}", repr(value) if plain else value]
+        words += [f"--{name}", repr(cast("Any", value)) if plain else value]
     return words
