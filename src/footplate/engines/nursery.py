@@ -60,7 +60,7 @@ class Nursery:
         ours.settimeout(_ANSWER_SECONDS)
         with theirs:
             process = subprocess.Popen(
-                [*self._argv, "--nursery", str(theirs.fileno())],
+                [*self._argv, "--nursery", str(theirs.fileno()), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, MACHINERY: "nursery"},
                 pass_fds=[theirs.fileno()],

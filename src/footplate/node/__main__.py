@@ -14,5 +14,5 @@ from footplate.node import agent, nursery
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--nursery"]:
-        sys.exit(nursery.serve(int(sys.argv[2])))
+        sys.exit(nursery.serve(int(sys.argv[2]), int(sys.argv[3])))
     sys.exit(agent.main(sys.argv[1:]))

@@ -211,7 +211,8 @@ class Agent:
         held = self._ports = rendezvous.hold(self._orders)
         self._orders = self._link.retry(lambda: self._link.prepared(held.numbers, _MEETING_SECONDS))
         while not self._orders.ready and not self._orders.stop:
-            self._reporting()
+            with self._stop.deferred():
+                self._reporting()
             # Reported again, not only asked for: the server then tries to assign the GPUs that the run waits for.
             self._orders = self._link.retry(lambda: self._link.prepared(held.numbers, _GANG_WAIT_SECONDS))
         if self._orders.stop:
@@ -224,7 +225,8 @@ class Agent:
             self._report_progress(why)
 
     def _report_progress(self, message: str) -> None:
-        self._reporting().tell("prepares", message)
+        with self._stop.deferred():
+            self._reporting().tell("prepares", message)
 
     # ── Data ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -349,10 +351,9 @@ class Agent:
         """Return the reporter, started on first use: after the ranks, unless something before them takes time."""
         if self._reporter is None:
             shipper = NodeShipper(self._link, self._folder, self._orders, say, self._log_bases)
-            self._reporter = Reporter(
-                self._link, shipper, self._stop.ask, self._folder.exists, self._stack_requests.give
-            )
-            self._reporter.start()
+            reporter = Reporter(self._link, shipper, self._stop.ask, self._folder.exists, self._stack_requests.give)
+            reporter.start()
+            self._reporter = reporter
         return self._reporter
 
     def _report_outcome(self, cause: Cause | None) -> None:

@@ -1,8 +1,9 @@
 """A process that has loaded everything an agent needs, and forks an agent when the local engine requests one.
 
 A fork takes two milliseconds where a new interpreter and its imports take eighty, and the agents of a machine share
-most of their memory. The nursery has no threads and opens nothing. It exits when it has been idle for a while or when
-the engine is gone. Its environment, like that of agents, marks it as Footplate's own (`process_tree.MACHINERY`).
+most of their memory. The nursery has no threads and opens nothing. It exits when it has been idle for a while, when the
+engine closes the socket, or when the engine's process ends, however it ends. Its environment, like that of agents,
+marks it as Footplate's own (`process_tree.MACHINERY`).
 
 A request is one message on a socket pair: `{"arguments", "variables", "log", "program"}` as JSON, with the agent's lock
 as an open file. The response is the pid. `program` is an argv to run instead of the agent.
@@ -28,13 +29,16 @@ IDLE_SECONDS = 300.0
 _LARGEST_MESSAGE = 1 << 20
 
 
-def serve(number: int) -> int:
-    """Handle requests on the socket with this file descriptor until the engine is gone or idle."""
+def serve(number: int, engine: int) -> int:
+    """Handle requests on the socket with this file descriptor until the process `engine` is gone or idle."""
     connection = socket.socket(fileno=number)
     connection.set_inheritable(False)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps our children; agents record how they ended
+    parent = _watch_parent()
+    if os.getppid() != engine:
+        return 0
     _preload()
-    while select.select([connection], [], [], IDLE_SECONDS)[0]:
+    while connection in select.select([connection, *parent], [], [], IDLE_SECONDS)[0]:
         message, files, _, _ = socket.recv_fds(connection, _LARGEST_MESSAGE, 1)
         if not message:
             break
@@ -51,6 +55,14 @@ def serve(number: int) -> int:
         except OSError:
             break  # the engine is gone; the agent does not need it
     return 0
+
+
+def _watch_parent() -> list[int]:
+    """Return a pidfd of the engine's process: another process may hold the socket open when that has ended."""
+    try:
+        return [os.pidfd_open(os.getppid())]
+    except (OSError, AttributeError):  # an old kernel, or not Linux: then the socket has to do
+        return []
 
 
 def _preload() -> None:

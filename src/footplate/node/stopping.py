@@ -11,8 +11,12 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """Signals that stop an agent. Whoever forks an agent blocks them until it handles them."""
 
 
-class Stopped(Exception):
-    """The agent was asked to stop before it had started the ranks."""
+REPEAT_SECONDS = 5.0
+"""Seconds until Stopped is raised again in a block that has not ended: somebody may have swallowed the first one."""
+
+
+class Stopped(BaseException):
+    """The agent was asked to stop before it had started the ranks. Not an Exception: no handler may swallow it."""
 
 
 class StopRequest:
@@ -21,11 +25,13 @@ class StopRequest:
     def __init__(self) -> None:
         self.reason: str | None = None
         self._interruptible = False
+        self._deferred = False
 
     def listen(self, wakeup: int) -> None:
         """Handle the signals from now on, also pending ones; each writes a byte to the file `wakeup`."""
         for number in SIGNALS:
             signal.signal(number, self._on_signal)
+        signal.signal(signal.SIGALRM, lambda *_: self._interrupt())
         signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
@@ -37,17 +43,36 @@ class StopRequest:
 
     @contextlib.contextmanager
     def interrupts(self) -> Generator[None, None, None]:
-        """Raise Stopped inside this block, at any point, as soon as somebody asks."""
+        """Raise Stopped inside this block, at any point but in `deferred` ones, as soon as somebody asks."""
         self._interruptible = True
         try:
-            if self.reason is not None:
-                raise Stopped
+            self._interrupt()
             yield
         finally:
-            self._interruptible = False
+            try:
+                self._interruptible = False
+            finally:  # a signal may arrive before that takes effect
+                self._interruptible = False
+                signal.setitimer(signal.ITIMER_REAL, 0)
+
+    @contextlib.contextmanager
+    def deferred(self) -> Generator[None, None, None]:
+        """Raise Stopped only after this block: it takes locks that other threads share, and must release them."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before, self._deferred = self._deferred, True
+        try:
+            yield
+        finally:
+            self._deferred = before
+        self._interrupt()
 
     def _on_signal(self, number: int, _frame: object) -> None:
         self.reason = self.reason or f"the node agent was asked to stop ({signal.Signals(number).name})"
-        if self._interruptible:
-            self._interruptible = False
+        self._interrupt()
+
+    def _interrupt(self) -> None:
+        if self.reason is not None and self._interruptible and not self._deferred:
+            signal.setitimer(signal.ITIMER_REAL, REPEAT_SECONDS)
             raise Stopped

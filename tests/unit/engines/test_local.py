@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -131,6 +132,33 @@ def test_the_nursery_exits_with_the_engine(home: Path) -> None:
     assert mine
     nursery.close()
     wait_until(lambda: all(process_tree.look(pid) is None for pid in mine))
+
+
+# An engine that is killed while another process holds its end of the nursery's socket open.
+KILLED = """
+import os, signal, sys
+from footplate.engines.local import agent_argv
+from footplate.engines.nursery import Nursery
+from footplate.node.node_directory import NodeFolder
+nursery, folder = Nursery(agent_argv()), NodeFolder(sys.argv[1], "run_1", 0)
+nursery.fork({"program": ["/bin/true"], "arguments": [], "variables": {}, "log": folder.agent_log}, folder.take_lock())
+holder = os.fork()
+if holder == 0:
+    os.close(1)
+    signal.pause()
+print(holder, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_nursery_exits_even_if_its_socket_stays_open(home: Path) -> None:
+    variables = {**os.environ, "NURSERY_OF": str(home)}
+    done = subprocess.run([sys.executable, "-c", KILLED, str(home)], env=variables, stdout=subprocess.PIPE, check=False)
+    holder, mark = int(done.stdout), f"NURSERY_OF={home}".encode()
+    try:
+        wait_until(lambda: [p for p in process_tree.everyone() if mark in process_tree.variables(p)] == [holder])
+    finally:
+        os.kill(holder, signal.SIGKILL)
 
 
 def test_the_default_program_is_the_agent(home: Path) -> None:

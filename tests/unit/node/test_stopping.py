@@ -56,3 +56,74 @@ except Stopped:
     print("stopped")
 """
     assert run(code, tmp_path) == "the node agent was asked to stop (SIGINT) True\nstopped"
+
+
+def test_a_block_that_shares_locks_ends_before_it_is_interrupted(tmp_path: Path) -> None:
+    code = """
+stop.listen(write)
+lock, event = threading.Condition(), threading.Event()
+try:
+    with stop.interrupts():
+        with stop.deferred():
+            with lock:
+                os.kill(os.getpid(), signal.SIGTERM)
+                event.wait(0.05)
+            print("whole")
+        print("never")
+except Stopped:
+    print("free" if lock.acquire(blocking=False) else "locked")
+"""
+    assert run(code, tmp_path) == "whole\nfree"
+
+
+def test_a_request_that_was_swallowed_is_repeated(tmp_path: Path) -> None:
+    """Python prints and drops an exception that is raised in a destructor."""
+    code = """
+from footplate.node import stopping
+stopping.REPEAT_SECONDS = 0.05
+class Swallows:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        threading.Event().wait(0.01)
+stop.listen(write)
+try:
+    with stop.interrupts():
+        Swallows()
+        threading.Event().wait(60)
+except Stopped:
+    print("stopped")
+"""
+    assert run(code, tmp_path) == "stopped"
+
+
+def test_signals_at_any_moment_end_the_block_and_leave_no_lock(tmp_path: Path) -> None:
+    """A worker shares an Event with the main thread, as the reporter of an agent does."""
+    code = """
+import random, time
+stop.listen(write)
+chance, ended = random.Random(1), 0
+for number in range(300):
+    stop.reason, event, over = None, threading.Event(), threading.Event()
+    def work():
+        while not over.is_set():
+            event.wait(0.01)
+            event.clear()
+    worker = threading.Thread(target=work)
+    worker.start()
+    main = threading.main_thread().ident
+    timer = threading.Thread(target=lambda: (time.sleep(chance.uniform(0, 0.003)), stop.ask("enough")))
+    timer.start()
+    try:
+        with stop.interrupts():
+            while True:
+                with stop.deferred():
+                    event.set()
+    except Stopped:
+        ended += 1
+    timer.join()
+    over.set()
+    event.set()  # hangs if the lock was left locked
+    worker.join()
+print(ended)
+"""
+    assert run(code, tmp_path) == "300"

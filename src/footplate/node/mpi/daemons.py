@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -34,6 +35,8 @@ class Daemons:
         self._setting: RankEnvironment
         self._log = f"system_logs/mpi_node_{orders.node}.txt"
         self.awaited = False  # whether no daemon has been requested yet
+        self._is_closed = False
+        self._guard = threading.Lock()
 
     def start(self, setting: RankEnvironment) -> None:
         """Start mpirun on node 0; on every other node start the server at which mpirun requests its daemon."""
@@ -79,6 +82,9 @@ class Daemons:
         return variables
 
     def close(self) -> None:
+        """Start nothing more, not even for a request that has just arrived."""
+        with self._guard:
+            self._is_closed = True
         self.awaited = False
         for opened in (self._door, self._switchboard):
             if opened is not None:
@@ -101,7 +107,10 @@ class Daemons:
 
     def _start_daemon(self, command: str) -> Callable[[], int]:
         variables = {**self._variables, mpirun.RANK_SCRIPT: mpirun.rank_script(self._folder)}
-        rank = self._spawn("a daemon of mpirun", ["/bin/sh", "-c", command], variables)
+        with self._guard:
+            if self._is_closed:
+                raise OSError("the node is stopping")
+            rank = self._spawn("a daemon of mpirun", ["/bin/sh", "-c", command], variables)
         self.awaited = False
         return lambda: _wait(rank)
 
