@@ -22,6 +22,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from footplate.testing import images
+from footplate.testing.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
@@ -32,7 +33,7 @@ pytest_plugins = ["footplate.testing.fixtures"]
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-machine")
 
-SETTLE_SECONDS = 15.0  # seconds that agents and ranks of ending runs may take to exit
+SETTLE_SECONDS = PATIENCE_SECONDS  # agents of runs that have ended may still remove large directories
 FOREIGN = ("FOOTPLATE_", "AZUREML_")
 CACHE = Path(os.environ.get("FOOTPLATE_TEST_CACHE") or Path.home() / ".cache" / "footplate-tests") / "environments"
 

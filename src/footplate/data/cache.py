@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import math
 import os
 import shutil
 import time
@@ -60,7 +61,7 @@ def cache_at(folder: str) -> DataCache:
 class DataCache:
     def __init__(self, folder: str | os.PathLike[str], limit: int = DEFAULT_LIMIT) -> None:
         self.folder, self.limit = os.path.abspath(folder), limit
-        self._added, self._evicted_at = 0, 0.0  # makes the first addition of each process check the total size
+        self._added, self._evicted_at = 0, -math.inf  # makes the first addition of each process check the total size
         for name in ("objects", "keys", "coming", "views"):
             os.makedirs(f"{self.folder}/{name}", exist_ok=True)
 
@@ -192,7 +193,7 @@ class DataCache:
 
     def evict_if_due(self) -> None:
         """Evict if enough was added. The caller holds the files that it needs."""
-        if self._added > self.limit // 20 or time.time() - self._evicted_at > _EVICT_SECONDS:
+        if self._added > self.limit // 20 or time.monotonic() - self._evicted_at > _EVICT_SECONDS:
             self.evict()
 
     def evict(self, limit: int | None = None) -> int:
@@ -202,7 +203,7 @@ class DataCache:
         """
         limit, freed = self.limit if limit is None else limit, 0
         with held_lock(f"{self.folder}/room.lock"):
-            self._added, self._evicted_at = 0, time.time()
+            self._added, self._evicted_at = 0, time.monotonic()
             found = sorted(self._objects(), key=lambda one: one.used_at)
             excess = sum(one.size for one in found) - limit
             if excess <= 0 and limit:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 import traceback
 from typing import TYPE_CHECKING
 
@@ -330,7 +329,7 @@ class Agent:
 
     def _seconds_left(self) -> float | None:
         limit = self._orders.max_seconds
-        return None if limit is None else self._ranks.began + limit - time.time()
+        return None if limit is None else limit - self._ranks.seconds_run()
 
     def _reason_to_stop(self) -> Cause | None:
         left = self._seconds_left()

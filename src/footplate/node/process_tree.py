@@ -77,15 +77,15 @@ def _look_with_psutil(pid: int) -> Process | None:
 def identity(pid: int) -> str | None:
     """Return a string that identifies this process even if its pid is reused; None if it is dead."""
     process = look(pid)
-    return None if process is None or process.zombie else f"{process.started}@{_boot()}"
+    return None if process is None or process.zombie else f"{process.started}@{boot()}"
 
 
 def alive(pid: int, known: str) -> bool:
     return identity(pid) == known
 
 
-def _boot() -> str:
-    # Start times count from boot, so they cannot be compared across boots.
+def boot() -> str:
+    """Return an id of the current boot: start times and the monotonic clock cannot be compared across boots."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read(8)

@@ -36,7 +36,13 @@ report the root cause.
 class RankGroup:
     """`on_start(pids)` receives the processes that MPI starts, from any thread."""
 
-    def __init__(self, folder: NodeFolder, node: int, on_start: Callable[[list[int]], None]) -> None:
+    def __init__(
+        self,
+        folder: NodeFolder,
+        node: int,
+        on_start: Callable[[list[int]], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._folder = folder
         self._node = node
         self._on_start = on_start
@@ -46,7 +52,9 @@ class RankGroup:
         self._container_program: str | None = None  # of the container engine, if the ranks run in containers
         self._oom_before = failure_causes.oom_kills()
         self._doubts_until: float | None = None  # from the first failure on
-        self.began = time.time()
+        self._clock = clock
+        self._began = clock()
+        self._failed_since: dict[int, float] = {}  # by rank: when we first saw its report of a failure
         self._wake, self.waker = os.pipe()  # a byte written to the waker ends a sleep
         for end in (self._wake, self.waker):
             os.set_blocking(end, False)
@@ -71,7 +79,7 @@ class RankGroup:
             cause = Cause("start_failed", failed.message, failed.hint, self._node, failed.rank)
             raise Failed(cause) from None
         finally:
-            self.began = time.time()
+            self._began = self._clock()
             os.chdir("/")  # another node may remove the working directory before we are done
             process_tree.become_subreaper()
             self._write_state()
@@ -87,7 +95,9 @@ class RankGroup:
         if not found or ("ranks" not in state and not any(rank.pid or self._left_traces(rank) for rank in found)):
             return False  # it died between its decision and the first start
         self._refuse_if_incomplete(orders, found)
-        self._orders, self._ranks, self.began = orders, found, float(state["began"])
+        self._orders, self._ranks = orders, found
+        # The clock counts from boot. After another boot none of these ranks lives.
+        self._began = float(state["began"]) if state.get("boot") == process_tree.boot() else self._clock()
         self._container_program = state.get("container_program")
         if orders.mpi is not None:
             self._daemons = Daemons(orders, self._folder, self._enlist)
@@ -119,7 +129,8 @@ class RankGroup:
         os.write(self.waker, b".")
 
     def _state(self) -> dict[str, Any]:
-        return {"run": self._orders.run, "began": self.began, "container_program": self._container_program}
+        known = {"run": self._orders.run, "began": self._began, "boot": process_tree.boot()}
+        return {**known, "container_program": self._container_program}
 
     def _write_state(self) -> None:
         try:
@@ -132,6 +143,10 @@ class RankGroup:
     @property
     def has_begun(self) -> bool:
         return bool(self._ranks)
+
+    def seconds_run(self) -> float:
+        """Return for how long the ranks have run, also under earlier agents, whatever happens to the wall clock."""
+        return self._clock() - self._began
 
     def living(self) -> list[int]:
         return [rank.pid for rank in self._ranks if rank.ended is None]
@@ -184,10 +199,9 @@ class RankGroup:
 
     def _lingers(self, rank: ranks.Rank) -> bool:
         """Whether one of several ranks reported its failure long ago and is still there."""
-        told = self._folder.rank_exit_time(rank.number) if self._orders.processes > 1 else None
-        if told is None or time.time() - told < _LINGER_SECONDS:
+        if self._orders.processes == 1 or not self._folder.read_rank_exit(rank.number).get("code"):
             return False
-        return bool(self._folder.read_rank_exit(rank.number).get("code"))
+        return self._clock() - self._failed_since.setdefault(rank.number, self._clock()) >= _LINGER_SECONDS
 
     def _seconds_of_doubt(self) -> float:
         return 0.0 if self._doubts_until is None else max(0.0, self._doubts_until - time.monotonic())

@@ -338,6 +338,27 @@ def test_the_time_limit_ends_the_ranks(node: Any) -> None:
     assert (cause["code"], cause["message"]) == ("time_limit", "ran longer than the limit of 0.4 seconds")
 
 
+@pytest.mark.parametrize(("boot", "ends"), [("this", True), ("another", False)])
+def test_the_time_limit_counts_from_the_first_agent_on(node: Any, boot: str, ends: bool) -> None:
+    """By the monotonic clock, which counts from boot: a jump of the wall clock changes nothing."""
+    node.script("print('up', flush=True); import time; time.sleep(600)", max_seconds=3600)
+    first = node.start()
+    wait_for_output(node)
+    first.kill()
+    first.wait()
+    path = node.folder / "state.json"
+    state = json.loads(path.read_text())
+    assert abs(state["began"] - time.monotonic()) < 600 and state["boot"] == process_tree.boot()
+    state["began"] -= 3601
+    path.write_text(json.dumps({**state, "boot": state["boot"] if boot == "this" else "x"}))
+    second = node.start(FOOTPLATE_GRACE_SECONDS="0.3")
+    wait_until(lambda: "took over" in node.log())
+    if not ends:
+        second.terminate()
+    assert second.wait(30) == 0
+    assert node.server.cause()["code"] == ("time_limit" if ends else "canceled")
+
+
 # ── Being stopped ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 # A rank with a daemon in a session of its own; both ignore SIGTERM.

@@ -7,6 +7,7 @@ scheduler      the thread that admits waiting runs; covered by `test_queues`
 queues         gathers the queues from the store
 watcher        the thread that asks engines about agents; covered by `tests/e2e/test_ops_kill.py`
 alarms         the thread that wakes runs at recorded times
+server_clock   the clock of deadlines: no jumps, and no downtime
 groups         consults controllers and carries out their decisions about children
 group_memory   children and notes of active groups; covered by `test_groups`
 controllers    table of controllers; covered by `test_groups`

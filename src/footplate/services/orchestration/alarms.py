@@ -8,25 +8,31 @@ import threading
 import time
 from collections.abc import Callable
 
-from footplate.domain.records import RunRecord
+from footplate.domain.records import RunRecord, Stage
 from footplate.domain.runs.events import WakeRun, WakeTimeReached
 from footplate.errors import Conflict, FootplateError, NotFound
 from footplate.services.orchestration.effects import Tell
+from footplate.services.orchestration.server_clock import ServerClock
 
 log = logging.getLogger(__name__)
 
 LONGEST_SLEEP = 60.0
-"""The clock may be set while the thread sleeps: it looks again after this time at the latest."""
+"""Seconds after which the thread saves the clock again while there is something to wait for."""
 
 RETRY_SECONDS = 1.0
 
 
 class Alarms:
-    """The times come from records, so nothing is lost with the process: a restarted server sets the alarms again."""
+    """The times come from records, so nothing is lost with the process: a restarted server sets the alarms again.
 
-    def __init__(self, tell: Tell, clock: Callable[[], float] = time.time) -> None:
+    Controllers name times of the server's clock. A pause before an attempt ends at a time of the wall clock, which may
+    have been set since: it never becomes longer than the longest pause of the run's policy.
+    """
+
+    def __init__(self, tell: Tell, clock: ServerClock, wall: Callable[[], float] = time.time) -> None:
         self._tell = tell
         self._clock = clock
+        self._wall = wall
         self._due: list[tuple[float, str, float]] = []  # when to act, the run, the time in its record
         self._changed = threading.Condition()
         self._stopping = False
@@ -41,9 +47,13 @@ class Alarms:
             self._changed.notify_all()
         if self._thread.is_alive():
             self._thread.join(timeout=10)
+        self._clock.save()
 
     def set(self, record: RunRecord, effect: WakeRun) -> None:
-        self._add(effect.at, record.id, effect.at)
+        when = effect.at
+        if record.stage is Stage.BACKOFF:
+            when = self._clock() + min(effect.at - self._wall(), record.spec.restart.max_backoff_seconds)
+        self._add(when, record.id, effect.at)
 
     def _add(self, when: float, run: str, at: float) -> None:
         with self._changed:
@@ -54,12 +64,17 @@ class Alarms:
         while True:
             with self._changed:
                 while not self._stopping and (not self._due or self._due[0][0] > self._clock()):
-                    left = min(self._due[0][0] - self._clock(), LONGEST_SLEEP) if self._due else None
-                    self._changed.wait(left)
+                    self._changed.wait(self._seconds_left())
                 if self._stopping:
                     return
                 _, run, at = heapq.heappop(self._due)
             self._wake(run, at)
+
+    def _seconds_left(self) -> float | None:
+        if not self._due:
+            return None
+        self._clock.save()
+        return min(self._due[0][0] - self._clock(), LONGEST_SLEEP)
 
     def _wake(self, run: str, at: float) -> None:
         try:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -47,15 +46,24 @@ class Cancel(Protocol):
 
 
 class Groups:
-    """The children of all groups. `doubt(run)` has the effects of a run repeated when the store is back."""
+    """The children of all groups. `doubt(run)` has the effects of a run repeated when the store is back.
+
+    `clock` returns the time for controllers (`ServerClock`).
+    """
 
     def __init__(
-        self, store: Storage, tell: Tell, in_pool: Callable[[Step], None], doubt: Callable[[str], None]
+        self,
+        store: Storage,
+        tell: Tell,
+        in_pool: Callable[[Step], None],
+        doubt: Callable[[str], None],
+        clock: Callable[[], float],
     ) -> None:
         self._store = store
         self._tell = tell
         self._in_pool = in_pool
         self._doubt = doubt
+        self._clock = clock
         self._submit: Submit | None = None
         self._cancel: Cancel | None = None
         self._guard = threading.Lock()
@@ -149,7 +157,7 @@ class Groups:
         memory = state.decision.state
         group = seam.Group(run, spec, memory, record.attempt, state.closed, record.outcome, known.notes)
         children = list(known.children.values())
-        decision = controllers.load(spec.kind).decide(group, children, event, time.time())
+        decision = controllers.load(spec.kind).decide(group, children, event, self._clock())
         self._tell(run, events.GroupDecided(decision))
         known.notes.extend(to_json(decision.notes))
         self._log(run, spec.kind, decision.log)

@@ -28,6 +28,7 @@ from footplate.services.orchestration.effects import Effects, Handler
 from footplate.services.orchestration.groups import Groups
 from footplate.services.orchestration.queues import QueueReader
 from footplate.services.orchestration.scheduler import Scheduler
+from footplate.services.orchestration.server_clock import ServerClock
 from footplate.services.orchestration.watcher import AgentWatcher
 from footplate.storage import Storage
 
@@ -65,8 +66,9 @@ class Orchestrator:
         self._effects = Effects(store, home, jobs, self.tell)
         self._scheduler = Scheduler(store, lines, self.tell)
         self._watcher = AgentWatcher(store, self._effects, self.tell, self._resume, self.active_runs, watch_seconds)
-        self._alarms = Alarms(self.tell)
-        self.groups = Groups(store, self.tell, self._in_pool, self._watcher.doubt)
+        clock = ServerClock(home)
+        self._alarms = Alarms(self.tell, clock)
+        self.groups = Groups(store, self.tell, self._in_pool, self._watcher.doubt, clock)
         self._table: dict[type[Effect], EffectRow] = {
             events.ResolveEnvironment: EffectRow(self._effects.resolve_environment, True, "environment_failed"),
             events.LaunchNodes: EffectRow(self._effects.launch, True, "launch_failed"),

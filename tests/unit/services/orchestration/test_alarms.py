@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from footplate.domain.runs.events import Event, WakeRun, WakeTimeReached
 from footplate.domain.specs import RunSpec
 from footplate.errors import Conflict, Unavailable
 from footplate.services.orchestration.alarms import Alarms
+from footplate.services.orchestration.server_clock import ServerClock
 
 
 class Runs:
@@ -35,8 +37,14 @@ class Runs:
             assert self.changed.wait_for(true, timeout=20)
 
 
-def record(run: str) -> RunRecord:
-    return RunRecord(run, "w", RunSpec("e"), Stage.BACKOFF, created=0.0)
+def record(run: str, stage: Stage = Stage.RUNNING) -> RunRecord:
+    return RunRecord(run, "w", RunSpec("e"), stage, created=0.0)
+
+
+@pytest.fixture
+def clock(tmp_path: Path) -> ServerClock:
+    """Return a clock that stands at 100."""
+    return ServerClock(tmp_path, monotonic=lambda: 7.0, wall=lambda: 100.0)
 
 
 @pytest.fixture
@@ -45,15 +53,15 @@ def runs() -> Runs:
 
 
 @pytest.fixture
-def started(runs: Runs) -> Iterator[Alarms]:
-    made = Alarms(runs.tell, clock=lambda: 100.0)
+def started(runs: Runs, clock: ServerClock) -> Iterator[Alarms]:
+    made = Alarms(runs.tell, clock)
     made.start()
     yield made
     made.stop()
 
 
-def test_runs_are_woken_in_the_order_of_their_times(runs: Runs) -> None:
-    made = Alarms(runs.tell, clock=lambda: 100.0)
+def test_runs_are_woken_in_the_order_of_their_times(runs: Runs, clock: ServerClock) -> None:
+    made = Alarms(runs.tell, clock)
     for run, at in (("late", 99.0), ("never", 101.0), ("early", 98.0)):
         made.set(record(run), WakeRun(at))
     made.start()
@@ -67,10 +75,10 @@ def test_an_alarm_that_is_set_later_is_noticed(runs: Runs, started: Alarms) -> N
     runs.until(lambda: runs.woken == [("r", 50.0)])
 
 
-def test_a_store_that_is_away_is_tried_again(runs: Runs) -> None:
+def test_a_store_that_is_away_is_tried_again(runs: Runs, tmp_path: Path) -> None:
     runs.errors = [Unavailable("the database restarts")]
-    times = iter([100.0, 100.0, 100.0])
-    made = Alarms(runs.tell, clock=lambda: next(times, 200.0))
+    times = iter([100.0] * 4)
+    made = Alarms(runs.tell, ServerClock(tmp_path, monotonic=lambda: next(times, 200.0), wall=lambda: 100.0))
     made.set(record("r"), WakeRun(50.0))
     made.start()
     runs.until(lambda: len(runs.woken) == 2)
@@ -82,3 +90,16 @@ def test_a_run_that_has_ended_is_left_alone(runs: Runs, started: Alarms) -> None
     started.set(record("ended"), WakeRun(50.0))
     started.set(record("next"), WakeRun(60.0))
     runs.until(lambda: runs.woken == [("ended", 50.0), ("next", 60.0)])
+
+
+def test_a_pause_is_not_longer_than_the_policy_allows(runs: Runs, tmp_path: Path) -> None:
+    """The clock was set back by an hour while no server ran: an attempt is due in an hour, by the record."""
+    passed = [0.0]
+    made = Alarms(runs.tell, ServerClock(tmp_path, monotonic=lambda: passed[0]), wall=lambda: 1000.0)
+    waiting = record("r", Stage.BACKOFF)
+    made.set(waiting, WakeRun(4600.0))
+    made.start()
+    passed[0] = waiting.spec.restart.max_backoff_seconds
+    made.set(record("other"), WakeRun(0.0))  # wakes the thread
+    runs.until(lambda: ("r", 4600.0) in runs.woken)
+    made.stop()
