@@ -114,18 +114,25 @@ def living_guards(record: str) -> list[int]:
             noted = [line.split() for line in file if line.endswith("\n")]
     except FileNotFoundError:
         return []
-    return [int(pid) for pid, started in noted if start_time_of(int(pid)) == started]
+    return [int(pid) for pid, started in noted if _lives(int(pid), started)]
+
+
+def _lives(pid: int, started: str) -> bool:
+    try:
+        return start_time_of(pid) == started
+    except OSError:  # a process that cannot be checked is not dead
+        return True
 
 
 def start_time_of(pid: int) -> str | None:
-    """Return a process's start time in clock ticks, or None if it is dead.
+    """Return a process's start time in clock ticks, which distinguishes processes with the same pid.
 
-    It distinguishes processes with the same pid.
+    Return None if it is dead. Raise OSError if that cannot be known now.
     """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return None
     return None if fields[0] in (b"Z", b"X") else fields[19].decode()
 
@@ -134,14 +141,15 @@ def start_time_of(pid: int) -> str | None:
 
 
 def _start_serving(task: dict[str, Any]) -> int:
-    parent = os.getpid()
+    parent = os.pidfd_open(os.getpid())  # before the fork: we may be killed before the child runs
     child = os.fork()
     if child:
+        os.close(parent)
         return child
     code = 1
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        threading.Thread(target=_unmount_after, args=(os.pidfd_open(parent), task["at"]), daemon=True).start()
+        threading.Thread(target=_unmount_after, args=(parent, task["at"]), daemon=True).start()
         _serve(task)
         code = 0
     except BaseException as error:  # the owner waits for a message, whatever the error
