@@ -31,7 +31,7 @@ class StopRequest:
         """Handle the signals from now on, also pending ones; each writes a byte to the file `wakeup`."""
         for number in SIGNALS:
             signal.signal(number, self._on_signal)
-        signal.signal(signal.SIGALRM, lambda *_: self._interrupt())
+        signal.signal(signal.SIGALRM, self._on_alarm)
         signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
@@ -70,6 +70,9 @@ class StopRequest:
 
     def _on_signal(self, number: int, _frame: object) -> None:
         self.reason = self.reason or f"the node agent was asked to stop ({signal.Signals(number).name})"
+        self._interrupt()
+
+    def _on_alarm(self, _number: int, _frame: object) -> None:
         self._interrupt()
 
     def _interrupt(self) -> None:
