@@ -18,7 +18,20 @@ import itertools
 import os
 import re
 import time
-from typing import BinaryIO, Callable, Generator, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    BinaryIO,
+    Callable,
+    Dict,
+    Generator,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from footplate.disk import CHUNK, copy, space, sync, temporary_file, write_all
 from footplate.errors import Broken, InvalidInput, NotFound
@@ -27,6 +40,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = ".aside"
 _DAMAGED = ".damaged"
 _CHECKED_FIRST = 64 << 20  # bytes: a larger blob is hashed while it is read, so that its reader need not wait
+_REMEMBERED = 10_000
+_KEPT_DAMAGE = 30 * 24 * 3600.0  # seconds that the content of a damaged blob is kept for an examination
 _FORGOTTEN = 24 * 3600.0  # the writer of a temporary file of this age is dead
 
 
@@ -56,6 +71,7 @@ class BlobFolder:
         self.root = os.path.abspath(root)
         self._temporary = os.path.join(self.root, _TEMPORARY)
         self._has_temporary = False
+        self._checked: Dict[str, Tuple[int, int, int, int]] = {}  # device, inode, size and time of the last change
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -92,6 +108,22 @@ class BlobFolder:
         except BaseException:
             file.close()
             raise
+        return file
+
+    def open_part(self, digest: str) -> BinaryIO:
+        """Open the blob to read a part of it. The whole content is checked the first time, and when the file changes.
+
+        A client that reads 1 GiB in parts of 1 MiB would otherwise wait for 1 s at each part.
+        """
+        info = os.stat(self.path(digest)) if self.has(digest) else None
+        identity = None if info is None else (info.st_dev, info.st_ino, info.st_size, info.st_ctime_ns)
+        if identity is not None and self._checked.get(digest) == identity:
+            return self._open_unchecked(digest)
+        file = self.open(digest)
+        if len(self._checked) >= _REMEMBERED:
+            self._checked.clear()
+        if identity is not None:
+            self._checked[digest] = identity
         return file
 
     def read(self, digest: str) -> Iterator[bytes]:
@@ -189,6 +221,19 @@ class BlobFolder:
                 with contextlib.suppress(FileNotFoundError):
                     if entry.stat(follow_symlinks=False).st_ctime < time.time() - older_than:
                         os.unlink(entry.path)
+
+    def clear_damage(self) -> None:
+        """Remove damaged blobs that were stored again, and the content of others after a month.
+
+        The name of a lost blob stays: it tells clients that content must be sent again.
+        """
+        with contextlib.suppress(FileNotFoundError), os.scandir(f"{self.root}/{_DAMAGED}") as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):
+                    if self.has(entry.name):
+                        os.unlink(entry.path)
+                    elif entry.stat(follow_symlinks=False).st_ctime < time.time() - _KEPT_DAMAGE:
+                        os.truncate(entry.path, 0)
 
     # ── how ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -94,6 +94,7 @@ class NodeRecord:
     info: Dict[str, Any] = field(default_factory=lambda: {})  # cpus, memory, gpus, python, …
     ports: Tuple[int, ...] = ()  # held by its agent for its ranks
     gpus: Optional[Tuple[str, ...]] = None  # UUIDs of its exclusive GPUs; None until that is decided
+    logs: Optional[Tuple[int, int]] = None  # how many logs the run had, and their bytes, when this node had finished
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ def _content(builder: str, python: str, wanted: Sequence[str], pins: Pins, warni
     platform = sysconfig.get_platform()
     content: dict[str, Any] = {"python": python, "platform": platform, "requirements": pins.text, "options": options}
     if local := local_content(wanted):
-        content["local"] = local
+        content["local_content"] = local
     if pins.recipes:
         content["recipes"] = list(pins.recipes)
     return make_lock(builder, content, (*warnings, *pins.warnings))

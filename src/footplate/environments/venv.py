@@ -67,7 +67,7 @@ def _install_pins(content: dict[str, Any], folder: Path, context: BuildContext) 
     # Not `sync`, which would remove packages that come from elsewhere (conda). Everything needed is pinned.
     arguments = ["pip", "install", "--no-deps", "--python", str(folder / "bin" / "python"), "--no-compile-bytecode"]
     arguments += uv_arguments(line for line in content["options"] if not line.startswith("--pre"))
-    if content.get("local"):  # uv keeps the wheel of a folder until its pyproject.toml changes
+    if content.get("local_content"):  # uv keeps the wheel of a folder until its pyproject.toml changes
         arguments.append("--refresh")
     if content.get("wheels_for"):  # a container whose C library is older than ours
         arguments += ["--python-platform", str(content["wheels_for"])]

@@ -107,6 +107,7 @@ class Services:
         """Resume the runs of an earlier server: perform the effects that the state of each active run requires."""
         open_files.raise_limit()
         self.store.blobs.sweep()
+        self.store.blobs.clear_damage()
         self.orchestrator.start()
 
     def stop(self) -> None:

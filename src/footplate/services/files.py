@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from footplate.domain.records import FileView
+from footplate.domain.records import FileView, RunRecord, Stage
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.errors import Broken, InvalidInput, NotFound
 from footplate.storage import Storage
@@ -33,18 +33,25 @@ class FileService:
 
     def list(self, run: str, prefix: str = "") -> list[FileView]:
         """Return artifacts and logs together, by path. A log that is also an artifact appears once."""
-        self._store.runs.record(run)
+        self._check_logs(self._store.runs.record(run))
         artifacts = {f.path: f for f in self._store.files.list(run, prefix)}
         logs = {f.path: f for f in self._store.logs.list(run) if f.path.startswith(prefix)}
         return [f for _, f in sorted({**logs, **artifacts}.items())]
 
+    def _check_logs(self, record: RunRecord) -> None:
+        """Raise Broken if an ended run has lost logs: an empty answer would look like a script that printed nothing."""
+        known = [node.logs for node in record.nodes if node.logs is not None]
+        if record.stage is Stage.ENDED and known:
+            self._store.logs.check(record.id, max(known))
+
     def find(self, run: str, path: str) -> FileView:
-        self._store.runs.record(run)
+        record = self._store.runs.record(run)
         try:
             return self._store.files.get(run, path)
         except NotFound:
             size = next((f for f in self._store.logs.list(run) if f.path == path), None)
             if size is None:
+                self._check_logs(record)
                 raise NotFound(
                     f"run {run} has no file {path!r}", f"see what it has with: footplate runs files {run}", run=run
                 ) from None
@@ -82,7 +89,7 @@ class FileService:
         return self._store.blobs.read(digest)
 
     def _read_part(self, digest: str, offset: int, limit: int) -> Iterator[bytes]:
-        source = self._store.blobs.open(digest)
+        source = self._store.blobs.open_part(digest)
         source.seek(offset)
         return _pieces(source, limit)
 
@@ -114,9 +121,11 @@ class FileService:
     def tail(self, run: str, log: str | None, offset: int, limit: int = CHUNK) -> Tail:
         """Return the next part of a log, cut at a whole character as long as the run may still complete it."""
         name = log or self.primary_log(run)
+        data = b"" if name is None else self._store.logs.read(run, name, offset, limit)
+        if not data:
+            self._check_logs(self._store.runs.record(run))
         if name is None:
             return Tail(None, 0, "")
-        data = self._store.logs.read(run, name, offset, limit)
         if self._store.runs.view(run).status not in TERMINAL or len(data) == limit:
             data = _whole_characters(data)
         return Tail(name, offset + len(data), data.decode("utf-8", "replace"))

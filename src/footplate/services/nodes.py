@@ -107,7 +107,7 @@ class NodeService:
             "started": events.NodeStarted(node),
             "attends": events.NodeWorkersFinished(node),
             "exited": events.NodeExited(node, cause),
-            "done": events.NodeFinished(node),
+            "done": events.NodeFinished(node, self._store.logs.totals(run) if event == "done" else None),
         }
         if event not in by_name:
             known = ", ".join([*by_name, "failed (with a cause)"])

@@ -7,10 +7,14 @@ import os
 from pathlib import Path
 
 from footplate.domain.records import FileView
+from footplate.errors import Broken
 from footplate.storage.paths import check_path
 from footplate.storage.run_keys import RunKeys
 from footplate.storage.series import append_files
 from footplate.storage.series.append_files import KeyedLocks
+
+_OWN = ("user_logs/", "system_logs/", "azureml-logs/")
+"""The logs that Footplate writes; files of watched folders may be rewritten by the script."""
 
 
 class Logs:
@@ -49,6 +53,22 @@ class Logs:
                 about = os.stat(file)
                 found.append(FileView(os.path.relpath(file, root), about.st_size, None, about.st_mtime))
         return sorted(found, key=lambda file: file.path)
+
+    def totals(self, run: str) -> tuple[int, int]:
+        """Return how many logs Footplate itself keeps of the run, and their bytes. Neither ever shrinks."""
+        sizes = [file.size for file in self.list(run) if file.path.startswith(_OWN)]
+        return len(sizes), sum(sizes)
+
+    def check(self, run: str, expected: tuple[int, int]) -> None:
+        """Raise Broken if there are fewer logs, or less in them, than there were."""
+        count, size = self.totals(run)
+        if count < expected[0] or size < expected[1]:
+            raise Broken(
+                f"logs of run {run} are lost: it had {expected[0]} with {expected[1]} bytes, and {self._root(run)} has "
+                f"{count} with {size} bytes",
+                "restore the folder from a backup; footplate server verify lists everything that is damaged",
+                run=run,
+            )
 
     def sizes(self, run: str) -> dict[str, int]:
         return {file.path: file.size for file in self.list(run)}

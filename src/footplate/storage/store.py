@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from footplate.content.blobs import BlobFolder
+from footplate.errors import Broken
 from footplate.storage import migrate
 from footplate.storage.database import Database
 from footplate.storage.database_errors import translated
@@ -57,6 +58,8 @@ class Storage:
             (home / "blobs").mkdir(mode=0o700, exist_ok=True)
         opened = Database(database or home / "footplate.db")
         try:
+            if database is None:
+                check_not_lost(opened, home)
             migrate.bring_up_to_date(opened, home)
             store = cls(home, opened)
             store.metrics.catch_up()
@@ -67,3 +70,16 @@ class Storage:
 
     def close(self) -> None:
         self.database.close()
+
+
+def check_not_lost(database: Database, home: Path) -> None:
+    """Raise Broken for an empty database in a home that has runs: a new one would hide them all."""
+    with database.read() as connection:
+        if migrate.revision_of(connection) is not None:
+            return
+    if next((home / "runs").glob("*/"), None) is not None:
+        raise Broken(
+            f"{home / 'footplate.db'} is empty or missing, but {home / 'runs'} has runs",
+            f"restore footplate.db from a backup; to start anew, move {home} away",
+            path=str(home / "footplate.db"),
+        )

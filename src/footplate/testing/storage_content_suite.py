@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from sqlalchemy import text
 from footplate.domain.records import (
     FileView,
 )
-from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.errors import Broken, Conflict, InvalidInput, NotFound
 from footplate.job.journal import Journal
 from footplate.storage import RunQuery, Storage
 from footplate.testing.storage_fixtures import ODD, WORKSPACE, StorageFixtures, ids, journal, log_all, record
@@ -344,6 +345,20 @@ class MetricTests(StorageFixtures):
         summary = {item["name"]: item["count"] for item in store.metrics.summary(run)}
         assert summary == {"loss": 2, "word": 1}
         assert [len(item["points"]) for item in store.metrics.read(run)] == [2, 1]
+
+    @pytest.mark.parametrize(("name", "left"), [("w.slots", 33), ("w.slots", None), ("w.text", 0), ("w.text", None)])
+    def test_lost_journals_are_an_error(
+        self, store: Storage, run: str, tmp_path: Path, name: str, left: int | None
+    ) -> None:
+        self.send(store, "w", *journal(tmp_path / "spool", lambda j: log_all(j, [1.0, 2.0, 3.0])))
+        file = store.home / "runs" / run / "journals" / name
+        if left is None:
+            file.unlink()
+        else:
+            os.truncate(file, left)
+        for read in (store.metrics.read, store.metrics.summary):
+            with pytest.raises(Broken, match=f"metrics of run {run} are lost: .*{name}"):
+                read(run)
 
     def test_names_that_no_database_accepts_are_repaired(self, store: Storage, run: str, tmp_path: Path) -> None:
         self.send(

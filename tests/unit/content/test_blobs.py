@@ -275,3 +275,14 @@ def test_sweeping_removes_only_old_temporary_files(blobs):
 def test_hash_file_returns_digest_and_size(tmp_path):
     (tmp_path / "f").write_bytes(DATA)
     assert hash_file(str(tmp_path / "f")) == (DIGEST, len(DATA))
+
+
+def test_damaged_blobs_that_were_stored_again_are_removed(blobs):
+    os.makedirs(os.path.join(blobs.root, ".damaged"))
+    healed, lost = blobs.put_bytes(b"healed"), "ab" * 32
+    for digest in (healed, lost):
+        with open(os.path.join(blobs.root, ".damaged", digest), "wb") as file:
+            file.write(b"wrong")
+    blobs.clear_damage()
+    assert os.listdir(os.path.join(blobs.root, ".damaged")) == [lost]
+    assert blobs.has_lost_blobs()

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 
 from footplate.domain.records import FileView
 from footplate.errors import Broken
 
-from .conftest import House
+from .conftest import House, run_through
 
 
 def test_the_log_of_the_active_build_is_followed_until_a_script_logs(house: House) -> None:
@@ -42,3 +43,49 @@ def test_a_damaged_file_is_an_error_that_names_file_and_run(
     assert files.missing([digest]) == [digest]
     files.put_blob(digest, [b"right"])
     assert b"".join(files.read("r1", files.find("r1", "outputs/model"))) == b"right"
+
+
+def ended_run_with_logs(house: House) -> None:
+    house.submit("r1")
+    house.store.logs.append("r1", "user_logs/std_log.txt", 0, b"hello\n")
+    house.store.logs.append("r1", "system_logs/node_0.txt", 0, b"started\n")
+    run_through(house, "r1")
+
+
+@pytest.mark.parametrize("damage", ["truncated", "deleted", "folder deleted"])
+def test_lost_logs_of_an_ended_run_are_an_error(house: House, damage: str) -> None:
+    ended_run_with_logs(house)
+    files, folder = house.services.files, house.store.home / "runs" / "r1" / "logs"
+    assert files.tail("r1", None, 0).text == "hello\n"
+    if damage == "truncated":
+        os.truncate(folder / "user_logs" / "std_log.txt", 0)
+    elif damage == "deleted":
+        os.unlink(folder / "user_logs" / "std_log.txt")
+    else:
+        shutil.rmtree(folder)
+    with pytest.raises(Broken, match=r"logs of run r1 are lost: it had 2 with 14 bytes"):
+        files.tail("r1", None, 0)
+    with pytest.raises(Broken, match="logs of run r1 are lost"):
+        files.list("r1")
+
+
+def test_logs_of_a_running_run_may_be_empty(house: House) -> None:
+    house.submit("r1")
+    assert house.services.files.tail("r1", None, 0).log is None
+
+
+def test_parts_of_a_blob_are_checked_again_when_its_file_changes(house: House) -> None:
+    blobs, files = house.store.blobs, house.services.files
+    house.submit("r1")
+    digest = blobs.put_bytes(b"right")
+    files.add("r1", [FileView("outputs/model", 5, digest)], automatic=False)
+    model = files.find("r1", "outputs/model")
+    before = os.stat(blobs.path(digest))
+    for _ in range(2):
+        assert b"".join(files.read("r1", model, 1, 2)) == b"ig"
+    os.chmod(blobs.path(digest), 0o644)
+    with open(blobs.path(digest), "wb") as file:
+        file.write(b"wrong")
+    os.utime(blobs.path(digest), ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(Broken, match="'outputs/model' of run r1 is damaged"):
+        files.read("r1", model, 1, 2)

@@ -108,9 +108,10 @@ class NodeExited:
 
 @dataclass(frozen=True)
 class NodeFinished:
-    """A node has shipped everything, and its agent ends."""
+    """A node has shipped everything, and its agent ends. `logs`: how many logs the run has now, and their bytes."""
 
     node: int
+    logs: Optional[Tuple[int, int]] = None
 
 
 @dataclass(frozen=True)

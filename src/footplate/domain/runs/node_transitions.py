@@ -157,7 +157,7 @@ def rank_failed(record: RunRecord, event: RankFailed, now: float) -> Decision:
 def finished(record: RunRecord, event: NodeFinished, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in OVER_NODES:
         return record, ()
-    after = with_node(record, event.node, state=NodeState.DONE, message=None)
+    after = with_node(record, event.node, state=NodeState.DONE, message=None, logs=event.logs)
     if after.outcome is None and all(n.state in OVER_NODES for n in after.nodes):
         after = replace(after, outcome=Outcome("completed"))
     return settle(after, now, ())

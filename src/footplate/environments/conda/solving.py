@@ -69,7 +69,7 @@ def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str 
         "options": options,
     }
     if local := local_content(request.pip):
-        content["local"] = local
+        content["local_content"] = local
     if pins.recipes:
         content["recipes"] = list(pins.recipes)
     if libc is not None:

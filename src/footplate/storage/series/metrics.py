@@ -7,6 +7,7 @@ transaction, so a server that was killed between the two finds exactly the rest 
 from __future__ import annotations
 
 import builtins
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
@@ -19,7 +20,7 @@ from typing import Any
 from sqlalchemy import Connection, Executable, RowMapping, func, select, update
 
 from footplate.domain.records import Stage
-from footplate.errors import InvalidInput
+from footplate.errors import Broken, InvalidInput
 from footplate.job.journal_format import SLOT
 from footplate.storage.database import Database
 from footplate.storage.paths import check_writer
@@ -29,6 +30,8 @@ from footplate.storage.series import append_files
 from footplate.storage.series.append_files import KeyedLocks
 from footplate.storage.series.journals import JournalDecoder, Journals, StoredJournal
 from footplate.storage.series.summaries import WORDS, SeriesSummary, merge, series_name, summarize
+
+log = logging.getLogger(__name__)
 
 _PIECE = 4 * 1024 * 1024 // SLOT * SLOT  # bytes decoded at once
 _BATCH = 500
@@ -66,18 +69,35 @@ class Metrics:
         with self._database.read() as connection:
             unfinished = connection.execute(query).scalars().all()
         for run in unfinished:
-            self._catch_up(run)
+            try:
+                self._catch_up(run)
+            except Broken as error:  # readers of this run will see it; the others must not suffer
+                log.error("%s", error.message)
 
     def _catch_up(self, run: str) -> builtins.list[StoredJournal]:
         """Return the writers of a run after ingesting everything that they wrote."""
         key = self._keys.of(run)
         found = self._journals.of_run(key.key)
         for journal in found:
+            self._check(run, journal)
             if self._size(run, journal.writer) - journal.ingested >= SLOT:
                 with self._locks.hold(run):
                     current = self._journals.get(key.key, journal.writer, journal.system)
                     self._ingest(run, key, current, self._size(run, journal.writer))
         return found
+
+    def _check(self, run: str, journal: StoredJournal) -> None:
+        """Raise Broken if less is left of a journal than was ingested."""
+        for stream, expected in (("slots", journal.ingested), ("text", 1 if journal.definitions else 0)):
+            path = self._file(run, journal.writer, stream)
+            size = append_files.size_of(path)
+            if size < expected:
+                raise Broken(
+                    f"metrics of run {run} are lost: {path} has {size} bytes, and had at least {expected}",
+                    "restore the file from a backup, or accept the loss with: footplate server verify --repair",
+                    run=run,
+                    path=str(path),
+                )
 
     def _ingest(self, run: str, key: RunKey, journal: StoredJournal, size: int) -> None:
         """Update the summaries up to `size`. The caller holds the run's lock."""
