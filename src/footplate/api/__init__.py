@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from footplate.api.metrics import MetricsApi
     from footplate.api.models import ModelsApi
     from footplate.api.nodes import NodesApi
+    from footplate.api.notifications import NotificationsApi
     from footplate.api.runs import RunsApi
     from footplate.api.secrets import SecretsApi
     from footplate.api.server import ServerApi
@@ -66,6 +67,7 @@ NOUNS = {
     "metrics": "MetricsApi",
     "models": "ModelsApi",
     "nodes": "NodesApi",
+    "notifications": "NotificationsApi",
     "runs": "RunsApi",
     "secrets": "SecretsApi",
     "server": "ServerApi",
@@ -92,6 +94,7 @@ class ApiClient:
         metrics: MetricsApi
         models: ModelsApi
         nodes: NodesApi
+        notifications: NotificationsApi
         runs: RunsApi
         secrets: SecretsApi
         server: ServerApi

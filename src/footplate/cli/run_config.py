@@ -46,6 +46,7 @@ _FIELDS = {
     "gpus_per_process": "gpus_per_process",
     "attempts": "max_attempts",
     "priority": "priority",
+    "notify": "notify",
 }
 """Options that set one field of the run configuration."""
 _SHELLS = (".sh", ".bash")
@@ -99,6 +100,9 @@ _OPTIONS = (
     click.option(
         "--restart-on", multiple=True, type=click.Choice(list(RESTART_CAUSES)),
         help="With --attempts: the failures to retry; repeatable.  [default: node_lost]",
+    ),
+    click.option(
+        "--notify", is_flag=True, default=None, help="Send a message when the run ends, as settings.ini configures it."
     ),
     click.option("--priority", type=int, metavar="N", help="Runs with a higher priority start first.  [default: 0]"),
     click.option(

@@ -11,9 +11,11 @@ from typing import IO, Any
 import click
 
 from footplate.cli.console import ago, emit, pairs, say, when
+from footplate.cli.context import json_option
 from footplate.cli.main import Noun, Unusable
 from footplate.client import home as homes
 from footplate.client import launcher
+from footplate.sdk.session import open_session
 
 _POLL = 0.2
 
@@ -94,6 +96,20 @@ def stop() -> None:
     """Stop the server. Runs continue, and the next server takes them over."""
     home = homes.home_folder()
     say(f"the server of {home} {'has stopped' if launcher.stop_server(home) else 'is not running'}")
+
+
+@server.command("test-notifications")
+@json_option
+@click.pass_context
+def test_notifications(ctx: click.Context, as_json: bool) -> None:
+    """Send a test message through every channel of settings.ini. Exits with 1 if one fails."""
+    found = open_session().api.notifications.test().channels
+    if as_json:
+        emit(found)
+    else:
+        pairs([(name, f"failed: {error}" if error else "delivered") for name, error in found.items()])
+    if any(found.values()):
+        ctx.exit(1)
 
 
 @server.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from footplate.domain.records import RunView
 
@@ -24,6 +24,13 @@ class ServerInfo:
 @dataclass(frozen=True)
 class ServerStopping:
     stopping: bool
+
+
+@dataclass(frozen=True)
+class NotificationTest:
+    """The result of a test message by channel: an error, or None if it was delivered."""
+
+    channels: Dict[str, Optional[str]]
 
 
 @dataclass(frozen=True)

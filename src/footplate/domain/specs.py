@@ -142,6 +142,7 @@ class RunSpec:
     outputs_from: Optional[str] = None  # a run whose stored ./outputs this one begins with, as after a restart
     restart: RestartPolicy = RestartPolicy()
     priority: int = 0
+    notify: bool = False  # people get a message when the run has ended
     parent: Optional[str] = None
     name: Optional[str] = None
     display_name: Optional[str] = None

@@ -34,7 +34,7 @@ class Right(Enum):
     """A right: what it permits, and its reach for a run."""
 
     READ_SERVER = ("describe the server and the curated environments", Reach.ANYTHING)
-    MANAGE_SERVER = ("stop the server, remove built environments", Reach.NOTHING)
+    MANAGE_SERVER = ("stop the server, remove built environments, test notifications", Reach.NOTHING)
     LIST_WORKSPACES = ("list workspaces", Reach.ANYTHING)
     CREATE_WORKSPACES = ("create workspaces", Reach.NOTHING)
     READ_WORKSPACE = (

@@ -21,6 +21,7 @@ Data, models, environments
     environments   registered and curated environments; covered by `tests/e2e/test_env_commands.py`
     locks          resolved environments, builds and caches
 Server
+    notifications  messages to people when runs end
     workspaces     workspaces and experiments; covered by `tests/e2e/test_sdk_workspace.py`
     secrets        secrets of a workspace; covered by `tests/e2e/test_sdk_secrets.py`
     tokens         tokens of runs
@@ -45,6 +46,7 @@ from footplate.services.locks import LockService
 from footplate.services.metrics import MetricService
 from footplate.services.models import ModelService
 from footplate.services.nodes import NodeService
+from footplate.services.notifications import Notifications
 from footplate.services.orchestration.agent_jobs import AgentJobs, Listeners
 from footplate.services.orchestration.orchestrator import Orchestrator
 from footplate.services.orchestration.queues import QueueReader
@@ -85,7 +87,8 @@ class Services:
         self.environments = EnvironmentService(store)
         self.locks = LockService(store, home, hub.publish)
         lines, jobs = QueueReader(store, load_engine), AgentJobs(store, self.tokens, listeners, home, load_engine)
-        self.orchestrator = Orchestrator(store, hub.publish, home, lines, jobs, watch_seconds)
+        self.notifications = Notifications(home)
+        self.orchestrator = Orchestrator(store, hub.publish, home, lines, jobs, self.notifications, watch_seconds)
         self.workspaces = WorkspaceService(store)
         self.computes = ComputeService(store, self.orchestrator, lines, home, load_engine)
         store.datastores.lie_in(read_store(home))
@@ -93,7 +96,9 @@ class Services:
         self.store_files = StoreFileService(store)
         self.datasets = DatasetService(store)
         self.limits = RunLimits(store, self.datastores)
-        self.runs = RunService(store, self.orchestrator, self.computes, self.datasets, self.limits, hub.publish)
+        self.runs = RunService(
+            store, self.orchestrator, self.computes, self.datasets, self.limits, self.notifications, hub.publish
+        )
         self.orchestrator.groups.connect(self.runs.submit, self.runs.cancel)
         self.files = FileService(store, hub.publish)
         self.metrics = MetricService(store, hub.publish, self.orchestrator.groups.metrics_arrived)
@@ -113,6 +118,7 @@ class Services:
     def stop(self) -> None:
         """Stop deciding. Agents and ranks continue; nothing is canceled."""
         self.orchestrator.stop()
+        self.notifications.stop()
 
     def active_runs(self) -> int:
         """Return the number of runs that the server must stay up for."""

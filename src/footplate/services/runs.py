@@ -17,6 +17,7 @@ from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.capacity import refuse_if_too_large
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
+from footplate.services.notifications import Notifications
 from footplate.services.orchestration import controllers
 from footplate.services.orchestration.orchestrator import Orchestrator
 from footplate.services.orchestration.scheduler import with_waiting
@@ -32,6 +33,7 @@ class RunService:
         computes: ComputeService,
         datasets: DatasetService,
         limits: RunLimits,
+        notifications: Notifications,
         publish: Callable[[str], None],
     ) -> None:
         self._store = store
@@ -39,6 +41,7 @@ class RunService:
         self._computes = computes
         self._datasets = datasets
         self._limits = limits
+        self._notifications = notifications
         self._publish = publish
 
     # ── Submit ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -80,6 +83,8 @@ class RunService:
 
     def _check(self, workspace: str, spec: RunSpec) -> None:
         check_spec(spec)
+        if spec.notify:
+            self._notifications.check_configured()
         self._store.workspaces.get(workspace)
         if spec.snapshot is not None and not self._store.blobs.has(spec.snapshot):
             raise InvalidInput(f"snapshot {spec.snapshot} is not in the store", "send its files first, then the run")

@@ -15,6 +15,8 @@ lsf = our_package.lsf:LsfEngine
 [data]
 cache = 100 GiB             how much remote data stays on this machine for later runs
 
+[notifications]             messages when runs end; `services.notifications` lists the settings
+
 [store]                     the built-in datastores of all workspaces, instead of directories of the home: the
 kind = s3                   fields of a StoreSpec. With credentials, only the owner may read the file
 bucket = team-data
@@ -36,6 +38,7 @@ from footplate.errors import InvalidInput, NotAllowed
 NAME = "settings.ini"
 STORE = "store"
 ENGINES = "engines"
+NOTIFICATIONS = "notifications"
 STORES = (FOLDER, S3, GCS, AZURE_BLOB, ADLS_GEN2)
 KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
     "environments": {
@@ -65,7 +68,7 @@ def read_settings(home: Path) -> Settings:
     for section in parser.sections():
         if section == cache_limit.SECTION:  # read by processes that move data on this machine; only checked here
             cache_limit.read_limit(str(path), dict(parser.items(section)))
-        elif section not in (STORE, ENGINES):
+        elif section not in (STORE, ENGINES, NOTIFICATIONS):
             for name, value in parser.items(section):
                 found[name] = _check(path, section, name, value.strip())
     return Settings(**found)
@@ -73,8 +76,13 @@ def read_settings(home: Path) -> Settings:
 
 def read_engines(home: Path) -> dict[str, str]:
     """Return the engines that `[engines]` adds: name → `module:Class`."""
+    return read_section(home, ENGINES)
+
+
+def read_section(home: Path, section: str) -> dict[str, str]:
+    """Return the lines of one section; none if it is missing."""
     parser = _parse(home / NAME)
-    return dict(parser.items(ENGINES)) if parser.has_section(ENGINES) else {}
+    return {name: value.strip() for name, value in parser.items(section)} if parser.has_section(section) else {}
 
 
 def read_store(home: Path) -> StoreSpec | None:

@@ -298,11 +298,17 @@ class NotifyParent:
     """Tell the run's parent that this child has ended, if the parent is a group."""
 
 
+@dataclass(frozen=True)
+class AnnounceEnd:
+    """Send people a message about the end of the run, if it or the settings request one."""
+
+
 Effect = Union[
     ConsultController,
     OrderChildren,
     EndChildren,
     NotifyParent,
+    AnnounceEnd,
     WakeRun,
     ResolveEnvironment,
     ScheduleQueue,

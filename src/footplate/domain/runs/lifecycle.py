@@ -33,6 +33,7 @@ from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunR
 from footplate.domain.runs import group_transitions, node_transitions
 from footplate.domain.runs.events import (
     AgentsMissing,
+    AnnounceEnd,
     ChildrenFinished,
     Effect,
     EngineReported,
@@ -100,8 +101,15 @@ def apply(record: RunRecord, event: Event, now: float) -> Decision:
     if after is record:
         return record, ()
     freed = (ReleaseGpus(),) if held_gpus(record) - held_gpus(after) else ()
-    ended = after.stage is Stage.ENDED and record.stage is not Stage.ENDED and record.spec.parent is not None
-    return replace(after, version=record.version + 1), (*effects, *freed, *((NotifyParent(),) if ended else ()))
+    return replace(after, version=record.version + 1), (*effects, *freed, *_at_the_end(record, after))
+
+
+def _at_the_end(record: RunRecord, after: RunRecord) -> Tuple[Effect, ...]:
+    if after.stage is not Stage.ENDED or record.stage is Stage.ENDED:
+        return ()
+    parent: Tuple[Effect, ...] = () if record.spec.parent is None else (NotifyParent(),)
+    people: Tuple[Effect, ...] = (AnnounceEnd(),) if record.spec.notify or record.spec.parent is None else ()
+    return (*parent, *people)
 
 
 def resume(record: RunRecord) -> Tuple[Effect, ...]:

@@ -70,6 +70,7 @@ class RunConfiguration(Checked):
         self.restart = "on_failure"  # Footplate's own: never, on_failure (for `restart_causes`) or always
         self.restart_causes: List[str] = ["node_lost"]  # Footplate's own: names in `domain.specs.RESTART_CAUSES`
         self.restart_backoff_seconds = 0.0  # Footplate's own: the first pause before another attempt; it doubles
+        self.notify = False  # Footplate's own: send a message when the run ends, as settings.ini configures it
         self.environment = Environment(DEFAULT_NAME)
         if conda_dependencies is not None:
             self.environment.python.conda_dependencies = conda_dependencies

@@ -154,6 +154,7 @@ def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[Configu
             run_config.restart, tuple(run_config.restart_causes), float(run_config.restart_backoff_seconds)
         ),
         priority=run_config.priority or 0,
+        notify=bool(run_config.notify),
         collect=("outputs",) if history.output_collection else (),
         watch=tuple(str(folder) for folder in history.directories_to_watch),
         definition=run_definition(run_config),

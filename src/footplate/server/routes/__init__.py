@@ -1,7 +1,7 @@
 """The endpoints, one module per noun: each one parses, makes one service call, and returns a model.
 
 The nouns are workspaces, experiments, runs, files, metrics, blobs, nodes, computes, models, secrets, datastores,
-store_files, datasets, environments and locks.
+store_files, datasets, environments, locks and notifications.
 
 `parsing` holds what they share. `tests/conformance/test_api_contract.py` checks their description in the OpenAPI
 document, and `tests/unit/services/test_get_requests.py` that GET changes nothing; e2e tests send the other requests.
@@ -23,6 +23,7 @@ from footplate.server.routes import (
     metrics,
     models,
     nodes,
+    notifications,
     runs,
     secrets,
     store_files,
@@ -47,5 +48,6 @@ def routers() -> list[APIRouter]:
         datasets,
         environments,
         locks,
+        notifications,
     )
     return [noun.router for noun in nouns]

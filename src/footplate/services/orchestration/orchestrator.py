@@ -22,6 +22,7 @@ from footplate.domain.runs.events import Effect, Event
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.errors import OutOfSpace, Unavailable
 from footplate.services import story
+from footplate.services.notifications import Notifications
 from footplate.services.orchestration.agent_jobs import AgentJobs
 from footplate.services.orchestration.alarms import Alarms
 from footplate.services.orchestration.effects import Effects, Handler
@@ -55,11 +56,13 @@ class Orchestrator:
         home: Path,
         lines: QueueReader,
         jobs: AgentJobs,
+        notifications: Notifications,
         watch_seconds: float = 1.0,
     ) -> None:
         self._store = store
         self._publish = publish
         self._home = home
+        self._notifications = notifications
         self._active: set[str] = set()
         self._active_guard = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="effects")
@@ -82,6 +85,7 @@ class Orchestrator:
             events.OrderChildren: EffectRow(self.groups.order_children),
             events.EndChildren: EffectRow(self.groups.end_children),
             events.NotifyParent: EffectRow(self.groups.notify_parent),
+            events.AnnounceEnd: EffectRow(self._announce),
         }
 
     # ── Life of the orchestrator itself ───────────────────────────────────────────────────────────────────────────────
@@ -202,6 +206,9 @@ class Orchestrator:
         except (Unavailable, OutOfSpace) as error:  # raised by the store: only the watcher repeats an effect
             log.warning("run %s: %s has to wait: %s", record.id, type(effect).__name__, error.message)
             self._watcher.doubt(record.id)
+
+    def _announce(self, record: RunRecord, _: Effect) -> None:
+        self._notifications.announce(record)
 
     def _release_gpus(self, record: RunRecord, _: Effect) -> None:
         """Wake agents that wait for GPUs: they request their orders again and learn whether they may start."""

@@ -9,6 +9,7 @@ import pytest
 from footplate.domain import gpus
 from footplate.domain.records import Cause, Outcome, RunRecord, Stage, Waiting
 from footplate.domain.runs.events import (
+    AnnounceEnd,
     BeginAttempt,
     EngineReported,
     EnvironmentLocked,
@@ -113,14 +114,14 @@ def test_the_status_follows_from_the_events(events: tuple[Event, ...], word: str
         (TO_QUEUE[:1], EnvironmentLocked("d"), (ScheduleQueue(),)),
         (TO_QUEUE, RunAdmitted(), (LaunchNodes(),)),
         (TO_QUEUE, WaitReasonChanged("busy", 1), ()),
-        (TO_QUEUE, RunCancelRequested(), (ForgetNodes(), ScheduleQueue())),
+        (TO_QUEUE, RunCancelRequested(), (ForgetNodes(), ScheduleQueue(), AnnounceEnd())),
         (TO_NODES, RunCancelRequested(), (StopNodes((0,)),)),
         (TO_NODES, joined(), ()),
-        ((*TO_QUEUE, RunAdmitted()), RunFailed(BOOM), (ForgetNodes(), ScheduleQueue())),
+        ((*TO_QUEUE, RunAdmitted()), RunFailed(BOOM), (ForgetNodes(), ScheduleQueue(), AnnounceEnd())),
         (TO_RUNNING, RunFailed(BOOM), (StopNodes((0,)),)),
         (TO_RUNNING, NodeExited(0), ()),
-        ((*TO_RUNNING, NodeExited(0)), NodeFinished(0), (ForgetNodes(), ScheduleQueue())),
-        (TO_RUNNING, NodeLost(0, GONE), (ForgetNodes(), ScheduleQueue())),
+        ((*TO_RUNNING, NodeExited(0)), NodeFinished(0), (ForgetNodes(), ScheduleQueue(), AnnounceEnd())),
+        (TO_RUNNING, NodeLost(0, GONE), (ForgetNodes(), ScheduleQueue(), AnnounceEnd())),
         ((*TO_QUEUE, RunAdmitted(), RunCancelRequested()), NodesLaunched("late"), (StopNodes((0,)),)),
     ],
 )
@@ -196,7 +197,7 @@ class TestInteractive:
         record = after(accepted(kind="interactive"), RunSubmitted("ada"))
         assert (status(record), record.started) == ("Running", 10.0)
         ended, effects = apply(record, RunCompleted(), 20.0)
-        assert (status(ended), ended.ended, effects) == ("Completed", 20.0, (ForgetNodes(),))
+        assert (status(ended), ended.ended, effects) == ("Completed", 20.0, (ForgetNodes(), AnnounceEnd()))
         assert apply(ended, RunCompleted(), 21.0) == (ended, ())
 
     def test_its_client_can_fail_it(self) -> None:
