@@ -118,6 +118,7 @@ def test_only_get_requests_and_deletions_lack_a_body_model() -> None:
     without = {key for key, operation in OPERATIONS.items() if "requestBody" not in operation}
     assert {key for key in without if key[0] not in ("GET", "DELETE")} == {
         ("POST", "/server/stop"),
+        ("POST", "/notifications/test"),
         ("POST", "/runs/{run}/complete"),
         ("POST", "/locks/{digest}/build"),
         ("POST", "/workspaces/{workspace}/datastores/{name}/access"),

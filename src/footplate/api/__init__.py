@@ -17,6 +17,7 @@ links           signed links to files of runs
 metrics         journals in, series and summaries out
 models          registered models
 nodes           requests of node agents
+notifications   messages to people when runs end
 runs            submit, list, follow, change and end runs
 secrets         secrets of a workspace
 server          the server itself

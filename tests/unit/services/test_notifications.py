@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -111,9 +112,11 @@ def test_settings_choose_the_runs(send: str, requested: bool, outcome: str, pare
 
 def test_every_channel_gets_the_message(notify: Notifications, web: HttpReceiver, tmp_path: Path) -> None:
     mails = MailReceiver()
-    smtp = Controller(mails, hostname="127.0.0.1", port=0)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    smtp = Controller(mails, hostname="127.0.0.1", port=port)
     smtp.start()
-    port = smtp.server.sockets[0].getsockname()[1]
     configure(
         tmp_path, webhook=web.url, slack=web.url, email="a@example.org, b@example.org", sender="us@example.org",
         smtp=f"smtp://127.0.0.1:{port}", command=f'echo "$1" > {tmp_path}/said && cat > {tmp_path}/facts',
