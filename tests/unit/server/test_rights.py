@@ -43,8 +43,8 @@ REACH: dict[Reach, set[str]] = {
         "build_lock", "change_compute", "change_experiment", "clear_built", "create_workspace", "delete_compute",
         "delete_datastore", "delete_experiment", "delete_model", "delete_secret", "follow_build", "get_lock",
         "label_environment", "list_built", "list_caches", "open_datastore", "put_compute", "put_datastore",
-        "put_secret", "register_environment", "resolve_lock", "set_default_datastore", "test_notifications", "stop_server",
-        "unregister_dataset",
+        "put_secret", "register_environment", "resolve_lock", "set_default_datastore", "stop_server",
+        "test_notifications", "unregister_dataset",
     },
 }  # fmt: skip
 """The expected reach of a run for each route, by the route's name: a second statement, to be changed on purpose."""

@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from email import message_from_bytes
+from email import message_from_bytes, policy
 from email.message import Message as Mail
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -64,7 +64,7 @@ class MailReceiver:
         self.received: list[Mail] = []
 
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
-        self.received.append(message_from_bytes(envelope.content))
+        self.received.append(message_from_bytes(envelope.content, policy=policy.default))
         return "250 OK"
 
 
