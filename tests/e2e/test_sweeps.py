@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
 
+import optuna
 import pytest
 
 from azureml.core import Experiment, ScriptRunConfig, Workspace
@@ -22,6 +24,9 @@ from azureml.train.hyperdrive import (
     choice,
     uniform,
 )
+from azureml.train.hyperdrive.exceptions import HyperDriveConfigException
+from footplate.domain.tuning.sweeps import Constraint
+from footplate.sdk.tuning.policy import AshaPolicy, PopulationBasedTraining
 from footplate.testing.waiting import wait_until
 
 from .ops_tools import server_pid
@@ -38,7 +43,25 @@ given = parser.parse_args()
 run = Run.get_context()
 for step in range(given.steps):
     run.log("score", -(given.x - 2) ** 2 - given.y ** 2 + step * 0.01)
+    run.log("cost", given.x + 3 * given.y)
     time.sleep(given.pause)
+"""
+
+CHECKPOINTED = """
+import argparse, os, time
+from azureml.core import Run
+parser = argparse.ArgumentParser()
+parser.add_argument("--x", type=float)
+parser.add_argument("--steps", type=int, default=8)
+given = parser.parse_args()
+first = int(open("outputs/step").read()) if os.path.exists("outputs/step") else 0
+print("begins at", first, flush=True)
+for step in range(first, given.steps):
+    with open("outputs/step.new", "w") as file:
+        file.write(str(step + 1))
+    os.replace("outputs/step.new", "outputs/step")
+    Run.get_context().log("score", given.x + step)
+    time.sleep(0.3)
 """
 
 
@@ -120,7 +143,7 @@ def test_a_missing_metric_stops_the_sweep_and_lists_the_others(workspace: Worksp
     run = Experiment(workspace, "nothing").submit(config)
     run.wait_for_completion(raise_on_error=False)
     assert run.get_status() == "Failed"
-    assert "without logging 'accuracy': it logged score" in str(run.get_details()["error"])
+    assert "without logging 'accuracy': it logged score, cost" in str(run.get_details()["error"])
     assert len(run.get_trials()) == 1
 
 
@@ -152,3 +175,74 @@ def test_the_command_line_sweeps_shows_and_finds_the_best(footplate: Any) -> Non
     assert [trial["parameters"] for trial in trials] == [{"x": 1}, {"x": 2}, {"x": 3}]
     refused = footplate("sweep", "train.py", "--x", "uniform:2..1", "--metric", "score", "--maximize", code=1)
     assert "uniform from 2 to 1" in refused.stderr
+
+
+def test_promoted_trials_go_on_from_their_checkpoints(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(CHECKPOINTED)
+    config = HyperDriveConfig(
+        GridParameterSampling({"--x": choice(1, 2, 3, 4)}), "score", PrimaryMetricGoal.MAXIMIZE, 4,
+        policy=AshaPolicy(min_intervals=2, reduction_factor=2, promote=True, max_intervals=4), max_concurrent_runs=2,
+        run_config=ScriptRunConfig(str(tmp_path), script="train.py"),
+    )  # fmt: skip
+    run = Experiment(workspace, "promotion").submit(config)
+    run.wait_for_completion()
+    assert run.get_status() == "Completed"
+    best, *others = sorted(run.get_trials(), key=lambda trial: -trial.parameters["--x"])
+    assert best.status == "Completed" and run.get_best_run_by_primary_metric().id == best.run
+    resumed = [trial for trial in (best, *others) if workspace.get_run(trial.run).attempt > 1]
+    assert resumed, "at least one trial was paused and promoted"
+    log = workspace.get_run(resumed[0].run).get_details_with_logs()["logFiles"]["user_logs/std_log.txt"]
+    assert re.search(r"begins at 0(.|\n)*begins at [2-4]", log)
+    assert any(trial.paused for trial in others)
+
+
+def test_a_population_continues_its_best_trials(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(CHECKPOINTED)
+    config = HyperDriveConfig(
+        RandomParameterSampling({"--x": uniform(0, 100)}, {"seed": 5}), "score", PrimaryMetricGoal.MAXIMIZE, 3,
+        policy=PopulationBasedTraining(evaluation_interval=3, population=2, quantile=0.5, max_intervals=8),
+        max_concurrent_runs=2, run_config=ScriptRunConfig(str(tmp_path), script="train.py"),
+    )  # fmt: skip
+    run = Experiment(workspace, "population").submit(config)
+    run.wait_for_completion()
+    assert run.get_status() == "Completed"
+    trials = run.get_trials()
+    assert [trial.source for trial in trials[:2]] == [None, None] and len(trials) == 3
+    source = max(trials[:2], key=lambda trial: trial.parameters["--x"]).number
+    assert trials[2].source == source
+    assert f"trial 2 continues trial {source} instead" in (trials[1 - source].stopped or "")
+    log = workspace.get_run(trials[2].run).get_details_with_logs()["logFiles"]["user_logs/std_log.txt"]
+    assert re.search(r"begins at [3-8]", log), log
+
+
+def test_several_objectives_have_a_front_and_teach_a_later_sweep(
+    workspace: Workspace, script: Any, tmp_path: Path
+) -> None:
+    space = GridParameterSampling({"--x": choice(1, 2, 3), "--y": choice(0, 1)})
+    wanted = {"objectives": {"cost": PrimaryMetricGoal.MINIMIZE}, "constraints": [Constraint("cost", at_most=5.5)]}
+    first = Experiment(workspace, "front").submit(sweep(script(), space, 6, **wanted))
+    first.wait_for_completion()
+    trials = first.get_trials()
+    assert [trial.parameters for trial in trials if not trial.is_feasible] == [{"--x": 3, "--y": 1}]
+    front = [(trial.parameters["--x"], trial.parameters["--y"]) for trial in first.get_pareto_front()]
+    assert sorted(front) == [(1, 0), (2, 0)], "a larger y is worse in both, and x beyond 2 as well"
+    found = first.get_analysis()
+    assert found.best == tuple(trial.number for trial in first.get_pareto_front())
+    assert abs(sum(found.importance.values()) - 1.0) < 1e-6
+    assert {axis.name for axis in found.axes} == {"--x", "--y", "score", "cost"}
+    first.to_optuna(f"sqlite:///{tmp_path / 'study.db'}", "mine")
+    study = optuna.load_study(study_name="mine", storage=f"sqlite:///{tmp_path / 'study.db'}")
+    assert len(study.trials) == 6 and study.trials[0].values == list(trials[0].values)
+    log = first.get_details_with_logs()["logFiles"]["azureml-logs/hyperdrive.txt"]
+    assert 'trial 0 starts: {"--x": 1, "--y": 0}' in log and "the sweep ends as completed" in log
+
+    options = {"resume_from": first, "objectives": wanted["objectives"]}
+    later = BayesianParameterSampling({"--x": choice(1, 2, 3), "--y": choice(0, 1)}, {"seed": 1})
+    second = Experiment(workspace, "front").submit(sweep(script(), later, 1, **options))
+    second.wait_for_completion()
+    assert len(second.sweep.past) == 6
+    assert second.get_best_run_by_primary_metric().id in {trial.run for trial in (*trials, *second.get_trials())}
+    with pytest.raises(HyperDriveConfigException, match="has other objectives: maximize score, minimize cost"):
+        Experiment(workspace, "front").submit(sweep(script(), later, 1, resume_from=first))
+    with pytest.raises(HyperDriveConfigException, match="is not a trial"):
+        Experiment(workspace, "front").submit(sweep(script(), later, 1, resume_child_runs=[first]))

@@ -10,7 +10,7 @@ from footplate.domain.records import Cause, RunView, StoryLine
 from footplate.domain.replies import RunProgress
 from footplate.domain.specs import RunSpec
 from footplate.domain.stacks import RunStacks
-from footplate.domain.tuning.sweeps import TrialView
+from footplate.domain.tuning.sweeps import SweepAnalysis, TrialView
 
 
 class RunsApi(ApiNoun):
@@ -105,6 +105,10 @@ class RunsApi(ApiNoun):
     def trials(self, run: str) -> Iterator[TrialView]:
         """Yield the trials of a sweep by number."""
         return self._items(TrialView, "/runs/{run}/trials", run=run)
+
+    def sweep_analysis(self, run: str) -> SweepAnalysis:
+        """Return the importance of a sweep's parameters, and its trials as parallel coordinates."""
+        return from_json(SweepAnalysis, self._get("/runs/{run}/sweep-analysis", run=run))
 
     def follow(
         self,

@@ -8,6 +8,7 @@
     follow          waiting for a run while its log grows
     console         printing: colours, times, sizes, JSON
     tables, charts, stacks      tables, plots and stack traces
+    sweep_view      the live table of a sweep's trials
     status_line     the live last line of a terminal
 
 Data goes to stdout, messages to stderr; `--json` prints the same data for programs. Modules are imported when their

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from footplate.cli.console import ago, counted, duration, emit, is_terminal, number, say, sparkline
+from footplate.cli.console import ago, counted, emit, number, say
 from footplate.cli.context import find_run, json_option, open_workspace, workspace_option
-from footplate.cli.follow import CANCELED
 from footplate.cli.main import Noun, Unusable
 from footplate.cli.run import experiment_name
+from footplate.cli.sweep_view import parameters, print_trials, summary, watch
 from footplate.cli.tables import table
 from footplate.domain.codec import to_json
-from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.targets import LOCAL
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE
-from footplate.domain.tuning.sweeps import SweepSpec, TrialView
 from footplate.sdk.config import yaml_format
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.environments.environment import Environment
@@ -27,8 +24,6 @@ from footplate.sdk.runs.experiment import Experiment
 from footplate.sdk.runs.run import HYPERDRIVE
 from footplate.sdk.tuning.run import HyperDriveRun, submit_trials
 from footplate.sdk.tuning.sweep_file import parse_expression, sweep_from_mapping
-
-_WIDTH = 16
 
 
 class SweepCommands(Noun):
@@ -58,10 +53,13 @@ def sweep() -> None:
 @click.option("--metric", metavar="NAME", help="The metric that the script logs.")
 @click.option("--minimize", "goal", flag_value=MINIMIZE, help="A smaller metric is better.")
 @click.option("--maximize", "goal", flag_value=MAXIMIZE, help="A larger metric is better.")
+@click.option("--objective", "objectives", multiple=True, metavar="NAME:GOAL", help="Another metric: latency:minimize.")
+@click.option("--constraint", "constraints", multiple=True, metavar="BOUND", help="A bound: 'memory<=100', 'f1>=0.8'.")
 @click.option("--trials", type=click.IntRange(1), metavar="N", help="Trials in all.  [default: 20]")
 @click.option("--concurrent", type=click.IntRange(1), metavar="N", help="Trials at the same time.  [default: 2]")
 @click.option("--sampler", metavar="NAME", help="random, grid, tpe, cmaes, gp, qmc, or module:Class.")
 @click.option("--policy", metavar="KIND", help="Early termination: median, asha, …; its fields need a YAML file.")
+@click.option("--resume-from", multiple=True, metavar="RUN", help="A sweep whose trials teach the sampler.")
 @click.option("--seed", type=int, metavar="N", help="Makes the sweep repeatable.")
 @click.option("-e", "--experiment", metavar="NAME", help="The experiment.  [default: the script's name]")
 @click.option("-t", "--target", metavar="NAME", help="The compute target.  [default: local]")
@@ -72,7 +70,7 @@ def sweep() -> None:
 @click.pass_context
 def run(ctx: click.Context, script: str, wait: bool, workspace_name: str | None, as_json: bool, **given: Any) -> int:
     """Sweep over the parameters of a script, given as `--name 2,4,8` or `--name uniform:0..1`, or over a YAML file."""
-    settings = _settings(script, ctx.args, {name: value for name, value in given.items() if value is not None})
+    settings = _settings(script, ctx.args, {name: value for name, value in given.items() if value not in (None, ())})
     workspace = open_workspace(workspace_name)
     spec = sweep_from_mapping({"concurrent": 2, **settings})
     experiment = Experiment(workspace, settings.get("experiment") or experiment_name(settings["script"]))
@@ -82,7 +80,7 @@ def run(ctx: click.Context, script: str, wait: bool, workspace_name: str | None,
         say(f"watch it with: footplate sweep show {submitted.id}")
         return 0
     say(f"submitted {submitted.id}")
-    return _watch(submitted, spec, as_json)
+    return watch(submitted, spec, as_json)
 
 
 @sweep.command("list")
@@ -112,8 +110,8 @@ def show(run_id: str, workspace_name: str | None, as_json: bool) -> None:
     if as_json:
         emit([to_json(trial) for trial in trials])
         return
-    _print_trials(found, trials, spec)
-    say(_summary(trials, spec), found.get_status())
+    print_trials(found, trials, spec)
+    say(summary(trials, spec), found.get_status())
 
 
 @sweep.command()
@@ -121,18 +119,51 @@ def show(run_id: str, workspace_name: str | None, as_json: bool) -> None:
 @workspace_option
 @json_option
 def best(run_id: str, workspace_name: str | None, as_json: bool) -> int:
-    """Print the best trial: its run, its value and its parameters."""
+    """Print the best trial: its run, its value and its parameters; with several objectives, the Pareto front."""
     found = _find(run_id, workspace_name)
-    ranked = found.get_children_sorted_by_primary_metric(top=1, discard_no_metric=True)
-    if not ranked:
-        say(f"no trial of {found.id} has logged {found.sweep.primary.metric}")
+    spec, trials = found.sweep, found.get_pareto_front()
+    if not trials:
+        say(f"no trial of {found.id} has logged {spec.primary.metric} within all constraints")
         return 1
-    trial = next(trial for trial in found.get_trials() if trial.run == ranked[0]["run_id"])
     if as_json:
-        emit(to_json(trial))
-    else:
-        click.echo(f"{trial.run}  {found.sweep.primary.metric} {number(trial.best)}  {_parameters(trial)}")
+        emit(to_json(trials if len(spec.objectives) > 1 else trials[0]))
+        return 0
+    for trial in trials:
+        values = "  ".join(f"{o.metric} {number(v)}" for o, v in zip(spec.objectives, trial.values, strict=True))
+        click.echo(f"{trial.run}  {values}  {parameters(trial)}")
     return 0
+
+
+@sweep.command()
+@click.argument("run_id", metavar="RUN", default="latest")
+@workspace_option
+@json_option
+def analyze(run_id: str, workspace_name: str | None, as_json: bool) -> None:
+    """Show which parameters matter; `--json` adds every trial as parallel coordinates."""
+    found = _find(run_id, workspace_name).get_analysis()
+    if as_json:
+        emit(to_json(found))
+    elif found.note is not None:
+        say(f"no importance: {found.note}")
+    else:
+        rows = [[name.lstrip("-"), f"{share:.0%}", "█" * round(share * 40)] for name, share in found.importance.items()]
+        table(["parameter", "importance", ""], rows, right=["importance"])
+
+
+@sweep.command()
+@click.argument("run_id", metavar="RUN", default="latest")
+@click.option("--optuna", "storage", required=True, metavar="URL", help="The storage, for example sqlite:///study.db.")
+@click.option("--name", metavar="NAME", help="The name of the study.  [default: the sweep's id]")
+@workspace_option
+@json_option
+def export(run_id: str, storage: str, name: str | None, workspace_name: str | None, as_json: bool) -> None:
+    """Write a sweep to a new Optuna study, for optuna.load_study and Optuna Dashboard."""
+    study = _find(run_id, workspace_name).to_optuna(storage, name)
+    count = len(study.trials)
+    if as_json:
+        emit({"study": study.study_name, "storage": storage, "trials": count})
+    else:
+        say(f"wrote {counted(count, 'trial')} to the study {study.study_name!r} in {storage}")
 
 
 @sweep.command()
@@ -206,93 +237,3 @@ def _find(run_id: str, workspace_name: str | None) -> HyperDriveRun:
     if not isinstance(found, HyperDriveRun):
         raise Unusable(f"run {found.id} is not a sweep", "see: footplate sweep list")
     return found
-
-
-# ── Trials on the terminal ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _watch(found: HyperDriveRun, spec: SweepSpec, as_json: bool) -> int:
-    """Show each trial as it ends, and the table at the end; on a terminal a line says what runs now."""
-    shown: set[int] = set()
-    try:
-        while True:
-            status = found.get_status()
-            trials = found.get_trials()
-            for trial in trials:
-                if trial.status in TERMINAL and trial.number not in shown:
-                    shown.add(trial.number)
-                    say(_line(trial, spec), trial.status)
-            if status in TERMINAL:
-                break
-            found.wait_for_change()
-    except KeyboardInterrupt:
-        say(f"\nthe sweep goes on; end it with: footplate sweep stop {found.id}")
-        return CANCELED
-    if as_json:
-        emit([to_json(trial) for trial in trials])
-    else:
-        _print_trials(found, trials, spec)
-    error = found.get_details().get("error")
-    if error:
-        say(str(error.get("error", {}).get("message", error)))
-    say(_summary(trials, spec), status)
-    return 0 if status == "Completed" else 1
-
-
-def _line(trial: TrialView, spec: SweepSpec) -> str:
-    value = "no metric" if trial.best is None else f"{spec.primary.metric} {number(trial.best)}"
-    why = f"  ({trial.stopped})" if trial.stopped else ""
-    return f"trial {trial.number}: {trial.status}  {value}  {_parameters(trial)}{why}"
-
-
-def _parameters(trial: TrialView) -> str:
-    return " ".join(f"{name.lstrip('-')}={number(value)}" for name, value in trial.parameters.items())
-
-
-def _print_trials(found: HyperDriveRun, trials: list[TrialView], spec: SweepSpec) -> None:
-    metric = spec.primary.metric
-    curves = _curves(found, metric) if is_terminal(sys.stdout) else {}
-    names = list(dict.fromkeys(name for trial in trials for name in trial.parameters))
-    rows = [
-        [
-            trial.number, trial.status, number(trial.best) if trial.best is not None else "",
-            curves.get(trial.run, ""), *(number(trial.parameters.get(name, "")) for name in names),
-            duration(trial.ended - trial.started) if trial.ended and trial.started else "", trial.stopped or "",
-        ]
-        for trial in trials
-    ]  # fmt: skip
-    columns = ["trial", "status", metric, "course", *(name.lstrip("-") for name in names), "time", "stopped because"]
-    table(columns, rows, right=["trial", metric], shrink=["stopped because"], drop=["stopped because", "course"])
-
-
-def _curves(found: HyperDriveRun, metric: str) -> dict[str, str]:
-    logged = found.get_metrics(metric)
-    return {run: sparkline(_listed(values.get(metric)), _WIDTH) for run, values in logged.items()}
-
-
-def _listed(value: Any) -> list[float]:
-    return [float(v) for v in (value if isinstance(value, list) else [] if value is None else [value])]  # pyright: ignore
-
-
-def _summary(trials: list[TrialView], spec: SweepSpec) -> str:
-    """Return the best so far, and what early termination saved, compared with trials that ran to their end."""
-    sign = 1.0 if spec.primary.goal == MAXIMIZE else -1.0
-    known = [trial for trial in trials if trial.best is not None]
-    best = max(known, key=lambda trial: sign * (trial.best or 0.0), default=None)
-    parts = [counted(len(trials), "trial")]
-    if best is not None:
-        parts.append(f"best {spec.primary.metric} {number(best.best)} in trial {best.number} ({_parameters(best)})")
-    stopped = [trial for trial in trials if trial.stopped]
-    if stopped:
-        parts.append(f"{len(stopped)} stopped early{_saved(trials, stopped)}")
-    return "; ".join(parts)
-
-
-def _saved(trials: list[TrialView], stopped: list[TrialView]) -> str:
-    def seconds(chosen: list[TrialView]) -> list[float]:
-        return [trial.ended - trial.started for trial in chosen if trial.ended and trial.started]
-
-    whole, short = seconds([trial for trial in trials if trial.status == "Completed"]), seconds(stopped)
-    if not whole or not short:
-        return ""
-    return f", about {duration(max(0.0, len(short) * sum(whole) / len(whole) - sum(short)))} saved"

@@ -40,6 +40,22 @@ def table(
         for line in lines:
             click.echo(_line([_pad(line[i], widths[i], sides[i]) for i in widths]))
         return
+    for line in terminal_lines(columns, cells, right=right, shrink=shrink, wrap=wrap, drop=drop):
+        click.echo(line)
+
+
+def terminal_lines(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    right: Collection[str] = (),
+    shrink: Collection[str] = (),
+    wrap: Collection[str] = (),
+    drop: Sequence[str] = (),
+) -> Iterable[str]:
+    """Yield the lines of a table that fits the terminal."""
+    cells = [["" if value is None else printable(str(value)) for value in row] for row in rows]
+    sides = [name in right for name in columns]
     wanted = {
         i: max(wide(name), *(wide(row[i]) for row in cells), 0)
         for i, name in enumerate(columns)
@@ -50,11 +66,10 @@ def table(
     may_shrink = [i for i in wanted if columns[i] in shrink or columns[i] in wrap]
     may_go = [columns.index(name) for name in drop]
     widths = fit(wanted, room, may_shrink, may_go)
-    click.echo(paint(_line([_pad(cut(columns[i], widths[i]), widths[i], sides[i]) for i in widths]), bold=True))
-    click.echo(paint("─" * _total(widths), dim=True))
+    yield paint(_line([_pad(cut(columns[i], widths[i]), widths[i], sides[i]) for i in widths]), bold=True)
+    yield paint("─" * _total(widths), dim=True)
     for row in cells:
-        for line in _lines_of(row, widths, sides, [name in wrap for name in columns]):
-            click.echo(line)
+        yield from _lines_of(row, widths, sides, [name in wrap for name in columns])
 
 
 def fit(widths: Mapping[int, int], room: int, shrink: Sequence[int], drop: Sequence[int]) -> dict[int, int]:

@@ -96,14 +96,24 @@ class NodeFolder:
 
     def take_lock(self) -> int | None:
         """Return the lock as an open file, which may be passed to another process; None if a living agent holds it."""
-        os.makedirs(self.path, exist_ok=True)
-        held = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        held = self._open_lock()
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(held)
             return None
         return held
+
+    def _open_lock(self) -> int:
+        """Open the lock, also while the agent of an earlier attempt is removing its directory."""
+        for tries_left in reversed(range(1000)):
+            try:
+                os.makedirs(self.path, exist_ok=True)
+                return os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except (FileNotFoundError, FileExistsError):
+                if not tries_left:
+                    raise
+        raise AssertionError("the last try returns or raises")
 
     def read_holder(self) -> dict[str, Any] | None:
         """Return the last process that wrote itself into the lock; it may be dead."""

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from footplate.domain.runs.controllers import Child
 from footplate.domain.specs import ControllerSpec
-from footplate.domain.tuning.sweeps import KIND, SweepSpec, TrialView, best_of, best_values, mark_best, sweep_of
+from footplate.domain.tuning.sweeps import (
+    KIND,
+    SweepAnalysis,
+    SweepSpec,
+    TrialView,
+    best_of,
+    best_values,
+    mark_best,
+    sweep_of,
+)
 from footplate.errors import InvalidInput
 from footplate.storage import Storage
+from footplate.tuning.analysis import analyze
 from footplate.tuning.sweep_notes import SweepNotes, TrialNotes
 
 
@@ -28,6 +38,11 @@ class SweepService:
             ],
             sweep,
         )
+
+    def analysis(self, run: str) -> SweepAnalysis:
+        """Return what the trials tell about the parameters."""
+        spec = _controller(run, self._store.runs.record(run).spec.controller)
+        return analyze(sweep_of(spec), self.trials(run))
 
 
 def _controller(run: str, spec: ControllerSpec | None) -> ControllerSpec:

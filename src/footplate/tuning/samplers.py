@@ -137,7 +137,7 @@ class OptunaSampler:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._space = context.space
         directions = ["maximize" if goal == MAXIMIZE else "minimize" for goal in context.goals]
-        self._study = optuna.create_study(directions=directions, sampler=self._make(kind, context))
+        self.study = optuna.create_study(directions=directions, sampler=self._make(kind, context))
         self._trials: list[Any] = []
         for past in context.past:
             self._learn(past)
@@ -152,7 +152,7 @@ class OptunaSampler:
             return getattr(self._optuna.samplers, name)(**options)
 
     def ask(self) -> dict[str, Any]:
-        trial = self._study.ask()
+        trial = self.study.ask()
         self._trials.append(trial)
         drawn: dict[str, Any] = {}
         for name, expression in self._space.items():
@@ -167,9 +167,9 @@ class OptunaSampler:
         for index, violation in enumerate(result.violations):
             trial.set_constraint(f"constraint {index}", violation)
         if values is None or any(math.isnan(value) for value in values):
-            self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+            self.study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
         else:
-            self._study.tell(trial, list(values))
+            self.study.tell(trial, list(values))
 
     def _learn(self, past: PastTrial) -> None:
         """Add a trial of an earlier sweep; one that this space could not draw is left out."""
@@ -185,7 +185,7 @@ class OptunaSampler:
         for name, found in applied.items():
             _suggest(fixed, name, *found)
         make = self._optuna.trial.create_trial
-        self._study.add_trial(make(params=fixed.params, distributions=fixed.distributions, values=list(past.values)))
+        self.study.add_trial(make(params=fixed.params, distributions=fixed.distributions, values=list(past.values)))
 
 
 @contextlib.contextmanager

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -30,6 +33,30 @@ def test_a_lock_has_one_holder(folder: NodeFolder) -> None:
     again = folder.take_lock()
     assert again is not None
     os.close(again)
+
+
+def test_the_lock_survives_a_directory_that_is_being_removed(folder: NodeFolder) -> None:
+    """A run restarted at once: the agent of the last attempt is just removing its directory."""
+    is_over = threading.Event()
+    shutil.rmtree(folder.path)
+
+    def remove() -> None:
+        while not is_over.is_set():
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(folder.path, "agent.lock"))
+            with contextlib.suppress(OSError):
+                os.rmdir(folder.path)
+
+    with ThreadPoolExecutor(1) as pool:
+        removal = pool.submit(remove)
+        try:
+            for _ in range(1000):
+                held = folder.take_lock()
+                if held is not None:
+                    os.close(held)
+        finally:
+            is_over.set()
+        removal.result()
 
 
 def test_the_lock_dies_with_its_process(folder: NodeFolder) -> None:

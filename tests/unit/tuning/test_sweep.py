@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -167,7 +168,7 @@ def test_asha_stops_trials_with_less_than_half_of_the_compute() -> None:
     assert stopped.intervals() < 0.4 * whole.intervals()
     best = [max((child.series[-1], key) for key, child in each.children.items())[1] for each in (whole, stopped)]
     assert best[0] == best[1]
-    assert "it is not among the best" in str(stopped.trials.trials[1].stopped or stopped.log)
+    assert any("not among the best" in str(trial.stopped) for trial in stopped.trials.trials)
 
 
 @pytest.mark.parametrize("restart_every", [0, 3])
@@ -215,8 +216,6 @@ def test_a_copy_stays_within_the_space() -> None:
         "units": ["quniform", [16, 64, 16]], "noise": ["normal", [0, 1]],
         "momentum": ["when", ["layers", [4], ["uniform", [0.5, 1.0]]]],
     }  # fmt: skip
-    import random  # noqa: PLC0415  # only this test draws
-
     generator, values = random.Random(1), {"lr": 1.0, "layers": 4, "seed": 2, "units": 64, "noise": 0.1}
     for _ in range(200):
         values = explore(space, values, generator)

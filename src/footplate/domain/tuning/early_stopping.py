@@ -185,7 +185,7 @@ def _truncation(policy: Policy, trial: str, interval: int, history: History) -> 
     worse = sum(1 for name, value in reached.items() if name != trial and value < reached[trial])
     if worse >= stopped:
         return None
-    return f"it is among the worst {policy.truncation_percentage} % of {len(reached)} trials at interval {interval}"
+    return f"among the worst {policy.truncation_percentage} % of {len(reached)} trials at interval {interval}"
 
 
 def _halving(policy: Policy, trial: str, interval: int, history: History) -> Optional[str]:
@@ -198,7 +198,7 @@ def _halving(policy: Policy, trial: str, interval: int, history: History) -> Opt
     better = sum(1 for name, value in reached.items() if name != trial and value > reached[trial])
     if better < kept:
         return None
-    return f"it is not among the best {kept} of {len(reached)} trials at interval {interval}"
+    return f"not among the best {kept} of {len(reached)} at interval {interval}"
 
 
 def is_rung(policy: Policy, trial: str, interval: int) -> bool:

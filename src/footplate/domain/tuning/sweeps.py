@@ -100,6 +100,29 @@ class TrialView:
     ended: Optional[float] = None
 
 
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a parallel-coordinates plot: a parameter or an objective, and its value in each trial."""
+
+    name: str
+    values: Tuple[Any, ...]  # in the order of `SweepAnalysis.trials`; None where it does not apply
+    low: Optional[float] = None
+    high: Optional[float] = None
+    is_log: bool = False
+    options: Tuple[Any, ...] = ()  # of a choice
+
+
+@dataclass(frozen=True)
+class SweepAnalysis:
+    """What the trials of a sweep tell: the best ones, the parameters that matter, and all values side by side."""
+
+    trials: Tuple[int, ...]  # numbers of those that have logged every objective
+    best: Tuple[int, ...]  # the best, or the Pareto front
+    axes: Tuple[Axis, ...]
+    importance: Dict[str, float] = field(default_factory=lambda: {})  # shares of the primary metric's variation
+    note: Optional[str] = None  # why there is no importance
+
+
 def best_of(summary: Optional[ChildMetric], goal: str) -> Optional[float]:
     """Return the best value over a whole series, as Azure does, and not the last; None without a number."""
     if summary is None:

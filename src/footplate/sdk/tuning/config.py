@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import random
-import warnings
 from enum import Enum
-from typing import Any, List, Optional, Sequence, cast
+from typing import Any, List, Mapping, Optional, Sequence, cast
 
-from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE
-from footplate.domain.tuning.sweeps import Objective, SweepSpec, check_sweep
+from footplate.domain.tuning.sweeps import Constraint, Objective, SweepSpec, check_sweep
 from footplate.errors import InvalidInput
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.estimators.estimator import Estimator
@@ -54,7 +52,14 @@ class HyperDriveConfig:
         pipeline: Any = None,
         debug_flag: Any = None,
         custom_run_id: Optional[str] = None,
+        *,
+        objectives: Optional[Mapping[str, PrimaryMetricGoal]] = None,
+        constraints: Sequence[Constraint] = (),
     ) -> None:
+        """Describe a sweep. `objectives` are metrics beside the primary one, and `constraints` bounds of metrics.
+
+        Azure has neither. With several objectives, `run.get_pareto_front()` returns the best trials.
+        """
         _check_target(estimator, run_config, pipeline)
         _check_types(hyperparameter_sampling, policy)
         self.hyperparameter_sampling = hyperparameter_sampling
@@ -69,12 +74,9 @@ class HyperDriveConfig:
         self.resume_from = _listed(resume_from)
         self.resume_child_runs = _listed(resume_child_runs)
         self.custom_run_id = custom_run_id
+        self.objectives = {name: _goal(goal) for name, goal in (objectives or {}).items()}
+        self.constraints = tuple(constraints)
         self._check()
-        if self.resume_from or self.resume_child_runs:
-            warnings.warn(
-                "resume_from and resume_child_runs do not teach the sampler yet; resume_from counts for the best run",
-                stacklevel=2,
-            )
 
     @property
     def source_directory(self) -> Optional[str]:
@@ -87,10 +89,11 @@ class HyperDriveConfig:
         sampling = self.hyperparameter_sampling
         options = dict(sampling.properties)
         seed = options.pop("seed", None)
-        goal = MAXIMIZE if self.primary_metric_goal is PrimaryMetricGoal.MAXIMIZE else MINIMIZE
+        goals = {self.primary_metric_name: self.primary_metric_goal, **self.objectives}
         return SweepSpec(
             space=sampling.space,
-            objectives=(Objective(self.primary_metric_name, goal),),
+            objectives=tuple(Objective(name, goal.value.lower()) for name, goal in goals.items()),
+            constraints=self.constraints,
             max_trials=self.max_total_runs,
             max_concurrent=self.max_concurrent_runs,
             max_seconds=self.max_duration_minutes * 60.0,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Set, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Set, Union, cast
 
 from footplate.domain.specs import RunSpec
 from footplate.domain.tuning.early_stopping import MAXIMIZE
 from footplate.domain.tuning.search_space import to_arguments
-from footplate.domain.tuning.sweeps import SweepSpec, TrialView, controller_of, sweep_of
+from footplate.domain.tuning.sweeps import SweepAnalysis, SweepSpec, TrialView, controller_of, sweep_of
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.estimators.estimator import script_run_config
 from footplate.sdk.exceptions import ExperimentExecutionException, Kinds, UserErrorException
@@ -19,6 +19,8 @@ from footplate.sdk.runs.submission import SUBMITTERS, new_run_id, prepare_script
 from footplate.sdk.session import user_name
 from footplate.sdk.tuning.config import HyperDriveConfig
 from footplate.sdk.tuning.exceptions import HyperDriveNotImplementedException
+from footplate.sdk.tuning.optuna_study import export_study
+from footplate.sdk.tuning.warm_start import earlier_trials, with_past
 
 if TYPE_CHECKING:
     from footplate.sdk.runs.experiment import Experiment
@@ -41,6 +43,25 @@ class HyperDriveRun(Run):
         """Return all trials by number, with their parameters and best values. Azure has no such method."""
         return list(self._session.api.runs.trials(self.id))
 
+    def get_pareto_front(self) -> List[TrialView]:
+        """Return the trials that no other one beats in all objectives, within all constraints. Not in Azure."""
+        return [trial for trial in self.get_trials() if trial.is_best]
+
+    def get_analysis(self) -> SweepAnalysis:
+        """Return the importance of the parameters, and the data of a parallel-coordinates plot. Not in Azure."""
+        return self._session.api.runs.sweep_analysis(self.id)
+
+    def get_series(self, run: str, metric: str) -> List[float]:
+        """Return the values that one trial has logged of a metric. Azure has no such method."""
+        found = self._session.api.metrics.read(run, name=metric)
+        return [float(point[2]) for series in found.get(run, []) for point in series.points]
+
+    def to_optuna(self, storage: Any = None, study_name: Optional[str] = None) -> Any:
+        """Write the trials to an Optuna study and return it; `storage` as in `optuna.create_study`. Not in Azure."""
+        sweep, metrics = self.sweep, self.get_metrics(self.sweep.primary.metric)
+        series = {run: _listed(values.get(sweep.primary.metric)) for run, values in metrics.items()}
+        return export_study(sweep, self.get_trials(), series, storage, study_name or self.id)
+
     def wait_for_change(self, seconds: float = 5.0) -> None:
         """Return when the sweep has decided something new, or after some seconds."""
         version = -1 if self._known is None else self._known.version
@@ -57,8 +78,7 @@ class HyperDriveRun(Run):
         sweep = self.sweep
         trials = self.get_trials()
         if include_resume_from_runs:
-            for parent in sweep.resume_from:
-                trials += self._session.api.runs.trials(parent)
+            trials += earlier_trials(self._session.api, sweep)
         left_out = {"Failed": not include_failed, "Canceled": not include_canceled}
         ranked = _ranked([trial for trial in trials if not left_out.get(trial.status)], sweep)
         return self.experiment.workspace.get_run(ranked[0].run) if ranked else None
@@ -72,7 +92,7 @@ class HyperDriveRun(Run):
         if reverse:
             ranked.reverse()
         if not discard_no_metric:
-            ranked += [trial for trial in trials if trial.best is None]
+            ranked += [trial for trial in trials if trial.best is None or not trial.is_feasible]
         return [
             {
                 "run_id": trial.run,
@@ -134,6 +154,8 @@ def submit_trials(
     run_id: Optional[str] = None,
 ) -> HyperDriveRun:
     """Submit a sweep over a script."""
+    session = experiment.workspace.session
+    sweep = with_past(session.api_for(_KINDS), sweep)
     prepared = prepare_script(experiment, script)
     spec = RunSpec(
         experiment.name,
@@ -145,7 +167,6 @@ def submit_trials(
         properties=dict(prepared.spec.properties),
     )
     chosen = run_id or f"HD_{new_run_id(experiment.name)}"
-    session = experiment.workspace.session
     view = session.api_for(_KINDS).runs.submit(experiment.workspace.id, chosen, spec, user_name())
     prepared.data.submitted(chosen)
     snapshots.keep_diff(session, chosen, prepared.diff)
@@ -175,10 +196,15 @@ def _without(names: Set[str], arguments: Sequence[Any]) -> List[Any]:
     return kept
 
 
+def _listed(value: Any) -> List[float]:
+    values = cast("List[Any]", value) if isinstance(value, list) else [] if value is None else [value]
+    return [float(each) for each in values]
+
+
 def _ranked(trials: List[TrialView], sweep: SweepSpec) -> List[TrialView]:
-    """Return the trials that have logged the metric, the best first; equal ones by number."""
+    """Return the feasible trials that have logged the metric, the best first; equal ones by number."""
     sign = -1.0 if sweep.primary.goal == MAXIMIZE else 1.0
-    known = [trial for trial in trials if trial.best is not None]
+    known = [trial for trial in trials if trial.best is not None and trial.is_feasible]
     return sorted(known, key=lambda trial: (sign * (trial.best or 0.0), trial.number))
 
 

@@ -17,13 +17,13 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple, cast
 
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE, Policy
 from footplate.domain.tuning.search_space import KINDS
-from footplate.domain.tuning.sweeps import Objective, SweepSpec, check_sweep
+from footplate.domain.tuning.sweeps import Constraint, Objective, SweepSpec, check_sweep
 from footplate.errors import InvalidInput
 
 _LOG_BOUNDS = ("loguniform", "qloguniform")
 _FIELDS = (
     "script", "arguments", "metric", "goal", "trials", "concurrent", "minutes", "sampler", "options", "seed", "policy",
-    "parameters", "experiment", "target", "requirements",
+    "parameters", "experiment", "target", "requirements", "objectives", "constraints", "resume_from",
 )  # fmt: skip
 
 
@@ -105,6 +105,8 @@ def sweep_from_mapping(given: Mapping[str, Any]) -> SweepSpec:
         sampler_options=dict(given.get("options") or {}),
         seed=int(given.get("seed") or 0),
         policy=_policy({"kind": policy} if isinstance(policy, str) else policy),
+        constraints=_constraints(given.get("constraints") or ()),
+        resume_from=tuple(map(str, _items(given.get("resume_from") or []))),
     )
     check_sweep(made)
     return made
@@ -114,7 +116,27 @@ def _objectives(given: Mapping[str, Any]) -> Tuple[Objective, ...]:
     metric: Any = given.get("metric")
     named = cast("Mapping[str, Any]", metric) if isinstance(metric, dict) else None
     goals: Mapping[str, Any] = named or {str(given.get("metric") or ""): given.get("goal")}
-    return tuple(Objective(name, _goal(name, goal)) for name, goal in goals.items())
+    more = [str(text).rpartition(":") for text in given.get("objectives") or ()]
+    return tuple(Objective(name, _goal(name, goal)) for name, goal in (*goals.items(), *((n, g) for n, _, g in more)))
+
+
+def _constraints(given: Any) -> Tuple[Constraint, ...]:
+    """Return the constraints of a list of texts like `memory<=100`, or of a mapping {memory: {at_most: 100}}."""
+    if isinstance(given, dict):
+        named = cast("Mapping[str, Mapping[str, Any]]", given)
+        return tuple(Constraint(name, bounds.get("at_most"), bounds.get("at_least")) for name, bounds in named.items())
+    return tuple(_constraint(str(text)) for text in given)
+
+
+def _constraint(text: str) -> Constraint:
+    for sign, field in (("<=", "at_most"), (">=", "at_least")):
+        metric, found, bound = text.partition(sign)
+        if found:
+            try:
+                return Constraint(metric.strip(), **{field: float(bound)})
+            except ValueError:
+                break
+    raise InvalidInput(f"{text!r} is not a constraint", "write for example 'memory<=100' or 'f1>=0.8'")
 
 
 def _goal(metric: str, goal: Any) -> str:

@@ -8,7 +8,7 @@ from footplate.domain.records import RunView, StoryLine
 from footplate.domain.replies import RunProgress
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.stacks import RunStacks
-from footplate.domain.tuning.sweeps import TrialView
+from footplate.domain.tuning.sweeps import SweepAnalysis, TrialView
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.rights import Right, requires
@@ -196,6 +196,12 @@ def get_story(run: str, services: ServicesOf) -> Response:
 def list_trials(run: str, services: ServicesOf) -> Response:
     """List the trials of a sweep by number."""
     return answer_list(services.sweeps.trials(run))
+
+
+@router.get("/runs/{run}/sweep-analysis", response_model=SweepAnalysis)
+def analyze_sweep(run: str, services: ServicesOf) -> Response:
+    """Return the best trials of a sweep, the importance of its parameters, and all values side by side."""
+    return answer(services.sweeps.analysis(run))
 
 
 @router.get("/runs/{run}/follow", response_model=RunProgress)

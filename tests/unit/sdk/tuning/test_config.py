@@ -87,12 +87,11 @@ def test_wrong_parts_are_refused_where_they_are_made(make: Any, words: str) -> N
 
 
 def test_a_sweep_carries_every_setting(script: ScriptRunConfig) -> None:
-    with pytest.warns(UserWarning, match="do not teach the sampler yet"):
-        config = sweep(
-            script, RandomParameterSampling({"lr": choice(1, 2)}, {"seed": 7, "x": 1}), max_concurrent_runs=2,
-            max_duration_minutes=5, policy=BanditPolicy(2, slack_factor=0.1, delay_evaluation=4), resume_from=["a"],
-            resume_child_runs="a_1",
-        )  # fmt: skip
+    config = sweep(
+        script, RandomParameterSampling({"lr": choice(1, 2)}, {"seed": 7, "x": 1}), max_concurrent_runs=2,
+        max_duration_minutes=5, policy=BanditPolicy(2, slack_factor=0.1, delay_evaluation=4), resume_from=["a"],
+        resume_child_runs="a_1",
+    )  # fmt: skip
     made = config.to_sweep()
     assert made.space == {"lr": ["choice", [1, 2]]}
     assert made.objectives == (Objective("accuracy", "maximize"),)
