@@ -180,7 +180,7 @@ def test_the_command_line_sweeps_shows_and_finds_the_best(footplate: Any) -> Non
 def test_promoted_trials_go_on_from_their_checkpoints(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(CHECKPOINTED)
     config = HyperDriveConfig(
-        GridParameterSampling({"--x": choice(1, 2, 3, 4)}), "score", PrimaryMetricGoal.MAXIMIZE, 4,
+        GridParameterSampling({"--x": choice(4, 3, 2, 1)}), "score", PrimaryMetricGoal.MAXIMIZE, 4,
         policy=AshaPolicy(min_intervals=2, reduction_factor=2, promote=True, max_intervals=4), max_concurrent_runs=2,
         run_config=ScriptRunConfig(str(tmp_path), script="train.py"),
     )  # fmt: skip
