@@ -131,7 +131,7 @@ def test_every_channel_gets_the_message(notify: Notifications, web: HttpReceiver
     assert {"text": text} in web.received and {"text": text, **message_about(FAILED).facts} in web.received
     assert (tmp_path / "said").read_text() == f"{text}\n"
     assert json.loads((tmp_path / "facts").read_text())["run"] == "digits_1"
-    assert mails.received[1]["To"] == "a@example.org, b@example.org" and mails.received[1]["Subject"] == text
+    assert mails.received[1]["To"] == "a@example.org, b@example.org" and mails.received[1]["Subject"].strip() == text
     assert "error: train.py ended with exit code 3" in str(mails.received[1].get_payload())
 
 
