@@ -172,6 +172,10 @@ class Runs:
         """Return all runs that have not ended, oldest first; `with_nodes`: only those that an engine runs."""
         return self._records(runs.c.stage.in_(_ACTIVE), *([_HAS_NODES] if with_nodes else []))
 
+    def launched(self) -> builtins.list[RunRecord]:
+        """Return all runs that have not ended and whose agents an engine has started, oldest first."""
+        return self._records(runs.c.stage.in_(_ACTIVE), _HAS_NODES, runs.c.handle.is_not(None))
+
     def active_groups(self) -> builtins.list[RunRecord]:
         """Return all groups that have not ended, oldest first."""
         return self._records(runs.c.stage.in_(_ACTIVE), runs.c.kind == GROUP)
@@ -230,16 +234,19 @@ class Runs:
     def stays(self, workspace: str, target: str, since: float) -> builtins.list[Stay]:
         """Return when runs held nodes of the target, per attempt: current ones, and those that ended `since`."""
         c = runs.c
+        of_target = (c.workspace == workspace, c.target == target, _HAS_NODES)
+        since_then = (c.stage == Stage.ENDED.value, c.ended > since)
         turns = or_(story.c.event.in_((_ADMITTED, ATTEMPT_STARTED)), story.c.status.in_(run_status.TERMINAL))
         query = select(c.key, c.node_count, c.nodes, story.c.time, story.c.event, story.c.seq)
-        query = query.join(story, story.c.run == c.key)
-        query = query.where(c.workspace == workspace, c.target == target, _HAS_NODES, turns)
-        # Two walks of the index on stages, in one statement, sorted here: with OR, or with ORDER BY, SQLite would walk
-        # through all runs of the workspace instead.
-        active, ended = query.where(c.stage.in_(_ACTIVE)), query.where(c.stage == Stage.ENDED.value, c.ended > since)
+        query = query.join(story, story.c.run == c.key).where(*of_target, turns)
+        # Walks of the index on stages, sorted here: with OR, or with ORDER BY, SQLite would walk through all runs of
+        # the workspace instead. A run that ended with its first attempt, as almost all do, costs one short row.
+        unfinished, repeated = query.where(c.stage.in_(_ACTIVE)), query.where(*since_then, c.attempt > 1)
+        once = select(c.node_count, story.c.time, c.ended).join(story, story.c.run == c.key)
+        once = once.where(*of_target, *since_then, c.attempt == 1, story.c.event == _ADMITTED)
         with self._database.read() as connection:
-            lines = connection.execute(union_all(active, ended)).all()
-        found: builtins.list[Stay] = []
+            lines = connection.execute(union_all(unfinished, repeated)).all()
+            found = [Stay(*row) for row in connection.execute(once)]
         in_order = sorted(lines, key=lambda line: (line.key, line.seq))
         for _, of_run in itertools.groupby(in_order, key=lambda line: line.key):
             found += _stays_of(builtins.list(of_run))

@@ -127,6 +127,10 @@ class RunTests(StorageFixtures):
         assert store.runs.busy_nodes(WORKSPACE, "nowhere") == 0
         assert {r.id for r in store.runs.active()} == {"waits", "waits-too", "elsewhere", "runs", "ends", "own"}
         assert {r.id for r in store.runs.active(with_nodes=True)} == {"waits", "waits-too", "elsewhere", "runs", "ends"}
+        assert store.runs.launched() == []
+        runs = store.runs.record("runs")
+        assert store.runs.save(replace(runs, handle="h", version=runs.version + 1), runs.version, [])
+        assert [r.id for r in store.runs.launched()] == ["runs"]
 
     def test_stays_of_runs_on_a_target(self, store: Storage) -> None:
         def told(seq: int, event: str, status: str = "Running") -> StoryLine:
@@ -136,7 +140,8 @@ class RunTests(StorageFixtures):
         nodes = (NodeRecord(0, NodeState.LAUNCHED), NodeRecord(1, NodeState.RUNNING))
         runs = record("runs", stage=Stage.PREPARING, target="big", distribution=two)
         store.runs.create(replace(runs, nodes=nodes), "", [told(1, "RunSubmitted"), told(2, "RunAdmitted")])
-        over = replace(record("over", stage=Stage.ENDED, target="big"), ended=50.0, outcome=Outcome("failed"))
+        ended = replace(record("over", stage=Stage.ENDED, target="big"), ended=50.0, outcome=Outcome("failed"))
+        over = replace(ended, attempt=2)
         again = [
             told(1, "RunAdmitted"),
             told(2, "NodeFinished", "Failed"),
@@ -150,9 +155,13 @@ class RunTests(StorageFixtures):
         )
         store.runs.create(record("waits", stage=Stage.QUEUED, target="big"), "", [told(1, "RunSubmitted", "Queued")])
         store.runs.create(record("other", stage=Stage.RUNNING, target="small"), "", [told(1, "RunAdmitted")])
-        stays = [Stay(2, 20.0, coming=1, running=1), Stay(1, 10.0, 20.0), Stay(1, 50.0, 60.0)]
-        assert store.runs.stays(WORKSPACE, "big", 49.0) == stays
-        assert store.runs.stays(WORKSPACE, "big", 50.0) == stays[:1]
+        store.runs.create(
+            replace(ended, id="once", ended=55.0), "", [told(4, "RunAdmitted"), told(5, "NodeFinished", "Failed")]
+        )
+        current, repeated = Stay(2, 20.0, coming=1, running=1), [Stay(1, 10.0, 20.0), Stay(1, 50.0, 60.0)]
+        assert store.runs.stays(WORKSPACE, "big", 49.0) == [Stay(1, 40.0, 55.0), current, *repeated]
+        assert store.runs.stays(WORKSPACE, "big", 50.0) == [Stay(1, 40.0, 55.0), current]
+        assert store.runs.stays(WORKSPACE, "big", 55.0) == [current]
 
     def test_tags_can_be_set_and_removed(self, store: Storage) -> None:
         store.runs.create(record("r-1", tags={"a": "1", "b": "2"}), "", [])

@@ -68,7 +68,7 @@ class Orchestrator:
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="effects")
         self._effects = Effects(store, home, jobs, self.tell)
         self._scheduler = Scheduler(store, lines, self.tell)
-        self._watcher = AgentWatcher(store, self._effects, self.tell, self._resume, self.active_runs, watch_seconds)
+        self._watcher = AgentWatcher(store, self._effects, self.tell, self._resume, watch_seconds)
         clock = ServerClock(home)
         self._alarms = Alarms(self.tell, clock)
         self.groups = Groups(store, self.tell, self._in_pool, self._watcher.doubt, clock)
@@ -179,7 +179,7 @@ class Orchestrator:
             (self._active.discard if over else self._active.add)(record.id)
         self.groups.note(record)
         self._scheduler.note(record)
-        self._watcher.note(record.id, over)
+        self._watcher.note(record)
 
     # ── Effects ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

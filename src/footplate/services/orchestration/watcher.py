@@ -33,9 +33,7 @@ starts after that has it removed.
 
 
 class AgentWatcher:
-    """The watcher. `resume(record)` performs the effects that a run's state requires; `active_runs()` counts active
-    runs.
-    """
+    """The watcher. `resume(record)` performs the effects that a run's state requires."""
 
     def __init__(
         self,
@@ -43,14 +41,13 @@ class AgentWatcher:
         effects: Effects,
         tell: Tell,
         resume: Callable[[RunRecord], None],
-        active_runs: Callable[[], int],
         seconds: float,
     ) -> None:
         self._store = store
         self._effects = effects
         self._tell = tell
         self._resume = resume
-        self._active_runs = active_runs
+        self._launched: set[str] = set()  # runs with agents: all others cost nothing here
         self._seconds = seconds
         self._missing_since: dict[str, float] = {}  # when the agents of a run were first found missing
         self._earlier: defaultdict[str, list[str]] = defaultdict(list)
@@ -71,11 +68,13 @@ class AgentWatcher:
 
     # ── What it is told ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def note(self, run: str, over: bool) -> None:
+    def note(self, record: RunRecord) -> None:
         """Take notice of a run that changed."""
-        if over:
-            self._missing_since.pop(run, None)
+        if record.stage is Stage.ENDED or record.handle is None:
+            self._launched.discard(record.id)
+            self._missing_since.pop(record.id, None)
         else:
+            self._launched.add(record.id)
             self._wake.set()
 
     def doubt(self, run: str) -> None:
@@ -125,15 +124,14 @@ class AgentWatcher:
             self._stopping.wait(self._seconds)
 
     def _is_idle(self) -> bool:
-        return self._active_runs() == 0 and not self._unsure and not self._to_forget
+        return not self._launched and not self._unsure and not self._to_forget
 
     def _watch_once(self) -> None:
         self._forget_ended()
         self._resume_unsure()
         by_engine: defaultdict[str, list[RunRecord]] = defaultdict(list)
-        for record in self._store.runs.active(with_nodes=True):
-            if record.handle is not None:
-                by_engine[capacity_of(self._store, record.workspace, record.spec.target).engine].append(record)
+        for record in self._store.runs.launched() if self._launched else ():
+            by_engine[capacity_of(self._store, record.workspace, record.spec.target).engine].append(record)
         for name, records in by_engine.items():
             try:
                 seen = self._effects.engine(records[0]).poll([r.handle for r in records if r.handle is not None])
