@@ -34,6 +34,9 @@ class RunsApi(ApiNoun):
         metric: Optional[str] = None,
         metric_min: Optional[float] = None,
         metric_max: Optional[float] = None,
+        archived: Optional[bool] = None,
+        where: Optional[str] = None,
+        show: Sequence[str] = (),
         order: Optional[str] = None,
         ascending: bool = False,
         limit: Optional[int] = None,
@@ -41,12 +44,14 @@ class RunsApi(ApiNoun):
         """Yield runs without their specs, newest first, page by page.
 
         `prefix`: the beginning of the id. `tag`, `property`: `key` or `key=value`, where `=` and `%` in a key are
-        written `%3D` and `%25`. `parent`: an id, none or any. `order`: created or metric:NAME. `limit`: size of a page.
+        written `%3D` and `%25`. `parent`: an id, none or any. `where`: a filter (`domain.runs.run_filter`). `show`: the
+        metrics whose last values to return; `*` for all. `order`: created or metric:NAME. `limit`: size of a page.
         """
         query = {
             "experiment": experiment, "prefix": prefix, "type": type, "status": status, "tag": tag,
             "property": property, "parent": parent, "ancestor": ancestor, "metric": metric, "metric_min": metric_min,
-            "metric_max": metric_max, "order": order, "ascending": ascending or None, "limit": limit,
+            "metric_max": metric_max, "archived": archived, "where": where, "show": show, "order": order,
+            "ascending": ascending or None, "limit": limit,
         }  # fmt: skip
         return self._items(RunView, "/workspaces/{workspace}/runs", query, workspace=workspace)
 
@@ -65,11 +70,12 @@ class RunsApi(ApiNoun):
         tags: Optional[Mapping[str, Optional[str]]] = None,
         remove_tags: Sequence[str] = (),
         properties: Optional[Mapping[str, str]] = None,
+        archived: Optional[bool] = None,
     ) -> RunView:
         """Change what is not None. Another value for an existing property is a Conflict."""
         body = {
             "display_name": display_name, "description": description, "tags": tags, "remove_tags": list(remove_tags),
-            "properties": properties,
+            "properties": properties, "archived": archived,
         }  # fmt: skip
         return from_json(RunView, self._patch("/runs/{run}", body, run=run))
 

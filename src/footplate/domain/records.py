@@ -167,7 +167,9 @@ class RunView:
     nodes: Tuple[NodeRecord, ...] = ()
     tags: Dict[str, Optional[str]] = field(default_factory=lambda: {})
     properties: Dict[str, str] = field(default_factory=lambda: {})
+    parameters: Dict[str, str] = field(default_factory=lambda: {})  # of the script, read from its arguments
     created_by: str = ""
+    archived: Optional[float] = None
     spec: Optional[RunSpec] = None
     metrics: Dict[str, Any] = field(default_factory=lambda: {})
 

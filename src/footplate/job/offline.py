@@ -7,7 +7,7 @@ It has these methods and no others. To find out whether they run under a platfor
 from __future__ import annotations
 
 import uuid
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, cast
 
 
 class _OfflineRun:
@@ -38,8 +38,12 @@ class _OfflineRun:
     def cancel(self) -> None:
         print(f"Attempted to cancel run {self._id}")
 
-    def log(self, name: str, value: Any, description: str = "") -> None:
-        self._attempted("scalar", name, value)
+    def log(self, name: Any, value: Any = None, description: str = "") -> None:
+        if isinstance(name, dict):
+            for each, one in cast("Dict[str, Any]", name).items():
+                self._attempted("scalar", each, one)
+        else:
+            self._attempted("scalar", name, value)
 
     def log_list(self, name: str, value: Any, description: str = "") -> None:
         self._attempted("list", name, value)

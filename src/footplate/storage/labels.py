@@ -1,20 +1,34 @@
-"""Tags and properties of runs, models and datasets. Tags can change; a property is written once."""
+"""Tags and properties of runs, models and datasets, and parameters of runs. Only tags can change."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select
 
+from footplate.domain.runs.parameters import as_number
 from footplate.errors import Conflict, InvalidInput
 from footplate.storage.schema import HEAD_CHARACTERS, dataset_labels, model_labels, run_labels
 
-TAG, PROPERTY = "tag", "property"
+TAG, PROPERTY, PARAMETER = "tag", "property", "parameter"
 _LONGEST_NAME = 255
 
-Found = tuple[dict[str, "str | None"], dict[str, str]]
+
+class Found(NamedTuple):
+    """The labels of one owner, by name."""
+
+    tags: dict[str, str | None]
+    properties: dict[str, str]
+    parameters: dict[str, str]
+
+    @classmethod
+    def nothing(cls) -> Found:
+        return cls({}, {}, {})
+
+    def of_kind(self, kind: str) -> dict[str, Any]:
+        return {TAG: self.tags, PROPERTY: self.properties, PARAMETER: self.parameters}[kind]
 
 
 class LabelTable:
@@ -25,12 +39,12 @@ class LabelTable:
         self.owner = table.c[owner]
 
     def of(self, connection: Connection, owners: Iterable[int]) -> dict[int, Found]:
-        """Return tags and properties of all these owners, in one query, by name."""
+        """Return the labels of all these owners, in one query, by name."""
         c = self.table.c
-        found: dict[int, Found] = defaultdict(lambda: ({}, {}))
+        found: dict[int, Found] = defaultdict(Found.nothing)
         query = select(self.owner, c.kind, c.name, c.value).where(self.owner.in_(list(owners)))
         for owner, kind, name, value in sorted(connection.execute(query).all(), key=lambda row: row[2]):
-            found[owner][0 if kind == TAG else 1][name] = value
+            found[owner].of_kind(kind)[name] = value
         return found
 
     def change(
@@ -50,10 +64,14 @@ class LabelTable:
         self._add(connection, owner, TAG, tags or {}, fixed)
         self._add(connection, owner, PROPERTY, self._new_properties(connection, owner, properties or {}), fixed)
 
+    def add_parameters(self, connection: Connection, owner: int, values: Mapping[str, str], **fixed: Any) -> None:
+        """Store the parameters of a new owner."""
+        self._add(connection, owner, PARAMETER, values, fixed)
+
     def _new_properties(self, connection: Connection, owner: int, wanted: Mapping[str, str]) -> dict[str, str]:
         if not wanted:
             return {}
-        have = self.of(connection, [owner])[owner][1]
+        have = self.of(connection, [owner])[owner].properties
         for name, value in wanted.items():
             if name in have and have[name] != value:
                 raise Conflict(
@@ -72,6 +90,8 @@ class LabelTable:
             row: dict[str, Any] = {self.owner.name: owner, "kind": kind, "name": name, "value": value, **fixed}
             if "head" in self.table.c:
                 row["head"] = _head(value)
+            if "number" in self.table.c:
+                row["number"] = as_number(value)
             rows.append(row)
         if rows:
             connection.execute(insert(self.table), rows)

@@ -15,17 +15,21 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, select, tuple_
 
+from footplate.domain.runs import run_filter
 from footplate.errors import InvalidInput
 from footplate.storage.labels import PROPERTY, RUN_LABELS, TAG
+from footplate.storage.run_filter import holds, metric_entries, metric_experiment
 from footplate.storage.schema import experiments, run_labels, runs, series
 
 RARE = 1_000
+EVERY_METRIC = "*"
 LARGEST_PAGE = 10_000
 
 _BY_BYTES = {"sqlite": "BINARY", "postgresql": "C"}
@@ -41,7 +45,9 @@ class RunQuery:
     `prefix` is the beginning of the id. `parent`: "none" for top-level runs, "any", or the id of the parent. `ancestor`
     takes all runs below that run, whatever `parent` is, unless it names a run. `metric` alone means "has it"; its
     bounds, and `order="metric:NAME"`, refer to the last value. An order by metric omits runs without it, and puts runs
-    last whose value is NaN or not a number.
+    last whose value is NaN or not a number. `archived` takes only archived runs, or only others. `where` is a filter in
+    the language of `domain.runs.run_filter`. The last values of the metrics `show` are returned; `EVERY_METRIC` stands
+    for all of them.
     """
 
     workspace: str
@@ -56,6 +62,9 @@ class RunQuery:
     metric: str | None = None
     metric_min: float | None = None
     metric_max: float | None = None
+    archived: bool | None = None
+    where: str | None = None
+    show: tuple[str, ...] = ()
     order: str = "created"
     ascending: bool = False
     limit: int = 100
@@ -63,19 +72,19 @@ class RunQuery:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics to return: those of the filter and of the order."""
+        """The metrics to return: those to show, of the filter and of the order."""
         order = self.order.partition(":")[2]
-        return tuple({name: None for name in (order, self.metric) if name})
+        return tuple({name: None for name in (order, self.metric, *self.show) if name})
 
 
 class Filter(NamedTuple):
-    """`holds`: the condition on a row of runs. `entries`: the keys of all matching runs, straight from an index.
+    """`holds`: the condition on a row of runs. `entries`: the keys of all matching runs, if an index gives them.
 
     `ordered`: the column of `entries` that its index is sorted by, if that is the run's key.
     """
 
     holds: ColumnElement[bool]
-    entries: Select[Any]
+    entries: Select[Any] | None
     ordered: ColumnElement[int] | None = None
 
 
@@ -136,7 +145,7 @@ def _walk_time(
     after: Position | None,
 ) -> list[Position]:
     for entries, column in ((f.entries, f.ordered) for f in filters):
-        if column is not None and scope.experiment is not None:
+        if entries is not None and column is not None and scope.experiment is not None:
             statement = entries.with_only_columns(column).where(_run_is(column, conditions))
             return _take(connection, query, statement, (column,), after)
     return _take(connection, query, select(runs.c.key).where(*conditions), (runs.c.key,), after)
@@ -233,6 +242,8 @@ class _Scope:
             if parent is None:
                 return None
             conditions.append(runs.c.parent == parent)
+        if query.archived is not None:
+            conditions.append(runs.c.archived.is_not(None) if query.archived else runs.c.archived.is_(None))
         begins = None if query.prefix is None else _begins(connection, query.prefix)
         return cls(conditions, experiment, ancestor, query.workspace, begins)
 
@@ -273,10 +284,24 @@ def _filters(query: RunQuery, scope: _Scope) -> list[Filter]:
     if query.type is not None:
         holds = runs.c.type == query.type
         filters.append(Filter(holds, select(runs.c.key).where(here, holds)))
+    if query.where is not None:
+        filters += _where_filters(query.where, scope)
     if scope.ancestor is not None:
         below = _below(query.workspace, scope.ancestor)
         filters.append(Filter(runs.c.key.in_(below), below))
     return filters
+
+
+def _where_filters(text: str, scope: _Scope) -> list[Filter]:
+    """Return one filter for each condition that must hold; comparisons of metrics have an index of their own."""
+    now = time.time()
+    found: list[Filter] = []
+    for condition in run_filter.conjuncts(run_filter.parse(text, now)):
+        entries = metric_entries(condition)
+        if entries is not None:
+            entries = entries.where(scope.experiment_is(metric_experiment()))
+        found.append(Filter(holds(condition, now), entries))
+    return found
 
 
 def _metric_filter(query: RunQuery, scope: _Scope) -> Filter:
@@ -306,16 +331,18 @@ def _below(workspace: str, ancestor: int) -> Select[Any]:
 
 def _rarest(connection: Connection, filters: list[Filter], rare: int) -> list[int] | None:
     """Return the runs of the filter with the fewest matches, or None when all are common."""
-    counted: list[tuple[int, Filter]] = []
+    counted: list[tuple[int, Select[Any]]] = []
     for candidate in filters:
+        if candidate.entries is None:
+            continue
         sample = candidate.entries.limit(rare + 1).subquery()
         count = connection.execute(select(func.count()).select_from(sample)).scalar_one()
         if count <= rare:
-            counted.append((count, candidate))
+            counted.append((count, candidate.entries))
     if not counted:
         return None
     _, rarest = min(counted, key=lambda pair: pair[0])
-    return list(connection.execute(rarest.entries).scalars().all())
+    return list(connection.execute(rarest).scalars().all())
 
 
 # ── Input and cursors ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -15,6 +15,7 @@ from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, 
 from footplate.domain.runs import run_status
 from footplate.domain.runs.controllers import Child, ChildMetric, child_key
 from footplate.domain.runs.events import ATTEMPT_STARTED, GroupDecided, RunAdmitted
+from footplate.domain.runs.parameters import parameters_of
 from footplate.domain.runs.run_kinds import GROUP, kinds_with_nodes
 from footplate.domain.scaling import Stay
 from footplate.domain.specs import RunSpec, check_run_id
@@ -24,7 +25,7 @@ from footplate.storage.files import copy_outputs
 from footplate.storage.labels import RUN_LABELS, Found
 from footplate.storage.lineage import record_inputs
 from footplate.storage.run_keys import RunKeys, no_such_run
-from footplate.storage.run_query import LARGEST_PAGE, RunQuery, find
+from footplate.storage.run_query import EVERY_METRIC, LARGEST_PAGE, RunQuery, find
 from footplate.storage.schema import experiments, run_specs, runs, series, story
 from footplate.storage.workspaces import ensure, next_number
 
@@ -74,6 +75,7 @@ class Runs:
             key = new_key(connection.execute(insert(runs).values(**values)))
             connection.execute(insert(run_specs).values(run=key, spec=to_json(spec)))
             RUN_LABELS.change(connection, key, spec.tags, (), spec.properties, experiment=home.key)
+            RUN_LABELS.add_parameters(connection, key, parameters_of(spec.program), experiment=home.key)
             record_inputs(connection, key, spec.inputs)
             if spec.outputs_from is not None and spec.collect:
                 copy_outputs(connection, spec.outputs_from, key, spec.collect)
@@ -111,10 +113,14 @@ class Runs:
         tags: dict[str, str | None] | None = None,
         remove_tags: Sequence[str] = (),
         properties: dict[str, str] | None = None,
+        archived: float | None = None,
     ) -> None:
-        """Change fields; None leaves a field as it is. A property with another value is a Conflict."""
-        texts = {"display_name": display_name, "description": description}
-        changes = {name: value for name, value in texts.items() if value is not None}
+        """Change fields; None leaves a field as it is. A property with another value is a Conflict.
+
+        `archived` is the time of archiving; 0 restores the run.
+        """
+        given = {"display_name": display_name, "description": description, "archived": archived}
+        changes = {name: None if value == 0 else value for name, value in given.items() if value is not None}
         with self._database.write() as connection:
             key, experiment = self._keys.of(id, connection)
             self._database.hold(connection, runs.c.key, key)
@@ -332,7 +338,8 @@ def _view(row: Row[Any], labels: Found, spec: RunSpec | None) -> RunView:
         **_shared(row), experiment=row.experiment_name, experiment_id=row.experiment_id, number=row.number,
         kind=row.kind, type=row.type, status=row.status, parent=row.parent_id, name=row.name,
         display_name=row.display_name, description=row.description, target=row.target, snapshot=row.snapshot,
-        tags=labels[0], properties=labels[1], created_by=row.created_by, spec=spec,
+        tags=labels.tags, properties=labels.properties, parameters=labels.parameters, created_by=row.created_by,
+        archived=row.archived, spec=spec,
     )  # fmt: skip
 
 
@@ -355,7 +362,9 @@ def _with_metrics(
     if not keys or not names:
         return views
     c, found = series.c, dict[int, dict[str, Any]]()
-    where = (c.run.in_(keys), c.system == false(), c.name.in_(names))
+    where = [c.run.in_(keys), c.system == false()]
+    if EVERY_METRIC not in names:
+        where.append(c.name.in_(names))
     for run, name, last in connection.execute(select(c.run, c.name, c.last).where(*where)):
         found.setdefault(run, {})[name] = last
     return [replace(view, metrics=found.get(key, {})) for key, view in zip(keys, views, strict=True)]

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from footplate.storage.column_types import Json, Path, SafeText, key
 
-HEAD = "0009"
+HEAD = "0011"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL refuses index entries larger than a third of a page."""
@@ -102,6 +102,7 @@ runs = Table(
     Column("revivals", Integer, nullable=False, server_default="0"),
     Column("wake_at", Double),
     Column("group", Json),
+    Column("archived", Double),
     UniqueConstraint("experiment", "number"),
     Index("runs_of_experiment", "experiment", "key"),
     Index("runs_of_experiment_by_parent", "experiment", "parent", "key"),
@@ -135,11 +136,12 @@ run_labels = Table(
     "run_labels",
     metadata,
     Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
-    Column("kind", SafeText, primary_key=True),  # tag or property
+    Column("kind", SafeText, primary_key=True),  # tag, property or parameter
     Column("name", SafeText, primary_key=True),
     Column("head", SafeText),  # the beginning of the value, for the index
     Column("value", SafeText),
     Column("experiment", key(), nullable=False),
+    Column("number", Double),  # the value, if it spells a number
     Index("run_labels_by_value", "experiment", "kind", "name", "head", "run"),
 )
 

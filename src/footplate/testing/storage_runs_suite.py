@@ -22,7 +22,7 @@ from footplate.domain.records import (
 )
 from footplate.domain.runs import run_status
 from footplate.domain.scaling import Stay
-from footplate.domain.specs import Distribution
+from footplate.domain.specs import Distribution, Program
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage import RunQuery, Storage
 from footplate.storage.run_query import find
@@ -53,6 +53,60 @@ class RunTests(StorageFixtures):
         assert (view.tags, view.properties) == ({"a": "1", "b": None, ODD: ODD}, {"p": ODD})
         assert (view.spec, view.snapshot, view.display_name) == (asked.spec, "ab" * 32, "Run one")
         assert store.experiments.get(view.experiment_id).name == "steam"
+
+    def test_filters_select_runs_by_every_field(self, store: Storage, tmp_path: Path) -> None:
+        for id, rate, loss, tags in (
+            ("r-1", "0.1", 0.5, {"fold": "1", "model": "Large"}),
+            ("r-2", "0.01", 0.2, {"fold": "2", "model": "small"}),
+            ("r-3", "auto", None, {}),
+        ):
+            made = record(id, tags=tags, display_name=f"run {id}", description="100% done")
+            program = Program("train.py", ("--lr", rate, "--fast"))
+            made = replace(made, spec=replace(made.spec, program=program), started=200.0, ended=260.0)
+            assert store.runs.create(made, "ann", []).parameters == {"lr": rate, "fast": "true"}
+            if loss is not None:
+                slots, words = journal(tmp_path / "spool" / id, lambda j, loss=loss: log_all(j, [loss + 1, loss]))
+                store.metrics.append(id, "rank_0", "text", 0, words)
+                store.metrics.append(id, "rank_0", "slots", 0, slots)
+        everything = ["r-1", "r-2", "r-3"]
+        for where, expected in {
+            "metrics.loss < 0.3": ["r-2"],
+            "metrics.loss <= 0.5 and params.lr > 0.05": ["r-1"],
+            "max(metrics.loss) > 1.4": ["r-1"],
+            "metrics.loss": ["r-1", "r-2"],
+            "not metrics.loss < 0.3": ["r-1", "r-3"],
+            "metrics.loss != 0.5": ["r-2"],
+            "params.lr == 0.10 or params.lr == auto": ["r-1", "r-3"],
+            "params.fast == true": everything,
+            "tags.fold >= 2": ["r-2"],
+            "tags.model ~ large": ["r-1"],
+            "tags.model != small": ["r-1"],
+            "not tags.model == small": ["r-1", "r-3"],
+            "properties.p": [],
+            "status == Preparing and experiment == steam": everything,
+            "status in (Failed, Canceled)": [],
+            "name == 'run r-3'": ["r-3"],
+            "note ~ '0% d'": everything,
+            "note ~ '0_ d'": [],
+            "by == ann and id ~ R-2": ["r-2"],
+            "created < 101 and started == 200": everything,
+            "duration == 1m": everything,
+            "ended > now": [],
+            "number > 1 and attempt == 1": ["r-2", "r-3"],
+        }.items():
+            assert ids(store.runs.list(RunQuery(WORKSPACE, where=where, ascending=True))) == expected, where
+        sorted_by_loss, _ = store.runs.list(RunQuery(WORKSPACE, where="tags.fold", order="metric:loss", show=("*",)))
+        assert [view.metrics for view in sorted_by_loss] == [{"loss": 0.5}, {"loss": 0.2}]
+
+    def test_archived_runs_are_hidden_until_they_are_restored(self, store: Storage) -> None:
+        for id in ("r-1", "r-2"):
+            store.runs.create(record(id), "ann", [])
+        store.runs.change("r-1", archived=5.0)
+        assert store.runs.view("r-1").archived == 5.0
+        assert ids(store.runs.list(RunQuery(WORKSPACE, archived=False))) == ["r-2"]
+        assert ids(store.runs.list(RunQuery(WORKSPACE, archived=True))) == ["r-1"]
+        store.runs.change("r-1", archived=0.0)
+        assert store.runs.view("r-1").archived is None
 
     def test_a_run_id_is_used_once(self, store: Storage) -> None:
         store.runs.create(record("r-1"), "ann", [])

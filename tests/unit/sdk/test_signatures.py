@@ -90,7 +90,7 @@ SIGNATURES = {
     Run.get_context: "allow_offline=True, used_for_context_manager=False",
     Run.wait_for_completion: "self, show_output=False, wait_post_processing=False, raise_on_error=True",
     Run.get_all_logs: "self, destination=None",
-    Run.log: "self, name, value, description='', step=None",
+    Run.log: "self, name, value=Ellipsis, description='', step=None",  # one dictionary may take the place of both
     Run.log_list: "self, name, value, description=''",
     Run.log_row: "self, name, description=None",
     Run.log_table: "self, name, value, description=''",

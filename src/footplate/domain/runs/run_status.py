@@ -37,6 +37,10 @@ _STATUS_OF_STAGE = {
 }
 _STATUS_OF_OUTCOME = {"completed": "Completed", "failed": "Failed", "canceled": "Canceled"}
 TERMINAL = ("Completed", "Failed", "Canceled")
+STATUSES = (
+    "Starting", "Preparing", "Queued", "Provisioning", "Running", "Finalizing", "CancelRequested", *TERMINAL,
+)  # fmt: skip
+"""All statuses, in the order of a run's life."""
 
 
 def status(record: RunRecord) -> str:

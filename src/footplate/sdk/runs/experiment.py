@@ -108,9 +108,15 @@ class Experiment:
         properties: Filter = None,
         include_children: bool = False,
         status: Union[str, Sequence[str], None] = None,
+        where: Optional[str] = None,
     ) -> Iterator[Run]:
-        """Yield runs, newest first; child runs only with `include_children`. Pages are requested as needed."""
-        query = dict(filters(type, tags, properties, status), parent="any" if include_children else None)
+        """Yield runs that are not archived, newest first; child runs only with `include_children`.
+
+        `where` filters on the server: `where="metrics.loss < 0.2 and params.lr >= 0.01 and started > '2h ago'"`. Pages
+        are requested as needed.
+        """
+        query = dict(filters(type, tags, properties, status, where), parent="any" if include_children else None)
+        query["archived"] = False
         return runs_of(self, dict(query, experiment=self.name))
 
     # ── identity ──

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from footplate.domain.tag_filters import label_filter
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.session import translating
 
 Filter = Union[None, str, Mapping[str, Any]]
 """A string matches the key, a dictionary matches keys and values."""
 
 
 def filters(
-    type: Optional[str], tags: Filter, properties: Filter, status: Union[str, Sequence[str], None]
+    type: Optional[str],
+    tags: Filter,
+    properties: Filter,
+    status: Union[str, Sequence[str], None],
+    where: Optional[str] = None,
 ) -> Dict[str, Any]:
-    """Return the query for a list of runs."""
+    """Return the query for a list of runs. Relative times in `where` refer to this machine's clock and time zone."""
     return {
+        "where": None if where is None else absolute(where),
         "type": type,
         "tag": _filter("tags", tags),
         "property": _filter("properties", properties),
         "status": [status] if isinstance(status, str) else list(status or ()),
     }
+
+
+def absolute(where: str) -> str:
+    """Return the filter with all times as numbers."""
+    from footplate.domain.runs.run_filter import parse, render  # noqa: PLC0415  # a training script does not pay for it
+
+    with translating({"invalid": UserErrorException}):
+        return render(parse(where, time.time()))
 
 
 def _filter(what: str, wanted: Filter) -> List[str]:

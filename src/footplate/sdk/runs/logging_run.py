@@ -20,9 +20,17 @@ class LoggingRun(RunHandle):
     def _journal(self) -> Journal:
         return runs.recorder.open_recorder(self._session, self._id).journal
 
-    def log(self, name: str, value: Any, description: str = "", step: Optional[float] = None) -> None:
-        """Log one value of a series: a number, a string, a bool or None."""
-        self._journal.log(name, metrics.scalar(value, name), step, description or "")
+    def log(self, name: Any, value: Any = ..., description: str = "", step: Optional[float] = None) -> None:
+        """Log one value of a series: a number, a string, a bool or None.
+
+        `log({"loss": 0.1, "accuracy": 0.9}, step=3)` logs several series, and `log("val", {"loss": 0.1})` logs
+        `val/loss`.
+        """
+        if value is ... or isinstance(value, dict):
+            for each, one in metrics.named_values(name, value):
+                self._journal.log(each, metrics.scalar(one, each), step, description or "")
+        else:
+            self._journal.log(name, metrics.scalar(value, name), step, description or "")
 
     def log_list(self, name: str, value: Iterable[Any], description: str = "") -> None:
         values = metrics.scalars(value, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import numbers
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union, cast
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union, cast
 
 from footplate.domain.floats import untag_float
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
@@ -34,6 +34,25 @@ def scalar(value: Any, name: str) -> Scalar:
         )
     _log.warning("metric %r is %s; its repr is logged", name, _kind_of(value))
     return repr(value)
+
+
+def named_values(name: Any, value: Any) -> List[Tuple[str, Any]]:
+    """Return the series of a dictionary of values, which is the name itself if there is no value."""
+    if value is ...:
+        if not isinstance(name, dict):
+            raise UserErrorException(f"metric {name!r} has no value", hint="use log(name, value) or log({name: value})")
+        return _flat("", cast("Dict[Any, Any]", name))
+    return _flat(f"{name}/", value)
+
+
+def _flat(prefix: str, values: Dict[Any, Any]) -> List[Tuple[str, Any]]:
+    found: List[Tuple[str, Any]] = []
+    for key, value in values.items():
+        if isinstance(value, dict):
+            found += _flat(f"{prefix}{key}/", cast("Dict[Any, Any]", value))
+        else:
+            found.append((f"{prefix}{key}", value))
+    return found
 
 
 def scalars(values: Any, name: str) -> List[Scalar]:

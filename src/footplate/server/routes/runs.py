@@ -41,6 +41,7 @@ class RunChange(Body):
     tags: dict[str, str | None] | None = None
     remove_tags: tuple[str, ...] = ()
     properties: dict[str, str] | None = None
+    archived: bool | None = None
 
 
 class CancelRequest(Body):
@@ -94,16 +95,24 @@ def list_runs(
     metric: str | None = None,
     metric_min: float | None = None,
     metric_max: float | None = None,
+    archived: bool | None = None,
+    where: str | None = None,
+    show: Repeated = (),
     order: str = "created",
     ascending: bool = False,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     cursor: str | None = None,
 ) -> Response:
-    """List runs without their specs, newest first, with the last values of the named metric."""
+    """List runs without their specs, newest first.
+
+    `where` is a filter such as `metrics.loss < 0.2 and status == Completed`. The last values of the metric that the
+    query names, and of those in `show`, are returned; `show=*` returns all.
+    """
     query = RunQuery(
         workspace=workspace, experiment=experiment, prefix=prefix, type=type, status=status, tags=pairs(tag),
         properties=pairs(property), parent=parent, ancestor=ancestor, metric=metric, metric_min=metric_min,
-        metric_max=metric_max, order=order, ascending=ascending, limit=limit, cursor=cursor,
+        metric_max=metric_max, archived=archived, where=where, show=show,
+        order=order, ascending=ascending, limit=limit, cursor=cursor,
     )  # fmt: skip
     views, following = services.runs.list(query)
     return answer_list(views, following, tag_non_finite=True)
@@ -129,7 +138,7 @@ async def get_run(
 @router.patch("/runs/{run}", response_model=RunView)
 @requires(Right.CHANGE_RUNS)
 def change_run(run: str, body: RunChange, services: ServicesOf) -> Response:
-    """Change names, tags or properties of a run. A property cannot be changed once it is set."""
+    """Change names, tags or properties of a run, or archive it. A property cannot be changed once it is set."""
     return answer(services.runs.change(run, **dict(body)))
 
 

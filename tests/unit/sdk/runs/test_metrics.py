@@ -80,6 +80,13 @@ def test_any_other_object_is_logged_as_its_repr(caplog: pytest.LogCaptureFixture
     assert "m" in caplog.text
 
 
+def test_dictionaries_become_several_series():
+    assert metrics.named_values({"loss": 1, "val": {"loss": 2}}, ...) == [("loss", 1), ("val/loss", 2)]
+    assert metrics.named_values("val", {"loss": 1}) == [("val/loss", 1)]
+    with pytest.raises(UserErrorException, match="metric 'loss' has no value"):
+        metrics.named_values("loss", ...)
+
+
 def test_lists():
     assert metrics.scalars((i * 0.5 for i in range(3)), "m") == [0.0, 0.5, 1.0]
     assert metrics.scalars(np.array([1, 2]), "m") == [1, 2]

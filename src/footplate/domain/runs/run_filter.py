@@ -1,0 +1,279 @@
+"""The language in which users select runs.
+
+    metrics.loss < 0.2 and params.lr >= 0.01 and status == Completed and started > '2h ago'
+
+A comparison holds only for runs that have the field: `not tags.fold == 2` also selects runs without that tag, and
+`tags.fold != 2` does not. `parse` turns the text into a tree, `render` turns a tree into text that `parse` reads.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import List, NamedTuple, NoReturn, Optional, Sequence, Tuple, Union
+
+from footplate.domain.runs.filter_values import read_seconds, read_time
+from footplate.domain.runs.filter_words import Word, quoted, split
+from footplate.domain.runs.parameters import as_number
+from footplate.domain.runs.run_status import STATUSES
+from footplate.errors import InvalidInput
+
+TEXT, STATUS, TIME, SECONDS, NUMBER, NAMED = "text", "status", "time", "seconds", "number", "named"
+FIELDS = {
+    "id": TEXT, "experiment": TEXT, "name": TEXT, "target": TEXT, "type": TEXT, "by": TEXT, "note": TEXT,
+    "status": STATUS, "created": TIME, "started": TIME, "ended": TIME, "duration": SECONDS, "attempt": NUMBER,
+    "number": NUMBER, "metrics": NAMED, "params": NAMED, "tags": NAMED, "properties": NAMED,
+}  # fmt: skip
+"""The fields of a run, and the type of each. Named ones are written `metrics.NAME`."""
+
+_OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "~")
+_DEEPEST = 50
+
+
+class Field(NamedTuple):
+    """`name` is the name after `metrics.`, `params.`, `tags.` or `properties.`; `summary`: last, min or max."""
+
+    kind: str
+    name: Optional[str] = None
+    summary: str = "last"
+
+
+class Comparison(NamedTuple):
+    """`operator`: one of ==, !=, <, <=, >, >=, or ~ for "contains". Times are seconds since the epoch."""
+
+    field: Field
+    operator: str
+    value: Union[float, str]
+
+
+class Has(NamedTuple):
+    """The run has this metric, parameter, tag or property."""
+
+    field: Field
+
+
+class Not(NamedTuple):
+    condition: Condition
+
+
+class All(NamedTuple):
+    conditions: Tuple[Condition, ...]
+
+
+class Any(NamedTuple):
+    conditions: Tuple[Condition, ...]
+
+
+Condition = Union[Comparison, Has, Not, All, Any]
+
+
+def parse(text: str, now: float) -> Condition:
+    """Read a filter. `now` is the time that '2h ago' refers to. Raise InvalidInput, which points at the mistake."""
+    reader = _Reader(" ".join(text.splitlines()), now)
+    found = reader.any_of()
+    if reader.word is not None:
+        reader.fail(f"unexpected {reader.word.text!r}", "combine conditions with and, or, not and parentheses")
+    return found
+
+
+def render(condition: Condition) -> str:
+    """Return the text of a filter, in which all times are numbers."""
+    if isinstance(condition, Comparison):
+        value = condition.value
+        shown = quoted(value) if isinstance(value, str) else repr(value)
+        return f"{_shown(condition.field)} {condition.operator} {shown}"
+    if isinstance(condition, Has):
+        return _shown(condition.field)
+    if isinstance(condition, Not):
+        return f"not ({render(condition.condition)})"
+    word = " and " if isinstance(condition, All) else " or "
+    return word.join(f"({render(each)})" for each in condition.conditions)
+
+
+def fields_of(condition: Condition) -> List[Field]:
+    """Return all fields that the filter mentions."""
+    if isinstance(condition, (Comparison, Has)):
+        return [condition.field]
+    if isinstance(condition, Not):
+        return fields_of(condition.condition)
+    return [field for each in condition.conditions for field in fields_of(each)]
+
+
+def _shown(field: Field) -> str:
+    name = field.kind if field.name is None else f"{field.kind}.{quoted(field.name)}"
+    return name if field.summary == "last" else f"{field.summary}({name})"
+
+
+class _Reader:
+    """A recursive descent over the words of a filter."""
+
+    def __init__(self, text: str, now: float) -> None:
+        self._text = text
+        self._now = now
+        self._words = split(text)
+        self._at = 0
+        self._depth = 0
+
+    @property
+    def word(self) -> Optional[Word]:
+        return self._words[self._at] if self._at < len(self._words) else None
+
+    def fail(self, problem: str, hint: str, word: Optional[Word] = None) -> NoReturn:
+        column = (word or self.word or Word("", "", len(self._text.rstrip()))).column
+        raise InvalidInput(f"the filter is wrong: {problem}\n  {self._text}\n  {' ' * column}^", hint)
+
+    def _take(self, *words: str) -> Optional[Word]:
+        """Take the next word if it is one of these."""
+        word = self.word
+        if word is None or word.kind == "string" or word.text.lower() not in words:
+            return None
+        self._at += 1
+        return word
+
+    # ── Combinations ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def any_of(self) -> Condition:
+        found = [self._all_of()]
+        while self._take("or", "||"):
+            found.append(self._all_of())
+        return found[0] if len(found) == 1 else Any(tuple(found))
+
+    def _all_of(self) -> Condition:
+        found = [self._one()]
+        while self._take("and", "&&"):
+            found.append(self._one())
+        return found[0] if len(found) == 1 else All(tuple(found))
+
+    def _one(self) -> Condition:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            self.fail(f"more than {_DEEPEST} levels of parentheses", "write it with fewer")
+        try:
+            if self._take("not", "!"):
+                return Not(self._one())
+            if self._take("("):
+                found = self.any_of()
+                if not self._take(")"):
+                    self.fail("a ')' is missing", "close every parenthesis")
+                return found
+            return self._comparison()
+        finally:
+            self._depth -= 1
+
+    # ── One comparison ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _comparison(self) -> Condition:
+        start = self.word
+        field = self._field()
+        sign = self._take("=", *_OPERATORS)
+        if sign is not None:
+            return self._compare(field, "==" if sign.text == "=" else sign.text, sign)
+        if self._take("in"):
+            return self._one_of(field)
+        if field.name is None:
+            self.fail(f"{field.kind} is compared with nothing", f"write for example {_EXAMPLES[FIELDS[field.kind]]}")
+        if field.summary != "last":
+            self.fail(
+                f"{field.summary}(…) is compared with nothing", "write for example min(metrics.loss) < 0.1", start
+            )
+        return Has(field)
+
+    def _field(self) -> Field:
+        summary = self._take("min", "max", "last")
+        if summary is None:
+            return self._plain_field()
+        if not self._take("("):
+            self.fail(f"{summary.text} needs a metric in parentheses", f"write {summary.text}(metrics.loss)")
+        field = self._plain_field()
+        if field.kind != "metrics":
+            self.fail(f"{summary.text}(…) needs a metric", f"write {summary.text}(metrics.loss)", summary)
+        if not self._take(")"):
+            self.fail("a ')' is missing", f"write {summary.text}(metrics.loss)")
+        return field._replace(summary=summary.text.lower())
+
+    def _plain_field(self) -> Field:
+        word = self.word
+        if word is None or word.kind != "name":
+            self.fail("a field is expected here", f"use one of {', '.join(FIELDS)}")
+        self._at += 1
+        kind, dot, name = word.text.partition(".")
+        if dot and not name and self.word is not None and self.word.kind == "string":
+            name = self.word.text
+            self._at += 1
+        if kind not in FIELDS:
+            near = difflib.get_close_matches(kind, FIELDS, 1)
+            guess = f"did you mean {near[0]}? " if near else ""
+            self.fail(f"there is no field {kind!r}", f"{guess}use one of {', '.join(FIELDS)}", word)
+        if (FIELDS[kind] == NAMED) != bool(name):
+            problem = f"{kind} needs a name" if FIELDS[kind] == NAMED else f"{kind} has no parts"
+            self.fail(problem, f"write {kind}.NAME" if FIELDS[kind] == NAMED else f"write {kind}", word)
+        return Field(kind, name or None)
+
+    def _one_of(self, field: Field) -> Condition:
+        start = self.word
+        if not self._take("("):
+            self.fail("'in' needs a list in parentheses", "write for example status in (Failed, Canceled)")
+        found = [self._compare(field, "==", start)]
+        while self._take(","):
+            found.append(self._compare(field, "==", start))
+        if not self._take(")"):
+            self.fail("a ')' is missing", "close the list")
+        return found[0] if len(found) == 1 else Any(tuple(found))
+
+    def _compare(self, field: Field, operator: str, sign: Optional[Word]) -> Comparison:
+        word = self.word
+        if word is None or word.kind == "sign":
+            self.fail("a value is expected here", "write a number, a word, or text in quotes")
+        self._at += 1
+        value = self._value(field, word)
+        if operator == "~" and not isinstance(value, str):
+            value = word.text
+        if isinstance(value, str) and operator not in ("==", "!=", "~"):
+            self.fail(f"{operator} needs a number, not text", "use == or !=, or ~ for 'contains'", sign)
+        if operator == "~" and (field.kind == "metrics" or FIELDS[field.kind] not in (TEXT, NAMED)):
+            self.fail(f"~ needs text, and {field.kind} is not text", "use ==, !=, <, <=, > or >=", sign)
+        return Comparison(field, operator, value)
+
+    def _value(self, field: Field, word: Word) -> Union[float, str]:
+        kind = FIELDS[field.kind]
+        if kind == STATUS:
+            return self._status(word)
+        if kind == TEXT:
+            return word.text
+        value = _number(word)
+        if value is None and kind == TIME:
+            value = read_time(word.text, self._now)
+        elif value is None and kind == SECONDS:
+            value = read_seconds(word.text)
+        if value is not None:
+            return value
+        if kind == NAMED and field.kind != "metrics":
+            return word.text
+        return self.fail(f"{word.text!r} is not a {_NOUNS[kind]}", f"write for example {_EXAMPLES[kind]}", word)
+
+    def _status(self, word: Word) -> str:
+        for status in STATUSES:
+            if status.lower() == word.text.lower():
+                return status
+        near = difflib.get_close_matches(word.text.capitalize(), STATUSES, 1)
+        guess = f"did you mean {near[0]}? " if near else ""
+        return self.fail(f"there is no status {word.text!r}", f"{guess}use one of {', '.join(STATUSES)}", word)
+
+
+_NOUNS = {TIME: "time", SECONDS: "duration", NUMBER: "number", NAMED: "number"}
+_EXAMPLES = {
+    TEXT: "name ~ baseline",
+    STATUS: "status == Failed",
+    TIME: "started > '2h ago', or created >= '2024-05-31'",
+    SECONDS: "duration > 10m",
+    NUMBER: "attempt > 1",
+    NAMED: "metrics.loss < 0.2",
+}
+
+
+def _number(word: Word) -> Optional[float]:
+    return as_number(word.text) if word.kind == "number" else None
+
+
+def conjuncts(condition: Condition) -> Sequence[Condition]:
+    """Return conditions of which all must hold."""
+    return condition.conditions if isinstance(condition, All) else (condition,)
