@@ -121,6 +121,7 @@ def test_only_get_requests_and_deletions_lack_a_body_model() -> None:
         ("POST", "/notifications/test"),
         ("POST", "/runs/{run}/complete"),
         ("POST", "/locks/{digest}/build"),
+        ("POST", "/workspaces/{workspace}/endpoints/{name}/token"),
         ("POST", "/workspaces/{workspace}/datastores/{name}/access"),
         ("PUT", "/workspaces/{workspace}/experiments/{name}"),
     }

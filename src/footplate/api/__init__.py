@@ -9,6 +9,7 @@ blobs           content by digest
 computes        compute targets of a workspace
 datasets        definitions, versions, lineage, datasets of a run
 datastores      registered stores and access to them
+endpoints       web services
 environments    registered and curated environments
 experiments     experiments of a workspace
 files           artifacts and logs of a run
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from footplate.api.computes import ComputesApi
     from footplate.api.datasets import DatasetsApi
     from footplate.api.datastores import DatastoresApi
+    from footplate.api.endpoints import EndpointsApi
     from footplate.api.environments import EnvironmentsApi
     from footplate.api.experiments import ExperimentsApi
     from footplate.api.files import FilesApi
@@ -61,6 +63,7 @@ NOUNS = {
     "computes": "ComputesApi",
     "datasets": "DatasetsApi",
     "datastores": "DatastoresApi",
+    "endpoints": "EndpointsApi",
     "environments": "EnvironmentsApi",
     "experiments": "ExperimentsApi",
     "files": "FilesApi",
@@ -88,6 +91,7 @@ class ApiClient:
         computes: ComputesApi
         datasets: DatasetsApi
         datastores: DatastoresApi
+        endpoints: EndpointsApi
         environments: EnvironmentsApi
         experiments: ExperimentsApi
         files: FilesApi

@@ -22,7 +22,8 @@ COMMANDS = {
     "runs": ("footplate.cli.runs:runs", "Inspect runs: logs, metrics, files, story; cancel, restart and rerun them."),
     "sweep": ("footplate.cli.sweep:sweep", "Search for hyperparameters."),
     "experiments": ("footplate.cli.experiments:experiments", "List and archive experiments."),
-    "models": ("footplate.cli.models:models", "List, register, download and delete models."),
+    "models": ("footplate.cli.models:models", "List, register, download, deploy and delete models."),
+    "endpoints": ("footplate.cli.endpoints:endpoints", "Web services: list, call, update, split and delete them."),
     "data": ("footplate.cli.data:data", "Datasets: list, add, download, verify, and trace them to runs and models."),
     "datastore": (
         "footplate.cli.datastore:datastore",

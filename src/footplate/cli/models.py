@@ -25,7 +25,9 @@ from footplate.cli.main import Noun
 from footplate.cli.status_line import working
 from footplate.cli.tables import table
 from footplate.domain.records import ModelView
+from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
+from footplate.sdk.models.webservice_kinds import AksWebservice
 from footplate.sdk.workspace import Workspace
 
 model_argument = click.argument("model", metavar="NAME[:VERSION]", shell_complete=names_of("models"))
@@ -33,7 +35,7 @@ model_argument = click.argument("model", metavar="NAME[:VERSION]", shell_complet
 
 @click.group(cls=Noun)
 def models() -> None:
-    """List, register, download and delete models.
+    """List, register, download, deploy and delete models.
 
     NAME is the latest version of a model, NAME:VERSION a specific one.
     """
@@ -140,6 +142,34 @@ def download(model: str, folder: str, overwrite: bool, workspace_name: str | Non
         emit({"path": path})
     else:
         click.echo(path)
+
+
+@models.command()
+@model_argument
+@click.argument("service")
+@click.option("--script", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="A script with run(data).")
+@click.option("--replicas", type=click.IntRange(1), default=1, show_default=True, help="The number of workers.")
+@click.option("--cpu-cores", type=float, metavar="N", help="CPU cores of one worker.  [default: no limit]")
+@click.option("--memory-gb", type=float, metavar="N", help="Memory of one worker.  [default: no limit]")
+@click.option("--key/--no-key", "with_key", help="Require a key.  [default: --no-key]")
+@click.option("--overwrite", is_flag=True, help="Replace a service that exists.")
+@workspace_option
+@json_option
+def deploy(model: str, service: str, workspace_name: str | None, as_json: bool, **options: Any) -> None:
+    """Deploy a model as the web service SERVICE, and wait until it answers."""
+    workspace = open_workspace(workspace_name)
+    config = AksWebservice.deploy_configuration(
+        num_replicas=options["replicas"], cpu_cores=options["cpu_cores"], memory_gb=options["memory_gb"],
+        auth_enabled=options["with_key"],
+    )  # fmt: skip
+    script = InferenceConfig(options["script"]) if options["script"] else None
+    made = Model.deploy(workspace, service, [_open(workspace, model)], script, config, overwrite=options["overwrite"])
+    with working(f"deploying {service}"):
+        made.wait_for_deployment()
+    if as_json:
+        emit(workspace.session.api.endpoints.get(workspace.id, service))
+    else:
+        click.echo(made.scoring_uri)
 
 
 @models.command()

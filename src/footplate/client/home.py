@@ -27,7 +27,7 @@ _LONGEST_HOME = LONGEST_SOCKET_PATH - len(os.path.join("", SOCKET_FOLDER, SOCKET
 _CONTENTS = frozenset(
     [RECORD, SOCKET_FOLDER, SERVER_LOCK, START_LOCK, TOKEN, "logs", "footplate.db", "footplate.db-wal",
      "footplate.db-shm", "blobs", "runs", "work", "spool", "environments", "cache", "runtime", "wheels",
-     "settings.ini", "secrets.key", "stores"]
+     "settings.ini", "secrets.key", "serving", "stores"]
 )  # fmt: skip
 
 

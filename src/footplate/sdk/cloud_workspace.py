@@ -35,8 +35,8 @@ class CloudWorkspace:
     update_dependencies = _refused("update_dependencies", _NO_KEYS, _SETTINGS)
 
     @property
-    def webservices(self) -> Dict[str, Any]:
-        """Always empty; see `sdk.models.web_services`."""
+    def linked_services(self) -> Dict[str, Any]:
+        """Always empty: services of Azure cannot be linked."""
         return {}
 
-    images = linked_services = webservices
+    images = linked_services

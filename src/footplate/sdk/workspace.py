@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from footplate.sdk.data.datastore_kinds import AbstractDatastore
     from footplate.sdk.environments.environment import Environment
     from footplate.sdk.models.model import Model
+    from footplate.sdk.models.webservice import Webservice
     from footplate.sdk.runs.run import Run
 
 DEFAULT_SUBSCRIPTION = LOCAL
@@ -250,6 +251,10 @@ class Workspace(CloudWorkspace):
     @property
     def compute_targets(self) -> Dict[str, ComputeTarget]:
         return {each.name: each for each in compute.targets.ComputeTarget.list(self)}
+
+    @property
+    def webservices(self) -> Dict[str, Webservice]:
+        return {each.name: each for each in models.webservice.Webservice.list(self)}
 
     @property
     def models(self) -> Dict[str, Model]:

@@ -18,6 +18,7 @@ Nodes
 Data, models, environments
     datasets, datastores, store_files    covered by `test_data` and `test_datastores`
     models         registered models; covered by `tests/e2e`
+    endpoints/     web services: their versions, their gateway
     environments   registered and curated environments; covered by `tests/e2e/test_env_commands.py`
     locks          resolved environments, builds and caches
 Server
@@ -40,6 +41,11 @@ from footplate.engines.base import Engine
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
 from footplate.services.datastores import DatastoreService
+from footplate.services.endpoints.endpoint_service import EndpointService
+from footplate.services.endpoints.gateway_process import GatewayProcess
+from footplate.services.endpoints.keeper import Keeper
+from footplate.services.endpoints.version_files import VersionFiles
+from footplate.services.endpoints.version_runs import VersionRuns
 from footplate.services.environments import EnvironmentService
 from footplate.services.files import FileService
 from footplate.services.locks import LockService
@@ -103,10 +109,17 @@ class Services:
         self.files = FileService(store, hub.publish)
         self.metrics = MetricService(store, hub.publish, self.orchestrator.groups.metrics_arrived)
         self.models = ModelService(store)
+        self._keeper, self.endpoints = self._make_endpoints(store, hub)
         self.secrets = SecretService(store)
         self.sweeps = SweepService(store)
         self.stacks = StackService(store, hub.publish)
         self.nodes = NodeService(store, self.orchestrator, lines, jobs)
+
+    def _make_endpoints(self, store: Storage, hub: Bulletin) -> tuple[Keeper, EndpointService]:
+        files, gateway = VersionFiles(self.home, store.blobs), GatewayProcess(self.home)
+        versions = VersionRuns(store, self.runs, self.orchestrator, files)
+        keeper = Keeper(store, versions, files, gateway, self.models, hub.publish)
+        return keeper, EndpointService(store, self.models, versions, gateway, keeper, hub.publish)
 
     def start(self) -> None:
         """Resume the runs of an earlier server: perform the effects that the state of each active run requires."""
@@ -114,9 +127,11 @@ class Services:
         self.store.blobs.sweep()
         self.store.blobs.clear_damage()
         self.orchestrator.start()
+        self._keeper.start()
 
     def stop(self) -> None:
-        """Stop deciding. Agents and ranks continue; nothing is canceled."""
+        """Stop deciding. Agents, ranks and the gateway continue; nothing is canceled."""
+        self._keeper.stop()
         self.orchestrator.stop()
         self.notifications.stop()
 

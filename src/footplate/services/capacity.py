@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from footplate.domain.shapes import Shape, shape_of
-from footplate.domain.targets import LOCAL
+from footplate.domain.targets import LOCAL, SERVICES
 from footplate.errors import InvalidInput, NotFound
 from footplate.storage import Storage
+
+SERVICE_SLOTS = 10_000
+"""Replicas of web services on the server's machine: they never wait for a slot."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ def local_slots() -> int:
 def capacity_of(store: Storage, workspace: str, target: str) -> Capacity:
     if target == LOCAL:
         return Capacity(LOCAL, local_slots())
+    if target == SERVICES:
+        return Capacity(LOCAL, SERVICE_SLOTS)
     try:
         view = store.computes.get(workspace, target)
     except NotFound:

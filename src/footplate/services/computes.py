@@ -12,7 +12,7 @@ from typing import Any
 
 from footplate.domain import scaling, shapes
 from footplate.domain.records import ComputeView
-from footplate.domain.targets import LOCAL
+from footplate.domain.targets import LOCAL, SERVICES
 from footplate.engines.base import Engine
 from footplate.errors import Conflict, InvalidInput
 from footplate.services.capacity import capacity_of
@@ -77,8 +77,8 @@ class ComputeService:
 
     def definition(self, workspace: str, name: str) -> ComputeView:
         """Return the target without its current use, which takes a look at its history."""
-        if name.lower() == LOCAL:
-            return _local(workspace, capacity_of(self._store, workspace, LOCAL).max_nodes)
+        if name.lower() in (LOCAL, SERVICES):
+            return _always_there(name.lower(), workspace, capacity_of(self._store, workspace, name.lower()).max_nodes)
         return self._store.computes.get(workspace, name)
 
     def list(self, workspace: str) -> list[ComputeView]:
@@ -166,8 +166,8 @@ class ComputeService:
         return [f"{text}: the run uses the resources that exist"]
 
 
-def _local(workspace: str, slots: int) -> ComputeView:
-    return ComputeView(LOCAL, workspace, LOCAL, slots, 0.0, 0.0, idle_seconds=0.0)
+def _always_there(name: str, workspace: str, slots: int) -> ComputeView:
+    return ComputeView(name, workspace, LOCAL, slots, 0.0, 0.0, idle_seconds=0.0)
 
 
 def _refuse_local(name: str, verb: str) -> None:

@@ -356,3 +356,14 @@ model_datasets = Table(
     Column("dataset", key(), ForeignKey("datasets.key"), primary_key=True, autoincrement=False),
     Index("models_of_dataset", "dataset", "model"),
 )
+
+endpoints = Table(
+    "endpoints",
+    metadata,
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", SafeText, primary_key=True),
+    Column("route", SafeText, nullable=False, unique=True),
+    Column("record", Json, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),  # its keys
+)

@@ -12,6 +12,7 @@ from footplate.storage.database_errors import translated
 from footplate.storage.datasets import DatasetTable
 from footplate.storage.datastores import Datastores
 from footplate.storage.encryption import Seal
+from footplate.storage.endpoints import Endpoints
 from footplate.storage.files import RunFiles
 from footplate.storage.lineage import LineageTable
 from footplate.storage.logs import Logs
@@ -43,6 +44,7 @@ class Storage:
         self.environments = Environments(database)
         self.locks = Locks(database)
         self.secrets = Secrets(database, seal)
+        self.endpoints = Endpoints(database, seal)
         self.logins = LoginFile(home, seal)
         self.datastores = Datastores(home, database, seal)
         self.datasets = DatasetTable(database)

@@ -137,23 +137,6 @@ def test_an_unsupported_module_raises_with_a_hint(statement: str):
         exec(statement)
 
 
-def test_web_services_can_be_imported_but_not_used():
-    from azureml.core.model import InferenceConfig
-    from azureml.core.webservice import AciWebservice, Webservice
-    from azureml.exceptions import WebserviceException
-
-    for use in (
-        lambda: InferenceConfig("score.py"),
-        lambda: AciWebservice.deploy_configuration(cpu_cores=1),
-        lambda: Webservice.deploy_from_model(None, "service", []),
-    ):
-        with pytest.raises(WebserviceException, match="does not serve models yet\nhint: "):
-            use()
-    with pytest.raises(WebserviceException, match="WebserviceNotFound"):  # scripts check this before they deploy
-        Webservice(None, "service")
-    assert Webservice.list(None) == []
-
-
 def test_a_class_is_the_same_object_on_every_path():
     from azureml.core import Run, Workspace
     from azureml.core.compute_target import ComputeTargetException

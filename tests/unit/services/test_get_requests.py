@@ -62,13 +62,16 @@ def names(house: House, tmp_path: Path) -> dict[str, str]:
 
 
 NAMED = {"datastores": "workspaceblobstore", "datasets": "set", "models": "net", "environments": "env",
-         "secrets": "key", "computes": "local", "curated-environments": "AzureML-Minimal"}  # fmt: skip
+         "secrets": "key", "computes": "local", "endpoints": "service",
+         "curated-environments": "AzureML-Minimal"}  # fmt: skip
 
 
 WITHOUT_SUBJECT = (
     "/locks/{digest}/build",  # no build was started
     "/runs/{run}/trials",  # the run is not a sweep
     "/workspaces/{workspace}/dataset-ids/{id}/files",  # the dataset pins no files
+    "/workspaces/{workspace}/endpoints/{name}",  # a service would start a gateway
+    "/workspaces/{workspace}/endpoints/{name}/logs",
 )
 
 

@@ -24,7 +24,10 @@ from footplate.domain.specs import ControllerSpec, RunSpec
 
 @dataclass(frozen=True)
 class Group:
-    """A run of the kind group. `closed`: the client adds no more children. `outcome` is set once it is to end."""
+    """A run of the kind group. `closed`: the client adds no more children. `outcome` is set once it is to end.
+
+    `replicas`: how many children that do the same the server wants; None: as many as the spec says.
+    """
 
     id: str
     controller: ControllerSpec
@@ -33,6 +36,7 @@ class Group:
     closed: bool = False
     outcome: Optional[Outcome] = None
     notes: Sequence[Any] = ()
+    replicas: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,11 @@ class TimeReached:
 
 
 @dataclass(frozen=True)
+class ScaleRequested:
+    """The group's `replicas` has changed."""
+
+
+@dataclass(frozen=True)
 class GroupClosed:
     """The client adds no more children."""
 
@@ -113,8 +122,9 @@ class GroupCancelRequested:
 
 
 ControllerEvent = Union[
-    GroupResumed, ChildEnded, ChildRefused, ChildMetricReported, TimeReached, GroupClosed, GroupCancelRequested
-]
+    GroupResumed, ChildEnded, ChildRefused, ChildMetricReported, TimeReached, ScaleRequested, GroupClosed,
+    GroupCancelRequested,
+]  # fmt: skip
 
 
 # ── What a controller decides ─────────────────────────────────────────────────────────────────────────────────────────
@@ -169,6 +179,7 @@ class GroupState:
 
     decision: GroupDecision = GroupDecision()
     closed: bool = False
+    replicas: Optional[int] = None
 
 
 class Controller(Protocol):

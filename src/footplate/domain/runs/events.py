@@ -182,6 +182,13 @@ class WakeTimeReached:
 
 
 @dataclass(frozen=True)
+class GroupScaled:
+    """The server wants another number of children that do the same: the replicas of a web service."""
+
+    replicas: int
+
+
+@dataclass(frozen=True)
 class GroupDecided:
     """The controller of a group has decided what its children do next."""
 
@@ -222,6 +229,7 @@ Event = Union[
     RunCompleted,
     RunRestarted,
     WakeTimeReached,
+    GroupScaled,
     GroupDecided,
     ChildrenFinished,
     WarningAdded,
@@ -372,6 +380,7 @@ def describe(event: Event) -> str:
         RunCompleted: lambda e: "completed by its client",
         RunRestarted: lambda e: f"restart requested by {_who_and_why(e)}",
         WakeTimeReached: lambda e: "the pause is over",
+        GroupScaled: lambda e: f"{e.replicas} replica{'' if e.replicas == 1 else 's'} requested",
         GroupDecided: lambda e: _describe_decision(e.decision),
         ChildrenFinished: lambda e: "all children have ended",
         WarningAdded: lambda e: f"warning: {e.message}",

@@ -13,6 +13,7 @@ from footplate.domain.runs.controllers import (
     GroupDecision,
     GroupResumed,
     GroupState,
+    ScaleRequested,
     TimeReached,
 )
 from footplate.domain.runs.events import (
@@ -21,6 +22,7 @@ from footplate.domain.runs.events import (
     Effect,
     EndChildren,
     GroupDecided,
+    GroupScaled,
     OrderChildren,
     RunCompleted,
     RunSubmitted,
@@ -77,6 +79,14 @@ def closed(record: RunRecord, event: RunCompleted, now: float) -> Decision:
     if state.closed or record.outcome is not None:
         return record, ()
     return replace(record, group=to_json(replace(state, closed=True))), (ConsultController(GroupClosed()),)
+
+
+def scaled(record: RunRecord, event: GroupScaled, now: float) -> Decision:
+    state = group_state(record)
+    if record.outcome is not None or state.replicas == event.replicas:
+        return record, ()
+    after = replace(record, group=to_json(replace(state, replicas=event.replicas)))
+    return after, (ConsultController(ScaleRequested()),)
 
 
 def woken(record: RunRecord, event: WakeTimeReached, now: float) -> Decision:

@@ -41,6 +41,7 @@ from footplate.domain.runs.events import (
     Event,
     GpusAssigned,
     GroupDecided,
+    GroupScaled,
     LaunchNodes,
     NodeExited,
     NodeFinished,
@@ -282,6 +283,7 @@ _GROUP_HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
     RunSubmitted: group_transitions.begin,
     RunCompleted: group_transitions.closed,
     WakeTimeReached: group_transitions.woken,
+    GroupScaled: group_transitions.scaled,
     GroupDecided: group_transitions.decided,
     ChildrenFinished: group_transitions.children_finished,
 }

@@ -69,7 +69,8 @@ _KINDS = (
     RunKind(
         GROUP,
         ended_by="controller",
-        admits=_ALWAYS | {"RunCompleted", "RunRestarted", "WakeTimeReached", "GroupDecided", "ChildrenFinished"},
+        admits=_ALWAYS
+        | {"RunCompleted", "RunRestarted", "WakeTimeReached", "GroupScaled", "GroupDecided", "ChildrenFinished"},
         children=frozenset({JOB, GROUP}),  # no process runs on the server that an interactive child could be
     ),
 )

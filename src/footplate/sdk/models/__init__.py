@@ -4,9 +4,14 @@
     registration            the body of a registration request
     model_cache             models on this machine, where scoring scripts look for them
     resource_configuration  ResourceConfiguration
-    web_services            Azure's serving classes, which raise an error
+    webservice              Webservice: waiting, calling, updating, deleting
+    webservice_kinds        AciWebservice, AksWebservice, LocalWebservice
+    service_call            one request to a service
+    deploying               the request that deploys: models, code, environment
+    deployment_configuration    the options of Azure's three targets
+    inference_config        InferenceConfig
 
-`tests/e2e/test_job_contract.py` and `tests/e2e/test_documents.py` cover them on a server.
+`tests/e2e/test_job_contract.py`, `test_documents.py` and `test_serving.py` cover them on a server.
 """
 
 from __future__ import annotations
@@ -17,5 +22,6 @@ TYPE_CHECKING = False  # typing's own costs 8 ms
 if TYPE_CHECKING:
     from footplate.sdk.models import model as model
     from footplate.sdk.models import resource_configuration as resource_configuration
+    from footplate.sdk.models import webservice as webservice
 else:
     __getattr__ = lazy_submodules(__name__)

@@ -28,10 +28,10 @@ from footplate.sdk.models.registration import (
     registration,
 )
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
-from footplate.sdk.models.web_services import refuse
 from footplate.sdk.timestamps import utc_text, utc_time
 
 if TYPE_CHECKING:
+    from footplate.sdk.models.webservice import Webservice
     from footplate.sdk.runs.run import Run
     from footplate.sdk.workspace import Workspace
 
@@ -150,17 +150,36 @@ class Model:
         return [Model._of(workspace, view) for view in sorted(views, key=lambda v: -v.created)]
 
     @staticmethod
-    def deploy(workspace: Workspace, name: str, models: Sequence[Model], *args: Any, **kwargs: Any) -> NoReturn:
-        """Raise WebserviceException: Footplate does not serve models yet."""
-        refuse(f"{name!r} cannot be deployed")
+    def deploy(
+        workspace: Workspace,
+        name: str,
+        models: Sequence[Model],
+        inference_config: Any = None,
+        deployment_config: Any = None,
+        deployment_target: Any = None,
+        overwrite: bool = False,
+        show_output: bool = False,
+    ) -> Webservice:
+        """Deploy models as a web service. Without an inference configuration, one model is served without code."""
+        from footplate.sdk.models import deploying, webservice  # noqa: PLC0415  # they import this module
+
+        view = deploying.deploy(
+            workspace, name, models, inference_config, deployment_config, overwrite, deployment_target
+        )
+        service = webservice.service_of(workspace, view)
+        if show_output:
+            service.wait_for_deployment(show_output=True)
+        return service
 
     @staticmethod
     def package(workspace: Workspace, models: Sequence[Model], *args: Any, **kwargs: Any) -> NoReturn:
-        refuse("the models cannot be packaged")
+        raise WebserviceException("models cannot be packaged as images yet", hint="serve them with Model.deploy(…)")
 
     @staticmethod
     def profile(workspace: Workspace, profile_name: str, *args: Any, **kwargs: Any) -> NoReturn:
-        refuse(f"{profile_name!r} cannot be profiled")
+        raise WebserviceException(
+            f"{profile_name!r} cannot be profiled yet", hint="deploy the model and look at service.versions"
+        )
 
     @staticmethod
     def get_model_path(model_name: str, version: Optional[int] = None, _workspace: Optional[Workspace] = None) -> str:

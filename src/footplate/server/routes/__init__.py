@@ -1,7 +1,7 @@
 """The endpoints, one module per noun: each one parses, makes one service call, and returns a model.
 
 The nouns are workspaces, experiments, runs, files, metrics, blobs, nodes, computes, models, secrets, datastores,
-store_files, datasets, environments, locks and notifications.
+store_files, datasets, endpoints, environments, locks and notifications.
 
 `parsing` holds what they share. `tests/conformance/test_api_contract.py` checks their description in the OpenAPI
 document, and `tests/unit/services/test_get_requests.py` that GET changes nothing; e2e tests send the other requests.
@@ -16,6 +16,7 @@ from footplate.server.routes import (
     computes,
     datasets,
     datastores,
+    endpoints,
     environments,
     experiments,
     files,
@@ -42,6 +43,7 @@ def routers() -> list[APIRouter]:
         nodes,
         computes,
         models,
+        endpoints,
         secrets,
         datastores,
         store_files,

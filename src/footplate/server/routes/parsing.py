@@ -71,7 +71,8 @@ PrincipalOf = Annotated[Principal, Depends(_principal)]
 HubOf = Annotated[Hub, Depends(_hub)]
 
 
-def _strictly(kind: type[T]) -> Callable[[Any], Any]:
+def strictly(kind: type[T]) -> Callable[[Any], Any]:
+    """Return a validator that builds the dataclass and refuses unknown fields."""
     return lambda data: data if data is None or isinstance(data, kind) else from_json(kind, data, strict=True)
 
 
@@ -83,11 +84,11 @@ def _all_strictly(kind: type[T], items: Any) -> Any:
 Repeated = Annotated[tuple[str, ...], Query()]
 """A query parameter that may be repeated."""
 
-StrictSpec = Annotated[RunSpec, BeforeValidator(_strictly(RunSpec))]
-StrictEnvironment = Annotated[EnvironmentSpec, BeforeValidator(_strictly(EnvironmentSpec))]
-StrictFile = Annotated[FileView, BeforeValidator(_strictly(FileView))]
+StrictSpec = Annotated[RunSpec, BeforeValidator(strictly(RunSpec))]
+StrictEnvironment = Annotated[EnvironmentSpec, BeforeValidator(strictly(EnvironmentSpec))]
+StrictFile = Annotated[FileView, BeforeValidator(strictly(FileView))]
 StrictStacks = Annotated[tuple[ProcessStacks, ...], BeforeValidator(lambda items: _all_strictly(ProcessStacks, items))]
-StrictCause = Annotated[Cause, BeforeValidator(_strictly(Cause))]
+StrictCause = Annotated[Cause, BeforeValidator(strictly(Cause))]
 
 
 def pairs(filters: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:

@@ -10,6 +10,7 @@ from footplate.errors import InvalidInput
 
 CONTROLLERS: dict[str, str] = {
     "completes_with_children": "footplate.domain.runs.child_groups:CompletesWithChildren",
+    "service": "footplate.domain.serving.replicas:ServiceController",
     "sweep": "footplate.tuning.sweep:SweepController",
 }
 

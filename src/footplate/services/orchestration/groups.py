@@ -156,7 +156,7 @@ class Groups:
             return
         state, known = group_state(record), self._known(run, spec)
         memory = state.decision.state
-        group = seam.Group(run, spec, memory, record.attempt, state.closed, record.outcome, known.notes)
+        group = seam.Group(run, spec, memory, record.attempt, state.closed, record.outcome, known.notes, state.replicas)
         children = list(known.children.values())
         decision = controllers.load(spec.kind).decide(group, children, event, self._clock())
         self._tell(run, events.GroupDecided(decision))

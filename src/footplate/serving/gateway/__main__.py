@@ -1,8 +1,10 @@
 """`python -m footplate.serving.gateway --home HOME [--host HOST] [--port PORT]`
 
 The gateway holds `serving/gateway.lock` for its life, so there is one per home. It reads `serving/routes.json`
-whenever that changes, writes its own address to `serving/gateway.json`, and each second what it knows of its services
-to `serving/status.json`. It ends by itself when there have been no services for a while.
+whenever that changes and writes its own address to `serving/gateway.json`. It writes what it knows of its services to
+`serving/status.json` each second, and at once when workers come or go or a request finds none. It prefers the port of
+the last gateway, so that addresses stay valid. It ends by itself when there have been no services for a while, or when
+its folder is gone.
 """
 
 from __future__ import annotations
@@ -29,9 +31,10 @@ from footplate.serving.gateway.routes import Service, read_routes
 
 LOOK_SECONDS = 0.1
 STATUS_SECONDS = 1.0
-IDLE_SECONDS = 30.0
+IDLE_SECONDS = 2.0
 DRAIN_SECONDS = 30.0
 BACKLOG = 1024
+LOCK_SECONDS = 2.0
 log = logging.getLogger("footplate.gateway")
 
 
@@ -46,6 +49,7 @@ class Gateway:
         self._own_ports: dict[tuple[str, int], asyncio.Server] = {}
         self._connections: set[HttpConnection] = set()
         self._seen: tuple[int, int] | None = None
+        self._revision: int | None = None
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
@@ -53,23 +57,35 @@ class Gateway:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
-        server = await self._listen(None, self._host, self._port)
+        server = await self._listen_somewhere()
         self._port = server.sockets[0].getsockname()[1]
         self._write(
             "gateway.json", {"pid": os.getpid(), "port": self._port, "url": f"http://{self._host}:{self._port}"}
         )
         last_busy = next_status = time.monotonic()
-        while not self._stopping.is_set():
+        known: Any = None
+        while not self._stopping.is_set() and self._folder.exists():
             await self._look()
             now = time.monotonic()
             last_busy = now if self._pools else last_busy
             if now - last_busy > IDLE_SECONDS:
                 break
-            if now >= next_status:
-                next_status = now + STATUS_SECONDS
+            news = self._news()
+            if now >= next_status or news != known:
+                next_status, known = now + STATUS_SECONDS, news
                 self._write("status.json", self._status())
             await self._sleep(LOOK_SECONDS)
         await self._end(server)
+
+    async def _listen_somewhere(self) -> asyncio.Server:
+        """Listen on the port that was given, on that of the last gateway, or on any."""
+        if self._port:
+            return await self._listen(None, self._host, self._port)
+        try:
+            last = int(json.loads((self._folder / "gateway.json").read_bytes())["port"])
+            return await self._listen(None, self._host, last)
+        except (OSError, ValueError, KeyError, TypeError):
+            return await self._listen(None, self._host, 0)
 
     async def _sleep(self, seconds: float) -> None:
         try:
@@ -97,10 +113,11 @@ class Gateway:
             return
         self._seen = seen
         try:
-            services = read_routes(path)
+            services, revision = read_routes(path)
         except (ValueError, TypeError, KeyError) as error:
             log.error("routes.json cannot be read, the services stay as they are: %s", error)
             return
+        self._revision = revision
         for name in set(self._pools) - set(services):
             self._pools.pop(name).close()
         for name, service in services.items():
@@ -124,6 +141,11 @@ class Gateway:
 
     # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def _news(self) -> Any:
+        """Return what the server wants to know at once: who is up, and whether requests wait for nobody."""
+        pools = [(name, v, p) for name, pool in self._pools.items() for v, p in pool.all_pools.items()]
+        return self._revision, [(name, v, p.healthy, bool(p.waiting and not p.healthy)) for name, v, p in pools]
+
     def _status(self) -> dict[str, Any]:
         versions = {
             name: {
@@ -135,12 +157,13 @@ class Gateway:
                     "shadow_differences": found.metrics.shadow_differences,
                     **found.metrics.recent(),
                 }
-                for version, found in pool.pools.items()
+                for version, found in pool.all_pools.items()
             }
             for name, pool in self._pools.items()
         }
         ports = [port for _, port in self._own_ports]
-        return {"time": time.time(), "pid": os.getpid(), "services": versions, "ports": ports}
+        known = {"time": time.time(), "pid": os.getpid(), "revision": self._revision}
+        return {**known, "services": versions, "ports": ports}
 
     def _write(self, name: str, value: Any) -> None:
         try:
@@ -165,25 +188,37 @@ def _tls(service: Service) -> ssl.SSLContext | None:
     return context
 
 
+def _take_lock(path: Path) -> bool:
+    """Take the lock for the rest of this process. Retry for a moment: the server takes it briefly to check it."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m footplate.serving.gateway")
     parser.add_argument("--home", required=True, type=Path)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", default=0, type=int)
     given = parser.parse_args(arguments)
-    folder: Path = given.home / "serving"
+    folder: Path = given.home.absolute() / "serving"
     folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / "gateway.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not _take_lock(folder / "gateway.lock"):
         return 0  # another gateway serves this home
+    os.chdir(folder)  # sockets with long paths are reached by a path relative to it
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
     async def serve() -> None:
-        await Gateway(given.home, given.host, given.port).run()
+        await Gateway(given.home.absolute(), given.host, given.port).run()
 
     asyncio.run(serve())
     return 0

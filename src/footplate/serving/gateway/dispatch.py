@@ -52,6 +52,8 @@ class VersionPool:
         self._links = set[WorkerLink]()
         self._in_flight: dict[WorkerLink, list[Pending]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._by_path: dict[str, WorkerLink] = {}
+        self._leaving: dict[WorkerLink, asyncio.Task[None]] = {}
         self._sweeper = asyncio.get_running_loop().call_later(1.0, self._sweep)
 
     # ── What the server decides ───────────────────────────────────────────────────────────────────────────────────────
@@ -60,11 +62,25 @@ class VersionPool:
         """Take over new settings; connect to new sockets and leave those that are gone."""
         self.service, self.version = service, version
         for path in set(self._tasks) - set(version.sockets):
-            self._tasks.pop(path).cancel()
+            self._leave(path)
         for path in version.sockets:
             if path not in self._tasks:
-                connecting = keep_connected(path, lambda: WorkerLink(self._on_free, self._on_lost))
+                connecting = keep_connected(path, lambda path=path: self._connect(path))
                 self._tasks[path] = asyncio.get_running_loop().create_task(connecting)
+
+    def _connect(self, path: str) -> WorkerLink:
+        link = self._by_path[path] = WorkerLink(self._on_free, self._on_lost)
+        return link
+
+    def _leave(self, path: str) -> None:
+        """Give a worker nothing more; disconnect when it has answered what it has."""
+        link, task = self._by_path.pop(path, None), self._tasks.pop(path)
+        if link is None or link not in self._in_flight:
+            task.cancel()
+        else:
+            link.is_leaving = True
+            self._links.discard(link)
+            self._leaving[link] = task
 
     async def drain(self, seconds: float) -> None:
         """Answer what is here, then disconnect."""
@@ -75,7 +91,7 @@ class VersionPool:
 
     def close(self) -> None:
         self._sweeper.cancel()
-        for task in self._tasks.values():
+        for task in (*self._tasks.values(), *self._leaving.values()):
             task.cancel()
         for pending in [*self._queue, *(p for batch in self._in_flight.values() for p in batch)]:
             self._finish(pending, unavailable("the service is being removed"))
@@ -115,6 +131,10 @@ class VersionPool:
     # ── Workers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _on_free(self, link: WorkerLink) -> None:
+        if link.is_leaving:
+            if link in self._leaving and link not in self._in_flight:
+                self._leaving.pop(link).cancel()
+            return
         self._links.add(link)
         if not link.is_free or not self._queue:
             return
@@ -138,6 +158,8 @@ class VersionPool:
     def _on_lost(self, link: WorkerLink) -> None:
         """Try what a lost worker had in hand once more: scoring is repeatable, but a request may also kill workers."""
         self._links.discard(link)
+        if link in self._leaving:
+            self._leaving.pop(link).cancel()
         for pending in reversed(self._in_flight.pop(link, [])):
             if pending.tries >= _TRIES:
                 self._finish(pending, unavailable("the worker ended while it answered this request, twice"))
@@ -172,6 +194,7 @@ class ServicePool:
     def __init__(self, service: Service) -> None:
         self.service = service
         self.pools: dict[str, VersionPool] = {}
+        self._leaving: dict[str, VersionPool] = {}
         self._random = random.Random()
         self._draining: set[asyncio.Task[None]] = set()
         self.update(service)
@@ -181,14 +204,25 @@ class ServicePool:
         self.service = service
         wanted = {version.name: version for version in service.versions}
         for name in set(self.pools) - set(wanted):
-            leaving = self.pools.pop(name).drain(service.limits.timeout_seconds)
-            task = asyncio.get_running_loop().create_task(leaving)
+            self._leaving[name] = self.pools.pop(name)
+            task = asyncio.get_running_loop().create_task(self._drain(name, service.limits.timeout_seconds))
             self._draining.add(task)
             task.add_done_callback(self._draining.discard)
         for name, version in wanted.items():
             if name not in self.pools:
                 self.pools[name] = VersionPool(service, version)
             self.pools[name].update(service, version)
+
+    async def _drain(self, name: str, seconds: float) -> None:
+        pool = self._leaving[name]
+        await pool.drain(seconds)
+        if self._leaving.get(name) is pool:
+            del self._leaving[name]
+
+    @property
+    def all_pools(self) -> dict[str, VersionPool]:
+        """All versions, those included that still answer what they have."""
+        return {**self._leaving, **self.pools}
 
     def submit(self, item: dict[str, Any], body: bytes, done: Done) -> None:
         chosen = self.choose()

@@ -57,13 +57,14 @@ class Service:
     description: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-def read_routes(path: Path) -> dict[str, Service]:
-    """Return the services of a file; none where there is no file yet. Raises ValueError for one that is damaged."""
+def read_routes(path: Path) -> tuple[dict[str, Service], int | None]:
+    """Return the services of a file, and its revision. Raises ValueError for a file that is damaged."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return {}
-    return parse_routes(json.loads(text))
+        return {}, None
+    document = json.loads(text)
+    return parse_routes(document), document.get("revision")
 
 
 def parse_routes(document: dict[str, Any]) -> dict[str, Service]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from typing import Any, cast
 
 from footplate.serving.protocol import HEADER, BadFrame, pack, parse_meta, split, unpack_header
 
-RETRY_SECONDS = (0.02, 0.5)
+RETRY_SECONDS = (0.02, 0.2)
+LONGEST_PATH = 100
+"""The longest path of a Unix socket, in bytes, that the kernel takes; longer ones are tried relative to here."""
 
 Answer = tuple[int, str, dict[str, str], bytes]
 """Status, content type, headers and body of one item."""
@@ -24,6 +27,7 @@ class WorkerLink(asyncio.Protocol):
         self._buffer = bytearray()
         self._done: Callable[[list[Answer]], None] | None = None
         self.hello: dict[str, Any] = {}
+        self.is_leaving = False
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
@@ -90,6 +94,8 @@ class WorkerLink(asyncio.Protocol):
 async def keep_connected(path: str, make: Callable[[], WorkerLink]) -> None:
     """Connect to a worker's socket whenever it can be, until cancelled."""
     loop = asyncio.get_running_loop()
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        path = os.path.relpath(path)
     pause = RETRY_SECONDS[0]
     while True:
         link = make()

@@ -1,4 +1,4 @@
-"""`python -m footplate.serving.worker CONFIG.json`: load a model or an entry script, then answer batches.
+"""`python -m footplate.serving.worker CONFIG.json [REPLICA]`: load a model or an entry script, then answer batches.
 
 Exit codes: 0 told to stop, 3 the model or the script could not be loaded.
 """
@@ -17,7 +17,8 @@ from footplate.serving.worker.server import WorkerServer
 CANNOT_LOAD = 3
 
 
-def main(path: str) -> int:
+def main(path: str, replica: str = "0") -> int:
+    """`REPLICA` replaces `{replica}` in the path of the socket: all replicas of a version share one configuration."""
     with open(path, encoding="utf-8") as file:
         config: Dict[str, Any] = json.load(file)
     _set_variables(config)
@@ -27,7 +28,7 @@ def main(path: str) -> int:
         traceback.print_exc()
         return CANNOT_LOAD
     hello = {"service": config["service"], "version": config["version"]}
-    WorkerServer(config["socket"], scorer, hello).serve()
+    WorkerServer(config["socket"].replace("{replica}", replica), scorer, hello).serve()
     return 0
 
 
@@ -58,11 +59,11 @@ def _set_variables(config: Dict[str, Any]) -> None:
         AZUREML_MODEL_DIR=folder,
         AML_APP_ROOT=root,
         AZUREML_ENTRY_SCRIPT=config.get("entry_script") or "",
-        AZUREML_SOURCE_DIRECTORY=config.get("source") or "",
+        AZUREML_SOURCE_DIRECTORY=os.path.abspath(config.get("source") or ""),
         SERVICE_NAME=config["service"],
         WORKSPACE_NAME=config.get("workspace") or "",
     )
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

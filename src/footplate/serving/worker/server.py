@@ -17,6 +17,7 @@ from footplate.serving.protocol import BadFrame, pack, read_frame, split
 from footplate.serving.worker.messages import Scorer, ScoreRequest, ScoreResponse, error_response
 
 BACKLOG = 64
+_LONGEST_PATH = 100  # of a Unix socket, in bytes
 
 
 class WorkerServer:
@@ -41,7 +42,7 @@ class WorkerServer:
         """Accept connections until SIGTERM, then finish the batch in hand."""
         signal.signal(signal.SIGTERM, self._on_signal)
         aside = f"{self._path}.{os.getpid()}"
-        self._listener.bind(aside)
+        _bind(self._listener, aside)
         self._listener.listen(BACKLOG)
         os.replace(aside, self._path)
         try:
@@ -79,9 +80,10 @@ class WorkerServer:
 
     def _handle(self, stream: Any, meta: dict[str, Any], payload: memoryview) -> None:
         if "batch" in meta:
-            responses = self._answer(meta["items"], payload)
-            items = [{"s": r.status, "t": r.content_type, "h": r.headers, "n": len(r.body)} for r in responses]
-            self._send(stream, {"batch": meta["batch"], "items": items}, [r.body for r in responses])
+            with self._turn:  # until it is sent: a worker that is told to stop waits for the turn, then exits
+                responses = self._answer(meta["items"], payload)
+                items = [{"s": r.status, "t": r.content_type, "h": r.headers, "n": len(r.body)} for r in responses]
+                self._send(stream, {"batch": meta["batch"], "items": items}, [r.body for r in responses])
         elif "ping" in meta:
             self._send(stream, {"pong": 1, "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024})
         elif "drain" in meta:
@@ -95,8 +97,7 @@ class WorkerServer:
             for item, body in zip(items, split(payload, items))
         ]
         try:
-            with self._turn:
-                responses = self._scorer.answer(requests)
+            responses = self._scorer.answer(requests)
         except Exception as error:
             words = f"{type(error).__name__}: {error}"
             responses = [error_response(words, 500) for _ in requests]
@@ -107,3 +108,15 @@ class WorkerServer:
         for piece in pack(meta, parts):
             stream.write(piece)
         stream.flush()
+
+
+def _bind(listener: socket.socket, path: str) -> None:
+    """Bind to a path of any length: the kernel takes at most 107 bytes, but resolves a short name of the folder."""
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        listener.bind(path)
+        return
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        listener.bind(f"/proc/self/fd/{folder}/{os.path.basename(path)}")
+    finally:
+        os.close(folder)

@@ -10,6 +10,7 @@ from footplate.domain.runs.controllers import (
     GroupClosed,
     GroupDecision,
     GroupResumed,
+    ScaleRequested,
     SubmitChild,
     TimeReached,
 )
@@ -19,6 +20,7 @@ from footplate.domain.runs.events import (
     EndChildren,
     Event,
     GroupDecided,
+    GroupScaled,
     NotifyParent,
     OrderChildren,
     RunCancelRequested,
@@ -116,3 +118,12 @@ def test_only_groups_admit_decisions() -> None:
     job = RunRecord("r", "w", JOB, Stage.ACCEPTED, created=1.0)
     with pytest.raises(InvalidTransition, match="of the kind 'job', which does not admit GroupDecided"):
         apply(job, GroupDecided(END), 2.0)
+
+
+def test_another_number_of_replicas_is_put_to_the_controller_once() -> None:
+    record, effects = apply(after(accepted(), RunSubmitted()), GroupScaled(3), 3.0)
+    assert effects == (ConsultController(ScaleRequested()),)
+    assert group_state(record).replicas == 3
+    assert apply(record, GroupScaled(3), 4.0) == (record, ())
+    ended = after(record, GroupDecided(END))
+    assert apply(ended, GroupScaled(1), 5.0) == (ended, ())

@@ -77,6 +77,7 @@ by_kind: dict[type, st.SearchStrategy[typing.Any]] = {
         confirmed=st.booleans(),
     ),
     events.WakeTimeReached: st.builds(events.WakeTimeReached, at=st.integers(0, 50).map(float)),
+    events.GroupScaled: st.builds(events.GroupScaled, replicas=st.integers(0, 3)),
     events.GroupDecided: st.builds(events.GroupDecided, decision=decisions),
     events.ChildrenFinished: st.just(events.ChildrenFinished()),
     events.RunRestarted: st.builds(events.RunRestarted, attempt=st.integers(1, 4)),

@@ -21,7 +21,7 @@ _NAMES = {
     "RunConfiguration": "footplate.sdk.config.run_configuration",
     "ScriptRun": "footplate.sdk.runs.run",
     "ScriptRunConfig": "footplate.sdk.config.script_run_config",
-    "Webservice": "footplate.sdk.models.web_services",
+    "Webservice": "footplate.sdk.models.webservice",
     "Workspace": "azureml.core.workspace",
     "get_run": "footplate.sdk.runs.run",
 }

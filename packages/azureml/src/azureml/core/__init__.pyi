@@ -6,7 +6,7 @@ from footplate.sdk.data.datastore import Datastore as Datastore
 from footplate.sdk.environments.environment import Environment as Environment
 from footplate.sdk.keyvault import Keyvault as Keyvault
 from footplate.sdk.models.model import Model as Model
-from footplate.sdk.models.web_services import Webservice as Webservice
+from footplate.sdk.models.webservice import Webservice as Webservice
 from footplate.sdk.runs.experiment import Experiment as Experiment
 from footplate.sdk.runs.run import Run as Run
 from footplate.sdk.runs.run import ScriptRun as ScriptRun

@@ -11,6 +11,7 @@ import importlib
 import os
 from typing import Any, Mapping, Optional
 
+from footplate.domain.serving.frameworks import framework_of
 from footplate.serving.worker.model_scorer import LoadedModel
 
 _LOADERS = {
@@ -22,21 +23,6 @@ _LOADERS = {
     "XGBoost": "xgboost",
     "LightGBM": "lightgbm",
 }
-_SUFFIXES = {
-    ".onnx": "Onnx",
-    ".keras": "TensorFlow",
-    ".h5": "TensorFlow",
-    ".pb": "TensorFlow",
-    ".pt2": "PyTorch",
-    ".pt": "PyTorch",
-    ".pth": "PyTorch",
-    ".ubj": "XGBoost",
-    ".xgb": "XGBoost",
-    ".lgb": "LightGBM",
-    ".joblib": "ScikitLearn",
-    ".pkl": "ScikitLearn",
-    ".pickle": "ScikitLearn",
-}
 FRAMEWORKS = tuple(_LOADERS)
 
 
@@ -46,7 +32,7 @@ class CannotLoad(Exception):
 
 def load_model(path: str, framework: Optional[str], options: Mapping[str, Any]) -> LoadedModel:
     """Load a model from the file or folder that was registered."""
-    kind = framework if framework in _LOADERS else framework_of(path)
+    kind = framework if framework in _LOADERS else framework_of(files_of(path))
     if kind is None:
         known = ", ".join(_LOADERS)
         raise CannotLoad(f"{path} is not a model of {known}\nhint: give model_framework, or an entry script")
@@ -58,15 +44,6 @@ def load_model(path: str, framework: Optional[str], options: Mapping[str, Any]) 
             f"hint: add {error.name} to the environment of the service"
         ) from error
     return loader.load(path, options)
-
-
-def framework_of(path: str) -> Optional[str]:
-    """Guess the framework from the names of the files; None if they tell nothing."""
-    for file in files_of(path):
-        found = _SUFFIXES.get(os.path.splitext(file)[1].lower())
-        if found:
-            return found
-    return None
 
 
 def files_of(path: str) -> list[str]:

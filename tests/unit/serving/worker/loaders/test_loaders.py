@@ -11,7 +11,7 @@ import pytest
 from skl2onnx import to_onnx
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from footplate.serving.worker.loaders import CannotLoad, framework_of, load_model
+from footplate.serving.worker.loaders import CannotLoad, load_model
 
 X, Y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]], "float32"), [0, 0, 1, 1]
 
@@ -41,15 +41,6 @@ def test_columns_by_name_reach_an_estimator_that_was_fitted_with_them(tmp_path: 
     loaded = load_model(str(tmp_path / "model.pkl"), "ScikitLearn", {})
     found = loaded.run({"data": np.array(X.tolist(), dtype=object)}, "predict")
     assert np.allclose(found["predict"], LinearRegression().fit(frame, Y).predict(frame))
-
-
-@pytest.mark.parametrize(
-    "name, framework",
-    [("m.onnx", "Onnx"), ("m.pkl", "ScikitLearn"), ("m.pt2", "PyTorch"), ("m.keras", "TensorFlow"), ("m.txt", None)],
-)
-def test_the_framework_is_known_by_the_name_of_the_file(tmp_path: Path, name: str, framework: str | None) -> None:
-    (tmp_path / name).write_bytes(b"")
-    assert framework_of(str(tmp_path)) == framework
 
 
 def test_a_file_that_no_loader_knows_is_refused_with_a_hint(tmp_path: Path) -> None:

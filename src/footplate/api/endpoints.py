@@ -1,0 +1,92 @@
+"""Web services of a workspace."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, Optional
+
+from footplate.api.base import ApiNoun
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.serving.endpoints import (
+    EndpointView,
+    ServiceKeys,
+    ServiceLog,
+    ServiceSettings,
+    ServiceToken,
+    VersionSpec,
+)
+
+
+class EndpointsApi(ApiNoun):
+    def deploy(
+        self,
+        workspace: str,
+        name: str,
+        key: str,
+        settings: ServiceSettings,
+        version: VersionSpec,
+        *,
+        overwrite: bool = False,
+        created_by: str = "",
+    ) -> EndpointView:
+        """Create a service with its first version. The same key again returns the same service."""
+        body = {
+            "name": name, "key": key, "settings": to_json(settings), "version": to_json(version),
+            "overwrite": overwrite, "created_by": created_by,
+        }  # fmt: skip
+        return from_json(EndpointView, self._post("/workspaces/{workspace}/endpoints", body, workspace=workspace))
+
+    def list(self, workspace: str) -> Iterator[EndpointView]:
+        return self._items(EndpointView, "/workspaces/{workspace}/endpoints", workspace=workspace)
+
+    def get(
+        self, workspace: str, name: str, *, revision: Optional[int] = None, wait: Optional[float] = None
+    ) -> EndpointView:
+        """Return a service. With `wait`, wait for a newer `revision`."""
+        path, query = "/workspaces/{workspace}/endpoints/{name}", {"revision": revision, "wait": wait}
+        return from_json(EndpointView, self._get(path, query, workspace=workspace, name=name))
+
+    def change(
+        self,
+        workspace: str,
+        name: str,
+        key: str,
+        *,
+        settings: Optional[ServiceSettings] = None,
+        version: Optional[VersionSpec] = None,
+        goal: float = 100.0,
+        shadow: bool = False,
+    ) -> EndpointView:
+        """Change the settings, or begin a new version, which takes `goal` percent of the requests when it is ready."""
+        body = {
+            "key": key, "settings": to_json(settings), "version": to_json(version), "goal": goal, "shadow": shadow
+        }  # fmt: skip
+        path = "/workspaces/{workspace}/endpoints/{name}"
+        return from_json(EndpointView, self._patch(path, body, workspace=workspace, name=name))
+
+    def split(self, workspace: str, name: str, weights: Dict[int, float]) -> EndpointView:
+        """Set the share of the requests that each version gets."""
+        body = {"weights": {str(number): weight for number, weight in weights.items()}}
+        path = "/workspaces/{workspace}/endpoints/{name}/traffic"
+        return from_json(EndpointView, self._post(path, body, workspace=workspace, name=name))
+
+    def delete(self, workspace: str, name: str) -> EndpointView:
+        """Begin to delete a service; it is gone when `get` raises NotFound."""
+        path = "/workspaces/{workspace}/endpoints/{name}"
+        return from_json(EndpointView, self._delete(path, workspace=workspace, name=name))
+
+    def logs(
+        self, workspace: str, name: str, *, lines: Optional[int] = None, version: Optional[int] = None
+    ) -> ServiceLog:
+        path, query = "/workspaces/{workspace}/endpoints/{name}/logs", {"lines": lines, "version": version}
+        return from_json(ServiceLog, self._get(path, query, workspace=workspace, name=name))
+
+    def keys(
+        self, workspace: str, name: str, *, renew: Optional[str] = None, value: Optional[str] = None
+    ) -> ServiceKeys:
+        """Return the keys; `renew`: primary or secondary, to replace one of them before."""
+        path, body = "/workspaces/{workspace}/endpoints/{name}/keys", {"renew": renew, "value": value}
+        return from_json(ServiceKeys, self._post(path, body, workspace=workspace, name=name))
+
+    def token(self, workspace: str, name: str) -> ServiceToken:
+        path = "/workspaces/{workspace}/endpoints/{name}/token"
+        return from_json(ServiceToken, self._post(path, workspace=workspace, name=name))

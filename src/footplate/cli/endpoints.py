@@ -1,0 +1,198 @@
+"""`footplate endpoints`."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from footplate.cli.console import ago, emit, pairs, printable, say, tag_words, when, word
+from footplate.cli.context import json_option, names_of, open_workspace, parse_version, workspace_option
+from footplate.cli.main import Noun
+from footplate.cli.status_line import working
+from footplate.cli.tables import table
+from footplate.domain.serving.endpoints import EndpointView, VersionView
+from footplate.sdk.models.inference_config import InferenceConfig
+from footplate.sdk.models.model import Model
+from footplate.sdk.models.webservice import Webservice
+
+FOLLOW_SECONDS = 0.5
+name_argument = click.argument("name", shell_complete=names_of("endpoints"))
+
+
+@click.group(cls=Noun)
+def endpoints() -> None:
+    """List, call, update, split and delete web services. Deploy one with: footplate models deploy."""
+
+
+@endpoints.command("list")
+@workspace_option
+@json_option
+def list_endpoints(workspace_name: str | None, as_json: bool) -> None:
+    """List web services."""
+    workspace = open_workspace(workspace_name)
+    found = list(workspace.session.api.endpoints.list(workspace.id))
+    if as_json:
+        emit(found)
+    elif not found:
+        say("no web services")
+    else:
+        rows = [[view.name, word(view.state), _models(view), ago(view.modified), view.url] for view in found]
+        table(["name", "state", "models", "changed", "url"], rows, drop=["changed", "models"])
+
+
+@endpoints.command()
+@name_argument
+@workspace_option
+@json_option
+def show(name: str, workspace_name: str | None, as_json: bool) -> None:
+    """Show a web service, its versions and their figures of the last minute."""
+    workspace = open_workspace(workspace_name)
+    view = workspace.session.api.endpoints.get(workspace.id, name)
+    if as_json:
+        emit(view)
+        return
+    settings = view.settings
+    pairs(
+        [
+            ("name", view.name),
+            ("state", word(view.state)),
+            ("url", view.url),
+            ("problem", view.cause.message if view.cause else None),
+            ("authentication", settings.auth),
+            ("description", settings.description),
+            ("tags", tag_words(settings.tags)),
+            ("created", f"{when(view.created)} ({ago(view.created)})"),
+        ]
+    )
+    columns = ["version", "state", "share", "models", "workers", "requests", "errors", "p50", "p99"]
+    table(columns, [_row(version) for version in view.versions], right=columns[4:], drop=["models"])
+
+
+@endpoints.command()
+@name_argument
+@click.argument("data", required=False)
+@click.option("--file", "-f", "file", type=click.File("rb"), help="Send the content of a file; - is stdin.")
+@workspace_option
+@json_option
+def call(name: str, data: str | None, file: Any, workspace_name: str | None, as_json: bool) -> None:
+    """Send DATA to a web service and print the answer, which is JSON with or without --json."""
+    if (data is None) == (file is None):
+        raise click.UsageError("give DATA or --file")
+    body = data if data is not None else file.read()
+    emit(Webservice(open_workspace(workspace_name), name).run(body))
+
+
+@endpoints.command()
+@name_argument
+@click.option("--follow", "-f", is_flag=True, help="Print new lines as they come, until Ctrl-C.")
+@click.option("--lines", "-n", type=click.IntRange(1, 100_000), default=1000, show_default=True)
+@click.option("--version", type=int, metavar="N", help="A version.  [default: the newest]")
+@workspace_option
+@json_option
+def logs(name: str, follow: bool, lines: int, version: int | None, workspace_name: str | None, as_json: bool) -> None:
+    """Print the output of a web service's workers."""
+    workspace = open_workspace(workspace_name)
+
+    def read() -> str:
+        return workspace.session.api.endpoints.logs(workspace.id, name, lines=lines, version=version).text
+
+    text = read()
+    if as_json:
+        emit({"text": text})
+        return
+    click.echo(printable(text, but="\n\t"))
+    while follow:
+        time.sleep(FOLLOW_SECONDS)
+        after = read()
+        fresh = _new_part(text, after)
+        if fresh:
+            click.echo(printable(fresh, but="\n\t"))
+        text = after
+
+
+@endpoints.command()
+@name_argument
+@click.option("--model", "models", multiple=True, metavar="NAME[:VERSION]", help="The models of a new version.")
+@click.option("--script", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="A script with run(data).")
+@click.option("--share", type=click.FloatRange(0, 100), default=100.0, show_default=True, metavar="PERCENT",
+              help="The share of the requests that the new version gets.")  # fmt: skip
+@click.option("--shadow", is_flag=True, help="Send copies of the requests to the new version, and compare answers.")
+@workspace_option
+@json_option
+def update(
+    name: str, models: tuple[str, ...], script: str | None, share: float, shadow: bool, workspace_name: str | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Begin a new version with other models or another script, and wait until it takes requests."""
+    if not models and script is None:
+        raise click.UsageError("give --model or --script")
+    workspace = open_workspace(workspace_name)
+    chosen = [Model(workspace, given, version=number) for given, number in map(parse_version, models)] or None
+    service = Webservice(workspace, name)
+    config = InferenceConfig(script) if script else None
+    service.change(models=chosen, inference_config=config, share=share, shadow=shadow)
+    with working(f"updating {name}"):
+        service.wait_for_deployment()
+    view = workspace.session.api.endpoints.get(workspace.id, name)
+    if as_json:
+        emit(view)
+    else:
+        say(f"version {view.versions[-1].number} of {name} takes requests")
+
+
+@endpoints.command()
+@name_argument
+@click.argument("shares", nargs=-1, required=True, metavar="VERSION=PERCENT...")
+@workspace_option
+@json_option
+def split(name: str, shares: tuple[str, ...], workspace_name: str | None, as_json: bool) -> None:
+    """Set the share of the requests of each version, such as 1=90 2=10. Others get none."""
+    weights: dict[int, float] = {}
+    for share in shares:
+        version, _, percent = share.partition("=")
+        try:
+            weights[int(version)] = float(percent)
+        except ValueError:
+            raise click.BadParameter(f"{share!r} is not VERSION=PERCENT", param_hint="SHARES") from None
+    workspace = open_workspace(workspace_name)
+    view = workspace.session.api.endpoints.split(workspace.id, name, weights)
+    if as_json:
+        emit(view)
+    else:
+        say(", ".join(f"version {v.number}: {v.weight:g}" for v in view.versions if v.weight))
+
+
+@endpoints.command()
+@name_argument
+@workspace_option
+def delete(name: str, workspace_name: str | None) -> None:
+    """Delete a web service. Requests in hand are answered first."""
+    service = Webservice(open_workspace(workspace_name), name)
+    with working(f"deleting {name}"):
+        service.delete()
+    say(f"{name} is deleted")
+
+
+def _models(view: EndpointView) -> str:
+    return ", ".join(view.versions[-1].spec.models) if view.versions else ""
+
+
+def _row(version: VersionView) -> list[Any]:
+    share = "shadow" if version.shadow else f"{version.weight:g}"
+    times = [
+        None if value is None else f"{value * 1000:.1f} ms" for value in (version.p50_seconds, version.p99_seconds)
+    ]
+    workers = f"{version.healthy}/{version.replicas}"
+    models = ", ".join(version.spec.models)
+    return [version.number, version.state, share, models, workers, version.requests, version.errors, *times]
+
+
+def _new_part(before: str, after: str) -> str:
+    """Return the part of a log that is new: the log may have lost its beginning meanwhile."""
+    known, lines = before.splitlines(), after.splitlines()
+    for overlap in range(min(len(known), len(lines)), -1, -1):
+        if known[len(known) - overlap :] == lines[:overlap]:
+            return "\n".join(lines[overlap:])
+    return after

@@ -1,0 +1,6 @@
+"""Web services, pure.
+
+endpoints   a service as a client describes it, as the server keeps it, and as people see it
+rollouts    decides which versions take requests
+replicas    the controller `service`: one child run for each replica of a version
+"""

@@ -1,0 +1,154 @@
+"""From models, code and a configuration to the request that deploys them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, cast
+
+from footplate.domain.runs.run_kinds import kind_of
+from footplate.domain.serving.endpoints import Replicas, VersionSpec
+from footplate.domain.serving.frameworks import MODULES, PACKAGES, served_without_code
+from footplate.domain.specs import EnvironmentSpec
+from footplate.sdk.environments.environment import Environment
+from footplate.sdk.environments.spec import DEFAULT_NAME, to_spec
+from footplate.sdk.exceptions import Kinds, UserErrorException, WebserviceException
+from footplate.sdk.models.deployment_configuration import (
+    AciServiceDeploymentConfiguration,
+    AksServiceDeploymentConfiguration,
+    WebserviceDeploymentConfiguration,
+    known_keys,
+)
+from footplate.sdk.models.inference_config import InferenceConfig
+from footplate.sdk.runs import snapshots
+from footplate.sdk.session import user_name
+
+if TYPE_CHECKING:
+    from footplate.domain.serving.endpoints import EndpointView
+    from footplate.sdk.models.model import Model
+    from footplate.sdk.workspace import Workspace
+
+KINDS: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": WebserviceException}
+NO_CODE: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": UserErrorException}
+
+
+def deploy(
+    workspace: Workspace,
+    name: str,
+    models: Sequence[Model],
+    inference_config: Optional[InferenceConfig],
+    deployment_config: Optional[WebserviceDeploymentConfiguration],
+    overwrite: bool,
+    deployment_target: Any = None,
+) -> EndpointView:
+    """Send the request, and set the keys that the configuration chooses. A target means AKS, as on Azure."""
+    default = AciServiceDeploymentConfiguration if deployment_target is None else AksServiceDeploymentConfiguration
+    config = deployment_config or default()
+    version = version_spec(workspace, models, inference_config, config)
+    api = workspace.session.api_for(KINDS if inference_config else NO_CODE).endpoints
+    view = api.deploy(
+        workspace.id, name, uuid.uuid4().hex, config.to_settings(), version, overwrite=overwrite, created_by=user_name()
+    )
+    for which, value in known_keys(config).items():
+        api.keys(workspace.id, name, renew=which, value=value)
+    return view
+
+
+def version_spec(
+    workspace: Workspace,
+    models: Sequence[Model],
+    inference_config: Optional[InferenceConfig],
+    config: Optional[WebserviceDeploymentConfiguration] = None,
+    before: Optional[VersionSpec] = None,
+) -> VersionSpec:
+    """Describe a version. With `before`, resources that the configuration does not give stay as they were."""
+    config = config or WebserviceDeploymentConfiguration()
+    old = before or VersionSpec()
+    if inference_config is None and len(models) != 1:
+        raise UserErrorException(
+            f"{len(models)} models were given without code",
+            hint="give one model, or an InferenceConfig whose entry script loads them",
+        )
+    environment, lock = _environment(workspace, models, inference_config)
+    resources = models[0].resource_configuration if len(models) == 1 else None
+    cpu = config.cpu_cores or old.cpu_cores or (resources.cpu if resources else None)
+    memory = config.memory_gb or old.memory_gb or (resources.memory_in_gb if resources else None)
+    gpus = config.gpu_cores if config.gpu_cores is not None else old.gpus or (resources.gpu if resources else 0)
+    return VersionSpec(
+        models=tuple(model.id for model in models),
+        entry_script=inference_config.script.replace(os.sep, "/") if inference_config else None,
+        snapshot=snapshots.take(workspace.session, inference_config.folder).id if inference_config else None,
+        environment=environment, lock=lock, environment_variables=dict(environment.variables),
+        cpu_cores=cpu, memory_gb=memory, gpus=int(gpus or 0),
+        replicas=config.to_replicas(old.replicas if before else Replicas()),
+        description=inference_config.description if inference_config else None,
+        definition={"source_directory": inference_config.folder} if inference_config else {},
+    )  # fmt: skip
+
+
+# ── The environment ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _environment(
+    workspace: Workspace, models: Sequence[Model], inference_config: Optional[InferenceConfig]
+) -> Tuple[EnvironmentSpec, Optional[str]]:
+    """Return the environment and, if it has run before, its lock: the given one, or that of the run that trained.
+
+    A model that was not trained by a run is served by this interpreter if it has the framework, and else by an
+    environment with the framework alone.
+    """
+    given = inference_config.to_environment() if inference_config else None
+    if given is not None:
+        return _plain(to_spec(given)), None
+    packages: Tuple[str, ...] = () if inference_config else _packages(models[0])
+    for model in models:
+        trained = _trained_in(workspace, model, packages)
+        if trained is not None:
+            return trained
+    if not packages or importlib.util.find_spec(MODULES.get(packages[0], packages[0])) is not None:
+        return _plain(to_spec(Environment(DEFAULT_NAME))), None
+    return _plain(to_spec(_framework_environment(packages, models[0].model_framework_version))), None
+
+
+def _framework_environment(packages: Sequence[str], version: Optional[str]) -> Environment:
+    """Return an environment with the packages that load a model, in the model's own version if that is exact."""
+    framework, *others = packages
+    made = Environment(f"serve-{framework}")
+    for line in (f"{framework}=={version}" if version and version.count(".") > 1 else framework, *others):
+        made.python.conda_dependencies.add_pip_package(line)
+    return made
+
+
+def _packages(model: Model) -> Tuple[str, ...]:
+    files = [file.path for file in model._view.files]  # pyright: ignore[reportPrivateUsage]
+    framework = served_without_code(model.model_framework, files)
+    return PACKAGES.get(framework or "", ())
+
+
+def _trained_in(
+    workspace: Workspace, model: Model, packages: Sequence[str]
+) -> Optional[Tuple[EnvironmentSpec, Optional[str]]]:
+    """Return the environment of the run that the model came from, if that ran as a job and can load the model."""
+    if model.run_id is None:
+        return None
+    view = workspace.session.api_for(KINDS).runs.get(model.run_id)
+    if view.spec is None or not kind_of(view).has_nodes:
+        return None
+    spec = view.spec.environment
+    return (_plain(spec), view.lock) if not packages or _may_have(spec, packages[0]) else None
+
+
+def _may_have(spec: EnvironmentSpec, package: str) -> bool:
+    """Whether an environment names a package; an interpreter that exists may have any."""
+    conda = cast("Dict[str, List[Any]]", spec.options.get("conda") or {})
+    named = [*spec.requirements, *conda.get("dependencies", ()), *conda.get("pip", ())]
+    return spec.builder == "existing" or any(package in str(line).lower() for line in named)
+
+
+def _plain(spec: EnvironmentSpec) -> EnvironmentSpec:
+    """Return the environment without a container: a replica is a process that the gateway reaches by a socket."""
+    options = {name: value for name, value in spec.options.items() if name != "docker"}
+    variables = {name: value for name, value in spec.variables.items() if name != "EXAMPLE_ENV_VAR"}
+    return replace(spec, options=options, variables=variables)

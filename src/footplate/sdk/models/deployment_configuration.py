@@ -1,0 +1,216 @@
+"""Deployment configurations: resources and settings of a service, in the words of Azure's three targets.
+
+All of them deploy to this server's machine. `cpu_cores` and `memory_gb` limit a replica only where they are given:
+Azure's own defaults (0.1 cores and 0.5 GB) are a price, not a wish.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Optional
+
+from footplate.domain.serving.endpoints import Replicas, RequestLimits, ServiceSettings
+from footplate.sdk.exceptions import WebserviceException
+from footplate.sdk.labels import texts
+
+
+class WebserviceDeploymentConfiguration:
+    """What all three have in common."""
+
+    kind = "ACI"
+
+    def __init__(
+        self, description: Optional[str] = None, tags: Optional[Mapping[str, Any]] = None,
+        properties: Optional[Mapping[str, Any]] = None,
+    ) -> None:  # fmt: skip
+        self.description = description
+        self.tags = tags
+        self.properties = properties
+        self.cpu_cores: Optional[float] = None
+        self.memory_gb: Optional[float] = None
+        self.gpu_cores: Optional[int] = None
+        self.collect_model_data: Optional[bool] = None
+
+    def to_settings(self, before: Optional[ServiceSettings] = None) -> ServiceSettings:
+        """Return the settings; values that were not given stay as they were."""
+        old = before or ServiceSettings(kind=self.kind)
+        return ServiceSettings(
+            kind=self.kind, auth=self._auth(old.auth), port=self._port(old.port), limits=self._limits(old.limits),
+            cors=old.cors, certificate=self._pem("ssl_cert_pem_file") or old.certificate,
+            certificate_key=self._pem("ssl_key_pem_file") or old.certificate_key,
+            collect_share=old.collect_share if self.collect_model_data is None else float(self.collect_model_data),
+            start_seconds=old.start_seconds, rollback=old.rollback,
+            description=old.description if self.description is None else self.description,
+            tags=old.tags if self.tags is None else texts(self.tags),
+            properties={**old.properties, **{k: str(v) for k, v in (self.properties or {}).items()}},
+        )  # fmt: skip
+
+    def to_replicas(self, before: Replicas = Replicas()) -> Replicas:
+        return before
+
+    def _auth(self, before: str) -> str:
+        if getattr(self, "token_auth_enabled", None):
+            return "token"
+        enabled = getattr(self, "auth_enabled", None)
+        return before if enabled is None else ("key" if enabled else "none")
+
+    def _port(self, before: Optional[int]) -> Optional[int]:
+        return before
+
+    def _limits(self, before: RequestLimits) -> RequestLimits:
+        return before
+
+    def _pem(self, name: str) -> Optional[str]:
+        path = getattr(self, name, None)
+        if path is None:
+            return None
+        with open(path, encoding="ascii") as file:
+            return file.read()
+
+    def print_deploy_configuration(self) -> None:
+        print({name: value for name, value in vars(self).items() if value is not None})
+
+
+class AciServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
+    """The options of `AciWebservice.deploy_configuration`."""
+
+    kind = "ACI"
+
+    def __init__(
+        self, cpu_cores: Optional[float] = None, memory_gb: Optional[float] = None,
+        tags: Optional[Mapping[str, Any]] = None, properties: Optional[Mapping[str, Any]] = None,
+        description: Optional[str] = None, location: Optional[str] = None, auth_enabled: Optional[bool] = None,
+        ssl_enabled: Optional[bool] = None, enable_app_insights: Optional[bool] = None,
+        ssl_cert_pem_file: Optional[str] = None, ssl_key_pem_file: Optional[str] = None,
+        ssl_cname: Optional[str] = None, dns_name_label: Optional[str] = None, primary_key: Optional[str] = None,
+        secondary_key: Optional[str] = None, collect_model_data: Optional[bool] = None,
+        cmk_vault_base_url: Optional[str] = None, cmk_key_name: Optional[str] = None,
+        cmk_key_version: Optional[str] = None, vnet_name: Optional[str] = None, subnet_name: Optional[str] = None,
+    ) -> None:  # fmt: skip
+        super().__init__(description, tags, properties)
+        _check_positive(cpu_cores=cpu_cores, memory_gb=memory_gb)
+        self.cpu_cores = cpu_cores
+        self.memory_gb = memory_gb
+        self.location = location
+        self.auth_enabled = auth_enabled
+        self.ssl_enabled = ssl_enabled
+        self.enable_app_insights = enable_app_insights
+        self.ssl_cert_pem_file = ssl_cert_pem_file
+        self.ssl_key_pem_file = ssl_key_pem_file
+        self.ssl_cname = ssl_cname
+        self.dns_name_label = dns_name_label
+        self.primary_key = primary_key
+        self.secondary_key = secondary_key
+        self.collect_model_data = collect_model_data
+        if ssl_enabled and not (ssl_cert_pem_file and ssl_key_pem_file):
+            raise WebserviceException(
+                "ssl_enabled needs a certificate", hint="give ssl_cert_pem_file and ssl_key_pem_file"
+            )
+
+
+class LocalWebserviceDeploymentConfiguration(WebserviceDeploymentConfiguration):
+    """The options of `LocalWebservice.deploy_configuration`: a port of its own."""
+
+    kind = "Local"
+
+    def __init__(self, port: Optional[int] = None) -> None:
+        super().__init__()
+        self.port = port
+
+    def _port(self, before: Optional[int]) -> Optional[int]:
+        return self.port or before
+
+
+class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
+    """The options of `AksWebservice.deploy_configuration`: replicas, autoscaling, limits of the requests."""
+
+    kind = "AKS"
+
+    def __init__(
+        self, autoscale_enabled: Optional[bool] = None, autoscale_min_replicas: Optional[int] = None,
+        autoscale_max_replicas: Optional[int] = None, autoscale_refresh_seconds: Optional[int] = None,
+        autoscale_target_utilization: Optional[int] = None, collect_model_data: Optional[bool] = None,
+        auth_enabled: Optional[bool] = None, cpu_cores: Optional[float] = None, memory_gb: Optional[float] = None,
+        enable_app_insights: Optional[bool] = None, scoring_timeout_ms: Optional[int] = None,
+        replica_max_concurrent_requests: Optional[int] = None, max_request_wait_time: Optional[int] = None,
+        num_replicas: Optional[int] = None, primary_key: Optional[str] = None, secondary_key: Optional[str] = None,
+        tags: Optional[Mapping[str, Any]] = None, properties: Optional[Mapping[str, Any]] = None,
+        description: Optional[str] = None, gpu_cores: Optional[int] = None, period_seconds: Optional[int] = None,
+        initial_delay_seconds: Optional[int] = None, timeout_seconds: Optional[int] = None,
+        success_threshold: Optional[int] = None, failure_threshold: Optional[int] = None,
+        namespace: Optional[str] = None, token_auth_enabled: Optional[bool] = None,
+        compute_target_name: Optional[str] = None, cpu_cores_limit: Optional[float] = None,
+        memory_gb_limit: Optional[float] = None, **endpoint: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(description, tags, properties)
+        _check_positive(
+            cpu_cores=cpu_cores, memory_gb=memory_gb, num_replicas=num_replicas, scoring_timeout_ms=scoring_timeout_ms,
+            cpu_cores_limit=cpu_cores_limit, memory_gb_limit=memory_gb_limit,
+        )  # fmt: skip
+        if autoscale_enabled and num_replicas is not None:
+            raise WebserviceException(
+                "num_replicas and autoscale_enabled were given", hint="use autoscale_min_replicas and _max_replicas"
+            )
+        self.autoscale_enabled = autoscale_enabled
+        self.autoscale_min_replicas = autoscale_min_replicas
+        self.autoscale_max_replicas = autoscale_max_replicas
+        self.autoscale_refresh_seconds = autoscale_refresh_seconds
+        self.autoscale_target_utilization = autoscale_target_utilization
+        self.collect_model_data = collect_model_data
+        # AKS authenticates by key unless told otherwise; a token is the other way.
+        self.auth_enabled = auth_enabled
+        self.token_auth_enabled = token_auth_enabled
+        self.cpu_cores = cpu_cores_limit or cpu_cores
+        self.memory_gb = memory_gb_limit or memory_gb
+        self.gpu_cores = gpu_cores
+        self.enable_app_insights = enable_app_insights
+        self.scoring_timeout_ms = scoring_timeout_ms
+        self.replica_max_concurrent_requests = replica_max_concurrent_requests
+        self.max_request_wait_time = max_request_wait_time
+        self.num_replicas = num_replicas
+        self.primary_key = primary_key
+        self.secondary_key = secondary_key
+        self.period_seconds = period_seconds
+        self.initial_delay_seconds = initial_delay_seconds
+        self.timeout_seconds = timeout_seconds
+        self.success_threshold = success_threshold
+        self.failure_threshold = failure_threshold
+        self.namespace = namespace
+        self.compute_target_name = compute_target_name
+        for name, value in endpoint.items():
+            setattr(self, name, value)
+
+    def to_settings(self, before: Optional[ServiceSettings] = None) -> ServiceSettings:
+        if before is None and self.auth_enabled is None and not self.token_auth_enabled:
+            return super().to_settings(ServiceSettings(kind=self.kind, auth="key"))
+        return super().to_settings(before)
+
+    def to_replicas(self, before: Replicas = Replicas()) -> Replicas:
+        if self.num_replicas is not None:
+            return Replicas(self.num_replicas, self.num_replicas)
+        if self.autoscale_enabled is False:
+            return Replicas(before.minimum or 1, before.minimum or 1)
+        low, high = self.autoscale_min_replicas, self.autoscale_max_replicas
+        if self.autoscale_enabled is None and low is None and high is None:
+            return before
+        concurrent = self.replica_max_concurrent_requests or 1
+        share = (self.autoscale_target_utilization or 70) / 100.0
+        minimum = before.minimum if low is None else low
+        maximum = max(minimum, before.maximum if high is None else high, 1)
+        return Replicas(minimum, maximum, max(1.0, 4.0 * concurrent * share))
+
+    def _limits(self, before: RequestLimits) -> RequestLimits:
+        if self.scoring_timeout_ms is None:
+            return before
+        return RequestLimits(before.body_bytes, self.scoring_timeout_ms / 1000.0, before.queue, before.max_batch)
+
+
+def _check_positive(**given: Optional[float]) -> None:
+    for name, value in given.items():
+        if value is not None and not value > 0:
+            raise WebserviceException(f"{name} is {value!r}", hint="give a number above 0")
+
+
+def known_keys(config: Optional[WebserviceDeploymentConfiguration]) -> Dict[str, str]:
+    """Return the keys that a configuration chooses."""
+    given = {which: getattr(config, f"{which}_key", None) for which in ("primary", "secondary")}
+    return {which: str(value) for which, value in given.items() if value is not None}

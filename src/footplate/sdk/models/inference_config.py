@@ -1,0 +1,102 @@
+"""`InferenceConfig`: the scoring script of a service, its source folder and its environment."""
+
+from __future__ import annotations
+
+import ast
+import os
+from typing import Any, Optional
+
+from footplate.sdk.environments.conda_dependencies import CondaDependencies
+from footplate.sdk.environments.environment import Environment
+from footplate.sdk.exceptions import WebserviceException
+
+
+class InferenceConfig:
+    """Code that answers requests: `init()` runs once and `run(data)` for each request.
+
+    The older style names a conda file and `runtime='python'` instead of an environment. Images are not built, so
+    `extra_docker_file_steps`, `base_image` and `cuda_version` change nothing.
+    """
+
+    def __init__(
+        self,
+        entry_script: str,
+        runtime: Optional[str] = None,
+        conda_file: Optional[str] = None,
+        extra_docker_file_steps: Optional[str] = None,
+        source_directory: Optional[str] = None,
+        enable_gpu: Optional[bool] = None,
+        description: Optional[str] = None,
+        base_image: Optional[str] = None,
+        base_image_registry: Any = None,
+        cuda_version: Optional[str] = None,
+        environment: Optional[Environment] = None,
+    ) -> None:
+        older = {"runtime": runtime, "conda_file": conda_file, "extra_docker_file_steps": extra_docker_file_steps,
+                 "enable_gpu": enable_gpu, "base_image": base_image, "cuda_version": cuda_version}  # fmt: skip
+        given = sorted(name for name, value in older.items() if value is not None)
+        if environment is not None and given:
+            raise WebserviceException(f"environment and {given[0]} were given", hint=f"leave {given[0]} out")
+        if runtime is not None and runtime.lower() not in ("python", "python-slim", "spark-py"):
+            raise WebserviceException(f"runtime {runtime!r} is unknown", hint="use runtime='python', or an environment")
+        self.source_directory = source_directory
+        self.entry_script = entry_script
+        self.runtime = runtime
+        self.conda_file = conda_file
+        self.extra_docker_file_steps = extra_docker_file_steps
+        self.enable_gpu = enable_gpu
+        self.description = description
+        self.base_image = base_image
+        self.base_image_registry = base_image_registry
+        self.cuda_version = cuda_version
+        self.environment = environment
+        self._check()
+
+    @property
+    def folder(self) -> str:
+        """The folder that becomes the source of the service: the given one, or that of the script alone."""
+        if self.source_directory is not None:
+            return os.path.abspath(self.source_directory)
+        return os.path.dirname(os.path.abspath(self.entry_script))
+
+    @property
+    def script(self) -> str:
+        """The path of the script in that folder."""
+        return self.entry_script if self.source_directory is not None else os.path.basename(self.entry_script)
+
+    def _check(self) -> None:
+        path = os.path.join(self.folder, self.script)
+        name, extension = os.path.splitext(os.path.basename(self.script))
+        if not os.path.isfile(path):
+            raise WebserviceException(
+                f"there is no entry script {path}", hint="give entry_script relative to source_directory"
+            )
+        if extension != ".py" or not name.isidentifier():
+            raise WebserviceException(
+                f"{self.entry_script!r} is not the name of a Python module", hint="rename it, for example to score.py"
+            )
+        with open(path, "rb") as file:
+            try:
+                ast.parse(file.read(), path)
+            except SyntaxError as error:
+                raise WebserviceException(f"{path} is not valid Python: {error}", hint="correct the script") from None
+        if self.conda_file is not None and not os.path.isfile(self.conda_path()):
+            raise WebserviceException(f"there is no conda file {self.conda_path()}", hint="check conda_file")
+
+    def conda_path(self) -> str:
+        """Return the conda file: relative to the source folder if it is there, else to the working directory."""
+        inside = os.path.join(self.folder, self.conda_file or "")
+        return inside if self.source_directory is not None and os.path.isfile(inside) else os.path.abspath(
+            self.conda_file or ""
+        )  # fmt: skip
+
+    def to_environment(self) -> Optional[Environment]:
+        """Return the environment that was given in either style; None if none was."""
+        if self.environment is not None or self.conda_file is None:
+            return self.environment
+        made = Environment("inference")
+        made.python.conda_dependencies = CondaDependencies(self.conda_path())
+        return made
+
+    def __repr__(self) -> str:
+        return f"InferenceConfig(entry_script={self.entry_script!r}, source_directory={self.source_directory!r})"

@@ -1,0 +1,42 @@
+"""One request to a web service, as `service.run` sends it."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any, Dict, Mapping, Union, cast
+
+from footplate.sdk.exceptions import WebserviceException
+
+
+def send(name: str, address: str, data: Union[str, bytes], headers: Mapping[str, str], seconds: float) -> Any:
+    """Return the decoded answer: JSON, or text if it is not. Other statuses than 200 are a WebserviceException."""
+    body = data.encode() if isinstance(data, str) else data
+    request = urllib.request.Request(address, body, {"Content-Type": "application/json", **headers})
+    try:
+        with urllib.request.urlopen(request, timeout=seconds) as response:
+            content = response.read()
+    except urllib.error.HTTPError as error:
+        text = error.read().decode("utf-8", "replace")
+        raise WebserviceException(
+            f"service {name} answered with status {error.code}: {_message(text)}",
+            status_code=error.code,
+            hint="see service.get_logs()",
+        ) from None
+    except OSError as error:
+        raise WebserviceException(
+            f"service {name} cannot be reached at {address}: {error}", hint="see service.state"
+        ) from None
+    try:
+        return json.loads(content)
+    except ValueError:
+        return content.decode("utf-8", "replace")
+
+
+def _message(text: str) -> str:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text[:2000]
+    return str(cast("Dict[str, Any]", found).get("message", text) if isinstance(found, dict) else text)[:2000]

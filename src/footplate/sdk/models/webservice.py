@@ -1,0 +1,439 @@
+"""Web services: the handle of a deployed model, and Azure's three kinds of it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+from footplate.api import LONG_POLL
+from footplate.domain.serving.endpoints import (
+    BROKEN,
+    HEALTHY,
+    READY,
+    TRANSITIONING,
+    UNHEALTHY,
+    EndpointView,
+    VersionSpec,
+    VersionView,
+)
+from footplate.sdk.exceptions import Kinds, WebserviceException
+from footplate.sdk.models import deploying, service_call
+from footplate.sdk.models.deployment_configuration import (
+    WebserviceDeploymentConfiguration,
+)
+from footplate.sdk.models.inference_config import InferenceConfig
+from footplate.sdk.models.model import Model
+from footplate.sdk.timestamps import utc_time
+
+if TYPE_CHECKING:
+    from footplate.sdk.workspace import Workspace
+
+KINDS: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": WebserviceException}
+_LOCAL_STATES = {TRANSITIONING: "deploying", HEALTHY: "running", BROKEN: "failed", UNHEALTHY: "failed"}
+
+
+class Webservice:
+    """`Webservice(workspace, name)` finds a service and returns an object of its kind."""
+
+    kind = ""
+
+    def __new__(cls, workspace: Workspace, name: str, *_: Any) -> Webservice:
+        try:
+            view = workspace.session.api_for(KINDS).endpoints.get(workspace.id, name)
+        except WebserviceException as error:
+            if error.status_code != 404:
+                raise
+            raise WebserviceException(
+                f"WebserviceNotFound: {error.message}", error, status_code=404, hint=error.hint
+            ) from None
+        return service_of(workspace, view)
+
+    def __init__(self, workspace: Workspace, name: str, *_: Any) -> None:
+        """Do nothing: `__new__` has made the object."""
+
+    @classmethod
+    def _of(cls, workspace: Workspace, view: EndpointView) -> Webservice:
+        made = object.__new__(cls)
+        made.workspace, made._view = workspace, view
+        return made
+
+    workspace: Workspace
+    _view: EndpointView
+
+    # ── Finding and deploying ─────────────────────────────────────────────────────────────────────────────────────────
+
+    @staticmethod
+    def list(
+        workspace: Workspace,
+        compute_type: Optional[str] = None,
+        image_name: Optional[str] = None,
+        image_id: Optional[str] = None,
+        model_name: Optional[str] = None,
+        model_id: Optional[str] = None,
+        tags: Optional[Sequence[Any]] = None,
+        properties: Optional[Sequence[Any]] = None,
+        image_digest: Optional[str] = None,
+        location: Optional[str] = None,
+    ) -> List[Webservice]:
+        """Return the services of a workspace that match every filter."""
+        found = [service_of(workspace, view) for view in workspace.session.api_for(KINDS).endpoints.list(workspace.id)]
+        wanted = (compute_type or "").lower()
+        return [
+            service
+            for service in found
+            if wanted in ("", service.compute_type.lower())
+            and (model_name is None or any(model.rpartition(":")[0] == model_name for model in service._spec.models))
+            and (model_id is None or model_id in service._spec.models)
+            and _matches(service.tags, tags)
+            and _matches(service.properties, properties)
+        ]
+
+    @staticmethod
+    def deploy(
+        workspace: Workspace, name: str, model_paths: Sequence[str], image_config: Any, deployment_config: Any = None,
+        deployment_target: Any = None, overwrite: bool = False,
+    ) -> Webservice:  # fmt: skip
+        """Register local files as models, and deploy them with the script of an image configuration."""
+        models = [Model.register(workspace, path, _model_name(path)) for path in model_paths]
+        return Webservice.deploy_from_model(
+            workspace, name, models, image_config, deployment_config, deployment_target, overwrite
+        )
+
+    @staticmethod
+    def deploy_from_model(
+        workspace: Workspace, name: str, models: Sequence[Model], image_config: Any, deployment_config: Any = None,
+        deployment_target: Any = None, overwrite: bool = False,
+    ) -> Webservice:  # fmt: skip
+        """Deploy models with the script of an image configuration, of which no image is built."""
+        config = image_config.to_inference_config()
+        view = deploying.deploy(workspace, name, list(models), config, deployment_config, overwrite, deployment_target)
+        return service_of(workspace, view)
+
+    @staticmethod
+    def deploy_from_image(
+        workspace: Workspace, name: str, image: Any, deployment_config: Any = None, deployment_target: Any = None,
+        overwrite: bool = False,
+    ) -> Webservice:  # fmt: skip
+        return Webservice.deploy_from_model(
+            workspace, name, image.models, image.image_config, deployment_config, deployment_target, overwrite
+        )
+
+    # ── Waiting ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def wait_for_deployment(self, show_output: bool = False, timeout_sec: Optional[float] = None) -> None:
+        """Wait until the newest version takes requests; raise WebserviceException if it never does."""
+        deadline = None if timeout_sec is None else time.monotonic() + timeout_sec
+        show(show_output, "Running", end="")
+        while self._refresh().state == TRANSITIONING:
+            left = LONG_POLL if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                raise WebserviceException(
+                    f"service {self.name} was still {self.state} after {timeout_sec:g} s",
+                    hint="wait longer, or see service.get_logs()",
+                )
+            show(show_output, ".", end="")
+            self._refresh(wait=min(left, 5.0))
+        problem = self._view.cause
+        if problem is not None or self._view.state == BROKEN:
+            show(show_output, "\nFailed")
+            message = problem.message if problem is not None else f"service {self.name} has no version that works"
+            last = [line for line in (problem.last_lines if problem is not None else ()) if line.strip()]
+            text = "\n".join([f"service {self.name} failed: {message}", *last[-20:]])
+            hint = problem.hint if problem is not None else "see service.get_logs()"
+            raise WebserviceException(text, status_code=None, hint=hint)
+        show(show_output, "\nSucceeded")
+        show(show_output, f'{self.compute_type} service creation operation finished, operation "Succeeded"')
+
+    def update_deployment_state(self) -> None:
+        """Fetch the service again."""
+        self._refresh()
+
+    def _refresh(self, wait: Optional[float] = None) -> EndpointView:
+        api = self.workspace.session.api_for(KINDS).endpoints
+        revision = None if wait is None else self._view.revision
+        self._view = api.get(self.workspace.id, self.name, revision=revision, wait=wait)
+        return self._view
+
+    # ── Attributes ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def name(self) -> str:
+        return self._view.name
+
+    @property
+    def state(self) -> str:
+        """The state now: Transitioning, Healthy, Unhealthy or Failed."""
+        return self._refresh().state
+
+    @property
+    def error(self) -> Optional[Dict[str, Any]]:
+        """Why the last change did not succeed; None if it did."""
+        cause = self._refresh().cause
+        return (
+            None if cause is None else {"code": cause.code, "message": cause.message, "details": list(cause.last_lines)}
+        )
+
+    @property
+    def scoring_uri(self) -> Optional[str]:
+        """The address that takes requests; for TensorFlow models as TensorFlow Serving has it."""
+        tail = "score" if self._spec.entry_script or not self._is_tensorflow() else f"v1/models/{self._model()}:predict"
+        return self._address(tail)
+
+    @property
+    def swagger_uri(self) -> Optional[str]:
+        return self._address("swagger.json")
+
+    def _address(self, tail: str) -> Optional[str]:
+        url = self._view.url or self._refresh().url
+        return None if url is None else url + tail
+
+    @property
+    def compute_type(self) -> str:
+        return self._view.settings.kind
+
+    @property
+    def auth_enabled(self) -> bool:
+        return self._view.settings.auth == "key"
+
+    @property
+    def token_auth_enabled(self) -> bool:
+        return self._view.settings.auth == "token"
+
+    @property
+    def description(self) -> Optional[str]:
+        return self._view.settings.description
+
+    @property
+    def tags(self) -> Dict[str, Optional[str]]:
+        return dict(self._view.settings.tags)
+
+    @property
+    def properties(self) -> Dict[str, str]:
+        return dict(self._view.settings.properties)
+
+    @property
+    def created_time(self) -> datetime:
+        return utc_time(self._view.created)
+
+    @property
+    def updated_time(self) -> datetime:
+        return utc_time(self._view.modified)
+
+    @property
+    def models(self) -> List[Model]:
+        return [Model(self.workspace, id=each) for each in self._spec.models]
+
+    @property
+    def cpu_cores(self) -> Optional[float]:
+        return self._spec.cpu_cores
+
+    @property
+    def memory_gb(self) -> Optional[float]:
+        return self._spec.memory_gb
+
+    @property
+    def num_replicas(self) -> int:
+        return self._version.replicas
+
+    @property
+    def environment(self) -> Any:
+        """The environment of the newest version, as the server knows it."""
+        return self._spec.environment
+
+    @property
+    def versions(self) -> List[VersionView]:
+        """Every version, with its share of the requests and the figures of the last minute."""
+        return list(self._refresh().versions)
+
+    @property
+    def _version(self) -> VersionView:
+        """The newest version that takes requests, or the newest."""
+        ready = [version for version in self._view.versions if version.state == READY and not version.shadow]
+        return (ready or list(self._view.versions))[-1]
+
+    @property
+    def _spec(self) -> VersionSpec:
+        return self._version.spec
+
+    def _model(self) -> str:
+        return self._spec.models[0].rpartition(":")[0]
+
+    def _is_tensorflow(self) -> bool:
+        return self.models[0].model_framework in ("TensorFlow", "TfKeras")
+
+    # ── Using ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def run(self, input_data: Union[str, bytes]) -> Any:
+        """Send a request with the service's key or token, and return the decoded answer."""
+        seconds = self._view.settings.limits.timeout_seconds + 10
+        return service_call.send(self.name, str(self.scoring_uri), input_data, self._authorization(), seconds)
+
+    def _authorization(self) -> Dict[str, str]:
+        if self.auth_enabled:
+            return {"Authorization": f"Bearer {self.get_keys()[0]}"}
+        return {"Authorization": f"Bearer {self.get_access_token().access_token}"} if self.token_auth_enabled else {}
+
+    def get_logs(self, num_lines: int = 5000, init: bool = False) -> str:
+        """Return the last lines that the replicas of the newest version wrote."""
+        return self.workspace.session.api_for(KINDS).endpoints.logs(self.workspace.id, self.name, lines=num_lines).text
+
+    def get_keys(self) -> Tuple[str, str]:
+        keys = self.workspace.session.api_for(KINDS).endpoints.keys(self.workspace.id, self.name)
+        return keys.primary, keys.secondary
+
+    def regen_key(self, key: str, set_key: Optional[str] = None) -> None:
+        """Replace the 'Primary' or 'Secondary' key; by chance, or with `set_key`."""
+        which = str(key).lower()
+        if which not in ("primary", "secondary"):
+            raise WebserviceException(f"key is {key!r}", hint="use 'Primary' or 'Secondary'")
+        self.workspace.session.api_for(KINDS).endpoints.keys(self.workspace.id, self.name, renew=which, value=set_key)
+
+    def get_token(self) -> Tuple[str, datetime]:
+        """Return a token and the time after which to get another."""
+        token = self.get_access_token()
+        return token.access_token, token.refresh_after
+
+    def get_access_token(self) -> AksServiceAccessToken:
+        made = self.workspace.session.api_for(KINDS).endpoints.token(self.workspace.id, self.name)
+        return AksServiceAccessToken(made.token, utc_time(made.refresh_after), utc_time(made.expires))
+
+    # ── Changing ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def change(
+        self,
+        models: Optional[Sequence[Model]] = None,
+        inference_config: Optional[InferenceConfig] = None,
+        share: float = 100.0,
+        shadow: bool = False,
+    ) -> None:
+        """Begin a new version, whatever the kind of the service; the settings stay."""
+        self._update(self._configuration(), models, inference_config, share, shadow)
+
+    def _update(
+        self,
+        config: WebserviceDeploymentConfiguration,
+        models: Optional[Sequence[Model]] = None,
+        inference_config: Optional[InferenceConfig] = None,
+        share: float = 100.0,
+        shadow: bool = False,
+    ) -> None:
+        """Apply settings at once; begin a new version if models, code or resources change."""
+        settings = config.to_settings(self._refresh().settings)
+        api = self.workspace.session.api_for(KINDS).endpoints
+        version = self._next_version(config, models, inference_config)
+        self._view = api.change(
+            self.workspace.id, self.name, uuid.uuid4().hex,
+            settings=settings if settings != self._view.settings else None, version=version, goal=share, shadow=shadow,
+        )  # fmt: skip
+
+    def _next_version(
+        self,
+        config: WebserviceDeploymentConfiguration,
+        models: Optional[Sequence[Model]],
+        inference_config: Optional[InferenceConfig],
+    ) -> Optional[VersionSpec]:
+        old = self._view.versions[-1].spec
+        if models is not None or inference_config is not None:
+            chosen = list(models) if models is not None else self.models
+            if inference_config is None and old.entry_script is not None:
+                ids = tuple(model.id for model in chosen)
+                return replace(self._resized(old, config), models=ids)
+            return deploying.version_spec(self.workspace, chosen, inference_config, config, old)
+        resized = self._resized(old, config)
+        return None if resized == old else resized
+
+    @staticmethod
+    def _resized(old: VersionSpec, config: WebserviceDeploymentConfiguration) -> VersionSpec:
+        return replace(
+            old,
+            cpu_cores=config.cpu_cores or old.cpu_cores,
+            memory_gb=config.memory_gb or old.memory_gb,
+            gpus=old.gpus if config.gpu_cores is None else config.gpu_cores,
+            replicas=config.to_replicas(old.replicas),
+        )
+
+    def split(self, weights: Mapping[int, float]) -> None:
+        """Set the share of the requests of each version, such as {1: 90, 2: 10}."""
+        api = self.workspace.session.api_for(KINDS).endpoints
+        self._view = api.split(self.workspace.id, self.name, dict(weights))
+
+    def add_tags(self, tags: Mapping[str, Any]) -> None:
+        self._update(self._configuration(tags={**self.tags, **tags}))
+
+    def remove_tags(self, tags: Sequence[str]) -> None:
+        self._update(self._configuration(tags={name: value for name, value in self.tags.items() if name not in tags}))
+
+    def add_properties(self, properties: Mapping[str, Any]) -> None:
+        self._update(self._configuration(properties=properties))
+
+    def _configuration(self, **given: Any) -> WebserviceDeploymentConfiguration:
+        config = WebserviceDeploymentConfiguration(**given)
+        config.kind = self.compute_type
+        return config
+
+    def delete(self) -> None:
+        """Stop the service: requests in hand are answered. Return when it is gone."""
+        api = self.workspace.session.api_for(KINDS).endpoints
+        try:
+            api.delete(self.workspace.id, self.name)
+            while True:
+                self._refresh(wait=5.0)
+        except WebserviceException as error:
+            if error.status_code != 404:
+                raise
+
+    def serialize(self) -> Dict[str, Any]:
+        view = self._view
+        return {
+            "name": view.name, "description": view.settings.description, "tags": dict(view.settings.tags),
+            "properties": dict(view.settings.properties), "state": view.state, "createdTime": str(self.created_time),
+            "updatedTime": str(self.updated_time), "error": None if view.cause is None else view.cause.message,
+            "computeType": view.settings.kind, "workspaceName": self.workspace.name, "imageId": None,
+            "models": [model.serialize() for model in self.models], "scoringUri": self.scoring_uri,
+            "swaggerUri": self.swagger_uri, "authEnabled": self.auth_enabled,
+            "containerResourceRequirements": {"cpu": self.cpu_cores, "memoryInGB": self.memory_gb},
+            "createdBy": view.created_by,
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(workspace={self.workspace!r}, name={self.name}, compute_type={self.compute_type})"
+        )
+
+
+class AksServiceAccessToken:
+    """A token of a service, and when to renew it."""
+
+    def __init__(self, access_token: str, refresh_after: datetime, expiry_on: datetime) -> None:
+        self.access_token = access_token
+        self.refresh_after = refresh_after
+        self.expiry_on = expiry_on
+        self.token_type = "Bearer"
+
+
+def service_of(workspace: Workspace, view: EndpointView) -> Webservice:
+    """Return the service as an object of its kind."""
+    from footplate.sdk.models import webservice_kinds  # noqa: PLC0415  # its classes derive from the one here
+
+    return webservice_kinds.CLASSES[view.settings.kind]._of(workspace, view)  # pyright: ignore[reportPrivateUsage]
+
+
+def _matches(labels: Mapping[str, Optional[str]], wanted: Optional[Sequence[Any]]) -> bool:
+    for each in wanted or ():
+        name, *value = [each] if isinstance(each, str) else list(each)
+        if name not in labels or (value and labels[name] != value[0]):
+            return False
+    return True
+
+
+def _model_name(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def show(wanted: bool, text: str, end: str = "\n") -> None:
+    """Print for a caller that wants to see progress."""
+    if wanted:
+        print(text, end=end, flush=True)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BeforeValidator
+
+from footplate.domain.serving.endpoints import (
+    EndpointView,
+    ServiceKeys,
+    ServiceLog,
+    ServiceSettings,
+    ServiceToken,
+    VersionSpec,
+)
+from footplate.server.openapi import Page, Route
+from footplate.server.responses import answer, answer_list
+from footplate.server.routes.parsing import Body, HubOf, ServicesOf, poll, strictly
+from footplate.services.endpoints.keeper import topic
+
+router = APIRouter(tags=["endpoints"], route_class=Route)
+
+StrictSettings = Annotated[ServiceSettings, BeforeValidator(strictly(ServiceSettings))]
+StrictVersion = Annotated[VersionSpec, BeforeValidator(strictly(VersionSpec))]
+
+
+class Deployment(Body):
+    name: str
+    key: str
+    settings: StrictSettings
+    version: StrictVersion
+    overwrite: bool = False
+    created_by: str = ""
+
+
+class EndpointChange(Body):
+    key: str
+    settings: StrictSettings | None = None
+    version: StrictVersion | None = None
+    goal: float = 100.0
+    shadow: bool = False
+
+
+class TrafficSplit(Body):
+    weights: dict[int, float]
+
+
+class KeysRequest(Body):
+    renew: str | None = None
+    value: str | None = None
+
+
+@router.post("/workspaces/{workspace}/endpoints", response_model=EndpointView)
+def deploy_endpoint(workspace: str, body: Deployment, services: ServicesOf) -> Response:
+    """Create a web service with its first version. A repeated `key` returns the same service."""
+    return answer(services.endpoints.deploy(workspace, **dict(body)))
+
+
+@router.get("/workspaces/{workspace}/endpoints", response_model=Page(EndpointView))
+def list_endpoints(workspace: str, services: ServicesOf) -> Response:
+    """List the web services of a workspace by name."""
+    return answer_list(services.endpoints.list(workspace))
+
+
+@router.get("/workspaces/{workspace}/endpoints/{name}", response_model=EndpointView)
+async def get_endpoint(
+    workspace: str,
+    name: str,
+    services: ServicesOf,
+    hub: HubOf,
+    revision: int = -1,
+    wait: Annotated[float, Query(ge=0)] = 0.0,
+) -> Response:
+    """Return a web service. With `wait`, wait for a newer `revision`."""
+
+    def read() -> EndpointView:
+        return services.endpoints.get(workspace, name)
+
+    return answer(await poll(hub, topic(workspace, name), read, lambda view: view.revision > revision, wait))
+
+
+@router.patch("/workspaces/{workspace}/endpoints/{name}", response_model=EndpointView)
+def change_endpoint(workspace: str, name: str, body: EndpointChange, services: ServicesOf) -> Response:
+    """Change the settings of a web service, or begin a new version of it."""
+    return answer(services.endpoints.update(workspace, name, **dict(body)))
+
+
+@router.post("/workspaces/{workspace}/endpoints/{name}/traffic", response_model=EndpointView)
+def split_endpoint(workspace: str, name: str, body: TrafficSplit, services: ServicesOf) -> Response:
+    """Set the share of the requests that each version gets."""
+    return answer(services.endpoints.split(workspace, name, body.weights))
+
+
+@router.delete("/workspaces/{workspace}/endpoints/{name}", response_model=EndpointView)
+def delete_endpoint(workspace: str, name: str, services: ServicesOf) -> Response:
+    """Begin to delete a web service: it is gone when its last requests are answered."""
+    return answer(services.endpoints.delete(workspace, name))
+
+
+@router.get("/workspaces/{workspace}/endpoints/{name}/logs", response_model=ServiceLog)
+def get_endpoint_logs(
+    workspace: str,
+    name: str,
+    services: ServicesOf,
+    lines: Annotated[int, Query(ge=1, le=100_000)] = 5000,
+    version: int | None = None,
+) -> Response:
+    """Return the last lines that the replicas of a version wrote."""
+    return answer(services.endpoints.logs(workspace, name, lines, version))
+
+
+@router.post("/workspaces/{workspace}/endpoints/{name}/keys", response_model=ServiceKeys)
+def get_endpoint_keys(workspace: str, name: str, body: KeysRequest, services: ServicesOf) -> Response:
+    """Return the keys of a web service; with `renew`, after one of them was replaced."""
+    return answer(services.endpoints.keys(workspace, name, body.renew, body.value))
+
+
+@router.post("/workspaces/{workspace}/endpoints/{name}/token", response_model=ServiceToken)
+def make_endpoint_token(workspace: str, name: str, services: ServicesOf) -> Response:
+    """Return a token that opens a web service for some hours."""
+    return answer(services.endpoints.token(workspace, name))

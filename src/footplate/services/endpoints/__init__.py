@@ -1,0 +1,10 @@
+"""Web services: deploy, update, split and delete them.
+
+    endpoint_service   the verbs
+    keeper             the thread that looks at every service and carries out what `domain.serving.rollouts` decides
+    gateway_process    starts the gateway, writes its routes, reads its status
+    version_runs       a version as a group of runs
+    version_files      models and configuration of a version on this machine
+
+`tests/e2e/test_serving.py` covers them on a server.
+"""

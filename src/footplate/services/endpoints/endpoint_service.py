@@ -1,0 +1,293 @@
+"""The verbs of web services. Each changes the record of a service; the keeper carries it out."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from footplate.domain.serving import rollouts
+from footplate.domain.serving.endpoints import (
+    READY,
+    STARTING,
+    EndpointRecord,
+    EndpointView,
+    ServiceKeys,
+    ServiceLog,
+    ServiceSettings,
+    ServiceToken,
+    VersionRecord,
+    VersionSpec,
+    VersionView,
+    check_service_name,
+    check_settings,
+    check_version,
+    model_id,
+)
+from footplate.domain.serving.frameworks import served_without_code
+from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.services.endpoints.gateway_process import GatewayProcess
+from footplate.services.endpoints.keeper import Keeper, token_secret, topic
+from footplate.services.endpoints.version_runs import VersionRuns
+from footplate.services.models import ModelService
+from footplate.serving.gateway.authentication import TOKEN_SECONDS, make_token
+from footplate.storage import Storage
+
+LOGS = ("azureml-logs/20_image_build_log.txt", "user_logs/std_log.txt")
+_FIGURES = (
+    "healthy", "queue", "requests", "errors", "retries", "shadow_differences", "p50_seconds", "p99_seconds",
+)  # fmt: skip
+
+
+class EndpointService:
+    def __init__(
+        self,
+        store: Storage,
+        models: ModelService,
+        runs: VersionRuns,
+        gateway: GatewayProcess,
+        keeper: Keeper,
+        publish: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self._models = models
+        self._runs = runs
+        self._gateway = gateway
+        self._keeper = keeper
+        self._publish = publish
+
+    # ── Deploy and change ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def deploy(
+        self,
+        workspace: str,
+        name: str,
+        key: str,
+        settings: ServiceSettings,
+        version: VersionSpec,
+        overwrite: bool = False,
+        created_by: str = "",
+    ) -> EndpointView:
+        """Create a service with its first version. The same key again returns the same service."""
+        check_service_name(name)
+        self._store.workspaces.get(workspace)
+        known = self._find(workspace, name)
+        if known is not None and any(v.run == _run_id(name, key) for v in known.versions):
+            return self.view(known)
+        if known is not None and overwrite and not known.deleting:
+            return self.update(workspace, name, key, settings, version)
+        check_settings(settings)
+        version = self._checked(workspace, version)
+        now = time.time()
+        route, settings = self._free_route(workspace, name), self._with_port(settings)
+        record = EndpointRecord(workspace, name, route, now, now, settings, created_by=created_by)
+        record = replace(record, versions=(_new_version(record, key, version, now),))
+        if known is not None and known.deleting:
+            raise Conflict(f"service {name!r} is being deleted", "try again when it is gone")
+        self._store.endpoints.create(record, ServiceKeys(_new_key(), _new_key()))
+        self._changed(record)
+        return self.view(record)
+
+    def update(
+        self,
+        workspace: str,
+        name: str,
+        key: str,
+        settings: ServiceSettings | None = None,
+        version: VersionSpec | None = None,
+        goal: float = 100.0,
+        shadow: bool = False,
+    ) -> EndpointView:
+        """Change settings at once, or begin a new version that takes `goal` percent of the requests when it is ready.
+
+        A shadow takes none: it gets copies, and its answers are only compared.
+        """
+        if not 0 <= goal <= 100:
+            raise InvalidInput(f"the share of the new version is {goal:g}", "give a percentage from 0 to 100")
+        if settings is not None:
+            check_settings(settings)
+            settings = self._with_port(settings)
+        checked = None if version is None else self._checked(workspace, version)
+
+        def change(record: EndpointRecord, now: float) -> EndpointRecord:
+            after = replace(record, settings=settings or record.settings, modified=now)
+            if checked is None or any(v.run == _run_id(name, key) for v in record.versions):
+                return after
+            new = _new_version(after, key, checked, now)
+            new = replace(new, goal=0.0 if shadow else goal, shadow=shadow)
+            waiting = [_given_up(v, now) if v.state == STARTING else v for v in after.versions]
+            return replace(after, versions=(*waiting, new), cause=None)
+
+        return self._change(workspace, name, change)
+
+    def split(self, workspace: str, name: str, weights: dict[int, float]) -> EndpointView:
+        """Set the share of each version; those that get none stop, unless they are shadows."""
+
+        def change(record: EndpointRecord, now: float) -> EndpointRecord:
+            ready = {v.number for v in record.versions if v.state == READY}
+            for number in weights:
+                if number not in ready:
+                    listed = ", ".join(map(str, sorted(ready))) or "none"
+                    raise InvalidInput(f"version {number} of {name!r} is not ready", f"ready are: {listed}")
+            if any(weight < 0 for weight in weights.values()) or not sum(weights.values()) > 0:
+                raise InvalidInput(f"the shares are {weights}", "give shares of 0 or more, and at least one above 0")
+            return rollouts.split_traffic(record, weights, now)
+
+        return self._change(workspace, name, change)
+
+    def delete(self, workspace: str, name: str) -> EndpointView:
+        """Stop the service: requests in hand are answered, then its replicas end and it is gone."""
+        return self._change(workspace, name, lambda record, now: replace(record, deleting=True, modified=now))
+
+    def _change(
+        self, workspace: str, name: str, change: Callable[[EndpointRecord, float], EndpointRecord]
+    ) -> EndpointView:
+        while True:
+            record = self._store.endpoints.get(workspace, name)
+            saved = self._store.endpoints.save(change(record, time.time()))
+            if saved is not None:
+                self._changed(saved)
+                return self.view(saved)
+
+    def _changed(self, record: EndpointRecord) -> None:
+        self._publish(topic(record.workspace, record.name))
+        self._keeper.wake()
+
+    def _checked(self, workspace: str, spec: VersionSpec) -> VersionSpec:
+        """Return the spec with the models that exist, or raise what is wrong with it."""
+        check_version(spec)
+        models = [self._models.get(workspace, *model_id(each)) for each in spec.models]
+        if spec.entry_script is None:
+            model = models[0]
+            if served_without_code(model.framework, [file.path for file in model.files]) is None:
+                raise InvalidInput(
+                    f"model {model.name}:{model.version} cannot be served without code: its framework is "
+                    f"{model.framework or 'not known'}, and its files do not tell it",
+                    "register it with model_framework, or give an entry script: InferenceConfig(entry_script=…)",
+                )
+        if spec.snapshot is not None and not self._store.blobs.has(spec.snapshot):
+            raise InvalidInput(f"snapshot {spec.snapshot} is not in the store", "send its files first")
+        return spec
+
+    def _with_port(self, settings: ServiceSettings) -> ServiceSettings:
+        """Choose a port for a service that wants one of its own and leaves the choice to us."""
+        if settings.kind != "Local" or settings.port is not None:
+            return settings
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            return replace(settings, port=probe.getsockname()[1])
+
+    def _free_route(self, workspace: str, name: str) -> str:
+        """Return the name at the gateway: the service's own, or one with a suffix if another workspace has it."""
+        taken = {record.route for record in self._store.endpoints.list() if record.workspace != workspace}
+        return name if name not in taken else f"{name}-{hashlib.sha256(workspace.encode()).hexdigest()[:8]}"
+
+    # ── Look ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get(self, workspace: str, name: str) -> EndpointView:
+        return self.view(self._store.endpoints.get(workspace, name))
+
+    def list(self, workspace: str) -> list[EndpointView]:
+        self._store.workspaces.get(workspace)
+        return [self.view(record) for record in self._store.endpoints.list(workspace)]
+
+    def view(self, record: EndpointRecord) -> EndpointView:
+        status = self._gateway.status()
+        found: dict[str, Any] = status.get("services", {}).get(record.route, {})
+        seen = {
+            v.number: rollouts.VersionSight(healthy=found.get(str(v.number), {}).get("healthy", 0))
+            for v in record.versions
+        }
+        versions = tuple(_version_view(v, found.get(str(v.number), {})) for v in record.versions)
+        return EndpointView(
+            record.workspace, record.name, rollouts.state_of(record, seen), record.created, record.modified,
+            record.revision, replace(record.settings, certificate_key=None), versions, record.cause,
+            self._url(record), record.created_by,
+        )  # fmt: skip
+
+    def _url(self, record: EndpointRecord) -> str | None:
+        base = self._gateway.url()
+        port = record.settings.port
+        if port is not None:
+            scheme = "https" if record.settings.certificate else "http"
+            return f"{scheme}://localhost:{port}/"
+        return None if base is None else f"{base}/api/v1/service/{record.route}/"
+
+    def logs(self, workspace: str, name: str, lines: int = 5000, version: int | None = None) -> ServiceLog:
+        """Return the last lines that the replicas of a version wrote; by default of the newest version."""
+        record = self._store.endpoints.get(workspace, name)
+        wanted = [v for v in record.versions if version in (None, v.number)]
+        if not wanted:
+            known = ", ".join(str(v.number) for v in record.versions)
+            raise NotFound(f"service {name!r} has no version {version}", f"its versions are {known}")
+        children = [child.id for child in self._runs.children(wanted[-1])]
+        texts = [text for child in children if (text := self._log(child, lines))]
+        return ServiceLog("\n".join(texts))
+
+    def _log(self, run: str, lines: int) -> str:
+        found: list[str] = []
+        for path in LOGS:
+            size = self._store.logs.size(run, path)
+            data = self._store.logs.read(run, path, max(0, size - 400 * lines), 400 * lines)
+            found += data.decode("utf-8", "replace").splitlines()
+        return "\n".join(found[-lines:])
+
+    # ── Keys ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def keys(self, workspace: str, name: str, renew: str | None = None, value: str | None = None) -> ServiceKeys:
+        """Return the keys; with `renew`, after one of them got a new value, chosen by the caller or by chance."""
+        keys = self._store.endpoints.keys(workspace, name)
+        if renew is None:
+            return keys
+        if renew not in ("primary", "secondary"):
+            raise InvalidInput(f"there is no {renew!r} key", "use primary or secondary")
+        keys = replace(keys, **{renew: value or _new_key()})
+        self._store.endpoints.set_keys(workspace, name, keys)
+        self._keeper.wake()
+        return keys
+
+    def token(self, workspace: str, name: str) -> ServiceToken:
+        record = self._store.endpoints.get(workspace, name)
+        if record.settings.auth != "token":
+            raise InvalidInput(f"service {name!r} does not use tokens", "deploy it with token_auth_enabled=True")
+        now = time.time()
+        token = make_token(token_secret(self._store, record), record.route, now)
+        return ServiceToken(token, now + TOKEN_SECONDS, now + TOKEN_SECONDS / 2)
+
+    def _find(self, workspace: str, name: str) -> EndpointRecord | None:
+        try:
+            return self._store.endpoints.get(workspace, name)
+        except NotFound:
+            return None
+
+
+def _new_version(record: EndpointRecord, key: str, spec: VersionSpec, now: float) -> VersionRecord:
+    replicas = spec.replicas.minimum or 1
+    return VersionRecord(
+        record.next_number, _run_id(record.name, key), spec, now, replicas=replicas, since=now, busy=now
+    )
+
+
+def _given_up(version: VersionRecord, now: float) -> VersionRecord:
+    """Return a version that never became ready and that a newer one replaces."""
+    return replace(version, state="draining", weight=0.0, since=now)
+
+
+def _run_id(name: str, key: str) -> str:
+    return f"{name}_{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+
+
+def _new_key() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def _version_view(version: VersionRecord, figures: dict[str, Any]) -> VersionView:
+    known = {name: figures[name] for name in _FIGURES if name in figures}
+    return VersionView(
+        version.number, version.run, version.state, version.weight, version.shadow, version.created, version.spec,
+        replicas=version.replicas, cause=version.cause, **known,
+    )  # fmt: skip

@@ -1,0 +1,94 @@
+"""The gateway as the server sees it: it starts on demand, reads its routes from a file and writes its status to one.
+
+The gateway outlives the server. It holds `serving/gateway.lock` for life, so a lock that is free means that none runs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from footplate import environ
+from footplate.disk import atomic_write
+
+FRESH_SECONDS = 5.0
+"""A status that is older than this says nothing about the gateway of now."""
+
+
+class GatewayProcess:
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self.folder = home / "serving"
+        self._written: dict[str, Any] | None = None
+        self._revision = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    # ── Routes ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def write_routes(self, services: dict[str, Any]) -> None:
+        """Make these the gateway's services. It takes them over within a tenth of a second."""
+        if services == self._written:
+            return
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        revision = max(time.time_ns(), self._revision + 1)
+        document = json.dumps({"revision": revision, "services": services}).encode()
+        atomic_write(self.folder / "routes.json", document, durable=True, mode=0o600)
+        self._written, self._revision = services, revision
+
+    def is_current(self, status: dict[str, Any]) -> bool:
+        """Whether the gateway that wrote this status follows the newest routes."""
+        return status.get("revision") == self._revision
+
+    # ── The process ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def ensure(self) -> None:
+        """Start a gateway unless one runs. Two that start at once are harmless: the lock decides."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        if self.is_running():
+            return
+        (self._home / "logs").mkdir(exist_ok=True)
+        variables = {n: v for n, v in os.environ.items() if not environ.belongs_to_job(n)}
+        with (self._home / "logs" / "gateway.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "footplate.serving.gateway", "--home", str(self._home)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, start_new_session=True,
+                env={**variables, environ.HOME: str(self._home)},
+            )  # fmt: skip
+
+    def is_running(self) -> bool:
+        try:
+            lock = os.open(self.folder / "gateway.lock", os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock)
+        return False
+
+    # ── What it writes ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def status(self) -> dict[str, Any]:
+        """Return the last status of a gateway that runs; empty without one."""
+        found = _read(self.folder / "status.json")
+        return found if time.time() - float(found.get("time", 0.0)) < FRESH_SECONDS else {}
+
+    def url(self) -> str | None:
+        """Return the address of the gateway; that of the last one, while the next one starts."""
+        return _read(self.folder / "gateway.json").get("url")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}

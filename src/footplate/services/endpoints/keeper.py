@@ -1,0 +1,202 @@
+"""The thread that keeps services as they should be: it looks, lets `rollouts` decide, saves, and acts.
+
+Everything that it does can be repeated, so a server that was killed continues with its first look. It looks ten times
+a second while something changes and once a second otherwise; without services it sleeps.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from footplate.domain.codec import to_json
+from footplate.domain.serving import rollouts
+from footplate.domain.serving.endpoints import (
+    FAILED,
+    READY,
+    STARTING,
+    STOPPED,
+    EndpointRecord,
+    VersionRecord,
+)
+from footplate.domain.serving.rollouts import VersionSight
+from footplate.errors import FootplateError, NotFound
+from footplate.services.endpoints.gateway_process import GatewayProcess
+from footplate.services.endpoints.version_files import VersionFiles
+from footplate.services.endpoints.version_runs import VersionRuns
+from footplate.services.models import ModelService
+from footplate.serving.gateway.authentication import hash_key
+from footplate.storage import Storage
+
+log = logging.getLogger(__name__)
+
+SOON, LATER = 0.1, 1.0
+OVER = (STOPPED, FAILED)
+_FIGURES = ("healthy", "queue", "running", "requests", "errors", "p99_seconds")
+
+
+class Keeper:
+    def __init__(
+        self,
+        store: Storage,
+        runs: VersionRuns,
+        files: VersionFiles,
+        gateway: GatewayProcess,
+        models: ModelService,
+        publish: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self._runs = runs
+        self._files = files
+        self._gateway = gateway
+        self._models = models
+        self._publish = publish
+        self._wake = threading.Event()
+        self._stopping = False
+        self._ended: set[str] = set()
+        self._thread = threading.Thread(target=self._run, name="services", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+
+    def wake(self) -> None:
+        """Look at the services now."""
+        self._wake.set()
+
+    def _run(self) -> None:
+        pause: float | None = SOON
+        while not self._stopping:
+            self._wake.wait(pause)
+            self._wake.clear()
+            if self._stopping:
+                return
+            try:
+                pause = self._look_at_all()
+            except FootplateError as error:
+                log.warning("services have to wait: %s", error.message)
+                pause = LATER
+            except Exception:
+                log.exception("looking at the services failed")
+                pause = LATER
+
+    def _look_at_all(self) -> float | None:
+        """Look at every service once; return the pause before the next look, None for as long as nobody calls."""
+        records = self._store.endpoints.list()
+        if not records and not self._gateway.is_running():
+            return None
+        status = self._gateway.status()
+        left = [after for record in records if (after := self._look_at(record, status)) is not None]
+        self._gateway.write_routes({record.route: self._route(record) for record in left})
+        if left:
+            self._gateway.ensure()
+        return LATER if all(rollouts.is_settled(record) for record in left) and self._all_ended(left) else SOON
+
+    def _look_at(self, record: EndpointRecord, status: dict[str, Any]) -> EndpointRecord | None:
+        """Look at one service; return it as it is now, or None when it is deleted."""
+        seen = {version.number: self.sight(record, version, status) for version in record.versions}
+        after = rollouts.advance(record, seen, time.time())
+        if after is not record:
+            after = self._store.endpoints.save(after)
+            if after is None:
+                self._wake.set()  # somebody changed it meanwhile: look again
+                return record
+            self._announce(after)
+        over = self._act(after)
+        if after.deleting and over:
+            self._files.forget(after)
+            self._store.endpoints.delete(after.workspace, after.name)
+            self._announce(after)
+            return None
+        return after
+
+    def _announce(self, record: EndpointRecord) -> None:
+        self._publish(topic(record.workspace, record.name))
+
+    def sight(self, record: EndpointRecord, version: VersionRecord, status: dict[str, Any]) -> VersionSight:
+        """Return what the runs and the gateway report about a version."""
+        if version.state in OVER:
+            return rollouts.NOTHING
+        found: dict[str, Any] = status.get("services", {}).get(record.route, {}).get(str(version.number), {})
+        figures = {name: found[name] for name in _FIGURES if name in found}
+        failures, cause = 0, None
+        if version.state == STARTING:
+            failures, cause = self._runs.failures(version, self._runs.children(version))
+        followed = self._gateway.is_current(status)
+        routed = bool(found) or (bool(status) and not followed)
+        ended = self._runs.has_ended(version)
+        return VersionSight(
+            **figures, failures=failures, cause=cause, ended=ended, routed=routed, followed=followed
+        )  # fmt: skip
+
+    def _act(self, record: EndpointRecord) -> bool:
+        """Carry out what the states of the versions say; return whether all of them are over."""
+        over = True
+        for version in record.versions:
+            if version.state in (STARTING, READY) and not record.deleting:
+                self._start(record, version)
+            if version.state not in OVER:
+                over = False
+            elif version.run not in self._ended:
+                if self._runs.end(version):
+                    self._ended.add(version.run)
+                    self._files.remove(version.run)
+                else:
+                    over = False
+        return over
+
+    def _start(self, record: EndpointRecord, version: VersionRecord) -> None:
+        try:
+            models = [self._models.get(record.workspace, *pair) for pair in models_of(version)]
+            self._files.prepare(record, version, models)
+            self._runs.ensure(record, version)
+        except NotFound as error:
+            log.warning("service %s: %s", record.name, error.message)
+
+    def _all_ended(self, records: list[EndpointRecord]) -> bool:
+        return all(v.run in self._ended for record in records for v in record.versions if v.state in OVER)
+
+    # ── Routes ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _route(self, record: EndpointRecord) -> dict[str, Any]:
+        """Describe a service to the gateway. Versions that start are in it without a share, to see their health."""
+        settings = record.settings
+        routed = [] if record.deleting else [v for v in record.versions if v.state in (STARTING, READY)]
+        keys = self._store.endpoints.keys(record.workspace, record.name)
+        described: dict[str, Any] = {
+            "workspace": record.workspace,
+            "port": settings.port,
+            "auth": settings.auth,
+            "key_hashes": [hash_key(keys.primary), hash_key(keys.secondary)] if settings.auth == "key" else [],
+            "token_key": token_secret(self._store, record) if settings.auth == "token" else None,
+            "limits": to_json(settings.limits),
+            "cors": list(settings.cors),
+            "collect": str(self._files.collected(record)) if settings.collect_share else None,
+            "collect_share": settings.collect_share,
+            "versions": {str(v.number): self._version_route(v) for v in routed},
+        }
+        return described
+
+    def _version_route(self, version: VersionRecord) -> dict[str, Any]:
+        sockets = self._runs.sockets(version, self._runs.children(version))
+        return {"weight": version.weight, "shadow": version.shadow and version.state == READY, "sockets": sockets}
+
+
+def models_of(version: VersionRecord) -> list[tuple[str, int]]:
+    return [(name, int(number)) for name, _, number in (each.rpartition(":") for each in version.spec.models)]
+
+
+def token_secret(store: Storage, record: EndpointRecord) -> str:
+    return store.secrets.derive(f"service:{record.workspace}:{record.name}:{record.created}")
+
+
+def topic(workspace: str, name: str) -> str:
+    return f"endpoint:{workspace}/{name}"

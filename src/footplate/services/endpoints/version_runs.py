@@ -1,0 +1,133 @@
+"""A version of a service as a group of runs: submit it, scale it, look at it, end it."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from footplate.domain.codec import from_json
+from footplate.domain.records import Cause, Stage
+from footplate.domain.runs import events
+from footplate.domain.runs.controllers import Child
+from footplate.domain.runs.run_kinds import GROUP
+from footplate.domain.serving.endpoints import FAILED, EndpointRecord, VersionRecord
+from footplate.domain.serving.replicas import KIND, TEMPLATE
+from footplate.domain.specs import ControllerSpec, EnvironmentSpec, GpuRequest, Program, RestartPolicy, RunSpec
+from footplate.domain.targets import SERVICES
+from footplate.errors import Conflict, NotFound
+from footplate.services.endpoints.version_files import VersionFiles
+from footplate.services.orchestration.orchestrator import Orchestrator
+from footplate.services.runs import RunService
+from footplate.storage import Storage
+
+EXPERIMENT = "web-services"
+RUN_TYPE = "footplate.service"
+RESTART = RestartPolicy("always", backoff_seconds=0.5, max_backoff_seconds=30.0)
+
+
+class VersionRuns:
+    def __init__(self, store: Storage, runs: RunService, orchestrator: Orchestrator, files: VersionFiles) -> None:
+        self._store = store
+        self._runs = runs
+        self._orchestrator = orchestrator
+        self._files = files
+        self._submitted: set[str] = set()
+        self._scaled: dict[str, int] = {}
+
+    def ensure(self, record: EndpointRecord, version: VersionRecord) -> None:
+        """Submit the group if that has not happened, and have it keep as many replicas as the version wants."""
+        if version.run not in self._submitted:
+            self._runs.submit(record.workspace, version.run, self._spec(record, version), record.created_by)
+            self._submitted.add(version.run)
+            self._scaled[version.run] = version.spec.replicas.minimum or 1
+        if self._scaled[version.run] != version.replicas:
+            with contextlib.suppress(Conflict):  # it has ended: the next look at the service finds that out
+                self._orchestrator.tell(version.run, events.GroupScaled(version.replicas))
+            self._scaled[version.run] = version.replicas
+
+    def end(self, version: VersionRecord) -> bool:
+        """End the group of a version that is stopped or failed; return whether it has ended."""
+        try:
+            group = self._store.runs.record(version.run)
+        except NotFound:
+            return True
+        if group.stage is Stage.ENDED:
+            self._submitted.discard(version.run)
+            self._scaled.pop(version.run, None)
+            return True
+        if group.outcome is None:
+            failed = version.state == FAILED and version.cause is not None
+            event = events.RunFailed(version.cause) if failed and version.cause else events.RunCompleted()
+            with contextlib.suppress(Conflict):
+                self._orchestrator.tell(version.run, event)
+        return False
+
+    # ── Looking ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def children(self, version: VersionRecord) -> list[Child]:
+        """Return the replicas, those that have ended included, in the order of their numbers."""
+        try:
+            return sorted(self._store.runs.children_of(version.run), key=lambda child: (len(child.key), child.key))
+        except NotFound:
+            return []
+
+    def sockets(self, version: VersionRecord, children: Sequence[Child]) -> list[str]:
+        """Return the sockets of the replicas that are to take requests: the oldest ones, as many as are wanted."""
+        living = [child.key for child in children if not child.has_ended]
+        return [self._files.socket(version.run, key) for key in living[: version.replicas]]
+
+    def has_ended(self, version: VersionRecord) -> bool:
+        try:
+            return self._store.runs.record(version.run).outcome is not None
+        except NotFound:
+            return False
+
+    def failures(self, version: VersionRecord, children: Sequence[Child]) -> tuple[int, Cause | None]:
+        """Return how many attempts of the replicas have ended, and why the last one did."""
+        count = sum(child.attempt - (0 if child.has_ended else 1) for child in children)
+        latest = max(children, key=lambda child: child.attempt, default=None)
+        if not count or latest is None:
+            return count, self._outcome(version)
+        return count, self._last_cause(latest.id) or self._outcome(version)
+
+    def _outcome(self, version: VersionRecord) -> Cause | None:
+        with contextlib.suppress(NotFound):
+            outcome = self._store.runs.record(version.run).outcome
+            return outcome.cause if outcome is not None else None
+        return None
+
+    def _last_cause(self, run: str) -> Cause | None:
+        causes: list[dict[str, Any]] = [line.data["cause"] for line in self._store.runs.story(run)
+                                        if line.data.get("cause")]  # fmt: skip
+        return _with_output(from_json(Cause, causes[-1])) if causes else None
+
+    # ── The spec ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _spec(self, record: EndpointRecord, version: VersionRecord) -> RunSpec:
+        spec = version.spec
+        command = f"exec python -m footplate.serving.worker {shlex.quote(str(self._files.config(version.run)))}"
+        replica = RunSpec(
+            EXPERIMENT, type=RUN_TYPE, program=Program(command=command), target=SERVICES,
+            environment=spec.environment or EnvironmentSpec(), lock=spec.lock, snapshot=spec.snapshot,
+            environment_variables=spec.environment_variables, gpus=GpuRequest(per_node=spec.gpus), max_attempts=None,
+            restart=RESTART, collect=(), watch=(), properties={"service": record.name},
+        )  # fmt: skip
+        replicas = spec.replicas.minimum or 1
+        return RunSpec(
+            EXPERIMENT, kind=GROUP, type=RUN_TYPE, display_name=f"{record.name} version {version.number}",
+            controller=ControllerSpec(KIND, {"replicas": replicas}, {TEMPLATE: replica}, interval=0),
+            properties={"service": record.name, "version": str(version.number)}, snapshot=spec.snapshot,
+        )  # fmt: skip
+
+
+def _with_output(cause: Cause) -> Cause:
+    """Return the cause with the last line of the replica's output in its message: the exit code alone says little."""
+    lines = [line.strip() for line in cause.last_lines if line.strip()]
+    said = next((line for line in reversed(lines) if not line.startswith("hint:")), None)
+    hint = next((line[len("hint:") :].strip() for line in reversed(lines) if line.startswith("hint:")), cause.hint)
+    if cause.exception is not None or said is None:
+        return cause
+    return replace(cause, message=f"{cause.message}: {said}", hint=hint)

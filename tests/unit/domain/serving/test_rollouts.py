@@ -1,0 +1,164 @@
+"""Rollouts as a sequence of looks: what a version becomes when the gateway and its runs report something."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from footplate.domain.records import Cause
+from footplate.domain.serving.endpoints import (
+    DRAINING,
+    FAILED,
+    READY,
+    STARTING,
+    STOPPED,
+    EndpointRecord,
+    Replicas,
+    Rollback,
+    ServiceSettings,
+    VersionRecord,
+    VersionSpec,
+)
+from footplate.domain.serving.rollouts import KEPT_VERSIONS, VersionSight, advance, is_settled, split_traffic, state_of
+
+UP = VersionSight(healthy=1, followed=True)
+DOWN = VersionSight()
+
+
+def version(number: int, state: str = STARTING, weight: float = 0.0, **more: Any) -> VersionRecord:
+    replicas = more.pop("scale", Replicas())
+    return VersionRecord(number, f"run{number}", VersionSpec(("m:1",), replicas=replicas), 0.0, state, weight, **more)
+
+
+def service(*versions: VersionRecord, **settings: Any) -> EndpointRecord:
+    return EndpointRecord("w", "svc", "svc", 0.0, 0.0, ServiceSettings(**settings), versions)
+
+
+def states(record: EndpointRecord) -> list[tuple[str, float]]:
+    return [(v.state, v.weight) for v in record.versions]
+
+
+def test_a_version_is_ready_when_the_gateway_sends_it_requests() -> None:
+    record = service(version(1))
+    assert advance(record, {1: DOWN}, 1.0) is record
+    routed = advance(record, {1: replace(UP, followed=False)}, 1.0)
+    assert states(routed) == [(STARTING, 100.0)]
+    assert advance(routed, {1: replace(UP, followed=False)}, 1.1) is routed
+    ready = advance(routed, {1: UP}, 1.2)
+    assert states(ready) == [(READY, 100.0)]
+    assert (state_of(routed, {1: UP}), state_of(ready, {1: UP})) == ("Transitioning", "Healthy")
+    assert is_settled(ready) and not is_settled(routed)
+
+
+def test_all_replicas_are_healthy_before_a_version_takes_over() -> None:
+    record = service(version(1, READY, 100.0), version(2, scale=Replicas(3, 3), replicas=3))
+    assert advance(record, {1: UP, 2: replace(UP, healthy=2)}, 1.0) is record
+    after = advance(advance(record, {1: UP, 2: replace(UP, healthy=3)}, 1.0), {1: UP, 2: replace(UP, healthy=3)}, 1.1)
+    assert states(after) == [(DRAINING, 0.0), (READY, 100.0)]
+
+
+def test_the_old_version_stops_when_it_has_answered_everything() -> None:
+    record = service(version(1, DRAINING), version(2, READY, 100.0))
+    assert advance(record, {1: replace(UP, routed=True), 2: UP}, 1.0) is record
+    after = advance(record, {1: replace(DOWN, routed=False), 2: UP}, 1.0)
+    assert states(after)[0] == (STOPPED, 0.0)
+    late = advance(record, {1: UP, 2: UP}, 1000.0)
+    assert states(late)[0] == (STOPPED, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("sight", "now", "words"),
+    [
+        (VersionSight(failures=3, cause=Cause("exit_code", "no module onnx")), 5.0, "3 times: no module onnx"),
+        (VersionSight(ended=True, cause=Cause("canceled", "canceled by ann")), 5.0, "canceled by ann"),
+        (VersionSight(), 601.0, "was not ready after 600 s"),
+    ],
+)
+def test_a_version_that_never_starts_fails_and_says_why(sight: VersionSight, now: float, words: str) -> None:
+    record = service(version(1, READY, 100.0), version(2))
+    after = advance(record, {1: UP, 2: sight}, now)
+    assert states(after) == [(READY, 100.0), (FAILED, 0.0)]
+    assert after.cause is not None and words in after.cause.message
+    assert state_of(after, {1: UP}) == "Healthy"
+    alone = advance(service(version(1)), {1: sight}, now)
+    assert state_of(alone, {}) == "Failed"
+
+
+def test_two_crashes_are_not_enough_to_give_up() -> None:
+    record = service(version(1))
+    assert advance(record, {1: VersionSight(failures=2)}, 5.0) is record
+
+
+def test_a_ready_version_without_workers_is_unhealthy_and_stays() -> None:
+    record = service(version(1, READY, 100.0))
+    assert advance(record, {1: DOWN}, 5.0) is record
+    assert state_of(record, {1: DOWN}) == "Unhealthy"
+
+
+def test_a_canary_leaves_the_old_version_its_share() -> None:
+    record = service(version(1, READY, 90.0), version(2, goal=10.0))
+    after = advance(advance(record, {1: UP, 2: UP}, 1.0), {1: UP, 2: UP}, 1.1)
+    assert states(after) == [(READY, 90.0), (READY, 10.0)]
+
+
+def test_a_shadow_gets_no_share_and_replaces_nobody() -> None:
+    record = service(version(1, READY, 100.0), version(2, goal=0.0, shadow=True))
+    assert states(advance(record, {1: UP, 2: UP}, 1.0)) == [(READY, 100.0), (READY, 0.0)]
+
+
+def test_errors_of_the_new_version_bring_the_old_one_back() -> None:
+    record = service(version(1, READY, 100.0), version(2), rollback=Rollback(seconds=60))
+    swapped = advance(advance(record, {1: UP, 2: UP}, 1.0), {1: UP, 2: UP}, 1.1)
+    assert states(swapped) == [(READY, 0.0), (READY, 100.0)]
+    good, bad = replace(UP, requests=100), replace(UP, requests=100, errors=30)
+    assert advance(swapped, {1: good, 2: good}, 2.0) is swapped
+    after = advance(swapped, {1: good, 2: bad}, 2.0)
+    assert states(after) == [(READY, 100.0), (FAILED, 0.0)]
+    assert after.cause is not None and "30% of its requests failed" in after.cause.message
+
+
+def test_a_slow_version_is_rolled_back_and_a_good_one_stays() -> None:
+    record = service(version(1, READY, 0.0), version(2, READY, 100.0), rollback=Rollback(seconds=60))
+    old = replace(UP, requests=100, p99_seconds=0.01)
+    slow = replace(UP, requests=100, p99_seconds=0.2)
+    assert states(advance(record, {1: old, 2: slow}, 2.0)) == [(READY, 100.0), (FAILED, 0.0)]
+    assert states(advance(record, {1: old, 2: old}, 61.0))[0] == (DRAINING, 0.0)
+
+
+def test_replicas_follow_the_queue_between_their_limits() -> None:
+    record = service(version(1, READY, 100.0, scale=Replicas(1, 4, queue_per_replica=4), replicas=1))
+    busy = advance(record, {1: replace(UP, queue=10)}, 10.0)
+    assert busy.versions[0].replicas == 3
+    flooded = advance(record, {1: replace(UP, queue=100)}, 10.0)
+    assert flooded.versions[0].replicas == 4
+    assert advance(flooded, {1: UP}, 20.0).versions[0].replicas == 4
+    assert advance(flooded, {1: UP}, 41.0).versions[0].replicas == 3
+
+
+def test_an_idle_version_stops_its_last_replica_and_a_request_starts_it() -> None:
+    record = service(version(1, READY, 100.0, scale=Replicas(0, 1, idle_seconds=60), replicas=1))
+    assert advance(record, {1: UP}, 59.0).versions[0].replicas == 1
+    idle = advance(record, {1: UP}, 61.0)
+    assert idle.versions[0].replicas == 0 and state_of(idle, {}) == "Healthy"
+    assert advance(idle, {1: DOWN}, 62.0) is idle
+    assert advance(idle, {1: VersionSight(queue=1)}, 63.0).versions[0].replicas == 1
+
+
+def test_deleting_drains_every_version() -> None:
+    record = replace(service(version(1, READY, 100.0), version(2)), deleting=True)
+    after = advance(record, {1: UP, 2: DOWN}, 1.0)
+    assert [v.state for v in after.versions] == [DRAINING, DRAINING]
+    assert state_of(after, {}) == "Deleting"
+
+
+def test_only_the_last_versions_that_are_over_are_kept() -> None:
+    over = [version(number, STOPPED) for number in range(1, 21)]
+    after = advance(service(*over, version(21, READY, 100.0)), {21: UP}, 1.0)
+    assert [v.number for v in after.versions] == list(range(21 - KEPT_VERSIONS, 22))
+
+
+def test_a_split_sets_the_shares_of_ready_versions() -> None:
+    record = service(version(1, READY, 100.0), version(2, READY, 0.0), version(3))
+    assert states(split_traffic(record, {1: 30, 2: 70}, 1.0)) == [(READY, 30), (READY, 70), (STARTING, 0.0)]
