@@ -23,7 +23,10 @@ name_argument = click.argument("name", shell_complete=names_of("endpoints"))
 
 @click.group(cls=Noun)
 def endpoints() -> None:
-    """List, call, update, split and delete web services. Deploy one with: footplate models deploy."""
+    """Web services: list, call, update, split and delete them.
+
+    Deploy one with: footplate models deploy.
+    """
 
 
 @endpoints.command("list")
@@ -90,8 +93,7 @@ def call(name: str, data: str | None, file: Any, workspace_name: str | None, as_
 @click.option("--lines", "-n", type=click.IntRange(1, 100_000), default=1000, show_default=True)
 @click.option("--version", type=int, metavar="N", help="A version.  [default: the newest]")
 @workspace_option
-@json_option
-def logs(name: str, follow: bool, lines: int, version: int | None, workspace_name: str | None, as_json: bool) -> None:
+def logs(name: str, follow: bool, lines: int, version: int | None, workspace_name: str | None) -> None:
     """Print the output of a web service's workers."""
     workspace = open_workspace(workspace_name)
 
@@ -99,9 +101,6 @@ def logs(name: str, follow: bool, lines: int, version: int | None, workspace_nam
         return workspace.session.api.endpoints.logs(workspace.id, name, lines=lines, version=version).text
 
     text = read()
-    if as_json:
-        emit({"text": text})
-        return
     click.echo(printable(text, but="\n\t"))
     while follow:
         time.sleep(FOLLOW_SECONDS)

@@ -38,8 +38,8 @@ class Right(Enum):
     LIST_WORKSPACES = ("list workspaces", Reach.ANYTHING)
     CREATE_WORKSPACES = ("create workspaces", Reach.NOTHING)
     READ_WORKSPACE = (
-        "read experiments, models, datasets, environments, computes, names of secrets, and datastores without "
-        "credentials",
+        "read experiments, models, datasets, environments, computes, web services without their keys, names of "
+        "secrets, and datastores without credentials",
         Reach.WORKSPACE,
     )
     REGISTER = ("create experiments, register and tag models and datasets", Reach.WORKSPACE)
@@ -47,6 +47,7 @@ class Right(Enum):
         "change datastores, computes and environments, delete models, datasets and experiments",
         Reach.NOTHING,
     )
+    MANAGE_SERVICES = ("deploy, change and delete web services, read their keys", Reach.NOTHING)
     READ_SECRETS = ("read secrets", Reach.WORKSPACE)
     WRITE_SECRETS = ("set and delete secrets", Reach.NOTHING)
     READ_ALL_CREDENTIALS = ("read the credentials of any datastore", Reach.NOTHING)

@@ -99,7 +99,7 @@ MISTAKES: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "tags as a list": (lambda _: texts(["a"]), "['a']", "{'key': 'value'}"),
     "a number for a name": (lambda _: Environment(3), "not 3", "Environment("),  # pyright: ignore
     "a model that is not there": (lambda _: Model.register(ANYTHING, "out/model", "m"), "'out/model'", "path"),
-    "deploying": (lambda _: Model.deploy(ANYTHING, "svc", []), "'svc'", "footplate models"),
+    "deploying": (lambda _: Model.deploy(ANYTHING, "svc", []), "0 models", "InferenceConfig"),
     "a virtual machine of the cloud": (
         lambda _: RemoteCompute.attach_configuration(address="10.0.0.4", ssh_port=22), "RemoteCompute", "AmlCompute",
     ),

@@ -12,7 +12,7 @@ from footplate.storage import Storage
 
 VERSION = VersionRecord(1, "run", VersionSpec(("m:1",), environment_variables={"A": "b"}), 1.0)
 RECORD = EndpointRecord("w", "svc", "svc", 1.0, 1.0, versions=(VERSION,))
-KEYS = ServiceKeys("first secret", "second secret")
+KEYS = ServiceKeys("first hidden value", "second hidden value")
 
 
 def open_store(home: Path) -> Storage:
@@ -53,10 +53,10 @@ def test_keys_are_replaced_and_never_stored_in_clear_text(tmp_path: Path) -> Non
     store = open_store(tmp_path)
     store.endpoints.create(RECORD, KEYS)
     assert store.endpoints.keys("w", "svc") == KEYS
-    store.endpoints.set_keys("w", "svc", replace(KEYS, primary="third secret"))
-    assert store.endpoints.keys("w", "svc").primary == "third secret"
+    store.endpoints.set_keys("w", "svc", replace(KEYS, primary="third hidden value"))
+    assert store.endpoints.keys("w", "svc").primary == "third hidden value"
     with pytest.raises(NotFound):
         store.endpoints.set_keys("w", "other", KEYS)
     store.close()
     for file in tmp_path.rglob("*"):
-        assert not file.is_file() or b" secret" not in file.read_bytes(), file
+        assert not file.is_file() or b"hidden value" not in file.read_bytes(), file

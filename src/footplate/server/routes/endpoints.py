@@ -15,6 +15,7 @@ from footplate.domain.serving.endpoints import (
 )
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
+from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import Body, HubOf, ServicesOf, poll, strictly
 from footplate.services.endpoints.keeper import topic
 
@@ -51,18 +52,21 @@ class KeysRequest(Body):
 
 
 @router.post("/workspaces/{workspace}/endpoints", response_model=EndpointView)
+@requires(Right.MANAGE_SERVICES)
 def deploy_endpoint(workspace: str, body: Deployment, services: ServicesOf) -> Response:
     """Create a web service with its first version. A repeated `key` returns the same service."""
     return answer(services.endpoints.deploy(workspace, **dict(body)))
 
 
 @router.get("/workspaces/{workspace}/endpoints", response_model=Page(EndpointView))
+@requires(Right.READ_WORKSPACE)
 def list_endpoints(workspace: str, services: ServicesOf) -> Response:
     """List the web services of a workspace by name."""
     return answer_list(services.endpoints.list(workspace))
 
 
 @router.get("/workspaces/{workspace}/endpoints/{name}", response_model=EndpointView)
+@requires(Right.READ_WORKSPACE)
 async def get_endpoint(
     workspace: str,
     name: str,
@@ -80,24 +84,28 @@ async def get_endpoint(
 
 
 @router.patch("/workspaces/{workspace}/endpoints/{name}", response_model=EndpointView)
+@requires(Right.MANAGE_SERVICES)
 def change_endpoint(workspace: str, name: str, body: EndpointChange, services: ServicesOf) -> Response:
     """Change the settings of a web service, or begin a new version of it."""
     return answer(services.endpoints.update(workspace, name, **dict(body)))
 
 
 @router.post("/workspaces/{workspace}/endpoints/{name}/traffic", response_model=EndpointView)
+@requires(Right.MANAGE_SERVICES)
 def split_endpoint(workspace: str, name: str, body: TrafficSplit, services: ServicesOf) -> Response:
     """Set the share of the requests that each version gets."""
     return answer(services.endpoints.split(workspace, name, body.weights))
 
 
 @router.delete("/workspaces/{workspace}/endpoints/{name}", response_model=EndpointView)
+@requires(Right.MANAGE_SERVICES)
 def delete_endpoint(workspace: str, name: str, services: ServicesOf) -> Response:
     """Begin to delete a web service: it is gone when its last requests are answered."""
     return answer(services.endpoints.delete(workspace, name))
 
 
 @router.get("/workspaces/{workspace}/endpoints/{name}/logs", response_model=ServiceLog)
+@requires(Right.READ_WORKSPACE)
 def get_endpoint_logs(
     workspace: str,
     name: str,
@@ -110,12 +118,14 @@ def get_endpoint_logs(
 
 
 @router.post("/workspaces/{workspace}/endpoints/{name}/keys", response_model=ServiceKeys)
+@requires(Right.MANAGE_SERVICES)
 def get_endpoint_keys(workspace: str, name: str, body: KeysRequest, services: ServicesOf) -> Response:
     """Return the keys of a web service; with `renew`, after one of them was replaced."""
     return answer(services.endpoints.keys(workspace, name, body.renew, body.value))
 
 
 @router.post("/workspaces/{workspace}/endpoints/{name}/token", response_model=ServiceToken)
+@requires(Right.MANAGE_SERVICES)
 def make_endpoint_token(workspace: str, name: str, services: ServicesOf) -> Response:
     """Return a token that opens a web service for some hours."""
     return answer(services.endpoints.token(workspace, name))
