@@ -23,7 +23,8 @@ REACH: dict[Reach, set[str]] = {
         "change_dataset", "change_model", "ensure_experiment", "get_compute", "get_dataset", "get_dataset_by_id",
         "get_datastore", "get_default_datastore", "get_environment", "get_lineage", "get_model", "get_secret",
         "get_workspace", "list_computes", "list_datasets", "list_datastores", "list_environments", "list_experiments",
-        "list_files_of_dataset", "list_models", "list_runs", "list_secrets", "register_dataset", "register_model",
+        "list_files_of_dataset", "list_models", "list_runs", "list_secrets", "list_endpoints", "get_endpoint",
+        "get_endpoint_logs", "register_dataset", "register_model",
         "submit_run",
     },
     Reach.STORES: {"delete_store_file", "list_store_files", "read_store_file", "write_store_file"},
@@ -44,7 +45,8 @@ REACH: dict[Reach, set[str]] = {
         "delete_datastore", "delete_experiment", "delete_model", "delete_secret", "follow_build", "get_lock",
         "label_environment", "list_built", "list_caches", "open_datastore", "put_compute", "put_datastore",
         "put_secret", "register_environment", "resolve_lock", "set_default_datastore", "stop_server",
-        "test_notifications", "unregister_dataset",
+        "test_notifications", "unregister_dataset", "deploy_endpoint", "change_endpoint", "split_endpoint",
+        "delete_endpoint", "get_endpoint_keys", "make_endpoint_token",
     },
 }  # fmt: skip
 """The expected reach of a run for each route, by the route's name: a second statement, to be changed on purpose."""
