@@ -45,7 +45,7 @@ D = TypeVar("D", bound=AbstractDatastore)
 class Datastore:
     """`Datastore(workspace, name)` returns the named or default datastore, as an object of its own class."""
 
-    def __new__(cls, workspace: Workspace, name: Optional[str] = None) -> Any:
+    def __new__(cls, workspace: Workspace, name: Optional[str] = None) -> AbstractDatastore:
         return Datastore.get_default(workspace) if name is None else Datastore.get(workspace, name)
 
     @staticmethod

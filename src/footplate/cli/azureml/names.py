@@ -1,0 +1,233 @@
+"""What an Azure name means here. The truth is our own modules: they are imported, and their signatures are read."""
+
+from __future__ import annotations
+
+import ast
+import collections.abc
+import functools
+import importlib
+import inspect
+import pkgutil
+import textwrap
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+from footplate import sdk
+from footplate.sdk.config.checked_attributes import nearest
+from footplate.sdk.exceptions import AzureMLException
+
+ROOT = "azureml"
+
+
+class Missing(Exception):
+    """A name that Footplate does not have. The text says what is missing, `hint` what to do instead."""
+
+    def __init__(self, text: str, hint: str = "") -> None:
+        super().__init__(text)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A module, a class or a function; or, as `instance`, an object whose class or annotation is known."""
+
+    target: Any
+    name: str
+    is_instance: bool = False
+
+
+def module(name: str) -> Thing:
+    """Import a module of Azure's SDK. Raises Missing."""
+    try:
+        return Thing(importlib.import_module(name), name)
+    except ImportError as error:
+        text, _, hint = str(error).partition("\nhint: ")
+        if error.name and not name.startswith(str(error.name)):
+            text = f"{name} cannot be imported here: {error}"  # a package that it needs is not installed
+        raise Missing(text if hint else f"there is no module {name}", hint or _near_module(name)) from None
+
+
+def _near_module(name: str) -> str:
+    parent, _, last = name.rpartition(".")
+    try:
+        path = list(importlib.import_module(parent).__path__) if parent else []
+    except (ImportError, AttributeError):
+        return ""
+    return nearest(last, [found.name for found in pkgutil.iter_modules(path)])
+
+
+def member(owner: Thing, name: str) -> Thing | None:
+    """Return an attribute; None if nothing is known about it. Raises Missing."""
+    if isinstance(owner.target, ModuleType):
+        return _of_module(owner, name)
+    kind = _class_of(owner)
+    if kind is None or not kind.__module__.startswith("footplate."):
+        return None
+    label = f"{owner.name}.{name}"
+    for each in _relatives(kind):
+        if name in vars(each):
+            return _of_value(vars(each)[name], kind, label, owner.is_instance)
+        if name in _assigned(each):
+            return _annotated(_assigned(each)[name], each, label)
+    if name.startswith("__") or any("__getattr__" in vars(each) for each in kind.__mro__):
+        return None
+    known = {key for each in _relatives(kind) for key in (*vars(each), *_assigned(each)) if not key.startswith("_")}
+    raise Missing(f"{kind.__name__} has no {name}", nearest(name, known))
+
+
+def _of_module(owner: Thing, name: str) -> Thing | None:
+    label = f"{owner.name}.{name}"
+    if hasattr(owner.target, name):
+        return Thing(getattr(owner.target, name), label)
+    path = list(getattr(owner.target, "__path__", ()))
+    if name in {found.name for found in pkgutil.iter_modules(path)}:
+        return module(label)
+    raise Missing(f"{owner.name} has no {name}", nearest(name, dir(owner.target)))
+
+
+def _of_value(value: Any, kind: type, label: str, of_instance: bool) -> Thing | None:
+    if type(value) in (staticmethod, classmethod):
+        return Thing(value.__get__(None, kind), label)
+    if isinstance(value, (property, functools.cached_property)):
+        getter = value.fget if isinstance(value, property) else value.func
+        return _returned(getter, label) if of_instance else None
+    if isinstance(value, (FunctionType, type)):
+        return Thing(value, label)
+    return Thing(type(value), label, True)
+
+
+def called(function: Thing, name: str) -> Thing | None:
+    """Return the result of a call; None if nothing is known about it. Raises Missing for one that always fails."""
+    if function.is_instance:
+        return None
+    if isinstance(function.target, type):
+        made = vars(function.target).get("__new__")
+        return _returned(made, name) if made else Thing(function.target, name, True)
+    if not isinstance(function.target, (FunctionType, MethodType)):
+        return None
+    if function.target.__annotations__.get("return") == "NoReturn":
+        raise Missing(*_refusal(function.target))
+    return _returned(function.target, name)
+
+
+def _refusal(function: Callable[..., typing.NoReturn]) -> tuple[str, str]:
+    """Return message and hint of a function that does nothing but raise them."""
+    parameters = inspect.signature(function).parameters.values()
+    count = sum(each.kind is each.POSITIONAL_OR_KEYWORD and each.default is each.empty for each in parameters)
+    try:
+        function(*["…"] * count)
+    except AzureMLException as error:
+        return error.message, error.hint or ""
+
+
+def parameters(function: Thing) -> Mapping[str, inspect.Parameter] | None:
+    """Return the parameters of a call, without `self` and `cls`; None if they are not known."""
+    if function.is_instance or not callable(function.target):
+        return None
+    if not str(getattr(function.target, "__module__", "")).startswith("footplate."):
+        return None
+    try:
+        found = dict(inspect.signature(function.target).parameters)
+    except (TypeError, ValueError):
+        return None
+    first = next(iter(found), "")
+    if first in ("self", "cls") and not isinstance(function.target, type):
+        del found[first]
+    return found
+
+
+def element(container: Thing, of_loop: bool) -> Thing | None:
+    """Return an element of a container: what `[…]` gives, or what a loop gives."""
+    kinds, origin = typing.get_args(container.target), typing.get_origin(container.target)
+    if not isinstance(origin, type) or not kinds:
+        return None
+    if issubclass(origin, collections.abc.Mapping):
+        return None if of_loop else _instance(kinds[-1], f"{container.name}[…]")
+    return _instance(kinds[0], f"{container.name}[…]")
+
+
+def annotation(text: str, where: ModuleType | None, label: str) -> Thing | None:
+    """Return an instance of what an annotation names; None if it cannot be read."""
+    try:
+        value = eval(text, {**vars(typing), **_classes(), **(vars(where) if where else {})})  # our own annotations
+    except Exception:  # an annotation under TYPE_CHECKING with names of the standard library
+        return None
+    return _instance(value, label)
+
+
+def _instance(value: Any, label: str) -> Thing | None:
+    chosen = [kind for kind in typing.get_args(value) if kind is not type(None)]
+    if typing.get_origin(value) is typing.Union:
+        return _instance(chosen[0], label) if len(chosen) == 1 else None
+    if isinstance(value, str):
+        return annotation(value, None, label)
+    if value in (Any, None) or isinstance(value, typing.TypeVar):
+        return None
+    return Thing(value, label, True)
+
+
+def _returned(function: Any, label: str) -> Thing | None:
+    function = getattr(function, "__func__", function)
+    text = getattr(function, "__annotations__", {}).get("return")
+    return annotation(text, inspect.getmodule(function), label) if isinstance(text, str) else None
+
+
+def _annotated(text: str, kind: type, label: str) -> Thing | None:
+    return annotation(text, inspect.getmodule(kind), label) if text else None
+
+
+def _class_of(thing: Thing) -> type | None:
+    target = typing.get_origin(thing.target) or thing.target
+    return target if isinstance(target, type) else None
+
+
+@functools.cache
+def _relatives(kind: type) -> list[type]:
+    """Return the class, its bases and its subclasses: ComputeTarget(…) may return an AmlCompute."""
+    found = [each for each in kind.__mro__ if each.__module__.startswith("footplate.")]
+    todo = [kind]
+    while todo:
+        below = todo.pop().__subclasses__()
+        found += below
+        todo += below
+    return found
+
+
+@functools.cache
+def _assigned(kind: type) -> dict[str, str]:
+    """Return the attributes that methods of a class assign to `self`, or that it declares, with their annotations."""
+    found = {name: str(text) for name, text in vars(kind).get("__annotations__", {}).items()}
+    try:
+        body = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    except (OSError, TypeError, SyntaxError):
+        return found
+    for target, text in _targets(body):
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+            found.setdefault(target.attr, text)
+    return found
+
+
+def _targets(body: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    for node in ast.walk(body):
+        if isinstance(node, ast.AnnAssign):
+            yield node.target, ast.unparse(node.annotation)
+        elif isinstance(node, ast.Assign):
+            made = node.value.func if isinstance(node.value, ast.Call) else None
+            text = made.id if isinstance(made, ast.Name) else ""
+            for target in node.targets:
+                for each in target.elts if isinstance(target, ast.Tuple) else [target]:
+                    yield each, text
+
+
+@functools.cache
+def _classes() -> dict[str, type]:
+    """Return the classes of the SDK by name: annotations name classes that their modules import for type checkers."""
+    found: dict[str, type] = {}
+    for info in pkgutil.walk_packages(sdk.__path__, f"{sdk.__name__}."):
+        for name, value in vars(importlib.import_module(info.name)).items():
+            if isinstance(value, type) and value.__module__ == info.name:
+                found.setdefault(name, value)
+    return found
