@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,6 +17,7 @@ from footplate.client.launcher import server_status
 from footplate.domain.records import RunView
 from footplate.errors import FootplateError, NotFound
 from footplate.sdk.config import workspace_file
+from footplate.sdk.environments.environment import Environment
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
 from footplate.sdk.runs.run import Run
 from footplate.sdk.session import Session
@@ -188,4 +190,14 @@ def parse_pairs(values: Iterable[str], option: str) -> dict[str, str]:
         if not equals or not key:
             raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
         made[key] = value
+    return made
+
+
+def requirements_environment(path: str) -> Environment:
+    """Return an environment with the packages of a requirements file, for the server's own Python if they allow it.
+
+    `Environment.from_pip_requirements` names Azure's default Python instead, as scripts for Azure expect.
+    """
+    made = Environment.from_pip_requirements(Path(path).stem, path)
+    made.python.conda_dependencies.remove_conda_package("python")
     return made

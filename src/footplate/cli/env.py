@@ -12,7 +12,7 @@ import click
 
 from footplate.api import LONG_POLL
 from footplate.cli.console import ago, counted, emit, pairs, say, size, when
-from footplate.cli.context import find_view, json_option, open_workspace, workspace_option
+from footplate.cli.context import find_view, json_option, open_workspace, requirements_environment, workspace_option
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
 from footplate.domain.codec import to_json
@@ -242,7 +242,7 @@ def _open_source(workspace: Workspace, source: str) -> Environment:
     if kind == "conda":
         return Environment.from_conda_specification(Path(source).stem, source)
     if kind == "pip":
-        return Environment.from_pip_requirements(Path(source).stem, source)
+        return requirements_environment(source)
     name, _, version = source.partition(":")
     return Environment.get(workspace, name, version or None)
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from footplate.cli.context import names_of, parse_pairs
+from footplate.cli.context import names_of, parse_pairs, requirements_environment
 from footplate.cli.main import Unusable
 from footplate.domain.specs import RESTART_CAUSES
 from footplate.sdk.config.run_configuration import (
@@ -205,7 +205,7 @@ def _environment(workspace: Workspace, given: dict[str, Any]) -> Environment | N
             "image", given["image"], conda_specification=given["conda"], pip_requirements=given["requirements"]
         )
     if given["requirements"]:
-        return Environment.from_pip_requirements(Path(given["requirements"]).stem, given["requirements"])
+        return requirements_environment(given["requirements"])
     if given["conda"]:
         return Environment.from_conda_specification(Path(given["conda"]).stem, given["conda"])
     if given["environment"]:

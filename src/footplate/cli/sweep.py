@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from footplate.cli.console import ago, counted, emit, number, say
-from footplate.cli.context import find_run, json_option, open_workspace, workspace_option
+from footplate.cli.context import find_run, json_option, open_workspace, requirements_environment, workspace_option
 from footplate.cli.main import Noun, Unusable
 from footplate.cli.run import experiment_name
 from footplate.cli.sweep_view import parameters, print_trials, summary, watch
@@ -19,7 +19,6 @@ from footplate.domain.targets import LOCAL
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE
 from footplate.sdk.config import yaml_format
 from footplate.sdk.config.script_run_config import ScriptRunConfig
-from footplate.sdk.environments.environment import Environment
 from footplate.sdk.runs.experiment import Experiment
 from footplate.sdk.runs.run import HYPERDRIVE
 from footplate.sdk.tuning.run import HyperDriveRun, submit_trials
@@ -222,7 +221,7 @@ def _script(settings: dict[str, Any]) -> ScriptRunConfig:
         script=os.path.basename(path),
         arguments=settings.get("arguments"),
         compute_target=settings.get("target") or LOCAL,
-        environment=Environment.from_pip_requirements("sweep", requirements) if requirements else None,
+        environment=requirements_environment(requirements) if requirements else None,
     )
 
 

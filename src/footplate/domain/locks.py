@@ -12,6 +12,9 @@ from footplate.domain.records import Lock
 
 _PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?\s*(?:==\s*([^\s;\\]+)|@\s*(\S+))")
 
+AZUREML = "azureml"
+"""Key of a lock's content: name → version of the azureml packages that the requirements pin."""
+
 
 @dataclass(frozen=True)
 class Change:

@@ -2,7 +2,9 @@
 
     base               the Builder protocol, its settings, and what a build returns
     existing           an interpreter that the user manages
-    venv               virtual environments; pins resolves requirements, uv runs uv, uv_errors explains its failures
+    venv               virtual environments; uv runs uv, uv_errors explains its failures
+    pins               requirements → exact pins; python_choice selects the Python that they are pinned for
+    azureml_dependencies  packages that Azure's own packages brought along
     conda/             conda files: solved from channels with py-rattler, or mapped to PyPI
     containers/        container images with packages installed
     curated/           the catalogue of Azure's names and our own

@@ -1,28 +1,15 @@
-"""Resolve requirements into exact pins with hashes, for the requested Python or the nearest one that works."""
+"""Resolve requirements into exact pins with hashes. `python_choice` selects the Python that they are resolved for."""
 
 from __future__ import annotations
 
-import sysconfig
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from footplate.domain.records import Lock
-from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import pythons, recipes, uv_errors
-from footplate.environments.base import ResolverSettings, Say, make_lock
-from footplate.environments.existing import OLDEST
-from footplate.environments.pythons import Python, Version
-from footplate.environments.requirements import (
-    AZUREML_PACKAGES,
-    clean,
-    is_option,
-    local_content,
-    name_of,
-    uv_arguments,
-    without_azureml,
-)
+from footplate.environments import recipes, uv_errors
+from footplate.environments.base import ResolverSettings, Say
+from footplate.environments.requirements import AZUREML_PACKAGES, is_option, local_content, name_of, uv_arguments
 from footplate.environments.uv import run_uv
 from footplate.errors import InvalidInput
 
@@ -30,64 +17,10 @@ _COMPILE = ("--generate-hashes", "--no-header", "--no-annotate")
 _ALWAYS = "2999-01-01"
 INSTALLERS = ("pip", "setuptools<81", "wheel")
 """setuptools 81 announces the removal of pkg_resources, which many older packages import."""
+_ROUNDS = 20
+"""Attempts with fewer soft requirements; after them, all are dropped."""
+
 _NOTHING: Mapping[str, str] = {}
-
-
-def lock_requirements(
-    builder: str, requirements: Sequence[str], spec: EnvironmentSpec, settings: ResolverSettings, say: Say
-) -> Lock:
-    """Lock requirements for the Python of `spec`. A conda file that is mapped to PyPI ends up here, too."""
-    wanted = without_azureml(clean(requirements), say)
-    if spec.interpreter is not None:
-        return _content(builder, spec.interpreter, wanted, _pin(wanted, spec.interpreter, settings, say))
-    asked = pythons.choose(spec.python, settings.root)
-    python = pythons.find(asked, settings.root) or pythons.download(asked, settings.root, say)
-    if python is not None:
-        # As precise as requested: the node must not use another patch version than the one resolved for.
-        version = pythons.dotted(python.version[: max(2, len(asked))])
-        return _content(builder, version, wanted, _pin(wanted, python.path, settings, say))
-    return _lock_nearest(builder, wanted, asked, settings, say)
-
-
-def _lock_nearest(builder: str, wanted: Sequence[str], asked: Version, settings: ResolverSettings, say: Say) -> Lock:
-    """Lock for the nearest Python for which the requirements can be resolved.
-
-    An old Python version implies packages released at that time. Later releases were never tested with it, and many of
-    them break such packages, so versions of that time are tried first.
-    """
-    available = pythons.by_nearness(asked, pythons.installed(settings.root))
-    known = ", ".join(pythons.dotted(python.version) for python in sorted(available, key=lambda one: one.version))
-    missing = _why_not(asked)
-    if settings.interpreters == "exact":
-        raise InvalidInput(
-            f"{missing}, and the setting interpreters = exact allows no other",
-            f"install it, or request one of the available versions: {known}",
-        )
-    first: InvalidInput | None = None
-    end = pythons.end_of_life(asked)
-    waiting = [*((one, end) for one in available if end), *((one, None) for one in available)]
-    while waiting:
-        python, day = waiting.pop(0)
-        say(f"{missing}; trying {pythons.dotted(python.version)}{f' with packages as of {day}' if day else ''}")
-        try:
-            pins = _pin(wanted, python.path, settings, say, day)
-        except InvalidInput as error:
-            first = first or error
-            waiting = [one for one in waiting if not uv_errors.rules_out(error.message, wanted, one[0].version)]
-            continue
-        return _content(builder, python.minor, wanted, pins, (_nearest(missing, python, day),))
-    raise first or InvalidInput(missing, "install Python 3.8 or newer")
-
-
-def _nearest(missing: str, python: Python, day: str | None) -> str:
-    taken = f"{missing}: the run uses Python {pythons.dotted(python.version)}, the nearest that the packages support"
-    return f"{taken}, with packages as of {day}" if day else taken
-
-
-def _why_not(asked: Version) -> str:
-    if asked < OLDEST:
-        return f"Python {pythons.dotted(asked)} cannot run jobs, which need at least {pythons.dotted(OLDEST)}"
-    return f"Python {pythons.dotted(asked)} is not on this machine"
 
 
 @dataclass(frozen=True)
@@ -109,67 +42,107 @@ class Pins:
     warnings: tuple[str, ...] = ()
 
 
-def _content(builder: str, python: str, wanted: Sequence[str], pins: Pins, warnings: tuple[str, ...] = ()) -> Lock:
-    options = [line for line in wanted if is_option(line)]
-    platform = sysconfig.get_platform()
-    content: dict[str, Any] = {"python": python, "platform": platform, "requirements": pins.text, "options": options}
-    if local := local_content(wanted):
-        content["local_content"] = local
-    if pins.recipes:
-        content["recipes"] = list(pins.recipes)
-    return make_lock(builder, content, (*warnings, *pins.warnings))
-
-
-def _pin(wanted: Sequence[str], python: str, settings: ResolverSettings, say: Say, day: str | None = None) -> Pins:
+def pin(wanted: Sequence[str], soft: Sequence[str], target: Target, day: str | None = None) -> Pins:
     """Pin the requirements, with `day` to releases up to that day, except for packages that a recipe itself needs."""
     parts = recipes.plan(wanted)
-    target = Target(("--python", python), _label(python), settings, say)
     limits = list[str]()
     if day is not None:
         limits = ["--exclude-newer", day]
         limits += [word for name in parts.added for word in ("--exclude-newer-package", f"{name}={_ALWAYS}")]
-    pins = pin_with_installers(parts.lines, replace(target, arguments=(*target.arguments, *limits)))
-    return _with_recipes(parts, pins, target)
+    dated = replace(target, arguments=(*target.arguments, *limits))
+    text, warnings = pin_softly(parts.lines, [*_installers(parts.lines), *soft], dated)
+    return _with_recipes(parts, Pins(text, warnings=warnings), target)
 
 
-def pin_on_top(wanted: Sequence[str], brought: Mapping[str, str], target: Target) -> Pins:
+def pin_on_top(wanted: Sequence[str], soft: Sequence[str], brought: Mapping[str, str], target: Target) -> Pins:
     """Pin requirements on top of packages that the environment already has: `brought`, name → the build of it."""
     parts = recipes.plan(wanted, brought)
     asked = [line for line in parts.lines if (name_of(line) or "") not in brought]
-    pins = _compile(asked, target, [*AZUREML_PACKAGES, *sorted(brought)])
-    return _with_recipes(parts, pins, target, brought)
+    yielding = [line for line in soft if (name_of(line) or "") not in brought]
+    text, warnings = pin_softly(asked, yielding, target, [*AZUREML_PACKAGES, *sorted(brought)])
+    return _with_recipes(parts, Pins(text, warnings=warnings), target, brought)
 
 
-def _with_recipes(parts: recipes.RecipePlan, pins: str, target: Target, brought: Mapping[str, str] = _NOTHING) -> Pins:
+def _with_recipes(parts: recipes.RecipePlan, pins: Pins, target: Target, brought: Mapping[str, str] = _NOTHING) -> Pins:
     options = [line for line in parts.lines if is_option(line)]
     made = list[dict[str, Any]]()
     for recipe in parts.recipes:
         target.say(f"{recipe.name} {recipe.version} has no wheels: Footplate's recipe builds it from source")
         tools = _compile([*options, *recipe.tools], target)
-        made.append(recipes.describe(recipe, pins, tools, brought))
-    return Pins(pins, tuple(made), tuple(parts.warnings))
+        made.append(recipes.describe(recipe, pins.text, tools, brought))
+    return Pins(pins.text, tuple(made), (*parts.warnings, *pins.warnings))
 
 
-def pin_with_installers(wanted: Sequence[str], target: Target) -> str:
-    """Pin the requirements together with pip, setuptools and wheel, which Azure's and conda's environments contain.
+# ── Soft requirements ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    They yield to the requirements: a newer setuptools is taken where one is needed, and an index that lacks them is no
-    reason to fail.
-    """
+
+def pin_with_installers(wanted: Sequence[str], soft: Sequence[str], target: Target) -> tuple[str, tuple[str, ...]]:
+    """Pin the requirements together with soft ones and the installers; return the pins, and warnings."""
+    return pin_softly(wanted, [*_installers(wanted), *soft], target)
+
+
+def _installers(wanted: Sequence[str]) -> list[str]:
+    """Return pip, setuptools and wheel, which Azure's and conda's environments contain, unless a line names them."""
     named = set(map(name_of, wanted))
-    installers = [line for line in INSTALLERS if name_of(line) not in named]
-    alone = all(is_option(line) for line in wanted)
-    for lines in (installers, [str(name_of(line)) for line in installers]):
+    return [line for line in INSTALLERS if name_of(line) not in named]
+
+
+def pin_softly(
+    wanted: Sequence[str], soft: Sequence[str], target: Target, left_out: Sequence[str] = AZUREML_PACKAGES
+) -> tuple[str, tuple[str, ...]]:
+    """Pin the requirements together with soft ones, which yield to them; return the pins, and warnings.
+
+    A soft line that no solution admits loses its bounds, and then its place. It never builds a package from source.
+    """
+    lines, dropped, excluded = list(soft), list[str](), list[str]()
+    for _ in range(_ROUNDS):
+        said = list[str]()
         try:
-            return _compile([*wanted, *lines], target)
+            pins = _compile([*wanted, *_only_wheels(lines), *lines], replace(target, say=said.append), left_out)
+            break
         except InvalidInput as error:
-            conflict = isinstance(error, uv_errors.Unresolvable) and error.mentions(installers)
-            if not conflict and not alone:
+            blamed = _blamed(error, wanted, lines)
+            if not blamed:
                 raise
-            if "setuptools" not in error.message:
-                break
-    target.say("the environment has no pip, setuptools and wheel: the index does not have them for these requirements")
-    return _compile(wanted, target)
+            said.clear()  # a failure of soft lines is not one
+            lost = [line for line in blamed if _bare(line) == line or f"{name_of(line)} was not found" in error.message]
+            dropped += lost
+            excluded += [line for line in blamed if line not in (*lost, *INSTALLERS)]
+            lines = [_bare(line) if line in blamed else line for line in lines if line not in lost]
+        finally:
+            for words in said:
+                target.say(words)
+    else:
+        dropped += lines
+        pins = _compile(wanted, target, left_out)
+    if dropped:
+        target.say(f"left out, because the index has none for these requirements: {', '.join(dropped)}")
+    return pins, _about_excluded(excluded, dropped)
+
+
+def _only_wheels(soft: Sequence[str]) -> list[str]:
+    return [f"--only-binary {name_of(line)}" for line in soft if line not in INSTALLERS]
+
+
+def _bare(line: str) -> str:
+    """Return the line without its bounds; its marker stays."""
+    name, marker = name_of(line), line.partition(";")[2].strip()
+    return f"{name} ; {marker}" if marker else str(name)
+
+
+def _blamed(error: InvalidInput, wanted: Sequence[str], soft: Sequence[str]) -> list[str]:
+    """Return the soft lines that a failure is about; without any other line, that is all of them."""
+    found = uv_errors.blamed(soft, error.message) if isinstance(error, uv_errors.Unresolvable) else []
+    alone = all(is_option(line) for line in wanted)
+    return found or (list(soft) if alone else [])
+
+
+def _about_excluded(excluded: Sequence[str], dropped: Sequence[str]) -> tuple[str, ...]:
+    lost = {name_of(line) for line in dropped}
+    bounds = [line for line in excluded if name_of(line) not in lost]
+    if not bounds:
+        return ()
+    return (f"Azure's packages limited these, and the other requirements exclude that: {', '.join(bounds)}",)
 
 
 def _compile(wanted: Sequence[str], target: Target, left_out: Sequence[str] = AZUREML_PACKAGES) -> str:
@@ -188,8 +161,3 @@ def _compile(wanted: Sequence[str], target: Target, left_out: Sequence[str] = AZ
     if code != 0:
         raise uv_errors.not_resolved(wanted, target.label, messages)
     return pins
-
-
-def _label(python: str) -> str:
-    version = pythons.version_of(python)
-    return f"Python {pythons.dotted(version)}" if version else python

@@ -19,10 +19,14 @@ from footplate.environments.uv import run_uv
 from footplate.errors import InvalidInput
 
 Version = tuple[int, ...]
+_EXACT = re.compile(r"={0,2}(\d+(?:\.\d+){0,2})(?:\.\*)?")
 _BOUND = re.compile(r"(>=|<=|==|!=|~=|>|<)(\d+(?:\.\d+){0,2}(?:\.\*)?)")
 _PROBE = "import sys; print('%d.%d.%d' % sys.version_info[:3], sys.implementation.name)"
 _ENDS: dict[Version, str] = {(2, 7): "2020-01-01", (3, 5): "2020-09-30", (3, 6): "2021-12-23", (3, 7): "2023-06-27"}
 STORE = ".pythons"
+_OF_TEMPLATES = ("3.8.13", "3.10.18")
+"""Versions that Azure's templates for conda files contain; nobody chose them, and no patch version of them matters."""
+
 _known: dict[tuple[str, int, int], Version | None] = {}
 
 
@@ -36,14 +40,26 @@ class Python:
         return f"{self.version[0]}.{self.version[1]}"
 
 
+def demanded(asked: str | None) -> str | None:
+    """Return the one version that somebody requested; None for a range, and for the version of a template."""
+    exact = _EXACT.fullmatch(asked.replace(" ", "")) if asked is not None else None
+    return exact[1] if exact is not None and exact[1] not in _OF_TEMPLATES else None
+
+
+def is_our_choice(asked: str | None) -> bool:
+    """Whether nobody requested this version: it is None, or a template's."""
+    return asked is None or (demanded(asked) is None and _EXACT.fullmatch(asked.replace(" ", "")) is not None)
+
+
 def choose(asked: str | None, root: Path) -> Version:
     """Return the requested version as numbers: our own for None, for a range the newest installed version inside it."""
     if asked is None:
         return sys.version_info[:2]
     text = asked.replace(" ", "")
-    exact = re.fullmatch(r"={0,2}(\d+(?:\.\d+){0,2})(?:\.\*)?", text)
+    exact = _EXACT.fullmatch(text)
     if exact:
-        return tuple(int(part) for part in exact[1].split("."))
+        version = tuple(int(part) for part in exact[1].split("."))
+        return version[:2] if is_our_choice(asked) else version
     bounds = [_BOUND.fullmatch(part) for part in text.split(",")]
     if not all(bounds):
         raise InvalidInput(f"{asked!r} is not a Python version", "give one such as 3.11, or a range: >=3.9,<3.12")

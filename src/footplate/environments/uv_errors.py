@@ -20,10 +20,6 @@ _REFUSED = re.compile(r"\b40[13]\b")
 class Unresolvable(InvalidInput):
     """No versions satisfy all requirements."""
 
-    def mentions(self, lines: Sequence[str]) -> bool:
-        """Whether the resolver's message is about one of these lines."""
-        return bool(clashing(lines, self.message, name_of))
-
 
 def not_resolved(wanted: Sequence[str], python: str, messages: str) -> FootplateError:
     """Explain why uv found no versions for the lines."""
@@ -50,13 +46,18 @@ def not_installed(failure: str, messages: str) -> FootplateError:
 
 def clashing(wanted: Sequence[str], messages: str, name_of: Callable[[str], str | None]) -> str:
     """Return the lines, as the user wrote them, that the resolver's message is about."""
-    said = re.sub(r"\s+", " ", messages)
-    named = [line for line in wanted if (name := name_of(line)) and re.search(rf"(?<![\w.-]){re.escape(name)}\b", said)]
-    direct = [line for line in named if re.search(rf"you require {re.escape(name_of(line) or '')}\b", said)] or named
+    direct = blamed(wanted, messages, name_of)
     if not direct:
         return ""
     head = "this line cannot be satisfied" if len(direct) == 1 else "these lines conflict"
     return f"\n{head}:\n" + "\n".join(f"  {line}" for line in direct)
+
+
+def blamed(wanted: Sequence[str], messages: str, name_of: Callable[[str], str | None] = name_of) -> list[str]:
+    """Return the lines that the message is about: those that it calls required, or else all that it names."""
+    said = re.sub(r"\s+", " ", messages)
+    named = [line for line in wanted if (name := name_of(line)) and re.search(rf"(?<![\w.-]){re.escape(name)}\b", said)]
+    return [line for line in named if re.search(rf"you require {re.escape(name_of(line) or '')}\b", said)] or named
 
 
 # ── What went wrong ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,7 @@ from typing import Any
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import built_environments, bytecode, pins, pythons, uv, uv_errors
+from footplate.environments import built_environments, bytecode, python_choice, pythons, uv, uv_errors
 from footplate.environments.base import BuildContext, Interpreter, ResolverSettings, Say
 from footplate.environments.recipes import wheels
 from footplate.environments.requirements import uv_arguments
@@ -25,7 +25,7 @@ class VenvBuilder:
     name = "venv"
 
     def lock(self, spec: EnvironmentSpec, settings: ResolverSettings, say: Say) -> Lock:
-        return pins.lock_requirements(self.name, spec.requirements, spec, settings, say)
+        return python_choice.lock_requirements(self.name, spec.requirements, spec, settings, say)
 
     def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NO_LOGINS) -> Interpreter:
         folder = built_environments.use(root, lock, say, logins, lambda place, context: _build(lock, place, context))

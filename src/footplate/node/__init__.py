@@ -11,6 +11,7 @@ agent on another machine than the server needs only the server's URL and the run
     preparation         working directory (`snapshot`) and interpreter of the ranks
     data                inputs and outputs of the run on this node
     rank_environment    composes argv and variables of a rank
+    distributions       metadata of the azureml packages
     rank_group          all ranks of the node: start, adopt, watch, end
     ranks               one process: start, watch, find again
     rendezvous, ports   how nodes of a gang find each other

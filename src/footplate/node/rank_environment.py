@@ -11,7 +11,7 @@ from footplate import __version__, environ
 from footplate.domain.launch import NodeOrders, RankPlan
 from footplate.domain.specs import Program
 from footplate.environments.base import Interpreter
-from footplate.node import host_info, rendezvous
+from footplate.node import distributions, host_info, rendezvous
 from footplate.node.node_directory import NodeFolder, runtime_folder
 from footplate.node.options import AgentOptions
 
@@ -34,6 +34,7 @@ class RankEnvironment:
     ours: Mapping[str, str]
     marker: Mapping[str, str]
     shared: Mapping[str, str] = field(default_factory=dict[str, str])  # overrides the plan if nodes share a directory
+    metadata: str = ""  # a directory with the metadata of the azureml packages
 
     @property
     def machine(self) -> dict[str, str]:
@@ -44,10 +45,11 @@ class RankEnvironment:
 def for_ranks(
     interpreter: Interpreter, folder: NodeFolder, orders: NodeOrders, ours: Mapping[str, str]
 ) -> RankEnvironment:
+    metadata = distributions.write(os.path.join(folder.path, "distributions"), orders.lock)
     return RankEnvironment(
         interpreter, runtime_folder(folder.home, __version__), python_folder(interpreter, folder),
         inherited=dict(os.environ), ours=ours, marker=folder.marker(),
-        shared=rendezvous.shared_variables(orders, folder),
+        shared=rendezvous.shared_variables(orders, folder), metadata=metadata,
     )  # fmt: skip
 
 
@@ -88,7 +90,9 @@ def rank_variables(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment)
     variables.update(_straight_to(orders.peers, {**setting.machine, **variables}))
     variables.update(setting.marker)
     variables[environ.RANK] = str(plan.rank)
-    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [setting.runtime, variables.get("PYTHONPATH")]))
+    variables["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [setting.runtime, variables.get("PYTHONPATH"), setting.metadata])
+    )
     if setting.interpreter.container is None:  # an image has a PATH of its own
         variables["PATH"] = os.pathsep.join([setting.python, variables.get("PATH") or os.defpath])
     return variables

@@ -10,7 +10,7 @@ from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.conda import names
-from footplate.environments.pins import lock_requirements
+from footplate.environments.python_choice import lock_requirements
 from footplate.environments.requirements import is_azureml
 
 BUILDER = "conda"

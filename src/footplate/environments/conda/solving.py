@@ -22,9 +22,10 @@ from rattler import (
     solve,
 )
 
+from footplate.domain.locks import AZUREML
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import pythons, recipes
+from footplate.environments import azureml_dependencies, pythons, recipes
 from footplate.environments.base import ResolverSettings, Say, make_lock
 from footplate.environments.conda import STORE, channels, names, records
 from footplate.environments.conda.authentication import config
@@ -72,6 +73,8 @@ def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str 
         content["local_content"] = local
     if pins.recipes:
         content["recipes"] = list(pins.recipes)
+    if pinned := azureml_dependencies.versions(request.pip):
+        content[AZUREML] = pinned
     if libc is not None:
         content["wheels_for"] = uv_platform(platform.machine(), libc)
     return make_lock(BUILDER, content, (*warnings, *pins.warnings))
@@ -123,7 +126,7 @@ def _solve_for_jobs(
             f"request python={pythons.dotted(OLDEST)} or newer",
         )
     except InvalidInput as error:
-        if not _asks_for_an_old_one(request.python):
+        if not _asks_for_an_old_one(request.python) and not _is_our_choice(request.python):
             raise
         first = error
     if settings.interpreters == "exact":
@@ -133,9 +136,14 @@ def _solve_for_jobs(
             found = _solve(request, settings, say, f"python=3.{minor}")
         except InvalidInput:
             continue
-        warning = f"{request.python} cannot run jobs: the run uses Python {_python_of(found)}, the nearest that can"
+        why = "does not fit the packages" if _is_our_choice(request.python) else "cannot run jobs"
+        warning = f"{request.python} {why}: the run uses Python {_python_of(found)}, the nearest that does"
         return found, (warning,)
     raise first
+
+
+def _is_our_choice(line: str) -> bool:
+    return pythons.is_our_choice(line.strip().removeprefix("python"))
 
 
 def _asks_for_an_old_one(line: str) -> bool:
@@ -224,7 +232,8 @@ def _pin_pip(request: CondaRequest, found: Sequence[RepoDataRecord], settings: R
     select = ["--python-version", _python_of(found)]
     if request.libc is not None:
         select += ["--python-platform", uv_platform(platform.machine(), request.libc)]
-    return pin_on_top(asked, builds, Target(tuple(select), f"Python {_python_of(found)}", settings, say))
+    soft = azureml_dependencies.brought(request.pip)
+    return pin_on_top(asked, soft, builds, Target(tuple(select), f"Python {_python_of(found)}", settings, say))
 
 
 def _known_to_pip(found: Sequence[RepoDataRecord]) -> dict[str, RepoDataRecord]:

@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from footplate.domain.locks import image_name, packages
+from footplate.domain.locks import AZUREML, image_name, packages
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import built_environments, conda, recipes
+from footplate.environments import azureml_dependencies, built_environments, conda, pythons, recipes
 from footplate.environments.base import BuildContext, Container, Interpreter, ResolverSettings, Say, make_lock
 from footplate.environments.conda import mapping
 from footplate.environments.containers import conda_prefix, container_engine, images, install
@@ -48,8 +48,9 @@ class ContainerBuilder:
         engine = container_engine.find_or_refuse()
         asked: dict[str, Any] = spec.options.get("docker") or {}
         start = _start(asked)
-        version = _python_asked_for(spec)
-        otherwise = settings.image.replace("{python}", version or f"{sys.version_info.major}.{sys.version_info.minor}")
+        asked_python = _python_asked_for(spec)
+        version = pythons.dotted(pythons.choose(asked_python, settings.root)[:2])
+        otherwise = settings.image.replace("{python}", version)
         base = images.lock_base(engine, asked, otherwise, settings, say)
         here = images.fetch_base(engine, base, settings.root, say)
         reason = None
@@ -57,10 +58,11 @@ class ContainerBuilder:
             found, reason = conda_prefix.lock(spec, engine, here, settings, say)
             if found is not None:
                 return make_lock(self.name, {**found.content, "base": base, "start": start}, found.warnings)
-        lines, warnings = _packages(spec, reason, say)
+        cleaned, warnings = _packages(spec, reason)
+        lines, soft = without_azureml(cleaned, say), azureml_dependencies.brought(cleaned)
         _refuse_recipes(lines)
         python = _look_inside(engine, here, str(asked.get("interpreter") or "python"), _label(base))
-        pins = _resolve(lines, python, settings, say)
+        pins, excluded = _resolve(lines, soft, python, settings, say)
         content = {
             "base": base,
             "python": ".".join(map(str, python["version"][:2])),
@@ -70,8 +72,10 @@ class ContainerBuilder:
             "options": [line for line in lines if is_option(line)],
             "start": start,
         }
-        other_python = _other_python(version, python, _label(base), settings) if lines else ()
-        return make_lock(self.name, content, (*warnings, *other_python))
+        if pinned := azureml_dependencies.versions(cleaned):
+            content[AZUREML] = pinned
+        other_python = _other_python(asked_python, python, _label(base), settings) if lines else ()
+        return make_lock(self.name, content, (*warnings, *other_python, *excluded))
 
     def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NO_LOGINS) -> Interpreter:
         say = logins.listen(say)
@@ -130,10 +134,12 @@ def _wants_conda(spec: EnvironmentSpec) -> bool:
 def _python_asked_for(spec: EnvironmentSpec) -> str | None:
     lines = [str(line) for line in spec.options["conda"].get("dependencies") or ()] if _wants_conda(spec) else []
     found = [line for line in lines if re.match(r"python\b(?!-)", line)]
-    return mapping.map_packages(found).python or spec.python if spec.builder != "existing" else None
+    if spec.builder == "existing":
+        return None
+    return mapping.map_packages(found).python or spec.python
 
 
-def _packages(spec: EnvironmentSpec, reason: str | None, say: Say) -> tuple[list[str], tuple[str, ...]]:
+def _packages(spec: EnvironmentSpec, reason: str | None) -> tuple[list[str], tuple[str, ...]]:
     """Return lines of requirements, and warnings; `reason` tells why conda packages do not come from conda."""
     if spec.builder == "existing":
         return [], ()
@@ -143,13 +149,13 @@ def _packages(spec: EnvironmentSpec, reason: str | None, say: Say) -> tuple[list
         found = mapping.map_packages([str(line) for line in wanted.get("dependencies") or ()])
         lines += [*found.requirements, *(str(line) for line in wanted.get("pip") or ())]
         warnings = conda.explained(found.warnings(), reason or "")
-    kept = without_azureml(clean(lines), say)
-    if local := [*local_content(kept)]:
+    cleaned = clean(lines)
+    if local := [*local_content(cleaned)]:
         raise InvalidInput(
             f"{local[0]} is on this machine and cannot be installed in an image",
             "build a wheel and serve it from an index, or install it in the Dockerfile",
         )
-    return kept, warnings
+    return cleaned, warnings
 
 
 def _refuse_recipes(lines: Sequence[str]) -> None:
@@ -186,28 +192,30 @@ def _look_inside(engine: ContainerEngine, image: Image, interpreter: str, label:
     )
 
 
-def _resolve(lines: Sequence[str], python: Mapping[str, Any], settings: ResolverSettings, say: Say) -> str:
-    if not lines:
-        return ""
+def _resolve(
+    lines: Sequence[str], soft: Sequence[str], python: Mapping[str, Any], settings: ResolverSettings, say: Say
+) -> tuple[str, tuple[str, ...]]:
+    if not lines and not soft:
+        return "", ()
     libc = str(python["libc"] or "").removeprefix("glibc ")
     version = ".".join(map(str, python["version"]))
     platform = uv_platform(python["machine"], libc)
     select = ("--python", sys.executable, "--python-version", version, "--python-platform", platform)
-    return pin_with_installers(lines, Target(select, f"Python {version} of the image", settings, say))
+    return pin_with_installers(lines, soft, Target(select, f"Python {version} of the image", settings, say))
 
 
 def _other_python(
     asked: str | None, python: Mapping[str, Any], label: str, settings: ResolverSettings
 ) -> tuple[str, ...]:
-    has = ".".join(map(str, python["version"]))
-    if asked is None or (has + ".").startswith(asked + ".") or not asked.replace(".", "").isdigit():
+    has, wanted = ".".join(map(str, python["version"])), pythons.demanded(asked)
+    if wanted is None or (has + ".").startswith(wanted + "."):
         return ()
     if settings.interpreters == "exact":
         raise InvalidInput(
-            f"{label} has Python {has}, not {asked}, and the setting interpreters = exact allows no other",
-            f"choose an image with Python {asked}",
+            f"{label} has Python {has}, not {wanted}, and the setting interpreters = exact allows no other",
+            f"choose an image with Python {wanted}",
         )
-    return (f"Python {asked} was requested and {label} has {has}: the run uses that",)
+    return (f"Python {wanted} was requested and {label} has {has}: the run uses that",)
 
 
 # ── Building ──────────────────────────────────────────────────────────────────────────────────────────────────────────

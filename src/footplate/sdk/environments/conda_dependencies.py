@@ -14,6 +14,9 @@ from footplate.sdk.exceptions import UserErrorException
 DEFAULT_NAME = "project_environment"
 DEFAULT_CHANNELS = ("anaconda", "conda-forge")
 DEFAULT_PIP_PACKAGES = ("azureml-defaults",)
+DEFAULT_PYTHON, CREATED_PYTHON = "3.8.13", "3.10.18"
+"""Azure's default versions: of the template, and of `create`. The server takes another one if the packages need it."""
+
 DEFAULT_FILE = "conda_dependencies.yml"
 _KEYS = ("name", "channels", "dependencies", "prefix")
 _NAME = re.compile(r"\s*(?:[^\s:]+::)?([A-Za-z0-9_][A-Za-z0-9._\-]*)")
@@ -22,8 +25,8 @@ _NAMED_PLACE = re.compile(r"[#&]egg=([A-Za-z0-9._\-]+)|([A-Za-z0-9_.]+)-[^/\s-]+
 _VERSION = re.compile(r"\s*=?=?\s*(\d+(?:\.\d+)*)(?:\.?\*)?(?:=.*)?\s*")
 
 
-def default_python_version() -> str:
-    """Return the submitting interpreter's own version: a pin that this machine can certainly satisfy."""
+def own_python_version() -> str:
+    """Return the submitting interpreter's own version, which satisfies most ranges."""
     return f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
@@ -49,7 +52,7 @@ class CondaDependencies:
     ) -> None:
         self.name = DEFAULT_NAME
         self._channels: List[str] = list(DEFAULT_CHANNELS)
-        self._conda: List[str] = [f"python={default_python_version()}"]
+        self._conda: List[str] = [f"python={DEFAULT_PYTHON}"]
         self._pip: List[str] = list(DEFAULT_PIP_PACKAGES)
         self._options: List[str] = []
         if conda_dependencies_file_path is not None:
@@ -71,8 +74,7 @@ class CondaDependencies:
         `pin_sdk_version` is accepted and ignored: Footplate provides its own SDK.
         """
         made = CondaDependencies()
-        if python_version is not None:
-            made.set_python_version(python_version)
+        made.set_python_version(python_version or CREATED_PYTHON)
         if pip_packages is not None:
             made._pip = []
             for package in list_of_strings("pip_packages", pip_packages):

@@ -12,7 +12,7 @@ from footplate.sdk.config.checked_attributes import Checked
 from footplate.sdk.environments import build, curated, files, image_details
 from footplate.sdk.environments.build import ImageBuildDetails
 from footplate.sdk.environments.conda_dependencies import DEFAULT_NAME as DEFAULT_CONDA_NAME
-from footplate.sdk.environments.conda_dependencies import CondaDependencies, default_python_version, package_name
+from footplate.sdk.environments.conda_dependencies import DEFAULT_PYTHON, CondaDependencies, package_name
 from footplate.sdk.environments.definition import definition, fill
 from footplate.sdk.environments.image_details import DockerImageDetails
 from footplate.sdk.environments.requirement_files import requirement_lines
@@ -232,7 +232,7 @@ def _of_view(view: EnvironmentView) -> Environment:
 
 def _with_python(dependencies: CondaDependencies) -> CondaDependencies:
     if not any(package_name(package) == "python" for package in dependencies.conda_packages):
-        dependencies.set_python_version(default_python_version())
+        dependencies.set_python_version(DEFAULT_PYTHON)
     return dependencies
 
 

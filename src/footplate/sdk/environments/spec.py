@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 from urllib.parse import quote
 
 from footplate.domain.specs import EnvironmentSpec
-from footplate.sdk.environments.conda_dependencies import CondaDependencies, default_python_version, package_name
+from footplate.sdk.environments.conda_dependencies import CondaDependencies, own_python_version, package_name
 from footplate.sdk.environments.sections import DEFAULT_CPU_IMAGE, DEFAULT_SHM_SIZE, ContainerRegistry, DockerSection
 from footplate.sdk.exceptions import UserErrorException
 
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from footplate.sdk.environments.environment import Environment
 
 DEFAULT_NAME = "default-environment"
-_PANDAS = re.compile(r"\[[^\]]*\bpandas\b[^\]]*\]", re.IGNORECASE)
-"""The extra of azureml-dataprep and azureml-dataset-runtime that requests pandas; the server handles it when it
-locks."""
-
 _EXACT = re.compile(r"\d+(\.\d+){0,2}")
 _BOUND = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)\s*")
 
@@ -48,8 +44,7 @@ def to_spec(
         options["curated"] = environment.curated
         if mpi:
             options["mpi"] = True
-    pip = [line for line in dependencies.pip_packages if not _is_ours(line) or _PANDAS.search(line)]
-    lines = (*dependencies.pip_options, *pip)
+    lines = (*dependencies.pip_options, *dependencies.pip_packages)
     chosen = _python(dependencies)
     if not _conda_packages(dependencies):
         wanted = (*lines, *_pip_itself(dependencies))
@@ -67,11 +62,6 @@ def to_spec(
 def _untouched(environment: Environment) -> bool:
     """Whether no packages were requested: the run then gets the submitting interpreter as it is."""
     return environment.name == DEFAULT_NAME and environment.python.conda_dependencies == CondaDependencies()
-
-
-def _is_ours(requirement: str) -> bool:
-    name = package_name(requirement)
-    return name == "azureml" or name.startswith("azureml-")
 
 
 def _conda_packages(dependencies: CondaDependencies) -> List[str]:
@@ -92,12 +82,12 @@ def _pip_itself(dependencies: CondaDependencies) -> List[str]:
 # ── Python ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _python(dependencies: CondaDependencies) -> str:
+def _python(dependencies: CondaDependencies) -> Optional[str]:
     """Return an exact version as it is; for a range, the submitting interpreter's own version if the range contains
-    it."""
-    wanted, own = dependencies.get_python_version(), default_python_version()
+    it. None leaves the choice to the server."""
+    wanted, own = dependencies.get_python_version(), own_python_version()
     if wanted is None:
-        return own
+        return None
     if _EXACT.fullmatch(wanted):
         return wanted
     bounds = [_BOUND.fullmatch(part) for part in wanted.split(",")]

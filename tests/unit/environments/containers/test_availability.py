@@ -112,6 +112,16 @@ def test_a_default_image_that_cannot_be_pulled_is_no_failure(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("no_engine", "wheels")
+def test_conda_packages_name_an_image_by_its_python_version(tmp_path: Path) -> None:
+    refuses = ('[ "$1" = info ] && { echo amd64; exit 0; }', "echo 'no route to registry' >&2", "exit 125")
+    program(tmp_path, "podman", *refuses)
+    conda = {"channels": [], "dependencies": [f"python={PYTHON}", "tiny=1.0"], "pip": []}
+    spec = EnvironmentSpec(builder="conda", python=PYTHON, options={"docker": {"enabled": True}, "conda": conda})
+    with pytest.raises(InvalidInput, match=rf"python:{PYTHON}-slim' cannot be pulled"):
+        ContainerBuilder().lock(spec, ResolverSettings(tmp_path / "e"), print)
+
+
+@pytest.mark.usefixtures("no_engine", "wheels")
 def test_packages_replace_an_image_whose_registry_is_down(tmp_path: Path) -> None:
     program(tmp_path, "podman", '[ "$1" = info ] && { echo amd64; exit 0; }', "echo refused >&2", "exit 125")
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from footplate.sdk.environments.conda_dependencies import CondaDependencies, from_dict, package_name
 from footplate.sdk.exceptions import UserErrorException
-
-OWN = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def conda_file(folder: Path, text: str) -> str:
@@ -20,7 +17,8 @@ def test_the_default_template():
     made = CondaDependencies()
     assert list(made.pip_packages) == ["azureml-defaults"]
     assert list(made.conda_channels) == ["anaconda", "conda-forge"]
-    assert made.get_python_version() == OWN
+    assert made.get_python_version() == "3.8.13"
+    assert CondaDependencies.create().get_python_version() == "3.10.18"
 
 
 @pytest.mark.parametrize("name", ["conda_channels", "conda_packages", "pip_packages", "pip_options"])
@@ -83,7 +81,8 @@ def test_package_names_are_normalized(text: str):
 @pytest.mark.parametrize(
     "package, version",
     [("python=3.9", "3.9"), ("python==3.9.1", "3.9.1"), ("python 3.8.*", "3.8"), ("python=3.8.*", "3.8"),
-     ("python=3.8=h1_0", "3.8"), ("python>=3.8,<3.12", ">=3.8,<3.12"), ("python", None), ("python-dateutil=2", OWN)],
+     ("python=3.8=h1_0", "3.8"), ("python>=3.8,<3.12", ">=3.8,<3.12"), ("python", None),
+     ("python-dateutil=2", "3.8.13")],
 )  # fmt: skip
 def test_the_python_version_is_read_and_set(package: str, version: str):
     made = CondaDependencies()

@@ -139,11 +139,17 @@ def test_without_an_environment_the_submitting_python_is_used():
     assert (made.builder, made.interpreter, made.options) == ("existing", sys.executable, {})
 
 
-def test_azures_own_packages_are_not_installed():
-    environment = with_packages(pip=("azureml-defaults", "azureml_core==1.2", "azureml", "numpy"))
+def test_azures_own_packages_reach_the_server():
+    """It installs what they brought along, in place of them."""
+    environment = with_packages(pip=("azureml-defaults", "numpy"))
     environment.environment_variables = {"A": "b", "N": 4}  # type: ignore[dict-item]  # scripts do that
     assert to_spec(environment) == EnvironmentSpec(
-        "mine", None, "venv", python="3.10", requirements=("numpy",), variables={"A": "b", "N": "4"}
+        "mine",
+        None,
+        "venv",
+        python="3.10",
+        requirements=("azureml-defaults", "numpy"),
+        variables={"A": "b", "N": "4"},
     )
 
 
@@ -161,7 +167,7 @@ def test_conda_packages_use_the_conda_builder():
             "conda": {
                 "channels": ["anaconda", "conda-forge"],
                 "dependencies": ["python=3.10", "scikit-learn=1.0", "pip=21"],
-                "pip": ["--pre", "six"],
+                "pip": ["--pre", "six", "azureml-defaults"],
             }
         },
     )  # fmt: skip
@@ -173,11 +179,11 @@ def test_python_and_pip_alone_need_no_conda():
 
 @pytest.mark.parametrize(
     "wanted, chosen",
-    [("python=3.6.2", "3.6.2"), ("python", OWN), ("python>=3.8", OWN), (f"python>=3.8,<{OWN}", f">=3.8,<{OWN}"),
+    [("python=3.6.2", "3.6.2"), ("python", None), ("python>=3.8", OWN), (f"python>=3.8,<{OWN}", f">=3.8,<{OWN}"),
      ("python>=3.8,!=2.7,<4", OWN), (f"python<={OWN}", OWN), (f"python>{OWN}.1", OWN), ("python<3.7", "<3.7"),
      ("python>99", ">99")],
 )  # fmt: skip
-def test_a_python_range_that_contains_ours_takes_ours(wanted: str, chosen: str):
+def test_a_python_range_that_contains_ours_takes_ours(wanted: str, chosen: str | None):
     assert to_spec(with_packages(wanted)).python == chosen
 
 

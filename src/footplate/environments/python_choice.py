@@ -1,0 +1,168 @@
+"""Lock requirements for the requested Python, for one that admits them if we may choose, or for the nearest one."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from footplate.domain.locks import AZUREML
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import azureml_dependencies, pythons, uv_errors
+from footplate.environments.base import ResolverSettings, Say, make_lock
+from footplate.environments.existing import OLDEST
+from footplate.environments.pins import Pins, Target, pin
+from footplate.environments.pythons import Python, Version
+from footplate.environments.requirements import clean, is_option, local_content, name_of, without_azureml
+from footplate.errors import InvalidInput
+
+_PINNED = re.compile(r"[^;=<>!~]+===?\s*[^*,;\s]+\s*(;.*)?")
+_NO_WHEEL = re.compile(r"([A-Za-z0-9._-]+)==\S+ has no (?:usable )?wheels")
+
+
+def lock_requirements(
+    builder: str, requirements: Sequence[str], spec: EnvironmentSpec, settings: ResolverSettings, say: Say
+) -> Lock:
+    """Lock requirements for the Python of `spec`. A conda file that is mapped to PyPI ends up here, too."""
+    lines = clean(requirements)
+    job = _Locking(
+        builder, without_azureml(lines, say), azureml_dependencies.brought(lines),
+        azureml_dependencies.versions(lines), settings, say,
+    )  # fmt: skip
+    if spec.interpreter is not None:
+        return job.content(spec.interpreter, job.pin(spec.interpreter))
+    asked = pythons.choose(spec.python, settings.root)
+    python = pythons.find(asked, settings.root) or pythons.download(asked, settings.root, say)
+    if python is None:
+        return job.lock_nearest(asked)
+    if pythons.is_our_choice(spec.python) and settings.interpreters != "exact":
+        return job.lock_freely(python)
+    # As precise as requested: the node must not use another patch version than the one resolved for.
+    version = pythons.dotted(python.version[: max(2, len(asked))])
+    return job.content(version, job.pin(python.path))
+
+
+@dataclass(frozen=True)
+class _Locking:
+    """One request: lines to install, soft lines that yield to them, and versions of the azureml packages."""
+
+    builder: str
+    wanted: Sequence[str]
+    soft: Sequence[str]
+    azureml: Mapping[str, str]
+    settings: ResolverSettings
+    say: Say
+
+    def pin(self, python: str, day: str | None = None, options: Sequence[str] = ()) -> Pins:
+        target = Target(("--python", python), _label(python), self.settings, self.say)
+        return pin([*options, *self.wanted], self.soft, target, day)
+
+    def content(self, python: str, pins: Pins, warnings: tuple[str, ...] = ()) -> Lock:
+        options = [line for line in self.wanted if is_option(line)]
+        platform = sysconfig.get_platform()
+        content: dict[str, Any] = {
+            "python": python, "platform": platform, "requirements": pins.text, "options": options
+        }  # fmt: skip
+        if local := local_content(self.wanted):
+            content["local_content"] = local
+        if pins.recipes:
+            content["recipes"] = list(pins.recipes)
+        if self.azureml:
+            content[AZUREML] = dict(self.azureml)
+        return make_lock(self.builder, content, (*warnings, *pins.warnings))
+
+    # ── A Python that we choose ──
+
+    def lock_freely(self, preferred: Python) -> Lock:
+        """Lock for the preferred Python, or for the nearest one that the pinned packages have wheels for.
+
+        A package that has no wheels for any Python is built from source.
+        """
+        others = pythons.by_nearness(preferred.version, pythons.installed(self.settings.root))
+        order = [preferred, *(one for one in others if one.minor != preferred.minor)]
+        pinned = [str(name_of(line)) for line in self.wanted if not is_option(line) and _PINNED.fullmatch(line)]
+        only_source = set[str]()
+        while True:
+            names = [name for name in pinned if name not in only_source]
+            found, missing = self._first_with_wheels(order, names)
+            if found is not None:
+                return found
+            if len(missing) != 1 or missing <= only_source | {""}:
+                return self.content(preferred.minor, self.pin(preferred.path))
+            only_source |= missing
+
+    def _first_with_wheels(self, order: Sequence[Python], names: Sequence[str]) -> tuple[Lock | None, set[str]]:
+        """Return the lock for the first Python with wheels of these packages; else the packages that lack wheels."""
+        options = [f"--only-binary {name}" for name in names]
+        missing, first = set[str](), ""
+        for python in order:
+            try:
+                pins = self.pin(python.path, options=options)
+            except InvalidInput as error:
+                found = _NO_WHEEL.search(error.message)
+                missing.add(found[1] if found else "")
+                first = first or (found[0] if found else "the requirements cannot be resolved")
+                self.say(f"not for Python {pythons.dotted(python.version)}: {found[0] if found else error.message}")
+                continue
+            return self.content(python.minor, pins, _other(order[0], python, first)), missing
+        return None, missing
+
+    # ── A Python that is missing ──
+
+    def lock_nearest(self, asked: Version) -> Lock:
+        """Lock for the nearest Python for which the requirements can be resolved.
+
+        An old Python version implies packages released at that time. Later releases were never tested with it, and
+        many of them break such packages, so versions of that time are tried first.
+        """
+        available = pythons.by_nearness(asked, pythons.installed(self.settings.root))
+        known = ", ".join(pythons.dotted(python.version) for python in sorted(available, key=lambda one: one.version))
+        missing = _why_not(asked)
+        if self.settings.interpreters == "exact":
+            raise InvalidInput(
+                f"{missing}, and the setting interpreters = exact allows no other",
+                f"install it, or request one of the available versions: {known}",
+            )
+        first: InvalidInput | None = None
+        end = pythons.end_of_life(asked)
+        waiting = [*((one, end) for one in available if end), *((one, None) for one in available)]
+        while waiting:
+            python, day = waiting.pop(0)
+            dated = f" with packages as of {day}" if day else ""
+            self.say(f"{missing}; trying {pythons.dotted(python.version)}{dated}")
+            try:
+                pins = self.pin(python.path, day)
+            except InvalidInput as error:
+                first = first or error
+                waiting = [
+                    one for one in waiting if not uv_errors.rules_out(error.message, self.wanted, one[0].version)
+                ]
+                continue
+            return self.content(python.minor, pins, (_nearest(missing, python, day),))
+        raise first or InvalidInput(missing, "install Python 3.8 or newer")
+
+
+def _other(preferred: Python, taken: Python, why: str) -> tuple[str, ...]:
+    if taken is preferred:
+        return ()
+    version = pythons.dotted(taken.version)
+    return (f"no Python version was requested, and {why} for {preferred.minor}: the run uses Python {version}",)
+
+
+def _nearest(missing: str, python: Python, day: str | None) -> str:
+    taken = f"{missing}: the run uses Python {pythons.dotted(python.version)}, the nearest that the packages support"
+    return f"{taken}, with packages as of {day}" if day else taken
+
+
+def _why_not(asked: Version) -> str:
+    if asked < OLDEST:
+        return f"Python {pythons.dotted(asked)} cannot run jobs, which need at least {pythons.dotted(OLDEST)}"
+    return f"Python {pythons.dotted(asked)} is not on this machine"
+
+
+def _label(python: str) -> str:
+    version = pythons.version_of(python)
+    return f"Python {pythons.dotted(version)}" if version else python

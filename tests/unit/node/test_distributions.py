@@ -1,0 +1,26 @@
+"""Metadata of the azureml packages for jobs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+import azureml.core
+from footplate.domain.records import Lock
+from footplate.node.distributions import VERSION, write
+
+
+def versions(folder: str) -> dict[str, str]:
+    found = importlib.metadata.distributions(path=[folder])
+    return {one.metadata["Name"]: one.version for one in found}
+
+
+def test_pinned_versions_are_reported_and_ours_otherwise(tmp_path: Path) -> None:
+    lock = Lock("0" * 64, "venv", {"azureml": {"azureml-defaults": "1.53.0", "azureml-mlflow": "1.52.0"}})
+    found = versions(write(str(tmp_path / "d"), lock))
+    assert (found["azureml-core"], found["azureml-mlflow"]) == ("1.53.0", "1.52.0")
+    assert versions(write(str(tmp_path / "e"), Lock("0" * 64, "venv", {})))["azureml-core"] == VERSION
+
+
+def test_our_version_is_that_of_the_modules() -> None:
+    assert azureml.core.VERSION == VERSION
